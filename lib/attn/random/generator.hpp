@@ -1,0 +1,44 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace attn {
+
+/// Which library's random numbers are drawn.
+enum class Rng { torch, numpy, numpy_pcg64 };
+
+/// Which PyTorch build is followed. `avx2`: polynomial functions and fused multiply-add, as on every
+/// x86-64 machine with AVX2. `portable`: library functions, nothing fused.
+enum class TorchBuild { avx2, portable };
+
+/// A seeded stream of random numbers that reproduces one library bit for bit.
+///
+/// Every call fills its span as that library would fill a fresh contiguous tensor of so many
+/// elements: PyTorch's normals depend on the length of the tensor, so one call is one tensor.
+class Generator {
+public:
+    virtual ~Generator() = default;
+
+    /// Uniform in [0, 1).
+    virtual void rand(std::span<float> out) = 0;
+    virtual void rand(std::span<double> out) = 0;
+
+    /// Standard normal.
+    virtual void randn(std::span<float> out) = 0;
+    virtual void randn(std::span<double> out) = 0;
+
+    /// Uniform in [low, high).
+    virtual void uniform(std::span<float> out, double low, double high) = 0;
+    virtual void uniform(std::span<double> out, double low, double high) = 0;
+};
+
+/// A freshly seeded generator.
+///
+/// Range   torch: any seed in [-2^63, 2^64 - 1], of which the low 32 bits count (pass the bits as
+///         uint64); numpy: [0, 2^32 - 1]; numpy_pcg64: any.
+/// Errors  ConfigError when the seed is out of the library's range.
+std::unique_ptr<Generator> make_generator(Rng rng, std::uint64_t seed,
+                                          TorchBuild build = TorchBuild::avx2);
+
+}  // namespace attn

@@ -1,0 +1,23 @@
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "attn/render/print_options.hpp"
+#include "attn/tensor/tensor.hpp"
+
+namespace attn {
+
+/// The text that PyTorch prints for a tensor: `tensor([[ 0.3367,  0.1288], ...])`, byte for byte.
+///
+/// `suffix` is an autograd note, `requires_grad=True` or `grad_fn=<...>`, or empty.
+std::string torch_text(const Tensor& tensor, const PrintOptions& options = {},
+                       std::string_view suffix = {});
+
+/// The text of a shape as PyTorch prints it: `torch.Size([2, 4])`.
+std::string torch_size_text(const Shape& shape);
+
+/// The text of a double as Python prints a float: the shortest digits that identify it, `1e-05`,
+/// `1.0`, `nan`, `-inf`.
+std::string python_float_text(double value);
+
+}  // namespace attn

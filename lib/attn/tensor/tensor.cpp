@@ -1,0 +1,86 @@
+#include "attn/tensor/tensor.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "attn/tensor/error.hpp"
+
+namespace attn {
+
+std::string_view dtype_name(DType dtype) {
+    static constexpr std::array<std::string_view, 4> names{"float32", "float64", "int64", "bool"};
+    return names[static_cast<std::size_t>(dtype)];
+}
+
+std::size_t element_count(const Shape& shape) {
+    std::size_t count = 1;
+    for (std::size_t extent : shape) count *= extent;
+    return count;
+}
+
+std::string shape_text(const Shape& shape) {
+    std::string text = "(";
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+        if (i > 0) text += ", ";
+        text += std::to_string(shape[i]);
+    }
+    if (shape.size() == 1) text += ',';
+    return text + ")";
+}
+
+Tensor::Tensor(Axes axes, Values values) : axes_(std::move(axes)), values_(std::move(values)) {
+    const Shape actual = shape();
+    if (axes_.size() != actual.size()) {
+        throw ShapeError("a tensor of shape " + shape_text(actual) + " needs " +
+                         std::to_string(actual.size()) + " axis names, not " +
+                         std::to_string(axes_.size()));
+    }
+}
+
+Shape Tensor::shape() const {
+    return std::visit([](const auto& array) { return shape_of(array); }, values_);
+}
+
+std::size_t Tensor::size() const {
+    return std::visit([](const auto& array) { return array.size(); }, values_);
+}
+
+double Tensor::at(std::size_t flat) const {
+    return std::visit([flat](const auto& array) { return static_cast<double>(array.data()[flat]); },
+                      values_);
+}
+
+bool Tensor::has_axis(std::string_view name) const {
+    return std::find(axes_.begin(), axes_.end(), name) != axes_.end();
+}
+
+std::size_t Tensor::axis(std::string_view name) const {
+    const auto found = std::find(axes_.begin(), axes_.end(), name);
+    if (found == axes_.end()) {
+        throw ShapeError("there is no " + std::string(name) + " axis in " + described());
+    }
+    return static_cast<std::size_t>(found - axes_.begin());
+}
+
+std::size_t Tensor::extent(std::string_view name) const { return shape()[axis(name)]; }
+
+std::string Tensor::described() const {
+    if (axes_.empty()) return "a scalar";
+    const Shape sizes = shape();
+    std::string text;
+    for (std::size_t i = 0; i < axes_.size(); ++i) {
+        if (i > 0) text += " x ";
+        text += axes_[i] + " " + std::to_string(sizes[i]);
+    }
+    return text;
+}
+
+Tensor cast(const Tensor& tensor, DType dtype) {
+    if (!tensor.is_floating() || tensor.dtype() == dtype) return tensor;
+    if (dtype == DType::float64) {
+        return {tensor.axes(), Array<double>(xt::cast<double>(tensor.as<float>()))};
+    }
+    return {tensor.axes(), Array<float>(xt::cast<float>(tensor.as<double>()))};
+}
+
+}  // namespace attn

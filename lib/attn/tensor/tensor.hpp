@@ -1,0 +1,102 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <xtensor/xarray.hpp>
+
+namespace attn {
+
+/// A dense array in row-major order. Results are always declared with this type, never `auto`: a
+/// lazy xtensor expression may outlive what it reads.
+template <class T>
+using Array = xt::xarray<T, xt::layout_type::row_major>;
+
+using Shape = std::vector<std::size_t>;
+
+/// The names of a tensor's axes, outermost first. The words are those of the field: `batch`,
+/// `head`, `query` and `key` (positions), `feature` (columns); parameters have `out`, `in`, `vocab`.
+using Axes = std::vector<std::string>;
+
+enum class DType { float32, float64, int64, boolean };
+
+/// `float32`, `float64`, `int64` or `bool`, as PyTorch and NumPy spell them.
+std::string_view dtype_name(DType dtype);
+
+/// The number of elements that `shape` has. The empty shape is a scalar and has one.
+std::size_t element_count(const Shape& shape);
+
+/// `(2, 4, 3)`: a shape for a message.
+std::string shape_text(const Shape& shape);
+
+/// Any tensor that the ledger records: values of one of four types, and a name for each axis.
+class Tensor {
+public:
+    using Values =
+        std::variant<Array<float>, Array<double>, Array<std::int64_t>, Array<bool>>;
+
+    Tensor() = default;
+
+    /// Errors  ShapeError when there is not exactly one name for each axis.
+    Tensor(Axes axes, Values values);
+
+    const Axes& axes() const { return axes_; }
+    const Values& values() const { return values_; }
+    Shape shape() const;
+    std::size_t dimension() const { return axes_.size(); }
+    std::size_t size() const;
+    DType dtype() const { return static_cast<DType>(values_.index()); }
+    bool is_floating() const { return dtype() == DType::float32 || dtype() == DType::float64; }
+
+    /// The values as an array of T, which must be the tensor's own type.
+    template <class T>
+    const Array<T>& as() const {
+        return std::get<Array<T>>(values_);
+    }
+
+    /// Element number `flat` in row-major order, widened to double (bool: 0 or 1).
+    double at(std::size_t flat) const;
+
+    bool has_axis(std::string_view name) const;
+    /// Position of the axis `name`.  Errors  ShapeError when there is none.
+    std::size_t axis(std::string_view name) const;
+    /// Length of the axis `name`.  Errors  ShapeError when there is none.
+    std::size_t extent(std::string_view name) const;
+
+    /// `head 2 x query 4 x key 4`: axis words and sizes for a message or a heading.
+    std::string described() const;
+
+private:
+    Axes axes_;
+    Values values_ = Array<float>(0.0F);
+};
+
+/// The tensor with its floating values converted to `dtype` (float32 or float64); other types are
+/// returned as they are.
+Tensor cast(const Tensor& tensor, DType dtype);
+
+/// Calls `f` with a value of the C++ type that belongs to a floating `dtype`:
+/// `with_floating(dtype, [&](auto zero) { using T = decltype(zero); ... })`.
+template <class F>
+decltype(auto) with_floating(DType dtype, F&& f) {
+    return dtype == DType::float64 ? std::forward<F>(f)(double{}) : std::forward<F>(f)(float{});
+}
+
+/// An array of `shape` whose elements are not initialised.
+template <class T>
+Array<T> empty_array(const Shape& shape) {
+    return Array<T>::from_shape(shape);
+}
+
+/// The shape of an array as a plain vector.
+template <class T>
+Shape shape_of(const Array<T>& array) {
+    return Shape(array.shape().begin(), array.shape().end());
+}
+
+}  // namespace attn

@@ -1,0 +1,35 @@
+# Finds what the project builds on. A missing package is named, with the command that installs it,
+# instead of the page of search paths that find_package would print.
+macro(attn_need package debian_package)
+    find_package(${package} QUIET ${ARGN})
+    if(NOT ${package}_FOUND)
+        message(FATAL_ERROR "attn-explain needs ${package}: apt-get install ${debian_package}")
+    endif()
+endmacro()
+
+attn_need(xtensor libxtensor-dev)
+attn_need(CLI11 libcli11-dev)
+attn_need(fmt libfmt-dev)
+attn_need(nlohmann_json nlohmann-json3-dev)
+attn_need(Threads libc6-dev)
+
+# xtensor-blas is headers only. Its CMake package would search for LAPACK, which nothing here uses.
+find_path(ATTN_XTENSOR_BLAS_INCLUDE NAMES xtensor-blas/xblas.hpp)
+if(NOT ATTN_XTENSOR_BLAS_INCLUDE)
+    message(FATAL_ERROR "attn-explain needs xtensor-blas: apt-get install libxtensor-blas-dev")
+endif()
+
+# OpenBLAS itself, never libblas: the alternatives system may point that at the reference BLAS.
+find_library(ATTN_OPENBLAS_STATIC NAMES libopenblas.a)
+find_library(ATTN_OPENBLAS_SHARED NAMES openblas)
+find_path(ATTN_OPENBLAS_INCLUDE NAMES openblas_config.h PATH_SUFFIXES openblas x86_64-linux-gnu)
+if(NOT ATTN_OPENBLAS_SHARED OR NOT ATTN_OPENBLAS_INCLUDE)
+    message(FATAL_ERROR "attn-explain needs OpenBLAS: apt-get install libopenblas-dev")
+endif()
+
+# utf8proc has no CMake package of its own.
+find_path(ATTN_UTF8PROC_INCLUDE NAMES utf8proc.h)
+find_library(ATTN_UTF8PROC NAMES libutf8proc.a utf8proc)
+if(NOT ATTN_UTF8PROC OR NOT ATTN_UTF8PROC_INCLUDE)
+    message(FATAL_ERROR "attn-explain needs utf8proc: apt-get install libutf8proc-dev")
+endif()
