@@ -20,7 +20,8 @@ using Array = xt::xarray<T, xt::layout_type::row_major>;
 using Shape = std::vector<std::size_t>;
 
 /// The names of a tensor's axes, outermost first. The words are those of the field: `batch`,
-/// `head`, `query` and `key` (positions), `feature` (columns); parameters have `out`, `in`, `vocab`.
+/// `head`, `query` and `key` (positions), `feature` (columns); parameters have `out`, `in`,
+/// `vocab`.
 using Axes = std::vector<std::string>;
 
 enum class DType { float32, float64, int64, boolean };
@@ -37,8 +38,7 @@ std::string shape_text(const Shape& shape);
 /// Any tensor that the ledger records: values of one of four types, and a name for each axis.
 class Tensor {
 public:
-    using Values =
-        std::variant<Array<float>, Array<double>, Array<std::int64_t>, Array<bool>>;
+    using Values = std::variant<Array<float>, Array<double>, Array<std::int64_t>, Array<bool>>;
 
     Tensor() = default;
 

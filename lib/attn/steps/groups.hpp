@@ -1,0 +1,44 @@
+#pragma once
+#include <algorithm>
+#include <cstddef>
+
+#include "attn/tensor/tensor.hpp"
+
+namespace attn {
+
+/// A tensor seen as a list of matrices: all leading axes (batch, head) folded into one.
+struct Groups {
+    std::size_t count;    ///< how many matrices
+    std::size_t rows;     ///< length of the last axis but one
+    std::size_t columns;  ///< length of the last axis
+};
+
+/// Folds the leading axes of `shape`, which must have at least two axes.
+inline Groups groups_of(const Shape& shape) {
+    Groups groups{1, shape[shape.size() - 2], shape[shape.size() - 1]};
+    for (std::size_t i = 0; i + 2 < shape.size(); ++i) groups.count *= shape[i];
+    return groups;
+}
+
+/// A tensor seen from one of its axes: the axes before it and the axes after it folded.
+struct AxisView {
+    std::size_t outer;
+    std::size_t length;
+    std::size_t inner;
+};
+
+inline AxisView axis_view(const Shape& shape, std::size_t axis) {
+    AxisView view{1, shape[axis], 1};
+    for (std::size_t i = 0; i < axis; ++i) view.outer *= shape[i];
+    for (std::size_t i = axis + 1; i < shape.size(); ++i) view.inner *= shape[i];
+    return view;
+}
+
+/// `shape` with its last two lengths replaced.
+inline Shape with_matrix(Shape shape, std::size_t rows, std::size_t columns) {
+    shape[shape.size() - 2] = rows;
+    shape[shape.size() - 1] = columns;
+    return shape;
+}
+
+}  // namespace attn

@@ -1,0 +1,93 @@
+#include "attn/steps/mask.hpp"
+
+#include <limits>
+
+#include <xtensor/xbroadcast.hpp>
+#include <xtensor/xoperation.hpp>
+
+#include "attn/tensor/error.hpp"
+
+namespace attn {
+namespace {
+
+void require_broadcast(const Shape& mask, const Shape& scores) {
+    bool fits = mask.size() <= scores.size();
+    for (std::size_t i = 0; fits && i < mask.size(); ++i) {
+        const std::size_t length = mask[mask.size() - 1 - i];
+        fits = length == 1 || length == scores[scores.size() - 1 - i];
+    }
+    if (!fits) {
+        throw ShapeError("a mask of shape " + shape_text(mask) +
+                         " does not broadcast to scores of shape " + shape_text(scores) +
+                         ": from the right, each length must be equal or 1");
+    }
+}
+
+}  // namespace
+
+Array<bool> causal_mask(std::size_t query_len, std::size_t key_len, CausalAlign align) {
+    Array<bool> mask = empty_array<bool>({query_len, key_len});
+    const auto shift = align == CausalAlign::end ? static_cast<std::ptrdiff_t>(key_len) -
+                                                       static_cast<std::ptrdiff_t>(query_len)
+                                                 : std::ptrdiff_t{0};
+    for (std::size_t q = 0; q < query_len; ++q) {
+        for (std::size_t k = 0; k < key_len; ++k) {
+            mask(q, k) = static_cast<std::ptrdiff_t>(k) > static_cast<std::ptrdiff_t>(q) + shift;
+        }
+    }
+    return mask;
+}
+
+Array<bool> padding_mask(const Array<bool>& is_padding, std::size_t score_axes) {
+    const Shape given = shape_of(is_padding);
+    Shape shape(given.size() == 2 ? score_axes : 2, 1);
+    shape.back() = given.back();
+    if (given.size() == 2) shape.front() = given.front();
+    Array<bool> mask = is_padding;
+    mask.reshape(shape);
+    return mask;
+}
+
+Array<bool> either_mask(const Array<bool>& first, const Array<bool>& second) {
+    return first || second;
+}
+
+template <class T>
+Array<T> loop::apply_mask(const Array<T>& scores, const Array<bool>& mask) {
+    const Shape shape = shape_of(scores);
+    const Shape mask_shape = shape_of(mask);
+    require_broadcast(mask_shape, shape);
+    Array<T> result = empty_array<T>(shape);
+
+    // Find each cell's place in the mask, where an axis of length 1 serves every index.
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+        std::size_t rest = i;
+        std::size_t place = 0;
+        std::size_t step = 1;
+        for (std::size_t axis = 0; axis < mask_shape.size(); ++axis) {
+            const std::size_t length = shape[shape.size() - 1 - axis];
+            const std::size_t mask_length = mask_shape[mask_shape.size() - 1 - axis];
+            if (mask_length != 1) place += rest % length * step;
+            step *= mask_length;
+            rest /= length;
+        }
+
+        // Hide the cell or keep its score.
+        const bool hidden = mask.data()[place];
+        result.data()[i] = hidden ? -std::numeric_limits<T>::infinity() : scores.data()[i];
+    }
+    return result;
+}
+
+template <class T>
+Array<T> vectorized::apply_mask(const Array<T>& scores, const Array<bool>& mask) {
+    require_broadcast(shape_of(mask), shape_of(scores));
+    return xt::where(mask, -std::numeric_limits<T>::infinity(), scores);
+}
+
+template Array<float> loop::apply_mask(const Array<float>&, const Array<bool>&);
+template Array<double> loop::apply_mask(const Array<double>&, const Array<bool>&);
+template Array<float> vectorized::apply_mask(const Array<float>&, const Array<bool>&);
+template Array<double> vectorized::apply_mask(const Array<double>&, const Array<bool>&);
+
+}  // namespace attn

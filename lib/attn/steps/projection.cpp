@@ -1,0 +1,106 @@
+#include "attn/steps/projection.hpp"
+
+#include "attn/steps/groups.hpp"
+#include "attn/tensor/error.hpp"
+#include "attn/tensor/matmul.hpp"
+
+namespace attn {
+namespace {
+
+/// The sizes of one projection: `heads` matrices applied to each of `batch` sequences.
+struct Sizes {
+    std::size_t batch, heads, tokens, in, out;
+    Shape result;
+};
+
+Sizes projection_sizes(const Shape& x, const Shape& weight, const Shape& bias,
+                       WeightLayout layout) {
+    const bool per_head = weight.size() == 3;
+    const std::size_t rows = weight[weight.size() - 2];
+    const std::size_t columns = weight[weight.size() - 1];
+    const auto [in, out] =
+        layout == WeightLayout::out_in ? std::pair(columns, rows) : std::pair(rows, columns);
+    const Groups groups = groups_of(x);
+    if (groups.columns != in) {
+        throw ShapeError("x " + shape_text(x) + " has " + std::to_string(groups.columns) +
+                         " features but the weight " + shape_text(weight) + " takes " +
+                         std::to_string(in) + ": transpose one of them");
+    }
+    Sizes sizes{groups.count, per_head ? weight[0] : 1, groups.rows, in, out, x};
+    sizes.result.back() = out;
+    if (per_head) sizes.result.insert(sizes.result.end() - 2, sizes.heads);
+    const std::size_t biases = element_count(bias);
+    if (biases != 0 && biases != sizes.heads * out) {
+        throw ShapeError("bias " + shape_text(bias) + " does not fit the weight " +
+                         shape_text(weight) + ": it needs one number per output feature");
+    }
+    return sizes;
+}
+
+template <class T>
+void add_bias(Array<T>& result, const Array<T>& bias, const Sizes& sizes) {
+    for (std::size_t row = 0; row < sizes.batch * sizes.heads * sizes.tokens; ++row) {
+        const std::size_t head = row / sizes.tokens % sizes.heads;
+        for (std::size_t o = 0; o < sizes.out; ++o) {
+            result.data()[row * sizes.out + o] += bias.data()[head * sizes.out + o];
+        }
+    }
+}
+
+}  // namespace
+
+template <class T>
+Array<T> loop::project(const Array<T>& x, const Array<T>& weight, const Array<T>& bias,
+                       WeightLayout layout, const Arithmetic& arithmetic) {
+    const Sizes s = projection_sizes(shape_of(x), shape_of(weight), shape_of(bias), layout);
+    Array<T> result = empty_array<T>(s.result);
+    const bool by_row = layout == WeightLayout::out_in;
+
+    // Multiply each token's features with the weights of one output feature and add up.
+    for (std::size_t b = 0; b < s.batch; ++b) {
+        for (std::size_t h = 0; h < s.heads; ++h) {
+            for (std::size_t t = 0; t < s.tokens; ++t) {
+                for (std::size_t o = 0; o < s.out; ++o) {
+                    const T* features = x.data() + (b * s.tokens + t) * s.in;
+                    const T* matrix = weight.data() + h * s.in * s.out;
+                    const T* column = by_row ? matrix + o * s.in : matrix + o;
+                    result.data()[((b * s.heads + h) * s.tokens + t) * s.out + o] =
+                        dot(features, 1, column, by_row ? 1 : s.out, s.in, arithmetic);
+                }
+            }
+        }
+    }
+    if (bias.size() != 0) add_bias(result, bias, s);
+    return result;
+}
+
+template <class T>
+Array<T> vectorized::project(const Array<T>& x, const Array<T>& weight, const Array<T>& bias,
+                             WeightLayout layout, const Arithmetic& arithmetic) {
+    const Sizes s = projection_sizes(shape_of(x), shape_of(weight), shape_of(bias), layout);
+    const Second second = layout == WeightLayout::out_in ? Second::transposed : Second::as_stored;
+    Array<T> result;
+    if (weight.dimension() == 2) {
+        result = matmul(x, weight, second, arithmetic.threads);
+    } else {
+        result = empty_array<T>(s.result);
+        for (std::size_t g = 0; g < s.batch * s.heads; ++g) {
+            multiply(x.data() + g / s.heads * s.tokens * s.in,
+                     weight.data() + g % s.heads * s.in * s.out,
+                     result.data() + g * s.tokens * s.out, s.tokens, s.in, s.out, second);
+        }
+    }
+    if (bias.size() != 0) add_bias(result, bias, s);
+    return result;
+}
+
+#define ATTN_INSTANTIATE(T)                                                                  \
+    template Array<T> loop::project(const Array<T>&, const Array<T>&, const Array<T>&,       \
+                                    WeightLayout, const Arithmetic&);                        \
+    template Array<T> vectorized::project(const Array<T>&, const Array<T>&, const Array<T>&, \
+                                          WeightLayout, const Arithmetic&);
+ATTN_INSTANTIATE(float)
+ATTN_INSTANTIATE(double)
+#undef ATTN_INSTANTIATE
+
+}  // namespace attn

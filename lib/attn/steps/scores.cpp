@@ -1,0 +1,57 @@
+#include "attn/steps/scores.hpp"
+
+#include "attn/steps/groups.hpp"
+#include "attn/tensor/error.hpp"
+#include "attn/tensor/matmul.hpp"
+
+namespace attn {
+namespace {
+
+void require_comparable(const Shape& query, const Shape& key) {
+    const bool fits = query.size() == key.size() && query.size() >= 2 &&
+                      std::equal(query.begin(), query.end() - 2, key.begin()) &&
+                      query.back() == key.back();
+    if (!fits) {
+        throw ShapeError("query " + shape_text(query) + " and key " + shape_text(key) +
+                         " need the same leading axes and the same number of features");
+    }
+}
+
+}  // namespace
+
+template <class T>
+Array<T> loop::scores(const Array<T>& query, const Array<T>& key, const Arithmetic& arithmetic) {
+    require_comparable(shape_of(query), shape_of(key));
+    const auto [groups, query_len, head_dim] = groups_of(shape_of(query));
+    const std::size_t key_len = groups_of(shape_of(key)).rows;
+    Array<T> result = empty_array<T>(with_matrix(shape_of(query), query_len, key_len));
+
+    // Multiply each query with each key of the same group, feature by feature, and add up.
+    for (std::size_t g = 0; g < groups; ++g) {
+        for (std::size_t q = 0; q < query_len; ++q) {
+            for (std::size_t k = 0; k < key_len; ++k) {
+                const T* asks = query.data() + (g * query_len + q) * head_dim;
+                const T* offers = key.data() + (g * key_len + k) * head_dim;
+                result.data()[(g * query_len + q) * key_len + k] =
+                    dot(asks, 1, offers, 1, head_dim, arithmetic);
+            }
+        }
+    }
+    return result;
+}
+
+template <class T>
+Array<T> vectorized::scores(const Array<T>& query, const Array<T>& key,
+                            const Arithmetic& arithmetic) {
+    require_comparable(shape_of(query), shape_of(key));
+    return matmul(query, key, Second::transposed, arithmetic.threads);
+}
+
+template Array<float> loop::scores(const Array<float>&, const Array<float>&, const Arithmetic&);
+template Array<double> loop::scores(const Array<double>&, const Array<double>&, const Arithmetic&);
+template Array<float> vectorized::scores(const Array<float>&, const Array<float>&,
+                                         const Arithmetic&);
+template Array<double> vectorized::scores(const Array<double>&, const Array<double>&,
+                                          const Arithmetic&);
+
+}  // namespace attn

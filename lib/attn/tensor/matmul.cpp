@@ -1,0 +1,78 @@
+#include "attn/tensor/matmul.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <xtensor-blas/xblas.hpp>
+#include <xtensor/xadapt.hpp>
+
+#include "attn/tensor/error.hpp"
+
+namespace attn {
+namespace {
+
+// Below this many multiplications a thread costs more than it saves.
+constexpr double threading_pays = 4e6;
+
+}  // namespace
+
+template <class T>
+void multiply(const T* a, const T* b, T* result, std::size_t m, std::size_t k, std::size_t n,
+              Second second) {
+    if (m == 0 || n == 0) return;
+    if (k == 0) {
+        std::fill(result, result + m * n, T(0));
+        return;
+    }
+    const bool transposed = second == Second::transposed;
+    const std::array<std::size_t, 2> a_shape{m, k};
+    const std::array<std::size_t, 2> b_shape = transposed ? std::array{n, k} : std::array{k, n};
+    const std::array<std::size_t, 2> result_shape{m, n};
+    const auto left = xt::adapt(a, m * k, xt::no_ownership(), a_shape);
+    const auto right = xt::adapt(b, k * n, xt::no_ownership(), b_shape);
+    auto product = xt::adapt(result, m * n, xt::no_ownership(), result_shape);
+    xt::blas::gemm(left, right, product, false, transposed);
+}
+
+template <class T>
+Array<T> matmul(const Array<T>& a, const Array<T>& b, Second second, int threads) {
+    const Shape a_shape = shape_of(a);
+    const Shape b_shape = shape_of(b);
+    const bool fits = a_shape.size() >= 2 && b_shape.size() >= 2 &&
+                      (b_shape.size() == 2 || std::equal(a_shape.begin(), a_shape.end() - 2,
+                                                         b_shape.begin(), b_shape.end() - 2));
+    const std::size_t inner = b_shape[b_shape.size() - (second == Second::transposed ? 1 : 2)];
+    if (!fits || a_shape.back() != inner) {
+        throw ShapeError("cannot multiply " + shape_text(a_shape) + " by " + shape_text(b_shape) +
+                         (second == Second::transposed ? " transposed" : "") +
+                         ": the inner lengths and the leading axes must agree");
+    }
+    const std::size_t n = b_shape[b_shape.size() - (second == Second::transposed ? 2 : 1)];
+    Shape result_shape = a_shape;
+    result_shape.back() = n;
+    Array<T> result = empty_array<T>(result_shape);
+
+    // A shared second factor turns the whole batch into one tall product.
+    const bool shared = b_shape.size() == 2;
+    const std::size_t matrix_rows = a_shape[a_shape.size() - 2];
+    const std::size_t rows = shared ? (inner == 0 ? 0 : a.size() / inner) : matrix_rows;
+    const std::size_t products =
+        shared || rows == 0 ? 1 : element_count(a_shape) / (rows * std::max<std::size_t>(inner, 1));
+    const double work =
+        static_cast<double>(rows) * static_cast<double>(n) * static_cast<double>(inner);
+    set_blas_threads(work < threading_pays ? 1 : threads);
+    for (std::size_t i = 0; i < products; ++i) {
+        multiply(a.data() + i * rows * inner, b.data() + (shared ? 0 : i * inner * n),
+                 result.data() + i * rows * n, rows, inner, n, second);
+    }
+    return result;
+}
+
+template void multiply(const float*, const float*, float*, std::size_t, std::size_t, std::size_t,
+                       Second);
+template void multiply(const double*, const double*, double*, std::size_t, std::size_t, std::size_t,
+                       Second);
+template Array<float> matmul(const Array<float>&, const Array<float>&, Second, int);
+template Array<double> matmul(const Array<double>&, const Array<double>&, Second, int);
+
+}  // namespace attn

@@ -1,0 +1,25 @@
+#pragma once
+#include "attn/tensor/tensor.hpp"
+
+namespace attn {
+
+/// Whether the second factor of a product is stored transposed.
+enum class Second { as_stored, transposed };
+
+/// The batched matrix product over the last two axes, by BLAS.
+///
+/// Shapes  a (..., m, k); b (..., k, n), or (..., n, k) when it is stored transposed; result
+///         (..., m, n). The leading axes are the same, or b has none and serves every matrix of a.
+/// Errors  ShapeError when the inner lengths or the leading axes differ.
+template <class T>
+Array<T> matmul(const Array<T>& a, const Array<T>& b, Second second, int threads = 1);
+
+/// One matrix product on plain row-major memory: a (m, k), b (k, n) or (n, k), result (m, n).
+template <class T>
+void multiply(const T* a, const T* b, T* result, std::size_t m, std::size_t k, std::size_t n,
+              Second second);
+
+/// How many threads BLAS may use from here on (0: all cores).
+void set_blas_threads(int threads);
+
+}  // namespace attn

@@ -1,0 +1,116 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "attn/random/generator.hpp"
+#include "attn/steps/mask.hpp"
+#include "attn/steps/projection.hpp"
+#include "attn/steps/softmax.hpp"
+#include "attn/tensor/tensor.hpp"
+#include "attn/walk/ledger.hpp"
+
+namespace attn {
+
+/// How query, key and value come from x, and how their parameters are stored and drawn.
+enum class Projection {
+    split,          ///< one Linear each, (heads * head_dim, embed_dim)
+    fused,          ///< one Linear, features ordered q | k | v, heads within each
+    fused_by_head,  ///< one Linear, features ordered head by head, q | k | v within each
+    matrix,         ///< plain (head_dim, embed_dim) matrices, one head
+    stacked,        ///< a leading head axis on each matrix; all heads of q drawn first, then k, v
+    per_head,       ///< for each head in turn its own q, k, v matrices
+    mha,            ///< PyTorch's nn.MultiheadAttention with its output projection
+    none,           ///< query, key and value are drawn, given, or x itself
+};
+
+enum class Init { linear, uniform, normal };
+enum class Variant { loop, vectorized };
+enum class SoftmaxAxis { key, query, head, batch };
+enum class Distribution { uniform, normal };
+
+/// Token ids, and the words they stand for where the source was text.
+struct Tokens {
+    std::vector<std::vector<std::int64_t>> sequences;
+    std::vector<std::string> vocabulary;  ///< word of each id; empty when there are only ids
+    std::optional<std::int64_t> vocab_size;
+    std::optional<std::int64_t> pad_id;
+    bool batch_axis = false;  ///< present even for one sequence
+};
+
+/// x (or memory) drawn directly.
+struct RandomInput {
+    Distribution distribution = Distribution::normal;
+};
+
+/// Where x or memory comes from: token ids, draws, or a given tensor (tokens, features) or
+/// (batch, tokens, features).
+using Source = std::variant<Tokens, RandomInput, Tensor>;
+
+/// What divides (or, for a number, multiplies) the scores.
+struct ScaleChoice {
+    enum class By { head_dim, embed_dim, none, number };
+    By by = By::head_dim;
+    double number = 1;  ///< the factor for By::number
+};
+
+/// Which cells are hidden.
+struct MaskChoice {
+    bool causal = false;
+    bool padding = false;
+    std::optional<Tensor> given;  ///< bool, true = hidden, broadcastable to the scores
+};
+
+/// Draws spent between the input and the projections.
+struct Burn {
+    Distribution distribution;
+    std::size_t count;
+};
+
+/// Everything a walk depends on. What is left unset is derived by `resolve`.
+struct WalkConfig {
+    Source input = RandomInput{};
+    std::optional<Source> memory;  ///< second source: key and value come from it
+    std::optional<std::int64_t> batch;
+    std::optional<std::int64_t> query_len;  ///< for a drawn input; default 4
+    std::optional<std::int64_t> key_len;    ///< for a drawn memory
+    std::vector<std::int64_t> lengths;      ///< true lengths of the key sequences; may be empty
+
+    std::optional<std::int64_t> embed_dim;  ///< default heads * head_dim
+    std::int64_t heads = 1;
+    std::optional<std::int64_t> head_dim;    ///< default embed_dim / heads, or 4 without embed_dim
+    std::optional<std::int64_t> value_dim;   ///< per head; default head_dim
+    std::optional<std::int64_t> output_dim;  ///< default embed_dim
+    Projection projection = Projection::split;
+    std::optional<std::array<Init, 3>> init;  ///< for q, k, v; default linear (NumPy: normal)
+    bool bias = false;
+    std::string draw_order = "qkv";
+    std::optional<WeightLayout> weight_layout;  ///< default out_in (NumPy: in_out)
+    bool output_projection = false;
+    bool output_bias = false;
+    std::optional<bool> merge;  ///< default: true unless stacked or per_head without output
+    Ledger parameters;          ///< given parameters by name; the rest is drawn
+
+    MaskChoice mask;
+    CausalAlign causal_align = CausalAlign::start;
+    EmptyRow empty_row = EmptyRow::nan;
+    ScaleChoice scale;
+    SoftmaxAxis softmax_axis = SoftmaxAxis::key;
+
+    Rng rng = Rng::torch;
+    std::uint64_t seed = 42;
+    TorchBuild torch_build = TorchBuild::avx2;
+    std::int64_t redraw = 0;
+    std::vector<Burn> burn;
+    std::optional<DType> dtype;  ///< of drawn and loaded tensors; default float32 (NumPy: 64)
+    std::optional<DType> compute_dtype;  ///< of the arithmetic; default dtype
+
+    Variant variant = Variant::vectorized;
+    int threads = 0;  ///< 0: all cores for large work, one for small
+};
+
+}  // namespace attn

@@ -1,0 +1,64 @@
+#include "attn/walk/memory.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+
+#include "attn/tensor/error.hpp"
+
+namespace attn {
+namespace {
+
+std::string bytes_text(double bytes) {
+    static constexpr std::array<const char*, 7> units{"bytes", "KB", "MB", "GB", "TB", "PB", "EB"};
+    std::size_t unit = 0;
+    while (bytes >= 1000 && unit + 1 < units.size()) {
+        bytes /= 1000;
+        ++unit;
+    }
+    std::array<char, 48> text{};
+    std::snprintf(text.data(), text.size(), unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
+    return text.data();
+}
+
+}  // namespace
+
+double bytes_needed(const Plan& plan) {
+    const double batch = static_cast<double>(plan.batch);
+    const double heads = static_cast<double>(plan.heads);
+    const double queries = static_cast<double>(plan.query_len);
+    const double keys = static_cast<double>(plan.key_len);
+    const double width = heads * static_cast<double>(2 * plan.head_dim + plan.value_dim);
+    const auto rows_of = [](const Source& source) {
+        const auto* tokens = std::get_if<Tokens>(&source);
+        return tokens == nullptr ? 0.0 : static_cast<double>(tokens->vocab_size.value_or(0));
+    };
+
+    // scores, scaled, masked, exponentials and weights are kept, and the mask
+    const double score_cells = batch * heads * queries * keys * 5 + queries * keys;
+    // x and memory, each projected, split, mixed, merged and projected again
+    const double token_cells =
+        batch * (queries + keys) *
+        (static_cast<double>(plan.embed_dim) + 4 * width + static_cast<double>(plan.output_dim));
+    const double parameter_cells =
+        static_cast<double>(plan.embed_dim + plan.memory_dim) * width +
+        static_cast<double>(plan.output_dim) * heads * static_cast<double>(plan.value_dim) +
+        (rows_of(plan.config.input) + (plan.config.memory ? rows_of(*plan.config.memory) : 0)) *
+            static_cast<double>(plan.embed_dim);
+    const double element = plan.compute_dtype == DType::float64 ? 8 : 4;
+    return element * (score_cells + token_cells + parameter_cells);
+}
+
+void require_memory(const Plan& plan) {
+    const double needed = bytes_needed(plan);
+    const double machine =
+        static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+    if (needed > 0.8 * machine) {
+        throw ConfigError("this walk would need " + bytes_text(needed) +
+                          " for its tensors and the machine has " + bytes_text(machine) +
+                          ": make --seq-len, --batch, --heads or the dimensions smaller");
+    }
+}
+
+}  // namespace attn

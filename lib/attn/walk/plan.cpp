@@ -1,0 +1,389 @@
+#include "attn/walk/plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "attn/tensor/error.hpp"
+#include "attn/walk/memory.hpp"
+
+namespace attn {
+namespace {
+
+std::size_t positive(std::int64_t size, const char* what) {
+    if (size < 1) {
+        throw ConfigError(std::string(what) + " must be at least 1, not " + std::to_string(size));
+    }
+    return static_cast<std::size_t>(size);
+}
+
+void refuse_unless(bool fine, const std::string& message) {
+    if (!fine) throw ConfigError(message);
+}
+
+/// What one source says of the sizes; 0 where it says nothing.
+struct SourceSizes {
+    std::size_t sequences = 0;
+    std::size_t length = 0;
+    std::size_t features = 0;
+    bool batch_axis = false;
+};
+
+/// Fills shorter sequences up with the padding id, checks the ids and repeats a lone sequence.
+void even_out(Tokens& tokens, std::optional<std::int64_t> batch) {
+    refuse_unless(!tokens.sequences.empty(), "there are no tokens: give at least one");
+    std::size_t longest = 0;
+    std::int64_t largest = 0;
+    for (const auto& sequence : tokens.sequences) {
+        longest = std::max(longest, sequence.size());
+        for (const std::int64_t id : sequence) {
+            refuse_unless(id >= 0,
+                          "token id " + std::to_string(id) + " is negative: ids count from 0");
+            largest = std::max(largest, id);
+        }
+    }
+    refuse_unless(longest > 0, "there are no tokens: give at least one");
+    if (tokens.pad_id) largest = std::max(largest, *tokens.pad_id);
+    if (!tokens.vocab_size) tokens.vocab_size = largest + 1;
+    refuse_unless(largest < *tokens.vocab_size,
+                  "id " + std::to_string(largest) + " is beyond a vocabulary of " +
+                      std::to_string(*tokens.vocab_size) + ": pass --vocab-size " +
+                      std::to_string(largest + 1) + " or more");
+    for (auto& sequence : tokens.sequences) {
+        refuse_unless(
+            sequence.size() == longest || tokens.pad_id.has_value(),
+            "sequences of " + std::to_string(sequence.size()) + " and " + std::to_string(longest) +
+                " ids cannot stand in one batch: pass --pad-id to fill the shorter one up");
+        sequence.resize(longest, tokens.pad_id.value_or(0));
+    }
+    if (batch && tokens.sequences.size() == 1) {
+        tokens.sequences.resize(positive(*batch, "batch"), tokens.sequences.front());
+    }
+}
+
+SourceSizes sizes_of(const Source& source) {
+    if (const auto* tokens = std::get_if<Tokens>(&source)) {
+        return {tokens->sequences.size(), tokens->sequences.front().size(), 0,
+                tokens->batch_axis || tokens->sequences.size() > 1};
+    }
+    if (const auto* tensor = std::get_if<Tensor>(&source)) {
+        const Shape shape = tensor->shape();
+        if (shape.size() != 2 && shape.size() != 3) {
+            throw ShapeError("x has shape " + shape_text(shape) +
+                             ": it must be (tokens, features) or (batch, tokens, features)");
+        }
+        if (element_count(shape) == 0) {
+            throw ShapeError("x has shape " + shape_text(shape) + ": it has no elements");
+        }
+        const bool batched = shape.size() == 3;
+        return {batched ? shape[0] : 1, shape[shape.size() - 2], shape.back(), batched};
+    }
+    return {};
+}
+
+std::vector<std::vector<std::string>> token_labels(const Source& source) {
+    std::vector<std::vector<std::string>> labels;
+    const auto* tokens = std::get_if<Tokens>(&source);
+    if (tokens == nullptr) return labels;
+    for (const auto& sequence : tokens->sequences) {
+        std::vector<std::string>& row = labels.emplace_back();
+        for (const std::int64_t id : sequence) {
+            const auto index = static_cast<std::size_t>(id);
+            row.push_back(index < tokens->vocabulary.size() ? tokens->vocabulary[index]
+                                                            : std::to_string(id));
+        }
+    }
+    return labels;
+}
+
+void resolve_sequences(Plan& plan) {
+    WalkConfig& config = plan.config;
+    if (auto* tokens = std::get_if<Tokens>(&config.input)) even_out(*tokens, config.batch);
+    if (config.memory) {
+        if (auto* tokens = std::get_if<Tokens>(&*config.memory)) even_out(*tokens, config.batch);
+    }
+    const SourceSizes x = sizes_of(config.input);
+    const SourceSizes memory = config.memory ? sizes_of(*config.memory) : SourceSizes{};
+
+    // One source that knows its number of sequences decides for both.
+    std::size_t sequences = config.batch ? positive(*config.batch, "batch") : 1;
+    for (const std::size_t known : {x.sequences, memory.sequences}) {
+        if (known <= 1) continue;
+        refuse_unless(known == sequences || (!config.batch && sequences == 1),
+                      "the input has " + std::to_string(known) + " sequences but batch is " +
+                          std::to_string(sequences) + ": they must agree");
+        sequences = known;
+    }
+    plan.batch = sequences;
+    plan.has_batch = config.batch.has_value() || x.batch_axis || memory.batch_axis;
+
+    const auto length_of = [](const SourceSizes& source, std::optional<std::int64_t>& wanted,
+                              std::int64_t otherwise, const char* what) {
+        if (source.length == 0) return positive(wanted.value_or(otherwise), what);
+        refuse_unless(!wanted || *wanted == static_cast<std::int64_t>(source.length),
+                      std::string(what) + " " + std::to_string(wanted.value_or(0)) +
+                          " contradicts the input, which has " + std::to_string(source.length) +
+                          " tokens: leave " + what + " out");
+        return source.length;
+    };
+    plan.query_len = length_of(x, config.query_len, 4, "seq-len");
+    plan.has_memory = config.memory.has_value();
+    plan.key_len = plan.has_memory
+                       ? length_of(memory, config.key_len,
+                                   static_cast<std::int64_t>(plan.query_len), "memory-len")
+                       : plan.query_len;
+    config.batch = static_cast<std::int64_t>(plan.batch);
+    config.query_len = static_cast<std::int64_t>(plan.query_len);
+    config.key_len = static_cast<std::int64_t>(plan.key_len);
+    if (x.features != 0) {
+        refuse_unless(
+            !config.embed_dim || *config.embed_dim == static_cast<std::int64_t>(x.features),
+            "embed-dim " + std::to_string(config.embed_dim.value_or(0)) +
+                " contradicts the input, which has " + std::to_string(x.features) +
+                " features: leave embed-dim out");
+        config.embed_dim = static_cast<std::int64_t>(x.features);
+    }
+    plan.memory_dim = memory.features;
+}
+
+void resolve_dimensions(Plan& plan) {
+    WalkConfig& config = plan.config;
+    const auto text = [](auto number) { return std::to_string(number); };
+    plan.heads = positive(config.heads, "heads");
+    if (!config.head_dim) {
+        if (config.embed_dim) {
+            const auto embed = static_cast<std::int64_t>(positive(*config.embed_dim, "embed-dim"));
+            refuse_unless(embed % config.heads == 0,
+                          "embed-dim " + text(embed) + " does not divide into " +
+                              text(config.heads) +
+                              " heads: pass --head-dim, or an --embed-dim that is a multiple of " +
+                              text(config.heads));
+            config.head_dim = embed / config.heads;
+        } else {
+            config.head_dim = 4;
+        }
+    }
+    plan.head_dim = positive(*config.head_dim, "head-dim");
+    refuse_unless(static_cast<double>(config.heads) * static_cast<double>(*config.head_dim) < 1e15,
+                  "heads " + text(config.heads) + " times head-dim " + text(*config.head_dim) +
+                      " is beyond any memory: make them smaller");
+    if (!config.embed_dim) config.embed_dim = config.heads * *config.head_dim;
+    plan.embed_dim = positive(*config.embed_dim, "embed-dim");
+    config.value_dim = config.value_dim.value_or(*config.head_dim);
+    plan.value_dim = positive(*config.value_dim, "value-dim");
+    config.output_dim = config.output_dim.value_or(*config.embed_dim);
+    plan.output_dim = positive(*config.output_dim, "output-dim");
+    if (plan.memory_dim == 0) plan.memory_dim = plan.embed_dim;
+}
+
+void resolve_projection(Plan& plan) {
+    WalkConfig& config = plan.config;
+    const bool numpy = config.rng != Rng::torch;
+    const bool fused =
+        config.projection == Projection::fused || config.projection == Projection::fused_by_head;
+    const bool mha = config.projection == Projection::mha;
+    plan.has_head = plan.heads > 1 || fused || mha || config.projection == Projection::stacked;
+
+    std::string sorted = config.draw_order;
+    std::sort(sorted.begin(), sorted.end());
+    refuse_unless(sorted == "kqv", "draw-order '" + config.draw_order +
+                                       "' must name q, k and v once each, for example kqv");
+    refuse_unless(!(fused || mha) || config.draw_order == "qkv",
+                  "draw-order has no effect with one fused weight: leave it out");
+    const Init usual = numpy ? Init::normal : Init::linear;
+    const std::array<Init, 3> inits = config.init.value_or(std::array{usual, usual, usual});
+    refuse_unless(!fused || (inits[0] == inits[1] && inits[1] == inits[2]),
+                  "one fused weight cannot be drawn in three ways: name one init");
+    refuse_unless(!mha || !config.init,
+                  "nn.MultiheadAttention has its own (Xavier) initialisation: leave init out");
+    refuse_unless(!mha || !numpy,
+                  "nn.MultiheadAttention is drawn by PyTorch only: pass --rng torch");
+    config.init = inits;
+
+    const WeightLayout layout =
+        config.weight_layout.value_or(numpy && !mha ? WeightLayout::in_out : WeightLayout::out_in);
+    refuse_unless(!mha || layout == WeightLayout::out_in,
+                  "nn.MultiheadAttention stores its weights (out, in): leave weight-layout out");
+    config.weight_layout = layout;
+
+    refuse_unless(config.projection != Projection::matrix || plan.heads == 1,
+                  "projection matrix has one head, not " + std::to_string(plan.heads) +
+                      ": use stacked, per-head or split");
+    if (mha) {
+        refuse_unless(plan.embed_dim == plan.heads * plan.head_dim &&
+                          plan.value_dim == plan.head_dim && plan.output_dim == plan.embed_dim,
+                      "nn.MultiheadAttention needs head-dim and value-dim to be embed-dim / heads: "
+                      "leave them (and output-dim) out");
+        config.output_projection = true;
+        config.output_bias = config.bias;
+    }
+    refuse_unless(!fused || plan.memory_dim == plan.embed_dim,
+                  "one fused weight needs memory with as many features as x (" +
+                      std::to_string(plan.embed_dim) + ", not " + std::to_string(plan.memory_dim) +
+                      "): use --projection split");
+    if (config.projection == Projection::none) {
+        refuse_unless(!config.bias, "without a projection there is no bias: leave bias out");
+        if (plan.has_x()) {
+            refuse_unless(plan.embed_dim == plan.heads * plan.head_dim &&
+                              plan.memory_dim == plan.embed_dim && plan.value_dim == plan.head_dim,
+                          "without a projection query, key and value are x itself: embed-dim " +
+                              std::to_string(plan.embed_dim) +
+                              " must be heads times head-dim, and value-dim the same");
+        }
+    }
+    refuse_unless(!config.output_bias || config.output_projection,
+                  "an output bias needs the output projection: pass --output-projection too");
+    const bool loose =
+        config.projection == Projection::stacked || config.projection == Projection::per_head;
+    plan.merges = config.merge.value_or(!loose || config.output_projection);
+    refuse_unless(plan.merges || !config.output_projection || !plan.has_head,
+                  "the output projection reads merged heads: leave out --no-merge");
+    config.merge = plan.merges;
+}
+
+void resolve_padding(Plan& plan) {
+    const WalkConfig& config = plan.config;
+    const Source& keys = config.memory ? *config.memory : config.input;
+    const auto* tokens = std::get_if<Tokens>(&keys);
+    const bool knows_pad = tokens != nullptr && tokens->pad_id.has_value();
+    refuse_unless(knows_pad || !config.lengths.empty(),
+                  "a padding mask needs to know what is padding: pass --lengths or --pad-id");
+    plan.key_padding =
+        empty_array<bool>(plan.has_batch ? Shape{plan.batch, plan.key_len} : Shape{plan.key_len});
+    for (std::size_t b = 0; b < plan.batch; ++b) {
+        for (std::size_t k = 0; k < plan.key_len; ++k) {
+            const bool is_pad = knows_pad && tokens->sequences[b][k] == *tokens->pad_id;
+            const bool beyond =
+                !config.lengths.empty() && static_cast<std::int64_t>(k) >= config.lengths[b];
+            plan.key_padding.data()[b * plan.key_len + k] = is_pad || beyond;
+        }
+    }
+}
+
+void resolve_mask_and_softmax(Plan& plan) {
+    const WalkConfig& config = plan.config;
+    if (!config.lengths.empty()) {
+        refuse_unless(config.lengths.size() == plan.batch,
+                      std::to_string(config.lengths.size()) + " lengths for a batch of " +
+                          std::to_string(plan.batch) + ": give one for each sequence");
+        for (const std::int64_t length : config.lengths) {
+            refuse_unless(length >= 0 && length <= static_cast<std::int64_t>(plan.key_len),
+                          "length " + std::to_string(length) + " is not between 0 and the " +
+                              std::to_string(plan.key_len) + " keys there are");
+        }
+    }
+    if (config.mask.padding) resolve_padding(plan);
+    if (config.mask.given) {
+        const Shape mask = config.mask.given->shape();
+        const Shape scores = plan.per_head_shape(plan.query_len, plan.key_len);
+        bool fits = mask.size() >= 1 && mask.size() <= scores.size();
+        for (std::size_t i = 0; fits && i < mask.size(); ++i) {
+            const std::size_t length = mask[mask.size() - 1 - i];
+            fits = length == 1 || length == scores[scores.size() - 1 - i];
+        }
+        if (!fits) {
+            throw ShapeError("the mask " + shape_text(mask) + " does not broadcast to the scores " +
+                             shape_text(scores) +
+                             ": from the right, each length must be equal or 1");
+        }
+    }
+    refuse_unless(config.softmax_axis != SoftmaxAxis::head || plan.has_head,
+                  "softmax over heads needs a head axis: pass --heads 2 or more");
+    refuse_unless(config.softmax_axis != SoftmaxAxis::batch || plan.has_batch,
+                  "softmax over the batch needs a batch axis: pass --batch");
+}
+
+ScaleFactor scale_factor(const Plan& plan) {
+    using Operation = ScaleFactor::Operation;
+    switch (plan.config.scale.by) {
+        case ScaleChoice::By::head_dim:
+            return {Operation::divide, std::sqrt(static_cast<double>(plan.head_dim))};
+        case ScaleChoice::By::embed_dim:
+            return {Operation::divide, std::sqrt(static_cast<double>(plan.embed_dim))};
+        case ScaleChoice::By::number:
+            return {Operation::multiply, plan.config.scale.number};
+        case ScaleChoice::By::none:
+            break;
+    }
+    return {};
+}
+
+}  // namespace
+
+bool Plan::has_x() const {
+    return config.projection != Projection::none ||
+           !std::holds_alternative<RandomInput>(config.input);
+}
+
+bool Plan::one_weight() const {
+    return config.projection == Projection::fused ||
+           config.projection == Projection::fused_by_head ||
+           (config.projection == Projection::mha && memory_dim == embed_dim);
+}
+
+bool Plan::head_axis_on_weight() const {
+    return has_head &&
+           (config.projection == Projection::stacked || config.projection == Projection::per_head);
+}
+
+Axes Plan::per_head_axes(std::string rows, std::string columns) const {
+    Axes axes = per_batch_axes(std::move(rows), std::move(columns));
+    if (has_head) axes.insert(axes.end() - 2, "head");
+    return axes;
+}
+
+Axes Plan::per_batch_axes(std::string rows, std::string columns) const {
+    Axes axes{std::move(rows), std::move(columns)};
+    if (has_batch) axes.insert(axes.begin(), "batch");
+    return axes;
+}
+
+Shape Plan::per_head_shape(std::size_t rows, std::size_t columns) const {
+    Shape shape = per_batch_shape(rows, columns);
+    if (has_head) shape.insert(shape.end() - 2, heads);
+    return shape;
+}
+
+Shape Plan::per_batch_shape(std::size_t rows, std::size_t columns) const {
+    Shape shape{rows, columns};
+    if (has_batch) shape.insert(shape.begin(), batch);
+    return shape;
+}
+
+std::vector<std::size_t> Plan::fused_features(std::size_t part) const {
+    const std::size_t width = part == 2 ? value_dim : head_dim;
+    const bool by_head = config.projection == Projection::fused_by_head;
+    const std::size_t part_start = part * head_dim * (by_head ? 1 : heads);
+    const std::size_t head_stride = by_head ? 2 * head_dim + value_dim : width;
+    std::vector<std::size_t> features;
+    features.reserve(heads * width);
+    for (std::size_t h = 0; h < heads; ++h) {
+        for (std::size_t f = 0; f < width; ++f) {
+            features.push_back(part_start + h * head_stride + f);
+        }
+    }
+    return features;
+}
+
+Plan resolve(WalkConfig config) {
+    Plan plan;
+    plan.config = std::move(config);
+    plan.dtype =
+        plan.config.dtype.value_or(plan.config.rng == Rng::torch ? DType::float32 : DType::float64);
+    plan.compute_dtype = plan.config.compute_dtype.value_or(plan.dtype);
+    plan.config.dtype = plan.dtype;
+    plan.config.compute_dtype = plan.compute_dtype;
+    refuse_unless(plan.config.redraw >= 0, "redraw must not be negative");
+    refuse_unless(plan.config.threads >= 0, "threads must not be negative");
+    resolve_sequences(plan);
+    resolve_dimensions(plan);
+    resolve_projection(plan);
+    require_memory(plan);
+    resolve_mask_and_softmax(plan);
+    plan.scale = scale_factor(plan);
+    plan.arithmetic = {plan.config.torch_build == TorchBuild::avx2, plan.config.threads};
+    plan.query_tokens = token_labels(plan.config.input);
+    plan.key_tokens = plan.config.memory ? token_labels(*plan.config.memory) : plan.query_tokens;
+    return plan;
+}
+
+}  // namespace attn

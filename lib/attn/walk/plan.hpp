@@ -1,0 +1,66 @@
+#pragma once
+#include "attn/steps/arithmetic.hpp"
+#include "attn/steps/scaling.hpp"
+#include "attn/walk/config.hpp"
+
+namespace attn {
+
+/// A configuration with every default filled in, every size known and every contradiction ruled
+/// out. Everything below the flags reads this.
+struct Plan {
+    WalkConfig config;  ///< all optional members set
+
+    bool has_batch = false;
+    bool has_head = false;
+    bool has_memory = false;
+    std::size_t batch = 1;
+    std::size_t query_len = 0;
+    std::size_t key_len = 0;
+    std::size_t embed_dim = 0;
+    std::size_t memory_dim = 0;  ///< features of memory; embed_dim without one
+    std::size_t heads = 1;
+    std::size_t head_dim = 0;
+    std::size_t value_dim = 0;
+    std::size_t output_dim = 0;
+
+    DType dtype = DType::float32;
+    DType compute_dtype = DType::float32;
+    bool merges = true;
+    ScaleFactor scale;  ///< divide by 1 when there is no scaling
+    Arithmetic arithmetic;
+
+    /// Words (or ids) of each query and key position; empty when the input has no tokens.
+    std::vector<std::vector<std::string>> query_tokens;
+    std::vector<std::vector<std::string>> key_tokens;
+    /// (batch, key_len) or (key_len), true at filled-up positions; empty without a padding mask.
+    Array<bool> key_padding;
+
+    bool scales() const { return config.scale.by != ScaleChoice::By::none; }
+    bool masks() const {
+        return config.mask.causal || config.mask.padding || config.mask.given.has_value();
+    }
+    bool has_x() const;                ///< false when query, key and value are drawn directly
+    bool one_weight() const;           ///< query, key and value share w_qkv
+    bool head_axis_on_weight() const;  ///< stacked and per_head matrices
+    /// The axes of a tensor with one matrix for each batch and head: `rows`, `columns` last.
+    Axes per_head_axes(std::string rows, std::string columns) const;
+    /// The axes of a tensor with one matrix for each batch.
+    Axes per_batch_axes(std::string rows, std::string columns) const;
+    /// `sizes` preceded by the batch and head lengths that exist.
+    Shape per_head_shape(std::size_t rows, std::size_t columns) const;
+    Shape per_batch_shape(std::size_t rows, std::size_t columns) const;
+    /// The feature columns of w_qkv's output that belong to `part` (0 query, 1 key, 2 value),
+    /// head by head.
+    std::vector<std::size_t> fused_features(std::size_t part) const;
+};
+
+/// Fills in every default and checks that the settings fit together.
+///
+/// Errors  ConfigError or ShapeError, naming the settings and what to change; also when the walk
+///         would need more memory than the machine has.
+Plan resolve(WalkConfig config);
+
+/// How many bytes all the tensors of the walk take together.
+double bytes_needed(const Plan& plan);
+
+}  // namespace attn

@@ -1,0 +1,18 @@
+#pragma once
+#include "attn/walk/draw.hpp"
+#include "attn/walk/ledger.hpp"
+#include "attn/walk/plan.hpp"
+#include "attn/walk/step.hpp"
+
+namespace attn {
+
+/// Whether a walk also records the parts of softmax.
+enum class Details { kept, skipped };
+
+/// Performs every step of the table that applies, in order, and records every tensor.
+///
+/// `given` holds what was drawn or loaded; a step found there is taken, not computed.
+Ledger walk(const Plan& plan, const Ledger& given, const StepTable& table = step_table(),
+            Details details = Details::kept);
+
+}  // namespace attn
