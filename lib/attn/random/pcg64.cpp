@@ -1,0 +1,198 @@
+#include "attn/random/pcg64.hpp"
+
+#include <array>
+#include <bit>
+#include <cassert>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+#include "attn/random/integer_range.hpp"
+#include "attn/random/ziggurat.hpp"
+
+namespace attn {
+namespace {
+
+__extension__ using Word128 = unsigned __int128;
+
+constexpr Word128 joined(std::uint64_t high, std::uint64_t low) {
+    return Word128{high} << 64 | low;
+}
+
+std::uint32_t folded(std::uint32_t word) { return word ^ (word >> 16); }
+
+/// Multiplies by a constant that moves on with every use, so that equal words differ afterwards.
+class MovingHash {
+public:
+    MovingHash(std::uint32_t start, std::uint32_t factor) : constant_(start), factor_(factor) {}
+
+    std::uint32_t operator()(std::uint32_t word) {
+        word ^= constant_;
+        constant_ *= factor_;
+        return folded(word * constant_);
+    }
+
+private:
+    std::uint32_t constant_;
+    std::uint32_t factor_;
+};
+
+std::uint32_t mixed(std::uint32_t x, std::uint32_t y) {
+    return folded(0xCA01F9DDU * x - 0x4973F715U * y);
+}
+
+/// NumPy's SeedSequence: eight words that each depend on every word of the seed.
+std::array<std::uint32_t, 8> spread(std::span<const std::uint32_t> entropy) {
+    // Hash the first words into a pool of four.
+    std::array<std::uint32_t, 4> pool;
+    MovingHash hash(0x43B0D7E5U, 0x931E8875U);
+    for (std::size_t i = 0; i < pool.size(); ++i)
+        pool[i] = hash(i < entropy.size() ? entropy[i] : 0);
+    // Mix every place of the pool into every other one.
+    for (std::size_t from = 0; from < pool.size(); ++from) {
+        for (std::size_t to = 0; to < pool.size(); ++to) {
+            if (to != from) pool[to] = mixed(pool[to], hash(pool[from]));
+        }
+    }
+    // Mix in the words that found no place.
+    for (std::size_t i = pool.size(); i < entropy.size(); ++i) {
+        for (std::uint32_t& place : pool) place = mixed(place, hash(entropy[i]));
+    }
+    // Hash the pool, round and round, into the result.
+    std::array<std::uint32_t, 8> words;
+    MovingHash output(0x8B51F9DDU, 0x58F38DEDU);
+    for (std::size_t i = 0; i < words.size(); ++i) words[i] = output(pool[i % pool.size()]);
+    return words;
+}
+
+}  // namespace
+
+Pcg64::Pcg64(std::span<const std::uint32_t> entropy) {
+    assert(!entropy.empty());
+    const std::array<std::uint32_t, 8> words = spread(entropy);
+    const auto quad = [&](std::size_t i) {
+        return std::uint64_t{words[2 * i + 1]} << 32 | words[2 * i];
+    };
+    increment_ = joined(quad(2), quad(3)) << 1 | 1;
+    step();
+    state_ += joined(quad(0), quad(1));
+    step();
+}
+
+void Pcg64::step() {
+    constexpr Word128 multiplier = joined(2549297995355413924U, 4865540595714422341U);
+    state_ = state_ * multiplier + increment_;
+}
+
+std::uint64_t Pcg64::next64() {
+    step();
+    const auto folded_state =
+        static_cast<std::uint64_t>(state_ >> 64) ^ static_cast<std::uint64_t>(state_);
+    return std::rotr(folded_state, static_cast<int>(state_ >> 122));
+}
+
+std::uint32_t Pcg64::next32() {
+    if (kept_half_) return *std::exchange(kept_half_, std::nullopt);
+    const std::uint64_t both = next64();
+    kept_half_ = static_cast<std::uint32_t>(both >> 32);
+    return static_cast<std::uint32_t>(both);
+}
+
+NumpyPcg64Generator::NumpyPcg64Generator(std::uint64_t seed)
+    : engine_([&] {
+          const std::array words{static_cast<std::uint32_t>(seed),
+                                 static_cast<std::uint32_t>(seed >> 32)};
+          return Pcg64(std::span(words).first(words[1] == 0 ? 1 : 2));
+      }()) {}
+
+void NumpyPcg64Generator::rand(std::span<float> out) {
+    for (float& value : out) value = static_cast<float>(unit());
+}
+
+void NumpyPcg64Generator::rand(std::span<double> out) {
+    for (double& value : out) value = unit();
+}
+
+void NumpyPcg64Generator::randn(std::span<float> out) {
+    for (float& value : out) value = static_cast<float>(standard_normal());
+}
+
+void NumpyPcg64Generator::randn(std::span<double> out) {
+    for (double& value : out) value = standard_normal();
+}
+
+void NumpyPcg64Generator::uniform(std::span<float> out, double low, double high) {
+    for (float& value : out) value = static_cast<float>(low + (high - low) * unit());
+}
+
+void NumpyPcg64Generator::uniform(std::span<double> out, double low, double high) {
+    for (double& value : out) value = low + (high - low) * unit();
+}
+
+/// One standard normal by the ziggurat method.
+double NumpyPcg64Generator::standard_normal() {
+    const Ziggurat& tables = ziggurat();
+    while (true) {
+        // Cut a draw into a layer, a sign and a place in the layer.
+        const std::uint64_t draw = engine_.next64();
+        const std::size_t layer = draw & 0xFF;
+        const bool negative = (draw >> 8 & 1) != 0;
+        const std::uint64_t place = draw >> 9 & 0xFFFFFFFFFFFFFU;
+        // Take what lies under the curve for certain, 99 times in 100.
+        const double distance = static_cast<double>(place) * tables.width[layer];
+        const double x = negative ? -distance : distance;
+        if (place < tables.safe[layer]) return x;
+        // Take a point of the tail, or ask the curve itself.
+        if (layer == 0) return normal_tail((place >> 8 & 1) != 0);
+        const double above = tables.height[layer];
+        const double layer_height = tables.height[layer - 1] - above;
+        if (layer_height * unit() + above < std::exp(-0.5 * x * x)) return x;
+    }
+}
+
+/// A normal beyond the edge, by Marsaglia's exponential wedge.
+double NumpyPcg64Generator::normal_tail(bool negative) {
+    double beyond = 0.0;
+    double height = 0.0;
+    do {
+        beyond = -std::log1p(-unit()) / Ziggurat::edge;
+        height = -std::log1p(-unit());
+    } while (height + height <= beyond * beyond);
+    const double distance = Ziggurat::edge + beyond;
+    return negative ? -distance : distance;
+}
+
+/// Uniform in [0, largest]: the high half of draw times size, without the draws that would favour
+/// some values. Draws nothing when there is no choice.
+///
+/// Source  Lemire 2019.
+std::uint64_t NumpyPcg64Generator::bounded(std::uint64_t largest) {
+    if (largest == 0) return 0;
+    const std::uint64_t size = largest + 1;
+    if (largest > 0xFFFFFFFFU) {
+        if (size == 0) return engine_.next64();
+        Word128 product = Word128{engine_.next64()} * size;
+        if (static_cast<std::uint64_t>(product) < size) {
+            const std::uint64_t unfair = -size % size;
+            while (static_cast<std::uint64_t>(product) < unfair) {
+                product = Word128{engine_.next64()} * size;
+            }
+        }
+        return static_cast<std::uint64_t>(product >> 64);
+    }
+    if (largest == 0xFFFFFFFFU) return engine_.next32();
+    std::uint64_t product = engine_.next32() * size;
+    if (static_cast<std::uint32_t>(product) < size) {
+        const auto unfair = static_cast<std::uint32_t>((std::uint64_t{1} << 32) % size);
+        while (static_cast<std::uint32_t>(product) < unfair) product = engine_.next32() * size;
+    }
+    return product >> 32;
+}
+
+void NumpyPcg64Generator::integers(std::span<std::int64_t> out, std::int64_t low,
+                                   std::int64_t high) {
+    const std::uint64_t largest = largest_offset(low, high);
+    for (std::int64_t& value : out) value = offset_from(low, bounded(largest));
+}
+
+}  // namespace attn

@@ -1,0 +1,63 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "attn/random/generator.hpp"
+
+namespace attn {
+
+/// The permuted congruential engine with 128 bits of state and 64 of output.
+///
+/// Source  O'Neill 2014, PCG XSL RR 128/64; seeded as NumPy's SeedSequence does.
+class Pcg64 {
+public:
+    /// Range   the 32-bit words of the seed, lowest first, at least one.
+    explicit Pcg64(std::span<const std::uint32_t> entropy);
+
+    std::uint64_t next64();
+    /// Half of a 64-bit draw: first the low one, then the high one, which is kept until then.
+    std::uint32_t next32();
+
+private:
+    __extension__ using Word128 = unsigned __int128;
+
+    void step();
+
+    Word128 state_ = 0;
+    Word128 increment_ = 0;
+    std::optional<std::uint32_t> kept_half_;
+};
+
+/// NumPy's `np.random.default_rng(seed)`. Every call fills its span as the corresponding method
+/// fills a fresh array: rand `random`, randn `standard_normal`.
+///
+/// A float32 span holds the float64 draws rounded, as `.astype(np.float32)` gives them, not NumPy's
+/// separate float32 stream. Normals agree with NumPy's to 1e-13, everything else to the last bit.
+class NumpyPcg64Generator final : public Generator {
+public:
+    /// Range   any seed; NumPy's negative ones do not exist, and here stand for seed + 2^64.
+    explicit NumpyPcg64Generator(std::uint64_t seed);
+    /// A seed of any size. Range  its 32-bit words, lowest first, at least one.
+    explicit NumpyPcg64Generator(std::span<const std::uint32_t> seed_words) : engine_(seed_words) {}
+
+    void rand(std::span<float> out) override;
+    void rand(std::span<double> out) override;
+    void randn(std::span<float> out) override;
+    void randn(std::span<double> out) override;
+    void uniform(std::span<float> out, double low, double high) override;
+    void uniform(std::span<double> out, double low, double high) override;
+
+    /// Integers in [low, high).  Errors  ConfigError when there are none.
+    void integers(std::span<std::int64_t> out, std::int64_t low, std::int64_t high);
+
+private:
+    double unit() { return static_cast<double>(engine_.next64() >> 11) * 0x1p-53; }
+    double standard_normal();
+    double normal_tail(bool negative);
+    std::uint64_t bounded(std::uint64_t largest);
+
+    Pcg64 engine_;
+};
+
+}  // namespace attn
