@@ -1,0 +1,55 @@
+#pragma once
+#include <functional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "attn/render/print_options.hpp"
+#include "attn/tensor/tensor.hpp"
+#include "attn/walk/walk.hpp"
+
+namespace attn {
+
+/// One section of output: what a step made, and the words around it.
+struct Section {
+    std::string name;     ///< the step's name in the ledger, or a notebook's own word
+    std::string title;    ///< what it is, in a few words
+    std::string formula;  ///< how it was made
+    std::string note;     ///< one or two sentences about these numbers; may be empty
+    std::string margin;   ///< a remark on a mistake made here; may be empty
+    std::string code;     ///< the PyTorch or NumPy lines that make it; may be empty
+    /// The tensor, or the text of something that is none: a shape, a number, a dictionary.
+    std::variant<Tensor, std::string> content;
+    std::string suffix;  ///< autograd note of PyTorch's printed form; may be empty
+    bool shown = true;   ///< printed without being asked for
+};
+
+/// Everything a command has to say, before a format is chosen.
+struct Document {
+    std::vector<std::pair<std::string, std::string>> config;  ///< setting, its value as JSON text
+    std::vector<Section> sections;
+};
+
+/// The document of a walk: one section for each entry of the ledger, in the order of the table.
+Document document_of(const Plan& plan, const Ledger& ledger,
+                     const StepTable& table = step_table());
+
+/// Receives output piece by piece, so that large tensors need not be held as text.
+using Sink = std::function<void(std::string_view)>;
+
+/// Which printed form tensors take.
+enum class TextForm { torch, numpy, plain };
+
+/// Whether the words around the tensors are printed.
+enum class Words { all, none };
+
+/// Writes the sections as text, one blank line apart.
+void render_text(const Document& document, TextForm form, const PrintOptions& options, Words words,
+                 const Sink& sink);
+
+/// Writes the document as one JSON object: version, config and every section with its tensor.
+/// Numbers are the shortest text that reads back to the same bits; nan, inf and -inf are strings.
+void render_json(const Document& document, const Sink& sink);
+
+}  // namespace attn
