@@ -184,53 +184,53 @@ StepTable attention_steps() {
     const auto scales = [](const Plan& plan) { return plan.scales(); };
     const auto has_output = [](const Plan& plan) { return plan.config.output_projection; };
     StepTable steps{
-        {"scores", "Scores: every query compared with every key (attention logits)", Kind::computed,
+        {"scores", "every query compared with every key (also called attention logits)", Kind::computed,
          true, always_applies, always("scores = query @ key^T"), compute_scores},
-        {"scaled_scores", "Scaled scores", Kind::computed, true, scales, scaled_formula,
+        {"scaled_scores", "the scores, brought to scale", Kind::computed, true, scales, scaled_formula,
          compute_scaled},
-        {"mask", "Mask: which keys each query may not see", Kind::computed, true, masks,
+        {"mask", "which keys each query may not see (true = hidden)", Kind::computed, true, masks,
          mask_formula, compute_mask},
-        {"masked_scores", "Masked scores", Kind::computed, true, masks,
+        {"masked_scores", "the scores, with what is hidden set to -inf", Kind::computed, true, masks,
          [](const Plan& plan) {
              return std::string("masked_scores = -inf where mask is true, else ") +
                     (plan.scales() ? "scaled_scores" : "scores");
          },
          compute_masked},
-        {"row_max", "Softmax, first part: the largest score of each row", Kind::detail, false,
+        {"row_max", "first part of softmax, the largest score of each row", Kind::detail, false,
          always_applies,
          [](const Plan& plan) {
              return std::string("row_max = max over ") + softmax_axis_name(plan) + " of " +
                     softmax_input_name(plan);
          },
          compute_row_max},
-        {"exponentials", "Softmax, second part: the exponentials", Kind::detail, false,
+        {"exponentials", "second part of softmax, the exponentials", Kind::detail, false,
          always_applies,
          [](const Plan& plan) {
              return "exponentials = exp(" + softmax_input_name(plan) + " - row_max)";
          },
          compute_exponentials},
-        {"row_sum", "Softmax, third part: what each row adds up to", Kind::detail, false,
+        {"row_sum", "third part of softmax, what each row adds up to", Kind::detail, false,
          always_applies,
          [](const Plan& plan) {
              return std::string("row_sum = sum over ") + softmax_axis_name(plan) +
                     " of exponentials";
          },
          compute_row_sum},
-        {"weights", "Attention weights", Kind::computed, true, always_applies,
+        {"weights", "how much attention each query pays to each key", Kind::computed, true, always_applies,
          [](const Plan& plan) {
              return "weights = softmax(" + softmax_input_name(plan) + ") over the " +
                     softmax_axis_name(plan) + " axis";
          },
          compute_weights},
-        {"context", "Context: the values, mixed by attention", Kind::computed, true, always_applies,
+        {"context", "the values, mixed by attention", Kind::computed, true, always_applies,
          always("context = weights @ value"), compute_context},
-        {"merged", "Merged heads", Kind::computed, true,
+        {"merged", "the heads of each token, side by side again", Kind::computed, true,
          [](const Plan& plan) { return plan.has_head && plan.merges; },
          always("merged(t) = context of head 0, head 1, ... of token t, side by side"),
          compute_merged},
     };
     for (Step& step : output_parameter_steps()) steps.push_back(std::move(step));
-    steps.push_back({"output", "Output projection", Kind::computed, true, has_output,
+    steps.push_back({"output", "the heads, mixed by the output projection", Kind::computed, true, has_output,
                      [](const Plan& plan) {
                          const bool out_in = *plan.config.weight_layout == WeightLayout::out_in;
                          return std::string("output = ") + (plan.has_head ? "merged" : "context") +

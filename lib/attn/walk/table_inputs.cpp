@@ -50,7 +50,7 @@ Step parameter(const std::string& part, bool bias) {
     const std::string whose = part == "qkv" ? "query, key and value" : part;
     Step step;
     step.name = name;
-    step.title = (bias ? "Bias of the " : "Weight of the ") + whose + " projection";
+    step.title = (bias ? "the bias of the " : "the weight matrix of the ") + whose + " projection";
     step.kind = Step::Kind::parameter;
     step.shown = false;
     step.applies = [part, bias](const Plan& plan) { return is_parameter(plan, part, bias); };
@@ -69,15 +69,15 @@ std::string short_number(double number) {
 StepTable input_steps() {
     using Kind = Step::Kind;
     return {
-        {"ids", "Token ids", Kind::input, true, has_ids, always("one id for each token"), {}},
+        {"ids", "one id for each token", Kind::input, true, has_ids, always("the vocabulary's number of each token"), {}},
         {"embedding",
-         "Embedding table",
+         "one row of features for each id",
          Kind::input,
          false,
          has_ids,
-         always("a parameter: one row of features for each id of the vocabulary"),
+         always("a parameter: learned in training, drawn here"),
          {}},
-        {"x", "Input: one row of features for each token", Kind::input, true,
+        {"x", "the input, one row of features for each token", Kind::input, true,
          [](const Plan& plan) { return plan.has_x(); },
          [](const Plan& plan) {
              return has_ids(plan) ? "x(t) = embedding(ids(t))"
@@ -87,20 +87,20 @@ StepTable input_steps() {
              return look_up(plan, ledger["ids"], ledger["embedding"]);
          }},
         {"memory_ids",
-         "Token ids of the memory",
+         "one id for each token of the memory",
          Kind::input,
          true,
          has_memory_ids,
          always("one id for each token"),
          {}},
         {"memory_embedding",
-         "Embedding table of the memory",
+         "one row of features for each id of the memory",
          Kind::input,
          false,
          has_memory_ids,
-         always("a parameter: one row of features for each id of its vocabulary"),
+         always("a parameter: learned in training, drawn here"),
          {}},
-        {"memory", "Memory: the second source, which is looked at", Kind::input, true, has_memory,
+        {"memory", "the second source, which the queries look at", Kind::input, true, has_memory,
          [](const Plan& plan) {
              return has_memory_ids(plan) ? "memory(t) = memory_embedding(memory_ids(t))"
                                          : drawn_or_given(*plan.config.memory, "memory");

@@ -131,9 +131,9 @@ std::string part_formula(const Plan& plan, const Part& part) {
 }
 
 std::string part_title(const Part& part) {
-    static constexpr std::array titles{"Query: what each token looks for",
-                                       "Key: what each token offers to be found by",
-                                       "Value: what each token hands over when it is found"};
+    static constexpr std::array titles{"what each token looks for",
+                                       "what each token can be found by",
+                                       "what each token hands over when it is found"};
     return titles[part.number];
 }
 
@@ -144,7 +144,7 @@ StepTable projection_steps() {
     for (const Part& part : parts) {
         Step step;
         step.name = std::string("projected_") + part.name;
-        step.title = std::string("Projection to the ") + part.name + " of all heads side by side";
+        step.title = std::string("the ") + part.name + " of all heads, side by side";
         step.applies = splits_projected;
         step.formula = [part](const Plan& plan) {
             return std::string("projected_") + part.name + " = " + projection_formula(plan, part);
@@ -157,7 +157,7 @@ StepTable projection_steps() {
 
     Step qkv;
     qkv.name = "qkv";
-    qkv.title = "Query, key and value of all heads in one product";
+    qkv.title = "query, key and value of all heads in one product";
     qkv.applies = one_product;
     qkv.formula = [](const Plan& plan) {
         const bool out_in = *plan.config.weight_layout == WeightLayout::out_in;

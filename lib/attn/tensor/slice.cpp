@@ -1,0 +1,149 @@
+#include "attn/tensor/slice.hpp"
+
+#include <charconv>
+#include <optional>
+
+#include "attn/tensor/error.hpp"
+
+namespace attn {
+namespace {
+
+/// The indices that are taken of one axis: first, first + step, ...
+struct Range {
+    std::ptrdiff_t first = 0;
+    std::ptrdiff_t step = 1;
+    std::size_t count = 0;
+    bool drops_axis = false;
+};
+
+std::string_view trimmed(std::string_view text) {
+    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+    while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+    return text;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+    std::vector<std::string_view> parts;
+    for (std::size_t start = 0;;) {
+        const std::size_t end = text.find(separator, start);
+        parts.push_back(trimmed(text.substr(start, end - start)));
+        if (end == std::string_view::npos) return parts;
+        start = end + 1;
+    }
+}
+
+std::optional<std::ptrdiff_t> number(std::string_view text, std::string_view whole) {
+    if (text.empty()) return std::nullopt;
+    std::ptrdiff_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size()) {
+        throw ConfigError("'" + std::string(whole) +
+                          "' is no index: write numbers, start:stop:step or ..., as in 0,:,1:3");
+    }
+    return value;
+}
+
+Range single(std::ptrdiff_t index, std::ptrdiff_t length, const std::string& axis) {
+    if (index < -length || index >= length) {
+        throw ShapeError("index " + std::to_string(index) + " is beyond the " + axis +
+                         " axis, which has " + std::to_string(length) + ": use 0 to " +
+                         std::to_string(length - 1));
+    }
+    return {index < 0 ? index + length : index, 1, 1, true};
+}
+
+Range range(const std::vector<std::string_view>& parts, std::ptrdiff_t length,
+            std::string_view whole) {
+    const std::ptrdiff_t step = parts.size() > 2 ? number(parts[2], whole).value_or(1) : 1;
+    if (step == 0 || parts.size() > 3) {
+        throw ConfigError("'" + std::string(whole) + "' is no slice: the step must not be 0");
+    }
+    // Clamp as Python does: a slice may reach beyond the axis, an index may not.
+    const auto clamp = [&](std::optional<std::ptrdiff_t> given, std::ptrdiff_t otherwise) {
+        if (!given) return otherwise;
+        const std::ptrdiff_t low = step > 0 ? 0 : -1;
+        const std::ptrdiff_t high = step > 0 ? length : length - 1;
+        const std::ptrdiff_t index = *given < 0 ? *given + length : *given;
+        return index < low ? low : index > high ? high : index;
+    };
+    const std::ptrdiff_t first = clamp(number(parts[0], whole), step > 0 ? 0 : length - 1);
+    const std::ptrdiff_t stop = clamp(number(parts[1], whole), step > 0 ? length : -1);
+    const std::ptrdiff_t span = step > 0 ? stop - first + step - 1 : first - stop - step - 1;
+    const std::ptrdiff_t stride = step > 0 ? step : -step;
+    return {first, step, span > 0 ? static_cast<std::size_t>(span / stride) : 0, false};
+}
+
+std::vector<Range> ranges_of(const Tensor& tensor, std::string_view indices) {
+    std::vector<std::string_view> words = split(indices, ',');
+    const Shape shape = tensor.shape();
+    std::size_t named = 0;
+    for (const std::string_view word : words) named += word == "..." ? 0 : 1;
+    if (named > shape.size()) {
+        throw ShapeError("[" + std::string(indices) + "] has " + std::to_string(named) +
+                         " indices for " + tensor.described());
+    }
+    std::vector<Range> ranges;
+    const auto take_whole = [&](std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) {
+            ranges.push_back({0, 1, shape[ranges.size()], false});
+        }
+    };
+    bool filled = false;
+    for (const std::string_view word : words) {
+        if (word == "...") {
+            if (filled) throw ConfigError("[" + std::string(indices) + "] may have one ... only");
+            take_whole(shape.size() - named);
+            filled = true;
+            continue;
+        }
+        const auto length = static_cast<std::ptrdiff_t>(shape[ranges.size()]);
+        const std::vector<std::string_view> parts = split(word, ':');
+        if (parts.size() > 1) {
+            ranges.push_back(range(parts, length, word));
+        } else if (const auto index = number(word, word)) {
+            ranges.push_back(single(*index, length, tensor.axes()[ranges.size()]));
+        } else {
+            throw ConfigError("[" + std::string(indices) + "] has an empty index");
+        }
+    }
+    take_whole(shape.size() - ranges.size());
+    return ranges;
+}
+
+}  // namespace
+
+Tensor slice(const Tensor& tensor, std::string_view indices) {
+    const std::vector<Range> ranges = ranges_of(tensor, indices);
+    const Shape shape = tensor.shape();
+    std::vector<std::size_t> strides(shape.size(), 1);
+    for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
+
+    Axes axes;
+    Shape kept;
+    std::size_t count = 1;
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+        count *= ranges[i].count;
+        if (ranges[i].drops_axis) continue;
+        axes.push_back(tensor.axes()[i]);
+        kept.push_back(ranges[i].count);
+    }
+    return std::visit(
+        [&](const auto& source) -> Tensor {
+            auto part = empty_array<std::decay_t<decltype(*source.data())>>(kept);
+            for (std::size_t cell = 0; cell < count; ++cell) {
+                std::size_t rest = cell;
+                std::size_t place = 0;
+                for (std::size_t i = ranges.size(); i-- > 0;) {
+                    const auto step = static_cast<std::ptrdiff_t>(rest % ranges[i].count);
+                    rest /= ranges[i].count;
+                    const std::ptrdiff_t index = ranges[i].first + step * ranges[i].step;
+                    place += static_cast<std::size_t>(index) * strides[i];
+                }
+                part.data()[cell] = source.data()[place];
+            }
+            return {axes, std::move(part)};
+        },
+        tensor.values());
+}
+
+}  // namespace attn
