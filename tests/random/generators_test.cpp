@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <random>
 #include <span>
 #include <string>
 #include <vector>
