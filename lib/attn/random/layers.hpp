@@ -28,8 +28,8 @@ Array<T> draw_embedding(Generator& generator, std::size_t rows, std::size_t colu
 /// The parameters of PyTorch's `nn.MultiheadAttention`.
 template <class T>
 struct MultiheadParameters {
-    Array<T> w_qkv;     ///< (3E, E); shape (0) when key or value width differ from E
-    Array<T> w_query;   ///< (E, E), (E, key_dim), (E, value_dim) when they differ; else shape (0)
+    Array<T> w_qkv;    ///< (3E, E); shape (0) when key or value width differ from E
+    Array<T> w_query;  ///< (E, E), (E, key_dim), (E, value_dim) when they differ; else shape (0)
     Array<T> w_key;
     Array<T> w_value;
     Array<T> b_qkv;     ///< (3E) zeros, shape (0) without bias
