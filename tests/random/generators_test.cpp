@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <random>
 #include <span>
 #include <string>
 #include <vector>
@@ -343,6 +344,24 @@ TEST_SUITE("random: integers") {
             draw(std::span(drawn), greatest - 1, greatest);
             CHECK(std::ranges::count(drawn, greatest - 1) == 100);
         });
+    }
+
+    TEST_CASE("a choice of one costs NumPy no draw and PyTorch one") {
+        std::array<std::int64_t, 5> drawn{};
+        NumpyGenerator numpy(19);
+        numpy.randint(drawn, 4, 5);
+        CHECK(std::ranges::count(drawn, 4) == 5);
+        CHECK(rand<double>(numpy, 1) == rand<double>(*make_generator(Rng::numpy, 19), 1));
+
+        NumpyPcg64Generator pcg64(19);
+        pcg64.integers(drawn, 4, 5);
+        CHECK(rand<double>(pcg64, 1) == rand<double>(*make_generator(Rng::numpy_pcg64, 19), 1));
+
+        TorchGenerator torch(19);
+        torch.randint(drawn, 4, 5);
+        TorchGenerator skipping(19);
+        rand<float>(skipping, 5);
+        CHECK(rand<float>(torch, 1) == rand<float>(skipping, 1));
     }
 
     TEST_CASE("an empty range is refused") {

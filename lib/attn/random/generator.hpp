@@ -17,7 +17,8 @@ enum class TorchBuild { avx2, portable };
 /// Every call fills its span as that library would fill a fresh contiguous tensor of so many
 /// elements: PyTorch's normals depend on the length of the tensor, so one call is one tensor.
 ///
-/// NumPy draws float64 only: a float32 span gets those numbers rounded, as by `.astype(np.float32)`.
+/// NumPy draws float64 only: a float32 span gets those numbers rounded, as by
+/// `.astype(np.float32)`.
 class Generator {
 public:
     virtual ~Generator() = default;

@@ -152,10 +152,11 @@ double NumpyPcg64Generator::standard_normal() {
 
 /// A normal beyond the edge, by Marsaglia's exponential wedge.
 double NumpyPcg64Generator::normal_tail(bool negative) {
+    constexpr double inverse_edge = 0.27366123732975827203338247596;
     double beyond = 0.0;
     double height = 0.0;
     do {
-        beyond = -std::log1p(-unit()) / Ziggurat::edge;
+        beyond = -inverse_edge * std::log1p(-unit());
         height = -std::log1p(-unit());
     } while (height + height <= beyond * beyond);
     const double distance = Ziggurat::edge + beyond;

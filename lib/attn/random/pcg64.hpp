@@ -33,7 +33,7 @@ private:
 /// fills a fresh array: rand `random`, randn `standard_normal`.
 ///
 /// A float32 span holds the float64 draws rounded, as `.astype(np.float32)` gives them, not NumPy's
-/// separate float32 stream. Normals agree with NumPy's to 1e-13, everything else to the last bit.
+/// separate float32 stream.
 class NumpyPcg64Generator final : public Generator {
 public:
     /// Range   any seed; NumPy's negative ones do not exist, and here stand for seed + 2^64.
