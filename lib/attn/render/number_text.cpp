@@ -1,0 +1,95 @@
+#include "attn/render/number_text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <string_view>
+
+namespace attn {
+namespace {
+
+char* write_word(char* out, std::string_view word) {
+    return std::copy(word.begin(), word.end(), out);
+}
+
+char* write_non_finite(char* out, double value) {
+    if (std::isnan(value)) return write_word(out, "nan");
+    return write_word(out, value < 0 ? "-inf" : "inf");
+}
+
+// The callers' buffer has room for anything, so the end that to_chars wants is out of reach.
+char* limit(char* out) { return out + NumberBuffer{}.size(); }
+
+template <class T>
+char* write_shortest_as(char* out, T value, std::chars_format format) {
+    if (!std::isfinite(value)) return write_non_finite(out, static_cast<double>(value));
+    return std::to_chars(out, limit(out), value, format).ptr;
+}
+
+template <class T>
+char* write_scalar_as(char* out, T value) {
+    const double magnitude = std::fabs(static_cast<double>(value));
+    const bool in_exponent_form =
+        !std::isfinite(value) || magnitude >= 1e16 || (magnitude < 1e-4 && magnitude != 0.0);
+    if (in_exponent_form) return write_shortest(out, value);
+    if (value != std::trunc(value)) return write_shortest_fixed(out, value);
+
+    // Only the identifying digits are shown, the rest of a whole number is zeros.
+    NumberBuffer buffer;
+    const std::string_view shortest(buffer.data(), write_shortest(buffer.data(), value));
+    const std::size_t exponent_at = shortest.find('e');
+    int zeros = 1;
+    std::from_chars(buffer.data() + exponent_at + 2, shortest.end(), zeros);
+    char* first_digit = out;
+    for (const char c : shortest.substr(0, exponent_at)) {
+        if (c != '.') *out++ = c;
+        if (c == '-') first_digit = out;
+    }
+    zeros += 1 - static_cast<int>(out - first_digit);
+    out = std::fill_n(out, zeros, '0');
+    return write_word(out, ".0");
+}
+
+}  // namespace
+
+char* write_fixed(char* out, double value, int precision) {
+    if (!std::isfinite(value)) return write_non_finite(out, value);
+    return std::to_chars(out, limit(out), value, std::chars_format::fixed, precision).ptr;
+}
+
+char* write_scientific(char* out, double value, int precision) {
+    if (!std::isfinite(value)) return write_non_finite(out, value);
+    return std::to_chars(out, limit(out), value, std::chars_format::scientific, precision).ptr;
+}
+
+char* write_shortest(char* out, double value) {
+    return write_shortest_as(out, value, std::chars_format::scientific);
+}
+
+char* write_shortest(char* out, float value) {
+    return write_shortest_as(out, value, std::chars_format::scientific);
+}
+
+char* write_shortest_fixed(char* out, double value) {
+    return write_shortest_as(out, value, std::chars_format::fixed);
+}
+
+char* write_shortest_fixed(char* out, float value) {
+    return write_shortest_as(out, value, std::chars_format::fixed);
+}
+
+char* write_integer(char* out, std::int64_t value) {
+    return std::to_chars(out, limit(out), value).ptr;
+}
+
+char* write_scalar(char* out, double value) { return write_scalar_as(out, value); }
+
+char* write_scalar(char* out, float value) { return write_scalar_as(out, value); }
+
+void append_padded(std::string& out, const char* begin, const char* end, std::size_t width) {
+    const auto length = static_cast<std::size_t>(end - begin);
+    if (length < width) out.append(width - length, ' ');
+    out.append(begin, length);
+}
+
+}  // namespace attn

@@ -1,0 +1,52 @@
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace attn {
+
+/// The decimals that any double can have. More of them would only add zeros.
+inline constexpr int most_decimals = 1074;
+
+/// Room for any text that the functions below write: sign, 309 digits, point, decimals.
+using NumberBuffer = std::array<char, 311 + most_decimals>;
+
+/// The functions below write the text of one number at `out`, without regard to the locale, and
+/// return its end. Digits are rounded correctly, ties on the exact binary value to even. Every
+/// not-a-number is `nan`, whatever its sign bit; infinities are `inf` and `-inf`.
+
+/// C's `%.{precision}f`.  Range  precision from 0 to most_decimals.
+char* write_fixed(char* out, double value, int precision);
+
+/// C's `%.{precision}e`.  Range  as write_fixed.
+char* write_scientific(char* out, double value, int precision);
+
+/// The fewest digits that identify the value among those of its type, in exponent form:
+/// `1e-05`, `1.25e+100`.
+char* write_shortest(char* out, double value);
+char* write_shortest(char* out, float value);
+
+/// The same digits without an exponent. A whole number has no point and all its digits.
+char* write_shortest_fixed(char* out, double value);
+char* write_shortest_fixed(char* out, float value);
+
+char* write_integer(char* out, std::int64_t value);
+
+/// The text of a number by itself, as Python and NumPy print one: the shortest digits, in exponent
+/// form below 1e-4 and from 1e16 on, and otherwise with at least one decimal.
+char* write_scalar(char* out, double value);
+char* write_scalar(char* out, float value);
+
+/// The length of the text that `write(out)` writes.
+template <class Write>
+std::size_t written_length(Write&& write) {
+    NumberBuffer buffer;
+    return static_cast<std::size_t>(write(buffer.data()) - buffer.data());
+}
+
+/// Appends the text between `begin` and `end`, after the blanks that bring it to `width`. A longer
+/// text is not cut.
+void append_padded(std::string& out, const char* begin, const char* end, std::size_t width);
+
+}  // namespace attn

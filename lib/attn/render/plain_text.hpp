@@ -1,0 +1,17 @@
+#pragma once
+#include <string>
+
+#include "attn/render/print_options.hpp"
+#include "attn/tensor/tensor.hpp"
+
+namespace attn {
+
+/// The numbers alone, for awk, gnuplot and their like: a line for each row of the last axis, blanks
+/// between the numbers, one empty line between matrices, two between blocks of matrices and so on.
+///
+/// Nothing is summarised or wrapped, and no line break follows the last row. Floating values have
+/// `precision` decimals (default 4), or the exponent form where PyTorch would choose it; bools are
+/// 1 and 0. All numbers are padded to the longest. A tensor without elements gives no text.
+std::string plain_text(const Tensor& tensor, const PrintOptions& options = {});
+
+}  // namespace attn

@@ -1,0 +1,137 @@
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "attn/render/numpy_text.hpp"
+#include "attn/tensor/error.hpp"
+
+using namespace attn;
+
+namespace {
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+
+template <class T>
+Tensor named(const Array<T>& array) {
+    return {Axes(array.dimension(), "axis"), array};
+}
+
+Tensor counting(std::size_t count) {
+    Array<std::int64_t> array = empty_array<std::int64_t>({count});
+    for (std::size_t i = 0; i < count; ++i) array(i) = static_cast<std::int64_t>(i);
+    return named(array);
+}
+
+}  // namespace
+
+TEST_SUITE("render: numpy numbers") {
+    TEST_CASE("points are aligned and zeros at the end left out") {
+        CHECK(numpy_str(named(Array<double>{1, -20})) == "[  1. -20.]");
+        CHECK(numpy_str(named(Array<double>{1, 2.25, 0.5})) == "[1.   2.25 0.5 ]");
+        CHECK(numpy_str(named(Array<double>{0, 0})) == "[0. 0.]");
+        CHECK(numpy_str(named(Array<double>{-0.0, 1})) == "[-0.  1.]");
+    }
+
+    TEST_CASE("nan and infinities widen the column before the point") {
+        CHECK(numpy_str(named(Array<double>{0, inf})) == "[ 0. inf]");
+        CHECK(numpy_str(named(Array<double>{0, -inf})) == "[  0. -inf]");
+        CHECK(numpy_str(named(Array<double>{not_a_number, 0.25})) == "[ nan 0.25]");
+        CHECK(numpy_str(named(Array<double>{inf, inf})) == "[inf inf]");
+    }
+
+    TEST_CASE("the exponent form starts at 1e8, below 1e-4 or above a ratio of 1000") {
+        CHECK(numpy_str(named(Array<double>{1e8})) == "[1.e+08]");
+        CHECK(numpy_str(named(Array<double>{99999999})) == "[99999999.]");
+        CHECK(numpy_str(named(Array<double>{1, 1000})) == "[   1. 1000.]");
+        CHECK(numpy_str(named(Array<double>{1, -1001})) == "[ 1.000e+00 -1.001e+03]");
+        CHECK(numpy_str(named(Array<double>{1e-4})) == "[0.0001]");
+        CHECK(numpy_str(named(Array<float>{1e-4F})) == "[1.e-04]");
+        CHECK(numpy_str(named(Array<double>{1e-5, 1e100})) == "[1.e-005 1.e+100]");
+    }
+
+    TEST_CASE("a float32 shows the digits that identify a float32") {
+        CHECK(numpy_str(named(Array<float>{0.1F})) == "[0.1]");
+        CHECK(numpy_str(named(Array<double>{static_cast<double>(0.1F)})) == "[0.1]");
+        CHECK(numpy_str(named(Array<double>{static_cast<double>(0.1F)}), {.precision = 10}) ==
+              "[0.1000000015]");
+        CHECK(numpy_str(named(Array<float>{0.1F}), {.precision = 10}) == "[0.1]");
+    }
+
+    TEST_CASE("suppress leaves small numbers without exponent but not large ones") {
+        const PrintOptions suppress{.precision = 4, .sci_mode = SciMode::off};
+        CHECK(numpy_str(named(Array<double>{1e-9, -1e-9, 1}), suppress) == "[ 0. -0.  1.]");
+        CHECK(numpy_str(named(Array<double>{1e8}), suppress) == "[1.e+08]");
+    }
+
+    TEST_CASE("the exponent form can be asked for, and an array of zeros stays as it is") {
+        const PrintOptions exponents{.sci_mode = SciMode::on};
+        CHECK(numpy_str(named(Array<double>{0.5, 0}), exponents) == "[5.e-01 0.e+00]");
+        CHECK(numpy_str(named(Array<double>{0}), exponents) == "[0.]");
+    }
+
+    TEST_CASE("bools take five columns") {
+        CHECK(numpy_str(named(Array<bool>{true, true})) == "[ True  True]");
+        CHECK(numpy_repr(Tensor({}, Array<bool>(true))) == "array(True)");
+    }
+
+    TEST_CASE("a precision that no number can have is refused") {
+        CHECK_THROWS_AS(numpy_str(counting(1), {.precision = -1}), ConfigError);
+        CHECK_THROWS_AS(numpy_repr(counting(1), {.precision = 1075}), ConfigError);
+    }
+}
+
+TEST_SUITE("render: numpy layout") {
+    TEST_CASE("a scalar is printed alone") {
+        CHECK(numpy_str(Tensor({}, Array<double>(1e15))) == "1000000000000000.0");
+        CHECK(numpy_str(Tensor({}, Array<float>(123456789.0F))) == "123456790.0");
+        CHECK(numpy_repr(Tensor({}, Array<float>(1.5F))) == "array(1.5, dtype=float32)");
+        CHECK(numpy_repr(Tensor({}, Array<std::int64_t>(-3))) == "array(-3)");
+    }
+
+    TEST_CASE("an empty array has its type, and its shape unless that is (0,)") {
+        CHECK(numpy_str(Tensor({"a", "b"}, empty_array<double>({0, 3}))) == "[]");
+        CHECK(numpy_repr(Tensor({"a"}, empty_array<double>({0}))) == "array([], dtype=float64)");
+        CHECK(numpy_repr(Tensor({"a", "b"}, empty_array<bool>({0, 3}))) ==
+              "array([], shape=(0, 3), dtype=bool)");
+    }
+
+    TEST_CASE("rows hang below the first one") {
+        const Tensor square = named(Array<std::int64_t>{{1, 2}, {3, 4}});
+        CHECK(numpy_str(square) == "[[1 2]\n [3 4]]");
+        CHECK(numpy_repr(square) == "array([[1, 2],\n       [3, 4]])");
+        const Tensor block = named(Array<std::int64_t>(xt::ones<std::int64_t>({2, 1, 1})));
+        CHECK(numpy_str(block) == "[[[1]]\n\n [[1]]]");
+    }
+
+    TEST_CASE("a thousand elements are printed in full, one more is summarised") {
+        CHECK(numpy_str(counting(1000)).find("...") == std::string::npos);
+        CHECK(numpy_str(counting(1001)) == "[   0    1    2 ...  998  999 1000]");
+        CHECK(numpy_repr(counting(7), {.threshold = 6}) == "array([0, 1, 2, ..., 4, 5, 6])");
+        CHECK(numpy_str(counting(7), {.threshold = 6, .edgeitems = 0}) == "[... 6]");
+        CHECK(numpy_str(counting(7), {.threshold = 6, .edgeitems = 4}) == "[0 1 2 3 4 5 6]");
+    }
+
+    TEST_CASE("a line keeps room for what closes it, and blanks at its end are left out") {
+        // "[0 1 2]" has 7 columns, but each word must leave two of the line free.
+        CHECK(numpy_str(counting(3), {.linewidth = 7}) == "[0 1 2]");
+        CHECK(numpy_str(counting(3), {.linewidth = 6}) == "[0 1\n 2]");
+        CHECK(numpy_str(named(Array<double>{0.25, 1, 3}), {.linewidth = 11}) == "[0.25 1.\n 3.  ]");
+        CHECK(numpy_str(counting(2), {.linewidth = 0}) == "[0\n 1]");
+    }
+
+    TEST_CASE("the type of a float32 moves to a new line when it does not fit") {
+        const Tensor tensor = named(Array<float>{0.5F});
+        // array([0.5], dtype=float32) has 27 columns; one more is demanded.
+        CHECK(numpy_repr(tensor, {.linewidth = 27}) == "array([0.5], dtype=float32)");
+        CHECK(numpy_repr(tensor, {.linewidth = 26}) == "array([0.5],\n      dtype=float32)");
+    }
+
+    TEST_CASE("a shape is a tuple") {
+        CHECK(numpy_shape_text({4, 1}) == "(4, 1)");
+        CHECK(numpy_shape_text({20}) == "(20,)");
+        CHECK(numpy_shape_text({}) == "()");
+    }
+}
