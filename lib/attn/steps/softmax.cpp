@@ -1,13 +1,14 @@
 #include "attn/steps/softmax.hpp"
 
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include <xtensor/xmath.hpp>
-#include <xtensor/xview.hpp>
 
 #include "attn/steps/groups.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/reduce.hpp"
 
 namespace attn {
 namespace {
@@ -129,11 +130,9 @@ Array<T> loop::softmax(const Array<T>& scores, std::size_t axis, EmptyRow empty_
 
 template <class T>
 Array<T> vectorized::row_max(const Array<T>& scores, std::size_t axis) {
-    // xt::amax starts at the lowest finite number and skips nan; -inf and nan must come through.
+    // Whatever is not smaller comes through, nan too.
     const auto larger = [](T a, T b) { return a >= b || std::isnan(a) ? a : b; };
-    return xt::reduce(
-        xt::make_xreducer_functor(larger, xt::const_value<T>(-std::numeric_limits<T>::infinity())),
-        scores, {axis}, xt::evaluation_strategy::immediate);
+    return reduce_axis(scores, axis, -std::numeric_limits<T>::infinity(), larger);
 }
 
 template <class T>
@@ -144,7 +143,7 @@ Array<T> vectorized::exponentials(const Array<T>& scores, const Array<T>& row_ma
 
 template <class T>
 Array<T> vectorized::row_sum(const Array<T>& exponentials, std::size_t axis) {
-    return xt::sum<T>(exponentials, {axis}, xt::evaluation_strategy::immediate);
+    return reduce_axis(exponentials, axis, T(0), std::plus<T>());
 }
 
 template <class T>
