@@ -12,6 +12,8 @@ using namespace attn;
 
 namespace {
 
+Tensor table(std::string_view text) { return parse_csv(text, "t").at(0).tensor; }
+
 const Array<double> two_by_two{{1.0, 2.5}, {-3.0, 4000.0}};
 
 }  // namespace
@@ -31,16 +33,16 @@ TEST_SUITE("csv") {
                  "1,2.5\n-3,4e3\n",
              }) {
             CAPTURE(text);
-            CHECK(parse_csv(text, "t").as<double>() == two_by_two);
+            CHECK(table(text).as<double>() == two_by_two);
         }
     }
 
     TEST_CASE("a single number is a table of one row and one column") {
-        CHECK(parse_csv("7", "t").shape() == Shape{1, 1});
+        CHECK(table("7").shape() == Shape{1, 1});
     }
 
     TEST_CASE("nan and the infinities are numbers") {
-        const Tensor tensor = parse_csv("nan,inf,-inf,-0,NaN,Infinity", "t");
+        const Tensor tensor = table("nan,inf,-inf,-0,NaN,Infinity");
         CHECK(std::isnan(tensor.at(0)));
         CHECK(tensor.at(1) == HUGE_VAL);
         CHECK(tensor.at(2) == -HUGE_VAL);

@@ -7,6 +7,7 @@
 #include "attn/io/csv_fields.hpp"
 #include "attn/io/elements.hpp"
 #include "attn/io/file_bytes.hpp"
+#include "attn/io/long_table.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {
@@ -23,7 +24,7 @@ bool all_numbers(const std::vector<std::string>& fields) {
 
 }  // namespace
 
-Tensor parse_csv(std::string_view bytes, const std::string& label) {
+std::vector<NamedTensor> parse_csv(std::string_view bytes, const std::string& label) {
     CsvLines lines(bytes, label);
     std::vector<double> values;
     std::size_t columns = 0;
@@ -32,6 +33,10 @@ Tensor parse_csv(std::string_view bytes, const std::string& label) {
         // The first line fixes the number of columns, and may name them.
         if (columns == 0) {
             columns = fields->size();
+            if (is_long_table(*fields)) {
+                const std::vector<std::string> names = *fields;
+                return parse_long_table(lines, names, label);
+            }
             if (!all_numbers(*fields)) continue;
         }
         if (fields->size() != columns) {
@@ -56,7 +61,9 @@ Tensor parse_csv(std::string_view bytes, const std::string& label) {
     }
     Array<double> array = empty_array<double>({rows, columns});
     std::copy(values.begin(), values.end(), array.data());
-    return {numbered_axes(2), std::move(array)};
+    std::vector<NamedTensor> result;
+    result.push_back({"", Tensor(numbered_axes(2), std::move(array))});
+    return result;
 }
 
 }  // namespace attn

@@ -189,7 +189,7 @@ Array<T> to_row_major(const Array<T>& reversed, const Shape& shape) {
 
 }  // namespace
 
-Tensor parse_npy(std::string_view bytes, const std::string& label) {
+NpyLayout parse_npy_layout(std::string_view bytes, const std::string& label) {
     // Find the header: its length has 2 bytes in version 1 and 4 bytes since.
     if (!bytes.starts_with(npy_magic)) fail(label, "this is no .npy file, by its first bytes", 0);
     if (bytes.size() < 10) fail(label, "the file ends within the header", bytes.size());
@@ -206,33 +206,39 @@ Tensor parse_npy(std::string_view bytes, const std::string& label) {
              "the header claims " + std::to_string(length) + " bytes, but the file ends before",
              bytes.size());
     }
-    const Header header = HeaderParser(bytes, begin, begin + length, label).parse();
 
+    // Read it, and see to it that some memory could hold what it describes.
+    Header header = HeaderParser(bytes, begin, begin + length, label).parse();
+    const std::optional<std::size_t> size = byte_count(*header.shape, header.type->size);
+    if (!size) fail(label, "no memory can hold the shape " + shape_text(*header.shape), begin);
+    return {*header.type, *header.column_major, *std::move(header.shape), begin + length, *size};
+}
+
+Tensor parse_npy(std::string_view bytes, const std::string& label) {
     // Check the size that the header promises before anything is allocated.
-    const std::string_view payload = bytes.substr(begin + length);
-    const std::optional<std::size_t> needed = byte_count(*header.shape, header.type->size);
-    if (!needed || *needed > payload.size()) {
+    const NpyLayout layout = parse_npy_layout(bytes, label);
+    const std::string_view payload = bytes.substr(layout.values_offset);
+    if (layout.values_size > payload.size()) {
         fail(label,
-             "shape " + shape_text(*header.shape) + " needs " +
-                 (needed ? std::to_string(*needed) : std::string("too many")) +
+             "shape " + shape_text(layout.shape) + " needs " + std::to_string(layout.values_size) +
                  " bytes of values, but the file ends after " + std::to_string(payload.size()),
              bytes.size());
     }
-    if (*needed < payload.size()) {
-        fail(label, std::to_string(payload.size() - *needed) + " bytes too many after the values",
-             begin + length + *needed);
+    if (layout.values_size < payload.size()) {
+        fail(label,
+             std::to_string(payload.size() - layout.values_size) +
+                 " bytes too many after the values",
+             layout.values_offset + layout.values_size);
     }
 
     // Decode the values, and turn a column-major array around.
-    if (!*header.column_major || header.shape->size() < 2) {
-        return decode_elements(*header.type, *header.shape, payload, label);
+    if (!layout.column_major || layout.shape.size() < 2) {
+        return decode_elements(layout.type, layout.shape, payload, label);
     }
-    const Shape reversed(header.shape->rbegin(), header.shape->rend());
-    const Tensor tensor = decode_elements(*header.type, reversed, payload, label);
+    const Shape reversed(layout.shape.rbegin(), layout.shape.rend());
+    const Tensor tensor = decode_elements(layout.type, reversed, payload, label);
     return std::visit(
-        [&](const auto& array) {
-            return Tensor(tensor.axes(), to_row_major(array, *header.shape));
-        },
+        [&](const auto& array) { return Tensor(tensor.axes(), to_row_major(array, layout.shape)); },
         tensor.values());
 }
 

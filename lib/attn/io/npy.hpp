@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "attn/io/atomic_file.hpp"
+#include "attn/io/elements.hpp"
 #include "attn/tensor/tensor.hpp"
 
 namespace attn {
@@ -20,6 +21,19 @@ inline constexpr std::string_view npy_magic{"\x93NUMPY"};
 ///         the size has been checked against `bytes`.
 /// Source  NumPy, numpy.lib.format.
 Tensor parse_npy(std::string_view bytes, const std::string& label);
+
+/// What the header of a .npy file says about the rest.
+struct NpyLayout {
+    StoredType type;
+    bool column_major = false;
+    Shape shape;
+    std::size_t values_offset = 0;
+    std::size_t values_size = 0;  // in bytes
+};
+
+/// Reads the header at the beginning of `bytes`, which need not hold the values.
+/// Errors  InputError as parse_npy.
+NpyLayout parse_npy_layout(std::string_view bytes, const std::string& label);
 
 /// The part of a .npy file before the values, byte for byte as NumPy 1.24 writes it.
 std::string npy_header(const Tensor& tensor);

@@ -8,7 +8,10 @@
 
 #include "attn/io/csv.hpp"
 #include "attn/io/file_bytes.hpp"
+#include "attn/io/json_tensors.hpp"
 #include "attn/io/npy.hpp"
+#include "attn/io/npz.hpp"
+#include "attn/io/safetensors.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {
@@ -51,21 +54,58 @@ std::string listed_names(const std::vector<NamedTensor>& tensors) {
     return text;
 }
 
+// What some well-known files that cannot be read begin with, and what to do about each.
+struct Foreign {
+    std::string_view magic;
+    const char* advice;
+};
+constexpr Foreign foreign_formats[] = {
+    {"\x1F\x8B", "it is compressed with gzip: unpack it first"},
+    {"\x89HDF", "it is HDF5: save the arrays with numpy.savez"},
+    {"\x80\x02", "it is a Python pickle: save the arrays with numpy.savez"},
+    {"\x80\x04", "it is a Python pickle: save the arrays with numpy.savez"},
+};
+
+bool looks_like_json(std::string_view bytes) {
+    const std::size_t first = bytes.find_first_not_of(" \t\r\n");
+    return first != bytes.npos && (bytes[first] == '{' || bytes[first] == '[');
+}
+
+std::vector<NamedTensor> unnamed(Tensor tensor) {
+    std::vector<NamedTensor> result;
+    result.push_back({"", std::move(tensor)});
+    return result;
+}
+
 }  // namespace
 
 std::vector<NamedTensor> read_tensors_from_bytes(std::string_view bytes, const std::string& label) {
-    constexpr const char* formats = "give .npy or .csv";
+    constexpr const char* formats = "give .npy, .npz, .safetensors, .csv or .json";
     if (bytes.empty()) throw InputError(label + ": the file is empty: " + formats);
-    if (bytes.starts_with(npy_magic) || label.ends_with(".npy")) {
-        return {{"", parse_npy(bytes, label)}};
+
+    // The content is the better witness, ...
+    if (bytes.starts_with(npy_magic)) return unnamed(parse_npy(bytes, label));
+    if (bytes.starts_with("PK\x03\x04") || bytes.starts_with("PK\x05\x06")) {
+        return parse_npz(bytes, label);
     }
+    if (looks_like_safetensors(bytes)) return parse_safetensors(bytes, label);
+    for (const Foreign& each : foreign_formats) {
+        if (bytes.starts_with(each.magic)) throw InputError(label + ": " + each.advice);
+    }
+    if (looks_like_json(bytes)) return parse_json_tensors(bytes, label);
+
+    // ... but a damaged file is best explained as what its name says it was.
+    if (label.ends_with(".npy")) return unnamed(parse_npy(bytes, label));
+    if (label.ends_with(".npz")) return parse_npz(bytes, label);
+    if (label.ends_with(".safetensors")) return parse_safetensors(bytes, label);
+    if (label.ends_with(".json")) return parse_json_tensors(bytes, label);
     const std::size_t nul = bytes.find('\0');
     if (nul != bytes.npos) {
         throw InputError(label +
                          ": neither a known binary format nor text, by the byte at offset " +
                          std::to_string(nul) + ": " + formats);
     }
-    return {{"", parse_csv(bytes, label)}};
+    return parse_csv(bytes, label);
 }
 
 std::vector<NamedTensor> read_tensors(const std::string& path) {

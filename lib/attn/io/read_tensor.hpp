@@ -3,22 +3,18 @@
 #include <string_view>
 #include <vector>
 
+#include "attn/io/named_tensor.hpp"
 #include "attn/tensor/tensor.hpp"
 
 namespace attn {
 
-/// A tensor under the name that a file gives it; the name is empty where the format has none.
-struct NamedTensor {
-    std::string name;
-    Tensor tensor;
-};
-
-/// Reads every array of the file at `path` (`-`: standard input): .npy and .csv hold one array
-/// without a name. The content decides what the file is; only where it leaves a doubt does the
-/// name's ending.
+/// Reads every array of the file at `path` (`-`: standard input): .npy, .npz, .safetensors, .csv
+/// or .json. A .npy file, a plain table and a bare list hold one array without a name. The content
+/// decides what the file is; only where it leaves a doubt does the name's ending.
 ///
-/// Shapes  those of the file, with axes `axis0`, `axis1`, ...; see with_axes.
-/// Range   types as in parse_npy; text gives float64.
+/// Shapes  those of the file, with axes `axis0`, `axis1`, ... (see with_axes) except where the file
+///         names them: this program's own .json and .csv.
+/// Range   float32 (also for 16-bit types), float64, int64 or bool; .csv gives float64.
 /// Errors  InputError naming the file, the offset or line, and what to do.
 std::vector<NamedTensor> read_tensors(const std::string& path);
 
