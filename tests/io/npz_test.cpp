@@ -143,4 +143,11 @@ TEST_SUITE("npz") {
         const std::string message = refusal_of(bomb, "a.npz");
         CHECK(message.starts_with("a.npz: array 'x'"));
     }
+
+    TEST_CASE("an array whose size stands in a zip64 record is refused as too large") {
+        std::string bytes = fixture_bytes("deflated.npz");
+        bytes.replace(bytes.find("PK\x01\x02") + 20, 8, std::string(8, '\xFF'));
+        CHECK(refusal_of(bytes, "a.npz").find("array 'x': archives of 2 GiB and more") !=
+              std::string::npos);
+    }
 }
