@@ -22,11 +22,18 @@ namespace {
 // Deflate turns one byte into at most 1032. Arrays of zeros come near to that and are fine; only
 // what would fill the memory as well is taken for an attack.
 constexpr std::uint64_t most_unpacked_per_byte = 1032;
+constexpr std::uint64_t largest_archive = 1ULL << 31U;
 constexpr std::uint64_t large = 1ULL << 30U;
 constexpr std::uint64_t usual_unpacked_per_byte = 100;
 
 [[noreturn]] void fail(const std::string& label, const std::string& what) {
     throw InputError(label + ": " + what + ": save it anew with numpy.savez");
+}
+
+[[noreturn]] void fail_as_too_large(const std::string& label) {
+    throw InputError(label +
+                     ": archives of 2 GiB and more cannot be read: save each array with "
+                     "numpy.save, or all as .safetensors");
 }
 
 struct CloseArchive {
@@ -99,6 +106,12 @@ private:
     }
 
     void check_info(const std::string& array_label) {
+        // The library of Debian 12 misreads the records that larger arrays need.
+        constexpr std::uint64_t in_zip64_record = 0xFFFFFFFF;
+        if (info_.uncompressed_size == in_zip64_record ||
+            info_.compressed_size == in_zip64_record) {
+            fail_as_too_large(array_label);
+        }
         constexpr uLong encrypted = 1;
         constexpr uLong stored = 0;
         constexpr uLong deflated = 8;
@@ -149,6 +162,11 @@ private:
 std::vector<NamedTensor> parse_npz(std::string_view bytes, const std::string& label) {
     constexpr std::string_view ending{".npy"};
     std::vector<NamedTensor> tensors;
+    // The library does not know archives without entries.
+    constexpr std::size_t empty_archive_size = 22;
+    if (bytes.starts_with("PK\x05\x06") && bytes.size() == empty_archive_size) return tensors;
+    // Beyond this size NumPy moves offsets to zip64 records, which the library misreads.
+    if (bytes.size() >= largest_archive) fail_as_too_large(label);
     std::set<std::string> names;
     Archive archive(bytes, label);
     while (archive.next()) {

@@ -11,6 +11,7 @@ namespace attn {
 /// Reads the bytes of a .npz file: a zip archive of .npy files, stored or deflated, in the order of
 /// the archive.
 ///
+/// Range   archives below 2 GiB, the arrays unpacked too.
 /// Errors  InputError, starting with `label`, that names the array: as parse_npy; also a damaged or
 ///         encrypted archive, an entry that is no .npy, a name that occurs twice, and an entry that
 ///         claims more than its compressed bytes can unpack to.

@@ -114,7 +114,9 @@ std::vector<NamedTensor> read_tensors(const std::string& path) {
 }
 
 Tensor read_tensor(const std::string& spec) {
-    const auto [path, name] = split_spec(spec);
+    const Spec parts = split_spec(spec);
+    const std::string& path = parts.path;
+    const std::string& name = parts.name;
     std::vector<NamedTensor> tensors = read_tensors(path);
     const std::string label = file_label(path);
     if (name.empty()) {

@@ -23,10 +23,13 @@ voidpf ZipMemory::open(voidpf self, const void* /*name*/, int /*mode*/) { return
 
 uLong ZipMemory::read(voidpf self, voidpf /*stream*/, void* to, uLong count) {
     ZipMemory& file = memory(self);
-    if (file.position_ >= file.source_.size()) return 0;
-    const uLong available = std::min<uLong>(count, file.source_.size() - file.position_);
-    std::memcpy(to, file.source_.data() + file.position_, available);
+    const std::uint64_t rest =
+        file.source_.size() - std::min<std::uint64_t>(file.position_, file.source_.size());
+    const uLong available = std::min<uLong>(count, rest);
+    if (available > 0) std::memcpy(to, file.source_.data() + file.position_, available);
     file.position_ += available;
+    // The library takes the end of the file for a row of zeros unless it is told of an error.
+    if (available < count) file.ended_early_ = true;
     return available;
 }
 
@@ -54,6 +57,6 @@ long ZipMemory::seek(voidpf self, voidpf /*stream*/, ZPOS64_T offset, int origin
 
 int ZipMemory::close(voidpf /*self*/, voidpf /*stream*/) { return 0; }
 
-int ZipMemory::error(voidpf /*self*/, voidpf /*stream*/) { return 0; }
+int ZipMemory::error(voidpf self, voidpf /*stream*/) { return memory(self).ended_early_ ? 1 : 0; }
 
 }  // namespace attn

@@ -40,6 +40,7 @@ private:
     std::string written_;
     std::uint64_t dropped_ = 0;
     std::uint64_t position_ = 0;
+    bool ended_early_ = false;
 };
 
 }  // namespace attn
