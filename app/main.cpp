@@ -1,1 +1,18 @@
-int main() { return 0; }
+#include <exception>
+
+#include "app/cli.hpp"
+#include "app/terminal/messages.hpp"
+#include "app/terminal/standard_output.hpp"
+
+int main(int argc, char** argv) {
+    try {
+        return app::run(argc, argv);
+    } catch (const app::ClosedPipe&) {
+        return 0;  // nobody reads on: nothing is left to say
+    } catch (const std::bad_alloc&) {
+        app::report_error("not enough memory: make the dimensions smaller");
+    } catch (const std::exception& error) {
+        app::report_error(error.what());
+    }
+    return 2;
+}

@@ -33,3 +33,11 @@ find_library(ATTN_UTF8PROC NAMES libutf8proc.a utf8proc)
 if(NOT ATTN_UTF8PROC OR NOT ATTN_UTF8PROC_INCLUDE)
     message(FATAL_ERROR "attn-explain needs utf8proc: apt-get install libutf8proc-dev")
 endif()
+
+# minizip, for .npz, is part of zlib but has no CMake package; zlib's own would link it dynamically.
+find_path(ATTN_MINIZIP_INCLUDE NAMES minizip/unzip.h)
+find_library(ATTN_MINIZIP NAMES libminizip.a minizip)
+find_library(ATTN_ZLIB NAMES libz.a z)
+if(NOT ATTN_MINIZIP_INCLUDE OR NOT ATTN_MINIZIP OR NOT ATTN_ZLIB)
+    message(FATAL_ERROR "attn-explain needs minizip: apt-get install libminizip-dev zlib1g-dev")
+endif()

@@ -32,8 +32,7 @@ struct Document {
 };
 
 /// The document of a walk: one section for each entry of the ledger, in the order of the table.
-Document document_of(const Plan& plan, const Ledger& ledger,
-                     const StepTable& table = step_table());
+Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& table = step_table());
 
 /// Receives output piece by piece, so that large tensors need not be held as text.
 using Sink = std::function<void(std::string_view)>;

@@ -6,10 +6,15 @@
 
 namespace attn {
 
-/// The text of `print(array)` in NumPy (its `str`), byte for byte.
+/// The text of `print(array)` in NumPy (its `str`), byte for byte. A scalar is printed alone, with
+/// the digits that identify it, whatever the precision.
+///
+/// Errors  ConfigError when the precision is negative or above 1074.
 std::string numpy_str(const Tensor& tensor, const PrintOptions& options = {});
 
 /// The text of an array at a NumPy prompt (its `repr`): `array([[...]])`, byte for byte.
+///
+/// Errors  ConfigError when the precision is negative or above 1074.
 std::string numpy_repr(const Tensor& tensor, const PrintOptions& options = {});
 
 /// The text of a shape as NumPy prints it: `(4, 1)`, `(20,)`, `()`.

@@ -12,6 +12,8 @@ namespace attn {
 /// Nothing is summarised or wrapped, and no line break follows the last row. Floating values have
 /// `precision` decimals (default 4), or the exponent form where PyTorch would choose it; bools are
 /// 1 and 0. All numbers are padded to the longest. A tensor without elements gives no text.
+///
+/// Errors  ConfigError when the precision is negative or above 1074.
 std::string plain_text(const Tensor& tensor, const PrintOptions& options = {});
 
 }  // namespace attn

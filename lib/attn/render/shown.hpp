@@ -45,7 +45,6 @@ public:
 
     std::size_t dimension() const { return axes_.size(); }
     const ShownAxis& axis(std::size_t position) const { return axes_[position]; }
-    bool summarised() const { return summarised_; }
     /// How many elements are printed.
     std::size_t count() const;
 

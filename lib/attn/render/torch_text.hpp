@@ -10,6 +10,10 @@ namespace attn {
 /// The text that PyTorch prints for a tensor: `tensor([[ 0.3367,  0.1288], ...])`, byte for byte.
 ///
 /// `suffix` is an autograd note, `requires_grad=True` or `grad_fn=<...>`, or empty.
+/// With edgeitems 0 a summarised tensor is `tensor([...])`, as in PyTorch 2: version 1.13 fails on
+/// matrices there.
+///
+/// Errors  ConfigError when the precision is negative or above 1074.
 std::string torch_text(const Tensor& tensor, const PrintOptions& options = {},
                        std::string_view suffix = {});
 

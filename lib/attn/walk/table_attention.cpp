@@ -184,13 +184,14 @@ StepTable attention_steps() {
     const auto scales = [](const Plan& plan) { return plan.scales(); };
     const auto has_output = [](const Plan& plan) { return plan.config.output_projection; };
     StepTable steps{
-        {"scores", "every query compared with every key (also called attention logits)", Kind::computed,
-         true, always_applies, always("scores = query @ key^T"), compute_scores},
-        {"scaled_scores", "the scores, brought to scale", Kind::computed, true, scales, scaled_formula,
-         compute_scaled},
+        {"scores", "every query compared with every key (also called attention logits)",
+         Kind::computed, true, always_applies, always("scores = query @ key^T"), compute_scores},
+        {"scaled_scores", "the scores, brought to scale", Kind::computed, true, scales,
+         scaled_formula, compute_scaled},
         {"mask", "which keys each query may not see (true = hidden)", Kind::computed, true, masks,
          mask_formula, compute_mask},
-        {"masked_scores", "the scores, with what is hidden set to -inf", Kind::computed, true, masks,
+        {"masked_scores", "the scores, with what is hidden set to -inf", Kind::computed, true,
+         masks,
          [](const Plan& plan) {
              return std::string("masked_scores = -inf where mask is true, else ") +
                     (plan.scales() ? "scaled_scores" : "scores");
@@ -216,7 +217,8 @@ StepTable attention_steps() {
                     " of exponentials";
          },
          compute_row_sum},
-        {"weights", "how much attention each query pays to each key", Kind::computed, true, always_applies,
+        {"weights", "how much attention each query pays to each key", Kind::computed, true,
+         always_applies,
          [](const Plan& plan) {
              return "weights = softmax(" + softmax_input_name(plan) + ") over the " +
                     softmax_axis_name(plan) + " axis";
@@ -230,7 +232,8 @@ StepTable attention_steps() {
          compute_merged},
     };
     for (Step& step : output_parameter_steps()) steps.push_back(std::move(step));
-    steps.push_back({"output", "the heads, mixed by the output projection", Kind::computed, true, has_output,
+    steps.push_back({"output", "the heads, mixed by the output projection", Kind::computed, true,
+                     has_output,
                      [](const Plan& plan) {
                          const bool out_in = *plan.config.weight_layout == WeightLayout::out_in;
                          return std::string("output = ") + (plan.has_head ? "merged" : "context") +

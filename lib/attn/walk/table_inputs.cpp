@@ -69,7 +69,13 @@ std::string short_number(double number) {
 StepTable input_steps() {
     using Kind = Step::Kind;
     return {
-        {"ids", "one id for each token", Kind::input, true, has_ids, always("the vocabulary's number of each token"), {}},
+        {"ids",
+         "one id for each token",
+         Kind::input,
+         true,
+         has_ids,
+         always("the vocabulary's number of each token"),
+         {}},
         {"embedding",
          "one row of features for each id",
          Kind::input,

@@ -1,0 +1,62 @@
+#include "app/cli.hpp"
+
+#include <CLI/CLI.hpp>
+#include <string_view>
+
+#include "app/commands/commands.hpp"
+#include "app/terminal/messages.hpp"
+#include "app/terminal/standard_output.hpp"
+#include "attn/version.hpp"
+
+namespace app {
+namespace {
+
+/// The first line of what CLI11 says, with the way out.
+std::string usage_message(const CLI::ParseError& error) {
+    std::string message = error.what();
+    message = message.substr(0, message.find('\n'));
+    if (const std::string close = closest_flag(message); !close.empty()) {
+        return message + "; did you mean " + close + "?";
+    }
+    return message + " (attn-explain --help lists the flags)";
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+    CLI::App cli{"attn-explain: attention, step by step, right to the last digit"};
+    cli.set_version_flag("--version", "attn-explain " + std::string(attn::version()));
+    cli.get_formatter()->column_width(34);
+
+    // Only the command that was asked for builds its flags: building them all would be felt.
+    int exit_code = 0;
+    const std::string_view asked = argc > 1 ? argv[1] : "";
+    bool found = false;
+    for (const Command& command : commands()) {
+        if (command.name.empty()) continue;
+        CLI::App* sub = cli.add_subcommand(command.name, command.description);
+        if (asked != command.name) continue;
+        command.setup(*sub, exit_code);
+        found = true;
+    }
+    if (!found) setup_walk(cli, exit_code);
+
+    try {
+        cli.parse(argc, argv);
+    } catch (const CLI::Success& success) {
+        StandardOutput output;
+        if (success.get_name() == "CallForVersion") {
+            output.write(std::string(success.what()) + "\n");
+        } else {
+            output.write(found ? cli.get_subcommand(std::string(asked))->help() : cli.help());
+        }
+        output.flush();
+        return 0;
+    } catch (const CLI::ParseError& error) {
+        report_error(usage_message(error));
+        return 2;
+    }
+    return exit_code;
+}
+
+}  // namespace app

@@ -1,0 +1,29 @@
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace app {
+
+/// One command: its name, one line on what it does, and how it adds its flags. `setup` also says
+/// what runs after parsing; that puts the exit code where it is told.
+struct Command {
+    std::string name;
+    std::string description;
+    std::function<void(CLI::App&, int& exit_code)> setup;
+};
+
+/// All commands but the walk itself, which has no name.
+const std::vector<Command>& commands();
+
+/// `attn-explain [FLAGS]`: computes attention and prints every intermediate tensor.
+void setup_walk(CLI::App& cli, int& exit_code);
+
+/// The flag that resembles the misspelt one in a message, or nothing.
+std::string closest_flag(const std::string& message);
+
+}  // namespace app

@@ -1,0 +1,78 @@
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <limits>
+
+#include "app/commands/commands.hpp"
+#include "app/flags/output_flags.hpp"
+#include "app/flags/walk_flags.hpp"
+#include "app/terminal/messages.hpp"
+#include "app/terminal/standard_output.hpp"
+#include "attn/walk/walk.hpp"
+
+namespace app {
+namespace {
+
+struct WalkCommand {
+    WalkFlags walk;
+    OutputFlags output;
+    bool list_steps = false;
+};
+
+void list_steps(const attn::Plan& plan) {
+    StandardOutput output;
+    for (const attn::Step& step : attn::step_table()) {
+        if (!step.applies(plan)) continue;
+        std::string line = step.name;
+        line.resize(std::max<std::size_t>(line.size() + 2, 18), ' ');
+        line += step.title;
+        if (!step.shown) line += " (printed by name: --only " + step.name + ")";
+        output.write(line + "\n");
+    }
+    output.flush();
+}
+
+/// Says on standard error how many rows hide every key and what they give.
+void note_empty_rows(const attn::Plan& plan, const attn::Ledger& ledger) {
+    const attn::Tensor* largest = ledger.find("row_max");
+    if (!plan.masks() || largest == nullptr) return;
+    std::size_t empty = 0;
+    for (std::size_t i = 0; i < largest->size(); ++i) {
+        if (largest->at(i) == -std::numeric_limits<double>::infinity()) ++empty;
+    }
+    if (empty == 0) return;
+    const bool zero = plan.config.empty_row == attn::EmptyRow::zero;
+    report_note(
+        std::to_string(empty) + (empty == 1 ? " row hides" : " rows hide") + " every key; " +
+        (empty == 1 ? "its" : "their") + " weights are " +
+        (zero ? "zero" : "nan, as in PyTorch (--empty-row zero or error for another choice)"));
+}
+
+int run_walk(const WalkCommand& command) {
+    check_output_flags(command.output);
+    const attn::Plan plan = attn::resolve(config_of(command.walk));
+    if (command.list_steps) {
+        list_steps(plan);
+        return 0;
+    }
+    const attn::Ledger ledger = attn::walk(plan, attn::draw(plan));
+    note_empty_rows(plan, ledger);
+    attn::Document document = attn::document_of(plan, ledger);
+    select_sections(command.output, document);
+    const auto usual =
+        plan.config.rng == attn::Rng::torch ? attn::TextForm::torch : attn::TextForm::numpy;
+    write_document(command.output, document, usual, plan.compute_dtype);
+    return 0;
+}
+
+}  // namespace
+
+void setup_walk(CLI::App& cli, int& exit_code) {
+    auto command = std::make_shared<WalkCommand>();
+    setup_walk_flags(cli, command->walk);
+    setup_output_flags(cli, command->output);
+    cli.add_flag("--list-steps", command->list_steps, "list the steps of this walk")
+        ->group("Output");
+    cli.callback([command, &exit_code] { exit_code = run_walk(*command); });
+}
+
+}  // namespace app

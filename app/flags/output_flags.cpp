@@ -1,0 +1,194 @@
+#include "app/flags/output_flags.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "app/flags/parse.hpp"
+#include "app/terminal/signals.hpp"
+#include "app/terminal/standard_output.hpp"
+#include "attn/io/atomic_file.hpp"
+#include "attn/tensor/slice.hpp"
+
+namespace app {
+namespace {
+
+/// What --only asks for: a step, and perhaps a part of it.
+struct Wanted {
+    std::string name;
+    std::string indices;
+    bool sliced = false;
+};
+
+Wanted parse_wanted(const std::string& text) {
+    const std::size_t open = text.find('[');
+    if (open == std::string::npos) return {text, {}, false};
+    if (text.back() != ']') {
+        throw attn::ConfigError("--only: '" + text + "' lacks its closing bracket");
+    }
+    return {text.substr(0, open), text.substr(open + 1, text.size() - open - 2), true};
+}
+
+std::size_t section_index(const attn::Document& document, const std::string& flag,
+                          const std::string& name) {
+    std::string names;
+    for (std::size_t i = 0; i < document.sections.size(); ++i) {
+        if (document.sections[i].name == name) return i;
+        names += " " + document.sections[i].name;
+    }
+    throw attn::ConfigError(flag + ": there is no step '" + name + "' here; there are:" + names);
+}
+
+std::vector<attn::Section> only(const attn::Document& document, const std::string& text) {
+    std::vector<attn::Section> sections;
+    for (const std::string& part : split(text, ',')) {
+        const Wanted wanted = parse_wanted(part);
+        attn::Section section = document.sections[section_index(document, "--only", wanted.name)];
+        section.shown = true;
+        if (wanted.sliced) {
+            const auto* tensor = std::get_if<attn::Tensor>(&section.content);
+            if (tensor == nullptr) {
+                throw attn::ConfigError("--only: " + wanted.name +
+                                        " is no tensor: leave the slice out");
+            }
+            section.content = attn::slice(*tensor, wanted.indices);
+            section.title += ", [" + wanted.indices + "]";
+        }
+        sections.push_back(std::move(section));
+    }
+    return sections;
+}
+
+attn::PrintOptions print_options(const OutputFlags& flags) {
+    attn::PrintOptions options;
+    const auto at_least = [](const char* flag, std::int64_t value, std::int64_t least) {
+        if (value < least) {
+            throw attn::ConfigError(std::string(flag) + " must be at least " +
+                                    std::to_string(least) + ", not " + std::to_string(value));
+        }
+        return static_cast<std::size_t>(value);
+    };
+    options.precision = flags.precision;
+    if (flags.precision && (*flags.precision < 0 || *flags.precision > 1074)) {
+        throw attn::ConfigError("--precision must be between 0 and 1074, not " +
+                                std::to_string(*flags.precision));
+    }
+    if (flags.threshold == "inf") {
+        options.threshold = attn::no_threshold;
+    } else if (!flags.threshold.empty()) {
+        options.threshold =
+            at_least("--threshold", parse_integer("--threshold", flags.threshold), 0);
+    }
+    if (flags.edgeitems) options.edgeitems = at_least("--edgeitems", *flags.edgeitems, 0);
+    if (flags.linewidth) options.linewidth = at_least("--linewidth", *flags.linewidth, 1);
+    if (flags.sci_mode == "on") {
+        options.sci_mode = attn::SciMode::on;
+    } else if (flags.sci_mode == "off") {
+        options.sci_mode = attn::SciMode::off;
+    } else if (flags.sci_mode != "auto") {
+        throw attn::ConfigError("--sci-mode does not know '" + flags.sci_mode +
+                                "': use auto, on or off");
+    }
+    return options;
+}
+
+enum class Format { torch, numpy, plain, json };
+
+Format parse_format(const std::string& text) {
+    if (text == "torch") return Format::torch;
+    if (text == "numpy") return Format::numpy;
+    if (text == "plain") return Format::plain;
+    if (text == "json") return Format::json;
+    throw attn::ConfigError("--format does not know '" + text +
+                            "': use torch, numpy, plain or json");
+}
+
+void render(const OutputFlags& flags, const attn::Document& document, attn::TextForm usual,
+            attn::DType default_dtype, const attn::Sink& sink) {
+    attn::PrintOptions options = print_options(flags);
+    options.default_dtype = default_dtype;
+    const auto words = flags.no_notes ? attn::Words::none : attn::Words::all;
+    attn::TextForm form = usual;
+    if (!flags.format.empty()) {
+        switch (parse_format(flags.format)) {
+            case Format::json:
+                attn::render_json(document, sink);
+                return;
+            case Format::torch:
+                form = attn::TextForm::torch;
+                break;
+            case Format::numpy:
+                form = attn::TextForm::numpy;
+                break;
+            case Format::plain:
+                form = attn::TextForm::plain;
+                break;
+        }
+    }
+    attn::render_text(document, form, options, words, sink);
+}
+
+}  // namespace
+
+void setup_output_flags(CLI::App& cli, OutputFlags& flags) {
+    const std::string group = "Output";
+    const auto add = [&](const char* name, auto& value, const char* help) {
+        return cli.add_option(name, value, help)->group(group);
+    };
+    add("--format", flags.format, "torch, numpy, plain or json (torch; with a NumPy rng numpy)")
+        ->type_name("FORM");
+    add("-o,--output", flags.output, "write to a file, whole or not at all")->type_name("FILE");
+    add("--only", flags.only, "these steps only, parts too: weights[0,:,1:3],output")
+        ->type_name("STEPS");
+    add("--from", flags.from, "from this step on")->type_name("STEP");
+    add("--until", flags.until, "up to and with this step")->type_name("STEP");
+    add("--precision", flags.precision, "decimals (4; NumPy 8)");
+    add("--threshold", flags.threshold, "summarise above so many elements, or inf (1000)")
+        ->type_name("N");
+    add("--edgeitems", flags.edgeitems, "elements shown at each end of a summary (3)");
+    add("--linewidth", flags.linewidth, "columns (80; NumPy 75)");
+    add("--sci-mode", flags.sci_mode, "auto, on or off (auto)")->type_name("WHEN");
+    cli.add_flag("-q,--no-notes", flags.no_notes, "tensors only, no words")->group(group);
+}
+
+void check_output_flags(const OutputFlags& flags) {
+    print_options(flags);
+    if (!flags.format.empty()) parse_format(flags.format);
+    if (!flags.only.empty() && !(flags.from.empty() && flags.until.empty())) {
+        throw attn::ConfigError("--only already says which steps: leave --from and --until out");
+    }
+}
+
+void select_sections(const OutputFlags& flags, attn::Document& document) {
+    if (!flags.only.empty()) {
+        document.sections = only(document, flags.only);
+        return;
+    }
+    std::size_t first = 0;
+    std::size_t last = document.sections.size();
+    if (!flags.from.empty()) first = section_index(document, "--from", flags.from);
+    if (!flags.until.empty()) last = section_index(document, "--until", flags.until) + 1;
+    if (first >= last) {
+        throw attn::ConfigError("--from " + flags.from + " comes after --until " + flags.until +
+                                ": swap them");
+    }
+    document.sections = {document.sections.begin() + static_cast<std::ptrdiff_t>(first),
+                         document.sections.begin() + static_cast<std::ptrdiff_t>(last)};
+}
+
+void write_document(const OutputFlags& flags, const attn::Document& document, attn::TextForm usual,
+                    attn::DType default_dtype) {
+    if (flags.output.empty()) {
+        StandardOutput output;
+        render(flags, document, usual, default_dtype,
+               [&output](std::string_view text) { output.write(text); });
+        output.flush();
+        return;
+    }
+    remove_temporaries_on_signals();
+    attn::OutputFile file(flags.output);
+    render(flags, document, usual, default_dtype,
+           [&file](std::string_view text) { file.write(text); });
+    file.commit();
+}
+
+}  // namespace app

@@ -1,0 +1,42 @@
+#pragma once
+#include <optional>
+#include <string>
+
+#include "attn/render/document.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace app {
+
+/// The output flags as they were said. Every command that prints tensors takes them.
+struct OutputFlags {
+    std::string format, output, only, from, until;
+    std::optional<int> precision;
+    std::string threshold;
+    std::optional<std::int64_t> edgeitems, linewidth;
+    std::string sci_mode = "auto";
+    bool no_notes = false;
+};
+
+/// Adds the output flags to a command.
+void setup_output_flags(CLI::App& cli, OutputFlags& flags);
+
+/// Refuses what no document could satisfy, before anything is computed.
+///
+/// Errors  ConfigError naming the flag.
+void check_output_flags(const OutputFlags& flags);
+
+/// Keeps the sections that --only, --from and --until ask for, cut to their slices.
+///
+/// Errors  ConfigError for a name that the document does not have, ShapeError for a slice.
+void select_sections(const OutputFlags& flags, attn::Document& document);
+
+/// Writes the document in the format asked for to --output or standard output.
+///
+/// `usual` is the text form when --format is not said; `default_dtype` prints without a note.
+void write_document(const OutputFlags& flags, const attn::Document& document, attn::TextForm usual,
+                    attn::DType default_dtype);
+
+}  // namespace app

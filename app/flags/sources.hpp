@@ -1,0 +1,18 @@
+#pragma once
+#include <string>
+
+#include "app/flags/walk_flags.hpp"
+
+namespace app {
+
+/// Reads the input and the memory that the flags name into the configuration.
+///
+/// Errors  ConfigError for two sources or flags that do not fit the source; InputError for files.
+void set_sources(const WalkFlags& flags, attn::WalkConfig& config);
+
+/// Reads a mask; `mask_true` says what true (or 1) means in the file, keep or drop.
+///
+/// Shapes  any that broadcasts to the scores; result bool, true = hidden.
+attn::Tensor read_mask(const std::string& spec, const std::string& mask_true);
+
+}  // namespace app

@@ -1,0 +1,41 @@
+#include "app/terminal/standard_output.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "attn/tensor/error.hpp"
+
+namespace app {
+namespace {
+
+constexpr std::size_t piece = std::size_t{1} << 18;
+
+void write_all(std::string_view text) {
+    while (!text.empty()) {
+        const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
+        if (written >= 0) {
+            text.remove_prefix(static_cast<std::size_t>(written));
+        } else if (errno == EPIPE) {
+            throw ClosedPipe();
+        } else if (errno != EINTR) {
+            throw attn::OutputError(std::string("cannot write to standard output: ") +
+                                    std::strerror(errno) + "; send it elsewhere");
+        }
+    }
+}
+
+}  // namespace
+
+void StandardOutput::write(std::string_view text) {
+    gathered_ += text;
+    if (gathered_.size() >= piece) flush();
+}
+
+void StandardOutput::flush() {
+    write_all(gathered_);
+    gathered_.clear();
+}
+
+}  // namespace app

@@ -1,0 +1,220 @@
+#include "attn/io/atomic_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <climits>
+#include <cstring>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "attn/tensor/error.hpp"
+
+namespace attn {
+namespace {
+
+constexpr std::size_t gather_limit = 64 * 1024;
+
+// A signal handler may neither allocate nor lock, so the paths of temporaries lie in fixed storage
+// and an atomic tells which of them may be read.
+enum SlotState : int { slot_free, slot_claimed, slot_ready };
+struct PendingSlot {
+    std::atomic<int> state;
+    std::array<char, PATH_MAX> path;
+};
+static_assert(std::atomic<int>::is_always_lock_free);
+constinit std::array<PendingSlot, 16> pending_slots{};
+
+// Returns -1 when the path is too long for the system or too many files are open at once.
+int claim_slot(const std::string& path) {
+    if (path.size() >= PATH_MAX) return -1;
+    for (std::size_t i = 0; i < pending_slots.size(); ++i) {
+        PendingSlot& slot = pending_slots[i];
+        int expected = slot_free;
+        if (!slot.state.compare_exchange_strong(expected, slot_claimed)) continue;
+        std::memcpy(slot.path.data(), path.c_str(), path.size() + 1);
+        slot.state = slot_ready;
+        return static_cast<int>(i);
+    }
+    return -1;
+}
+
+void release_slot(int& slot) {
+    if (slot >= 0) pending_slots[static_cast<std::size_t>(slot)].state = slot_free;
+    slot = -1;
+}
+
+// `/dev/fd/3` and `/proc/self/fd/3` name a descriptor of this process. Opening them anew would
+// forget the position and the append mode that the shell has set, so the descriptor is shared.
+std::optional<int> named_descriptor(std::string_view path) {
+    for (std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+        if (!path.starts_with(folder)) continue;
+        const std::string_view digits = path.substr(folder.size());
+        int number = -1;
+        const auto [end, error] =
+            std::from_chars(digits.data(), digits.data() + digits.size(), number);
+        if (error == std::errc() && end == digits.data() + digits.size() && number >= 0) {
+            return number;
+        }
+    }
+    return std::nullopt;
+}
+
+std::string folder_of(const std::string& path) {
+    const std::size_t slash = path.rfind('/');
+    return slash == std::string::npos ? std::string() : path.substr(0, slash + 1);
+}
+
+// The path behind all symbolic links; the last of them may point to a file that does not exist
+// yet. A descriptor's name is returned as it is. Gives up where the system would: after 40 links.
+std::optional<std::string> behind_links(std::string path) {
+    for (int links = 0; links <= 40; ++links) {
+        std::array<char, PATH_MAX> text{};
+        if (named_descriptor(path)) return path;
+        const ssize_t length = ::readlink(path.c_str(), text.data(), text.size());
+        if (length < 0) return path;
+        const std::string link(text.data(), static_cast<std::size_t>(length));
+        path = link.starts_with('/') ? link : folder_of(path) + link;
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
+    const std::optional<std::string> resolved = behind_links(path_);
+    if (!resolved) fail("open", ELOOP);
+    target_ = *resolved;
+
+    if (const std::optional<int> descriptor = named_descriptor(target_)) {
+        descriptor_ = ::fcntl(*descriptor, F_DUPFD_CLOEXEC, 0);
+        if (descriptor_ < 0) fail("open", errno);
+        return;
+    }
+    struct stat status {};
+    const bool exists = ::stat(target_.c_str(), &status) == 0;
+    if (!exists && errno != ENOENT) fail("write", errno);
+    if (exists && S_ISDIR(status.st_mode)) fail("write", EISDIR);
+    if (exists && !S_ISREG(status.st_mode)) {
+        descriptor_ = ::open(target_.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
+        if (descriptor_ < 0) fail("open", errno);
+        return;
+    }
+    // A rename would replace even a file that is write-protected.
+    if (exists && ::access(target_.c_str(), W_OK) != 0) fail("write", errno);
+    open_temporary();
+    if (exists) {
+        // Only a privileged user may give files away; for others the owner is the same already.
+        [[maybe_unused]] const int changed = ::fchown(descriptor_, status.st_uid, status.st_gid);
+        ::fchmod(descriptor_, status.st_mode & 0777);
+    }
+}
+
+void OutputFile::open_temporary() {
+    static std::atomic<unsigned> counter{0};
+    const std::string folder = folder_of(target_);
+    // A name of the full length that the system allows leaves no room for more letters.
+    const std::string name = target_.substr(folder.size()).substr(0, 200);
+    if (name.empty()) fail("write", ENOENT);
+    int reason = EEXIST;
+    for (int attempt = 0; attempt < 100 && reason == EEXIST; ++attempt) {
+        temporary_ = folder + "." + name + "." + std::to_string(::getpid()) + "-" +
+                     std::to_string(counter++) + ".part";
+        // It is listed before it exists, so that no signal can come in between.
+        pending_slot_ = claim_slot(temporary_);
+        if (pending_slot_ < 0) {
+            fail("open", temporary_.size() >= PATH_MAX ? ENAMETOOLONG : EMFILE);
+        }
+        descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (descriptor_ >= 0) return;
+        reason = errno;
+        release_slot(pending_slot_);
+    }
+    fail("create a temporary file beside it", reason);
+}
+
+OutputFile::~OutputFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    if (pending_slot_ >= 0) ::unlink(temporary_.c_str());
+    release_slot(pending_slot_);
+}
+
+void OutputFile::write(std::string_view bytes) {
+    if (gathered_.size() + bytes.size() <= gather_limit) {
+        gathered_ += bytes;
+        return;
+    }
+    send(gathered_);
+    gathered_.clear();
+    if (bytes.size() < gather_limit) {
+        gathered_ = bytes;
+    } else {
+        send(bytes);
+    }
+}
+
+void OutputFile::send(std::string_view bytes) {
+    // Blocks that are reserved at once are written three times as fast as those claimed one by one.
+    // File systems that cannot do it say so, and nothing is lost.
+    constexpr std::size_t worth_reserving = 16 * 1024 * 1024;
+    if (!temporary_.empty() && bytes.size() >= worth_reserving) {
+        const off_t position = ::lseek(descriptor_, 0, SEEK_CUR);
+        const auto length = static_cast<off_t>(bytes.size());
+        if (::fallocate(descriptor_, FALLOC_FL_KEEP_SIZE, position, length) != 0 &&
+            errno == ENOSPC) {
+            fail("write", ENOSPC);
+        }
+    }
+    while (!bytes.empty()) {
+        const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) fail("write", errno);
+        bytes.remove_prefix(static_cast<std::size_t>(written));
+    }
+}
+
+void OutputFile::commit() {
+    send(gathered_);
+    gathered_.clear();
+    // Network file systems and quotas report a full disk only here. There is no fsync: the rename
+    // keeps other programs from seeing half a file, and waiting for the disk would cost seconds.
+    const int descriptor = std::exchange(descriptor_, -1);
+    if (::close(descriptor) != 0 && errno != EINTR) fail("write", errno);
+    if (!temporary_.empty() && ::rename(temporary_.c_str(), target_.c_str()) != 0) {
+        fail("rename the finished temporary file to it", errno);
+    }
+    release_slot(pending_slot_);
+}
+
+void OutputFile::fail(const std::string& action, int reason) const {
+    const char* advice = "choose another place";
+    if (reason == ENOSPC || reason == EDQUOT || reason == EFBIG)
+        advice = "make room there or choose another place";
+    if (reason == EISDIR) advice = "name a file in it";
+    if (reason == ENOENT) advice = "create its folder first";
+    throw OutputError(path_ + ": cannot " + action + ": " +
+                      std::generic_category().message(reason) + ": " + advice);
+}
+
+void write_file(const std::string& path, std::string_view bytes) {
+    OutputFile file(path);
+    file.write(bytes);
+    file.commit();
+}
+
+void remove_pending_files() noexcept {
+    const int saved = errno;
+    for (PendingSlot& slot : pending_slots) {
+        if (slot.state == slot_ready) ::unlink(slot.path.data());
+    }
+    errno = saved;
+}
+
+}  // namespace attn

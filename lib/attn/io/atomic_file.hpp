@@ -1,0 +1,51 @@
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace attn {
+
+/// A file that appears whole or not at all: what is written goes to a temporary beside the target,
+/// and commit() renames it. Without commit() the destructor removes the temporary.
+///
+/// A target that exists keeps its permissions; a symbolic link stays and what it points to is
+/// replaced. What is no regular file (a device, a pipe, `/dev/stdout`, `/dev/fd/3`) cannot be
+/// replaced and is written straight.
+///
+/// Errors  OutputError naming the path and the system's reason, from every function.
+class OutputFile {
+public:
+    explicit OutputFile(std::string path);
+    ~OutputFile();
+    OutputFile(const OutputFile&) = delete;
+    OutputFile& operator=(const OutputFile&) = delete;
+
+    /// Appends `bytes`. Small pieces are gathered; a large one is handed to the system as it lies
+    /// in memory.
+    void write(std::string_view bytes);
+
+    /// Makes the file complete and visible under its name. Nothing may be written afterwards.
+    void commit();
+
+    const std::string& path() const { return path_; }
+
+private:
+    [[noreturn]] void fail(const std::string& action, int reason) const;
+    void open_temporary();
+    void send(std::string_view bytes);
+
+    std::string path_;       // as the caller said it, for messages
+    std::string target_;     // behind all symbolic links
+    std::string temporary_;  // empty when the target is written straight
+    std::string gathered_;
+    int descriptor_ = -1;
+    int pending_slot_ = -1;
+};
+
+/// Writes `bytes` to `path`, whole or not at all.  Errors  OutputError, as OutputFile.
+void write_file(const std::string& path, std::string_view bytes);
+
+/// Removes the temporaries of all files that were not committed yet. It is async-signal-safe: made
+/// to be called by a handler of SIGINT or SIGTERM that ends the program.
+void remove_pending_files() noexcept;
+
+}  // namespace attn

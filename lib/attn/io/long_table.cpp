@@ -1,0 +1,226 @@
+#include "attn/io/long_table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "attn/io/elements.hpp"
+#include "attn/io/file_bytes.hpp"
+#include "attn/tensor/error.hpp"
+
+namespace attn {
+namespace {
+
+// The elements of one step as far as they have been read.
+struct Elements {
+    std::string name;
+    std::vector<std::size_t> columns;  // those that hold an index
+    std::vector<std::size_t> indices;  // columns.size() for each element
+    std::vector<double> values;
+};
+
+[[noreturn]] void fail(const std::string& label, const std::string& what,
+                       const std::string& advice) {
+    throw InputError(label + ": " + what + ": " + advice);
+}
+
+std::optional<std::size_t> parse_index(std::string_view text) {
+    std::size_t index = 0;
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, index);
+    if (error != std::errc() || rest != end || index + 1 == 0) return std::nullopt;
+    return index;
+}
+
+// The columns of a line that are filled in between the step and the value.
+std::vector<std::size_t> filled_columns(const std::vector<std::string>& fields) {
+    std::vector<std::size_t> columns;
+    for (std::size_t i = 1; i + 1 < fields.size(); ++i) {
+        if (!fields[i].empty()) columns.push_back(i);
+    }
+    return columns;
+}
+
+Tensor assembled(const Elements& elements, const std::vector<std::string>& columns,
+                 const std::string& label) {
+    const std::size_t dimension = elements.columns.size();
+    const std::size_t count = elements.values.size();
+    const char* const advice = "give every element once";
+
+    // The largest index along each axis tells the shape.
+    Shape shape(dimension, 0);
+    for (std::size_t i = 0; i < elements.indices.size(); ++i) {
+        std::size_t& extent = shape[i % dimension];
+        extent = std::max(extent, elements.indices[i] + 1);
+    }
+    if (byte_count(shape, 1) != count) {
+        fail(label, std::to_string(count) + " elements do not fill the shape " + shape_text(shape),
+             advice);
+    }
+
+    // Put each value in its place. As many as there are places, they fill all unless one repeats.
+    Array<double> array = empty_array<double>(shape);
+    std::vector<bool> filled(count, false);
+    for (std::size_t element = 0; element < count; ++element) {
+        std::size_t flat = 0;
+        for (std::size_t axis = 0; axis < dimension; ++axis) {
+            flat = flat * shape[axis] + elements.indices[element * dimension + axis];
+        }
+        if (filled[flat]) fail(label, "an element occurs twice", advice);
+        filled[flat] = true;
+        array.data()[flat] = elements.values[element];
+    }
+    Axes axes;
+    for (const std::size_t column : elements.columns) axes.push_back(columns[column]);
+    return {std::move(axes), std::move(array)};
+}
+
+Axes table_axes(const std::vector<TensorRef>& tensors) {
+    Axes present;
+    for (const TensorRef& each : tensors) {
+        for (const std::string& axis : each.tensor.axes()) {
+            if (std::find(present.begin(), present.end(), axis) == present.end()) {
+                present.push_back(axis);
+            }
+        }
+    }
+    const std::array<std::string_view, 5> usual{"batch", "head", "query", "key", "feature"};
+    const auto rank = [&](const std::string& axis) {
+        return std::find(usual.begin(), usual.end(), axis) - usual.begin();
+    };
+    std::stable_sort(present.begin(), present.end(),
+                     [&](const auto& left, const auto& right) { return rank(left) < rank(right); });
+    return present;
+}
+
+std::string quoted_field(const std::string& text) {
+    if (text.find_first_of(",;\t\n\r \"#") == text.npos) return text;
+    std::string result = "\"";
+    for (const char letter : text) {
+        if (letter == '"') result += '"';
+        result += letter;
+    }
+    return result + '"';
+}
+
+template <class T>
+void append_number(std::string& text, T number) {
+    std::array<char, 32> digits{};
+    char* end = nullptr;
+    if constexpr (std::is_same_v<T, bool>) {
+        end = std::to_chars(digits.begin(), digits.end(), static_cast<int>(number)).ptr;
+    } else {
+        end = std::to_chars(digits.begin(), digits.end(), number).ptr;
+    }
+    text.append(digits.begin(), end);
+}
+
+template <class T>
+void write_elements(OutputFile& file, const TensorRef& tensor, const Array<T>& array,
+                    const std::vector<std::optional<std::size_t>>& axis_of_column) {
+    const Shape shape = shape_of(array);
+    const std::string name = quoted_field(tensor.name);
+    Shape index(shape.size(), 0);
+    std::string line;
+    for (std::size_t flat = 0; flat < array.size(); ++flat) {
+        line = name;
+        for (const std::optional<std::size_t>& axis : axis_of_column) {
+            line += ',';
+            if (axis) append_number(line, index[*axis]);
+        }
+        line += ',';
+        append_number(line, array.data()[flat]);
+        line += '\n';
+        file.write(line);
+        for (std::size_t axis = shape.size(); axis-- > 0;) {
+            if (++index[axis] < shape[axis]) break;
+            index[axis] = 0;
+        }
+    }
+}
+
+}  // namespace
+
+bool is_long_table(const std::vector<std::string>& columns) {
+    return columns.size() >= 2 && columns.front() == "step" && columns.back() == "value";
+}
+
+std::vector<NamedTensor> parse_long_table(CsvLines& lines, const std::vector<std::string>& columns,
+                                          const std::string& label) {
+    const std::set<std::string> distinct(columns.begin(), columns.end());
+    if (distinct.size() != columns.size()) {
+        fail(label, "line " + std::to_string(lines.line()) + " names a column twice",
+             "name each column once");
+    }
+    std::vector<Elements> steps;
+    std::map<std::string, std::size_t> positions;
+    while (const std::vector<std::string>* fields = lines.next()) {
+        const std::string place = label + ": line " + std::to_string(lines.line());
+        if (fields->size() != columns.size()) {
+            fail(place,
+                 "there are " + std::to_string(fields->size()) + " columns, not " +
+                     std::to_string(columns.size()),
+                 "give every row as many as the first line");
+        }
+        // Find the step that the line belongs to, or begin a new one.
+        const std::vector<std::size_t> filled = filled_columns(*fields);
+        const auto [position, is_new] = positions.try_emplace(fields->front(), steps.size());
+        if (is_new) steps.push_back({fields->front(), filled, {}, {}});
+        Elements& step = steps[position->second];
+        if (filled != step.columns) {
+            fail(place, "step " + shown(step.name) + " has other axes than before",
+                 "fill in the same columns for all its elements");
+        }
+        // Take the indices and the value.
+        for (const std::size_t column : filled) {
+            const std::optional<std::size_t> index = parse_index((*fields)[column]);
+            if (!index) {
+                fail(place,
+                     shown((*fields)[column]) + " is no index along " + shown(columns[column]),
+                     "count from 0");
+            }
+            step.indices.push_back(*index);
+        }
+        const std::optional<double> value = parse_number(fields->back());
+        if (!value) {
+            fail(place, shown(fields->back()) + " is no number of float64",
+                 "write it as 1.5 or 1e-3");
+        }
+        step.values.push_back(*value);
+    }
+
+    std::vector<NamedTensor> tensors;
+    for (const Elements& step : steps) {
+        tensors.push_back(
+            {step.name, assembled(step, columns, label + ": step " + shown(step.name))});
+    }
+    return tensors;
+}
+
+void write_long_table(OutputFile& file, const std::vector<TensorRef>& tensors) {
+    check_names(file.path(), tensors);
+    const Axes columns = table_axes(tensors);
+    std::string head = "step";
+    for (const std::string& column : columns) head += ',' + quoted_field(column);
+    file.write(head + ",value\n");
+    for (const TensorRef& each : tensors) {
+        const Axes& axes = each.tensor.axes();
+        if (std::set<std::string>(axes.begin(), axes.end()).size() != axes.size()) {
+            throw OutputError(file.path() + ": " + each.name + " has two axes of one name (" +
+                              each.tensor.described() + "): write it as .npz");
+        }
+        std::vector<std::optional<std::size_t>> axis_of_column;
+        for (const std::string& column : columns) {
+            const bool has = each.tensor.has_axis(column);
+            axis_of_column.push_back(has ? std::optional(each.tensor.axis(column)) : std::nullopt);
+        }
+        std::visit([&](const auto& array) { write_elements(file, each, array, axis_of_column); },
+                   each.tensor.values());
+    }
+}
+
+}  // namespace attn

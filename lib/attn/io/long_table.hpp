@@ -1,0 +1,30 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "attn/io/atomic_file.hpp"
+#include "attn/io/csv_fields.hpp"
+#include "attn/io/named_tensor.hpp"
+
+namespace attn {
+
+/// Whether the fields of a first line are those of a long table: `step`, axes, `value`.
+bool is_long_table(const std::vector<std::string>& columns);
+
+/// Reads the lines after the first of a long table: one element a line, with the index along each
+/// axis, in any order. Every step becomes a tensor of the axes that its lines fill in.
+///
+/// Range   always float64; an axis of length 0 cannot be told from an absent step.
+/// Errors  InputError, starting with `label`, naming the line or the step: an index that is no
+///         number, an element that is missing or occurs twice.
+std::vector<NamedTensor> parse_long_table(CsvLines& lines, const std::vector<std::string>& columns,
+                                          const std::string& label);
+
+/// Appends `tensors` to `file` as one long table with a line for each element: the columns are
+/// `step`, those of batch, head, query, key and feature that any tensor has, other axes in order of
+/// appearance, and `value`. An axis that a tensor lacks is left empty. Numbers are the shortest
+/// text that reads back to the same bits; true is 1.
+/// Errors  OutputError when two tensors, or two axes of one, share a name.
+void write_long_table(OutputFile& file, const std::vector<TensorRef>& tensors);
+
+}  // namespace attn

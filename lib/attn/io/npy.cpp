@@ -1,0 +1,270 @@
+#include "attn/io/npy.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "attn/io/elements.hpp"
+#include "attn/io/file_bytes.hpp"
+#include "attn/tensor/error.hpp"
+
+namespace attn {
+namespace {
+
+constexpr std::size_t most_axes = 32;  // NumPy's own limit
+
+struct Header {
+    std::optional<StoredType> type;
+    std::optional<bool> column_major;
+    std::optional<Shape> shape;
+};
+
+// Reads the header, which is a Python dictionary written out:
+// {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
+class HeaderParser {
+public:
+    HeaderParser(std::string_view bytes, std::size_t begin, std::size_t end,
+                 const std::string& label)
+        : text_(bytes.substr(0, end)), position_(begin), label_(label) {}
+
+    Header parse() {
+        Header header;
+        expect('{');
+        while (!accept('}')) {
+            const std::size_t start = position_;
+            const std::string_view key = string();
+            expect(':');
+            if (key == "descr" && !header.type) {
+                header.type = type();
+            } else if (key == "fortran_order" && !header.column_major) {
+                header.column_major = boolean();
+            } else if (key == "shape" && !header.shape) {
+                header.shape = shape();
+            } else {
+                fail(start, "the header has an unexpected key " + shown(key));
+            }
+            if (!accept(',')) {
+                expect('}');
+                break;
+            }
+        }
+        skip_blanks();
+        if (position_ != text_.size()) fail(position_, "the header goes on after its '}'");
+        if (!header.type || !header.column_major || !header.shape) {
+            fail(position_, "the header lacks one of 'descr', 'fortran_order' and 'shape'");
+        }
+        return header;
+    }
+
+private:
+    [[noreturn]] void fail(std::size_t offset, const std::string& what,
+                           const std::string& advice = "save it anew with numpy.save") const {
+        throw InputError(label_ + ": " + what + " at offset " + std::to_string(offset) + ": " +
+                         advice);
+    }
+
+    void skip_blanks() {
+        while (position_ < text_.size() && (text_[position_] == ' ' || text_[position_] == '\n')) {
+            ++position_;
+        }
+    }
+
+    bool accept(char letter) {
+        skip_blanks();
+        if (position_ == text_.size() || text_[position_] != letter) return false;
+        ++position_;
+        return true;
+    }
+
+    void expect(char letter) {
+        if (!accept(letter)) {
+            fail(position_, "the header lacks a " + shown(std::string_view(&letter, 1)));
+        }
+    }
+
+    std::string_view string() {
+        skip_blanks();
+        const char quote = position_ < text_.size() ? text_[position_] : ' ';
+        const std::size_t end =
+            quote == '\'' || quote == '"' ? text_.find(quote, position_ + 1) : text_.npos;
+        if (end == text_.npos) fail(position_, "the header lacks a quoted word");
+        const std::string_view content = text_.substr(position_ + 1, end - position_ - 1);
+        position_ = end + 1;
+        return content;
+    }
+
+    bool boolean() {
+        skip_blanks();
+        for (const bool value : {false, true}) {
+            const std::string_view word = value ? "True" : "False";
+            if (text_.substr(position_).starts_with(word)) {
+                position_ += word.size();
+                return value;
+            }
+        }
+        fail(position_, "'fortran_order' is neither True nor False");
+    }
+
+    Shape shape() {
+        Shape result;
+        expect('(');
+        while (!accept(')')) {
+            skip_blanks();
+            std::size_t extent = 0;
+            const char* const end = text_.data() + text_.size();
+            const auto [rest, error] = std::from_chars(text_.data() + position_, end, extent);
+            if (error != std::errc()) fail(position_, "'shape' is not a tuple of sizes");
+            if (result.size() == most_axes) fail(position_, "'shape' has more than 32 axes");
+            result.push_back(extent);
+            position_ = static_cast<std::size_t>(rest - text_.data());
+            accept('L');  // Python 2 marked long numbers so
+            if (!accept(',')) {
+                expect(')');
+                break;
+            }
+        }
+        return result;
+    }
+
+    StoredType type() {
+        const char* const advice = "convert it with .astype('float32') and save it anew";
+        skip_blanks();
+        const std::size_t start = position_;
+        if (accept('[')) fail(start, "a structured array is no tensor", advice);
+        const std::string_view word = string();
+        if (word == "|O" || word == "O") {
+            fail(start, "the array holds pickled Python objects, not numbers", advice);
+        }
+        using Kind = StoredType::Kind;
+        StoredType result;
+        std::string_view rest = word;
+        if (!rest.empty() && std::string_view("<>=|").find(rest[0]) != rest.npos) {
+            result.big_endian = rest[0] == '>';
+            rest.remove_prefix(1);
+        }
+        if (rest == "b1" || rest == "?") {
+            result.kind = Kind::boolean;
+            result.size = 1;
+            return result;
+        }
+        if (rest.size() == 2 && std::string_view("1248").find(rest[1]) != rest.npos) {
+            result.size = static_cast<std::size_t>(rest[1] - '0');
+            if (rest[0] == 'f' && result.size > 1) return result;
+            result.kind = rest[0] == 'i' ? Kind::signed_integer : Kind::unsigned_integer;
+            if (rest[0] == 'i' || rest[0] == 'u') return result;
+        }
+        fail(start, "the type " + shown(word) + " is not supported", advice);
+    }
+
+    std::string_view text_;
+    std::size_t position_;
+    const std::string& label_;
+};
+
+template <class T>
+Array<T> to_row_major(const Array<T>& reversed, const Shape& shape) {
+    Array<T> result = empty_array<T>(shape);
+    Shape steps(shape.size(), 1);  // how far apart neighbours along each axis lie in the file
+    for (std::size_t axis = 1; axis < shape.size(); ++axis) {
+        steps[axis] = steps[axis - 1] * shape[axis - 1];
+    }
+    Shape index(shape.size(), 0);
+    std::size_t source = 0;
+    for (std::size_t flat = 0; flat < result.size(); ++flat) {
+        result.data()[flat] = reversed.data()[source];
+        for (std::size_t axis = shape.size(); axis-- > 0;) {
+            source += steps[axis];
+            if (++index[axis] < shape[axis]) break;
+            source -= steps[axis] * shape[axis];
+            index[axis] = 0;
+        }
+    }
+    return result;
+}
+
+[[noreturn]] void fail(const std::string& label, const std::string& what, std::size_t offset) {
+    throw InputError(label + ": " + what + " at offset " + std::to_string(offset) +
+                     ": save it anew with numpy.save");
+}
+
+}  // namespace
+
+NpyLayout parse_npy_layout(std::string_view bytes, const std::string& label) {
+    // Find the header: its length has 2 bytes in version 1 and 4 bytes since.
+    if (!bytes.starts_with(npy_magic)) fail(label, "this is no .npy file, by its first bytes", 0);
+    if (bytes.size() < 10) fail(label, "the file ends within the header", bytes.size());
+    const int version = static_cast<unsigned char>(bytes[6]);
+    if (version < 1 || version > 3) {
+        fail(label, "unknown .npy version " + std::to_string(version), 6);
+    }
+    const std::size_t length_size = version == 1 ? 2 : 4;
+    const std::size_t begin = 8 + length_size;
+    if (bytes.size() < begin) fail(label, "the file ends within the header", bytes.size());
+    const std::uint64_t length = little_endian(bytes.substr(8), length_size);
+    if (length > bytes.size() - begin) {
+        fail(label,
+             "the header claims " + std::to_string(length) + " bytes, but the file ends before",
+             bytes.size());
+    }
+
+    // Read it, and see to it that some memory could hold what it describes.
+    Header header = HeaderParser(bytes, begin, begin + length, label).parse();
+    const std::optional<std::size_t> size = byte_count(*header.shape, header.type->size);
+    if (!size) fail(label, "no memory can hold the shape " + shape_text(*header.shape), begin);
+    return {*header.type, *header.column_major, *std::move(header.shape), begin + length, *size};
+}
+
+Tensor parse_npy(std::string_view bytes, const std::string& label) {
+    // Check the size that the header promises before anything is allocated.
+    const NpyLayout layout = parse_npy_layout(bytes, label);
+    const std::string_view payload = bytes.substr(layout.values_offset);
+    if (layout.values_size > payload.size()) {
+        fail(label,
+             "shape " + shape_text(layout.shape) + " needs " + std::to_string(layout.values_size) +
+                 " bytes of values, but the file ends after " + std::to_string(payload.size()),
+             bytes.size());
+    }
+    if (layout.values_size < payload.size()) {
+        fail(label,
+             std::to_string(payload.size() - layout.values_size) +
+                 " bytes too many after the values",
+             layout.values_offset + layout.values_size);
+    }
+
+    // Decode the values, and turn a column-major array around.
+    if (!layout.column_major || layout.shape.size() < 2) {
+        return decode_elements(layout.type, layout.shape, payload, label);
+    }
+    const Shape reversed(layout.shape.rbegin(), layout.shape.rend());
+    const Tensor tensor = decode_elements(layout.type, reversed, payload, label);
+    return std::visit(
+        [&](const auto& array) { return Tensor(tensor.axes(), to_row_major(array, layout.shape)); },
+        tensor.values());
+}
+
+std::string npy_header(const Tensor& tensor) {
+    constexpr std::string_view codes[] = {"<f4", "<f8", "<i8", "|b1"};
+    const Shape shape = tensor.shape();
+    std::string text = "{'descr': '";
+    text += codes[static_cast<std::size_t>(tensor.dtype())];
+    text += "', 'fortran_order': False, 'shape': " + shape_text(shape) + ", }";
+    // NumPy leaves room for the first axis to grow in place to 21 digits, ...
+    if (!shape.empty()) text.append(21 - std::to_string(shape[0]).size(), ' ');
+    // ... and aligns the values to 64 bytes.
+    constexpr std::size_t before = 10;
+    text.append(63 - (before + text.size()) % 64, ' ');
+    text += '\n';
+    std::string header(npy_magic);
+    header += '\x01';
+    header += '\0';
+    header += static_cast<char>(text.size() & 0xFFU);
+    header += static_cast<char>(text.size() >> 8U);
+    return header + text;
+}
+
+void write_npy(OutputFile& file, const Tensor& tensor) {
+    file.write(npy_header(tensor));
+    file.write(value_bytes(tensor));
+}
+
+}  // namespace attn

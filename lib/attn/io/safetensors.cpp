@@ -1,0 +1,188 @@
+#include "attn/io/safetensors.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "attn/io/elements.hpp"
+#include "attn/io/file_bytes.hpp"
+#include "attn/io/json_text.hpp"
+#include "attn/tensor/error.hpp"
+
+namespace attn {
+namespace {
+
+using Json = nlohmann::json;
+using Kind = StoredType::Kind;
+
+constexpr std::size_t length_size = 8;
+constexpr std::uint64_t longest_header = 100'000'000;  // the format's own limit
+
+struct TypeName {
+    std::string_view name;
+    StoredType type;
+};
+constexpr TypeName type_names[] = {
+    {"F16", {Kind::floating, 2}},         {"BF16", {Kind::brain_floating, 2}},
+    {"F32", {Kind::floating, 4}},         {"F64", {Kind::floating, 8}},
+    {"I8", {Kind::signed_integer, 1}},    {"I16", {Kind::signed_integer, 2}},
+    {"I32", {Kind::signed_integer, 4}},   {"I64", {Kind::signed_integer, 8}},
+    {"U8", {Kind::unsigned_integer, 1}},  {"U16", {Kind::unsigned_integer, 2}},
+    {"U32", {Kind::unsigned_integer, 4}}, {"U64", {Kind::unsigned_integer, 8}},
+    {"BOOL", {Kind::boolean, 1}},
+};
+
+// One array as the header describes it.
+struct Entry {
+    std::string name;
+    StoredType type;
+    Shape shape;
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+};
+
+[[noreturn]] void fail(const std::string& label, const std::string& what,
+                       const std::string& advice = "save it anew") {
+    throw InputError(label + ": " + what + ": " + advice);
+}
+
+StoredType parse_type(const Json& value, const std::string& label) {
+    const std::string word = value.is_string() ? value.get<std::string>() : "";
+    for (const TypeName& each : type_names) {
+        if (each.name == word) return each.type;
+    }
+    fail(label, "the type " + shown(word) + " is not supported", "convert it to F32");
+}
+
+std::vector<std::uint64_t> parse_sizes(const Json& value, const char* key,
+                                       const std::string& label) {
+    const auto natural = [](const Json& each) { return each.is_number_unsigned(); };
+    if (!value.is_array() || !std::all_of(value.begin(), value.end(), natural)) {
+        fail(label, std::string(key) + " is no list of sizes");
+    }
+    return value.get<std::vector<std::uint64_t>>();
+}
+
+Entry parse_entry(const std::string& name, const Json& value, const std::string& label) {
+    if (!value.is_object() || !value.contains("dtype") || !value.contains("shape") ||
+        !value.contains("data_offsets")) {
+        fail(label, "the header lacks one of 'dtype', 'shape' and 'data_offsets'");
+    }
+    Entry entry{name, parse_type(value["dtype"], label), {}, 0, 0};
+    const std::vector<std::uint64_t> shape = parse_sizes(value["shape"], "'shape'", label);
+    if (shape.size() > 32) fail(label, "the shape has more than 32 axes");
+    entry.shape.assign(shape.begin(), shape.end());
+
+    const std::vector<std::uint64_t> offsets =
+        parse_sizes(value["data_offsets"], "'data_offsets'", label);
+    if (offsets.size() != 2 || offsets[0] > offsets[1]) {
+        fail(label, "'data_offsets' is no pair of a beginning and an end");
+    }
+    entry.begin = offsets[0];
+    entry.end = offsets[1];
+    if (byte_count(entry.shape, entry.type.size) != entry.end - entry.begin) {
+        fail(label, "shape " + shape_text(entry.shape) + " does not take the " +
+                        std::to_string(entry.end - entry.begin) + " bytes that it is given");
+    }
+    return entry;
+}
+
+}  // namespace
+
+bool looks_like_safetensors(std::string_view bytes) {
+    return bytes.size() > length_size && bytes[length_size] == '{' &&
+           little_endian(bytes, length_size) <= bytes.size() - length_size;
+}
+
+std::vector<NamedTensor> parse_safetensors(std::string_view bytes, const std::string& label) {
+    // Read the header: its length, then JSON.
+    if (bytes.size() < length_size) fail(label, "the file ends within the first 8 bytes");
+    const std::uint64_t length = little_endian(bytes, length_size);
+    if (length > longest_header || length > bytes.size() - length_size) {
+        fail(label, "the header claims " + std::to_string(length) + " bytes at offset 0, but the " +
+                        (length > longest_header ? "format allows 100000000" : "file ends before"));
+    }
+    const Json header = parse_json(bytes.substr(length_size, length), label + ": header");
+    if (!header.is_object()) fail(label, "the header is no JSON object");
+    std::vector<Entry> entries;
+    for (const auto& [name, value] : header.items()) {
+        if (name == "__metadata__") continue;
+        entries.push_back(parse_entry(name, value, label + ": array " + shown(name)));
+    }
+
+    // Check that the arrays cover the values without hole or overlap.
+    const std::string_view values = bytes.substr(length_size + length);
+    std::sort(entries.begin(), entries.end(), [](const Entry& left, const Entry& right) {
+        return std::pair(left.begin, left.end) < std::pair(right.begin, right.end);
+    });
+    std::uint64_t covered = 0;
+    for (const Entry& entry : entries) {
+        const std::string array_label = label + ": array " + shown(entry.name);
+        if (entry.begin != covered) {
+            fail(array_label, "the values should begin at " + std::to_string(covered) + ", not " +
+                                  std::to_string(entry.begin) + " (a hole or an overlap)");
+        }
+        if (entry.end > values.size()) {
+            fail(array_label, "the values end at " + std::to_string(entry.end) +
+                                  ", but the file has only " + std::to_string(values.size()) +
+                                  " bytes of them");
+        }
+        covered = entry.end;
+    }
+    if (covered != values.size()) {
+        fail(label, std::to_string(values.size() - covered) + " bytes too many at offset " +
+                        std::to_string(length_size + length + covered));
+    }
+
+    // Decode each array.
+    std::vector<NamedTensor> tensors;
+    for (Entry& entry : entries) {
+        const std::string_view payload = values.substr(entry.begin, entry.end - entry.begin);
+        Tensor tensor = decode_elements(entry.type, entry.shape, payload,
+                                        label + ": array " + shown(entry.name));
+        tensors.push_back({std::move(entry.name), std::move(tensor)});
+    }
+    return tensors;
+}
+
+void write_safetensors(OutputFile& file, const std::vector<TensorRef>& tensors) {
+    constexpr std::string_view codes[] = {"F32", "F64", "I64", "BOOL"};
+    constexpr std::size_t widths[] = {4, 8, 8, 1};
+    check_names(file.path(), tensors);
+
+    // Lay the widest types first.
+    std::vector<const TensorRef*> order;
+    for (const TensorRef& each : tensors) order.push_back(&each);
+    const auto width = [&](const TensorRef* each) {
+        return widths[static_cast<std::size_t>(each->tensor.dtype())];
+    };
+    std::stable_sort(
+        order.begin(), order.end(),
+        [&](const TensorRef* left, const TensorRef* right) { return width(left) > width(right); });
+
+    // Describe each array in the header.
+    Json header = Json::object();
+    std::size_t offset = 0;
+    for (const TensorRef* each : order) {
+        const std::size_t end = offset + value_bytes(each->tensor).size();
+        header[each->name] = {{"dtype", codes[static_cast<std::size_t>(each->tensor.dtype())]},
+                              {"shape", each->tensor.shape()},
+                              {"data_offsets", {offset, end}}};
+        offset = end;
+    }
+    std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
+    text.append((8 - text.size() % 8) % 8, ' ');
+
+    // Write length, header and values.
+    std::string length;
+    for (std::size_t i = 0; i < length_size; ++i) {
+        length += static_cast<char>(text.size() >> (8 * i) & 0xFFU);
+    }
+    file.write(length);
+    file.write(text);
+    for (const TensorRef* each : order) file.write(value_bytes(each->tensor));
+}
+
+}  // namespace attn

@@ -1,0 +1,28 @@
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attn/io/atomic_file.hpp"
+#include "attn/io/named_tensor.hpp"
+
+namespace attn {
+
+/// Whether `bytes` begin as a .safetensors file does: the header's length in 8 bytes and a `{`.
+bool looks_like_safetensors(std::string_view bytes);
+
+/// Reads the bytes of a .safetensors file, in the order in which the values lie.
+///
+/// Range   F16, BF16 and F32 become float32, F64 float64, I8 to I64 and U8 to U64 int64, BOOL bool.
+/// Errors  InputError, starting with `label`, that names the array or the offset: a header that is
+///         too long or no JSON, values that overlap, leave a hole, lie outside the file or do not
+///         fit their shape, a type that is not supported, a name that occurs twice.
+/// Source  the format's description, github.com/huggingface/safetensors.
+std::vector<NamedTensor> parse_safetensors(std::string_view bytes, const std::string& label);
+
+/// Appends `tensors` to `file` as .safetensors. The values lie widest type first, so that each is
+/// aligned to its size; the header is padded to 8 bytes.
+/// Errors  OutputError when two tensors share a name.
+void write_safetensors(OutputFile& file, const std::vector<TensorRef>& tensors);
+
+}  // namespace attn

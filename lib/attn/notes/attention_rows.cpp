@@ -1,0 +1,79 @@
+#include "attn/notes/attention_rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace attn::notes {
+namespace {
+
+AttentionRow read_row(const Cells& weights, const std::optional<Cells>& scores, std::size_t start,
+                      std::size_t columns, double tolerance) {
+    AttentionRow row;
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    double least = infinity;
+    row.weight = -infinity;
+    for (std::size_t k = 0; k < columns; ++k) {
+        const double weight = weights[start + k];
+        const double score = scores ? (*scores)[start + k] : 0;
+        row.has_nan = row.has_nan || std::isnan(weight);
+        row.bad_score = row.bad_score || !(score < infinity);
+        row.sum += weight;
+        if (weight > row.weight) {
+            row.weight = weight;
+            row.best = k;
+        }
+        if (score == -infinity) continue;
+        ++row.visible;
+        least = std::min(least, weight);
+    }
+    for (std::size_t k = 0; k < columns; ++k) {
+        if (row.weight - weights[start + k] <= tolerance * row.weight) ++row.equals;
+    }
+    row.even = !row.has_nan && row.visible > 1 && row.weight - least <= tolerance * row.weight;
+    return row;
+}
+
+}  // namespace
+
+std::vector<AttentionRow> attention_rows(const Ledger& ledger, std::size_t group) {
+    const Tensor& weights = ledger["weights"];
+    const Matrices matrices(weights);
+    const Tensor* source = ledger.latest({"scores", "scaled_scores", "masked_scores"});
+    std::optional<Cells> scores;
+    if (source != nullptr && source->shape() == weights.shape()) scores.emplace(*source);
+    const Cells cells(weights);
+    std::vector<AttentionRow> rows;
+    rows.reserve(matrices.rows);
+    for (std::size_t q = 0; q < matrices.rows; ++q) {
+        const std::size_t start = group * matrices.cells() + q * matrices.columns;
+        rows.push_back(read_row(cells, scores, start, matrices.columns, rounding(weights)));
+    }
+    return rows;
+}
+
+bool reads_as_rows(const Tensor& weights) {
+    const Axes& axes = weights.axes();
+    return axes.size() >= 2 && axes[axes.size() - 2] == "query" && axes.back() == "key" &&
+           Matrices(weights).readable();
+}
+
+std::optional<std::size_t> strongest(const std::vector<AttentionRow>& rows) {
+    std::optional<std::size_t> best;
+    for (std::size_t q = 0; q < rows.size(); ++q) {
+        if (!rows[q].chooses()) continue;
+        if (!best || rows[q].weight > rows[*best].weight) best = q;
+    }
+    return best;
+}
+
+bool rows_sum_to_one(const std::vector<AttentionRow>& rows, const Tensor& weights) {
+    const double tolerance =
+        rounding(weights) * (4 + std::sqrt(static_cast<double>(weights.shape().back())));
+    return std::all_of(rows.begin(), rows.end(), [&](const AttentionRow& row) {
+        const bool empty = row.visible == 0 && row.sum == 0;
+        return row.has_nan || empty || std::abs(row.sum - 1) <= tolerance;
+    });
+}
+
+}  // namespace attn::notes

@@ -1,0 +1,48 @@
+#pragma once
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "attn/notes/findings.hpp"
+#include "attn/walk/ledger.hpp"
+
+namespace attn::notes {
+
+/// What one row of weights, one query's, looks like.
+struct AttentionRow {
+    std::size_t visible = 0;  ///< keys whose score is not -inf
+    std::size_t best = 0;     ///< the key with the largest weight, the first of equals
+    std::size_t equals = 0;   ///< how many keys have that weight, to rounding
+    double weight = 0;        ///< the largest weight
+    double sum = 0;
+    bool has_nan = false;
+    bool bad_score = false;  ///< nan or +inf was among the scores already
+    bool even = false;       ///< two or more visible keys, all with the same weight
+
+    /// True where the query chose: several keys, one of them larger than the others.
+    bool chooses() const { return !has_nan && visible > 1 && !even && weight > 0; }
+};
+
+/// The rows of one matrix of weights, one for each query.
+std::vector<AttentionRow> attention_rows(const Ledger& ledger, std::size_t group);
+
+/// True where weights can be read row by row: (..., query, key) and of a size worth scanning.
+bool reads_as_rows(const Tensor& weights);
+
+/// The row that chooses most strongly; nothing where none does.
+std::optional<std::size_t> strongest(const std::vector<AttentionRow>& rows);
+
+/// True where every row that is neither nan nor fully hidden sums to 1, to rounding.
+bool rows_sum_to_one(const std::vector<AttentionRow>& rows, const Tensor& weights);
+
+/// The rows of one kind: how many, and the first.
+template <class Fact>
+Rows rows_where(const std::vector<AttentionRow>& rows, Fact fact) {
+    Rows found;
+    for (std::size_t q = 0; q < rows.size(); ++q) {
+        if (fact(rows[q])) found.add(q);
+    }
+    return found;
+}
+
+}  // namespace attn::notes

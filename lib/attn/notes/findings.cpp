@@ -1,0 +1,161 @@
+#include "attn/notes/findings.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "attn/notes/labels.hpp"
+#include "attn/steps/groups.hpp"
+
+namespace attn::notes {
+
+Cells::Cells(const Tensor& tensor) : tensor_(&tensor) {
+    if (tensor.dtype() == DType::float32) singles_ = tensor.as<float>().data();
+    if (tensor.dtype() == DType::float64) doubles_ = tensor.as<double>().data();
+}
+
+Matrices::Matrices(const Tensor& tensor) {
+    const Shape shape = tensor.shape();
+    if (shape.size() >= 2) {
+        const Groups groups = groups_of(shape);
+        count = groups.count;
+        rows = groups.rows;
+        columns = groups.columns;
+    } else {
+        columns = tensor.size();
+    }
+}
+
+namespace {
+
+/// The place of matrix `group` along every axis before its last two.
+std::vector<std::size_t> leading_indices(const Shape& shape, std::size_t group) {
+    std::vector<std::size_t> indices(shape.size() < 2 ? 0 : shape.size() - 2);
+    for (std::size_t i = indices.size(); i-- > 0;) {
+        indices[i] = group % shape[i];
+        group /= shape[i];
+    }
+    return indices;
+}
+
+}  // namespace
+
+std::size_t batch_of(const Tensor& tensor, std::size_t group) {
+    const std::vector<std::size_t> indices = leading_indices(tensor.shape(), group);
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+        if (tensor.axes()[i] == "batch") return indices[i];
+    }
+    return 0;
+}
+
+std::string matrix_name(const Tensor& tensor, std::size_t group) {
+    const Shape shape = tensor.shape();
+    const std::vector<std::size_t> indices = leading_indices(shape, group);
+    std::string name;
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+        if (shape[i] == 1) continue;
+        const std::string& axis = tensor.axes()[i];
+        if (!name.empty()) name += ", ";
+        name += (axis == "batch" ? "sequence" : axis) + " " + std::to_string(indices[i]);
+    }
+    return name;
+}
+
+std::string in_matrix(const Tensor& tensor, std::size_t group) {
+    const std::string name = matrix_name(tensor, group);
+    return name.empty() ? name : "In " + name + ", ";
+}
+
+std::string within_matrix(const Tensor& tensor, std::size_t group) {
+    const std::string name = matrix_name(tensor, group);
+    return name.empty() ? name : " in " + name;
+}
+
+double rounding(const Tensor& tensor) {
+    return 8 * (tensor.dtype() == DType::float64
+                    ? std::numeric_limits<double>::epsilon()
+                    : static_cast<double>(std::numeric_limits<float>::epsilon()));
+}
+
+std::optional<Place> largest_cell(const Tensor& tensor, std::size_t group) {
+    const Matrices matrices(tensor);
+    const Cells cells(tensor);
+    const std::size_t start = group * matrices.cells();
+    std::optional<Place> largest;
+    double runner_up = -std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < matrices.cells(); ++i) {
+        const double value = cells[start + i];
+        if (std::isnan(value) || value == -std::numeric_limits<double>::infinity()) continue;
+        if (!largest || value > largest->value) {
+            if (largest) runner_up = largest->value;
+            largest = Place{i / matrices.columns, i % matrices.columns, value};
+        } else {
+            runner_up = std::max(runner_up, value);
+        }
+    }
+    if (largest) {
+        largest->alone = largest->value - runner_up > rounding(tensor) * std::abs(largest->value);
+    }
+    return largest;
+}
+
+std::optional<Place> longest_row(const Tensor& tensor, std::size_t group) {
+    const Matrices matrices(tensor);
+    const Cells cells(tensor);
+    Place longest;
+    double runner_up = 0;
+    for (std::size_t row = 0; row < matrices.rows; ++row) {
+        const std::size_t start = group * matrices.cells() + row * matrices.columns;
+        double squares = 0;
+        for (std::size_t c = 0; c < matrices.columns; ++c) {
+            squares += cells[start + c] * cells[start + c];
+        }
+        const double length = std::sqrt(squares);
+        if (!std::isfinite(length)) return {};
+        if (length > longest.value) {
+            runner_up = longest.value;
+            longest = {row, 0, length};
+        } else {
+            runner_up = std::max(runner_up, length);
+        }
+    }
+    const bool alone = longest.value - runner_up > rounding(tensor) * longest.value;
+    return alone && matrices.rows > 1 ? std::optional(longest) : std::nullopt;
+}
+
+Rows zero_rows(const Tensor& tensor, std::size_t group) {
+    const Matrices matrices(tensor);
+    const Cells cells(tensor);
+    Rows rows;
+    for (std::size_t row = 0; row < matrices.rows; ++row) {
+        const std::size_t start = group * matrices.cells() + row * matrices.columns;
+        std::size_t column = 0;
+        while (column < matrices.columns && cells[start + column] == 0) ++column;
+        if (column == matrices.columns) rows.add(row);
+    }
+    return rows;
+}
+
+std::string named(const Plan& plan, std::size_t batch, const Rows& rows) {
+    const std::string first = row_label(plan, batch, rows.first);
+    return rows.count < 2 ? first : first + " and " + std::to_string(rows.count - 1) + " more";
+}
+
+std::string not_finite(const Tensor& tensor) {
+    if (tensor.size() > most_cells) return {};
+    const Cells cells(tensor);
+    std::size_t nans = 0;
+    std::size_t infinite = 0;
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+        if (std::isnan(cells[i])) ++nans;
+        if (std::isinf(cells[i])) ++infinite;
+    }
+    if (nans + infinite == 0) return {};
+    const std::size_t all = nans + infinite;
+    const std::string kind = infinite == 0 ? "nan" : nans == 0 ? "infinite" : "nan or infinite";
+    return std::to_string(all) + " of its " + counted(tensor.size(), "number") +
+           (all == 1 ? " is " + kind + ": it spreads to what is computed from it."
+                     : " are " + kind + ": they spread to what is computed from them.");
+}
+
+}  // namespace attn::notes

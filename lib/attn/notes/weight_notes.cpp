@@ -1,0 +1,292 @@
+#include <cmath>
+
+#include "attn/notes/attention_rows.hpp"
+#include "attn/notes/labels.hpp"
+#include "attn/notes/note_parts.hpp"
+#include "attn/steps/groups.hpp"
+
+namespace attn::notes {
+namespace {
+
+/// What shares out 1, as words: one row over keys, one column over queries, ...
+struct AxisWords {
+    const char* axis;     ///< name of the axis
+    const char* subject;  ///< what sums to 1
+    const char* every;    ///< in all of what a cell would have to be hidden
+};
+
+AxisWords axis_words(const Plan& plan) {
+    switch (plan.config.softmax_axis) {
+        case SoftmaxAxis::query:
+            return {"query", "each column sums to 1 over the queries", "for every query"};
+        case SoftmaxAxis::head:
+            return {"head", "each cell sums to 1 over the heads", "in every head"};
+        case SoftmaxAxis::batch:
+            return {"batch", "each cell sums to 1 over the sequences of the batch",
+                    "in every sequence"};
+        default:
+            return {"key", "each row sums to 1 over the keys", "for every key"};
+    }
+}
+
+/// What softmax looks through at a time, in words.
+std::string line_text(const Plan& plan) {
+    switch (plan.config.softmax_axis) {
+        case SoftmaxAxis::query:
+            return "column (one key, all queries)";
+        case SoftmaxAxis::head:
+            return "cell over all heads";
+        case SoftmaxAxis::batch:
+            return "cell over all sequences";
+        default:
+            return "row (one query, all keys)";
+    }
+}
+
+/// True where everything along `axis` sums to 1, to rounding; what is nan or all zero aside.
+bool sums_to_one(const Tensor& weights, const std::string& axis) {
+    if (!weights.has_axis(axis) || weights.size() > most_cells) return false;
+    const auto [outer, length, inner] = axis_view(weights.shape(), weights.axis(axis));
+    const Cells cells(weights);
+    const double tolerance = rounding(weights) * (4 + std::sqrt(static_cast<double>(length)));
+    for (std::size_t o = 0; o < outer; ++o) {
+        for (std::size_t i = 0; i < inner; ++i) {
+            double sum = 0;
+            for (std::size_t k = 0; k < length; ++k) sum += cells[(o * length + k) * inner + i];
+            if (sum != 0 && std::abs(sum - 1) > tolerance) return false;
+        }
+    }
+    return true;
+}
+
+bool holds_nan(const Tensor& tensor) {
+    if (tensor.size() > most_cells) return false;
+    const Cells cells(tensor);
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+        if (std::isnan(cells[i])) return true;
+    }
+    return false;
+}
+
+/// `'short' attends most to 'eat'`, and what to say where several keys share the largest weight.
+std::string attends_text(const Plan& plan, std::size_t batch, std::size_t query,
+                         const AttentionRow& row) {
+    const std::string key = seen_label(plan, batch, query, row.best);
+    return row_label(plan, batch, query) + " attends most to " + key +
+           (row.equals > 1 ? " and equally to " + std::to_string(row.equals - 1) + " more" : "");
+}
+
+/// The largest weight of a query that had a choice.
+std::string strongest_sentence(const Subject& subject, const std::vector<AttentionRow>& rows) {
+    const std::optional<std::size_t> query = strongest(rows);
+    if (!query) return {};
+    const AttentionRow& row = rows[*query];
+    const bool forced =
+        rows_where(rows, [](const AttentionRow& r) { return r.visible == 1; }).count > 0;
+    return std::string(forced ? "Where there is a choice, the" : "The") + " largest weight" +
+           within_matrix(subject.tensor, 0) + " is " + number(row.weight) + ": " +
+           attends_text(subject.plan, batch_of(subject.tensor, 0), *query, row) +
+           " (an even share would be " + number(1.0 / static_cast<double>(row.visible)) + ").";
+}
+
+/// Queries that see a single key: their weight is 1 whatever the score.
+std::string single_key_sentence(const Subject& subject, const std::vector<AttentionRow>& rows) {
+    const Rows single = rows_where(
+        rows, [](const AttentionRow& row) { return row.visible == 1 && row.weight == 1; });
+    if (single.count == 0) return {};
+    const Plan& plan = subject.plan;
+    const std::size_t batch = batch_of(subject.tensor, 0);
+    if (single.count == 1) {
+        return capitalised(row_label(plan, batch, single.first)) + " sees only " +
+               seen_label(plan, batch, single.first, rows[single.first].best) +
+               ", so that weight is 1.";
+    }
+    return capitalised(named(plan, batch, single)) + " see a single key each: that weight is 1.";
+}
+
+bool has_zero_query(const Subject& subject, std::size_t row) {
+    const Tensor* query = subject.ledger.find("query");
+    if (query == nullptr || query->dimension() < 2 || row >= Matrices(*query).rows) return false;
+    const Cells cells(*query);
+    const std::size_t columns = query->shape().back();
+    for (std::size_t c = 0; c < columns; ++c) {
+        if (cells[row * columns + c] != 0) return false;
+    }
+    return true;
+}
+
+/// Queries that attend to all they see alike, and why.
+std::string even_sentence(const Subject& subject, const std::vector<AttentionRow>& rows) {
+    const Rows even = rows_where(rows, [](const AttentionRow& row) { return row.even; });
+    if (even.count == 0) return {};
+    const AttentionRow& first = rows[even.first];
+    const std::string who = capitalised(named(subject.plan, batch_of(subject.tensor, 0), even));
+    const std::string why = has_zero_query(subject, even.first)
+                                ? "a zero query scores 0 with every key"
+                                : "the scores it sees are equal";
+    if (even.count == 1) {
+        return who + " attends to its " + std::to_string(first.visible) + " keys evenly, " +
+               number(first.weight) + " each: " + why + ".";
+    }
+    return who + " attend evenly to all keys they see: equal scores get equal weights.";
+}
+
+/// Queries whose row is nan or was set to 0, and why.
+std::string empty_sentence(const Subject& subject, const std::vector<AttentionRow>& rows) {
+    const std::size_t batch = batch_of(subject.tensor, 0);
+    std::string note;
+    const Rows hidden = rows_where(rows, [](const AttentionRow& row) { return row.visible == 0; });
+    if (hidden.count > 0) {
+        const AttentionRow& row = rows[hidden.first];
+        say(note, capitalised(named(subject.plan, batch, hidden)) +
+                      (hidden.count == 1 ? " may see" : " may all see") + " no key" +
+                      (row.has_nan    ? ": softmax divides 0 by 0, which is nan."
+                       : row.sum == 0 ? ": as asked, such a row is 0."
+                                      : "."));
+    }
+    const Rows bad =
+        rows_where(rows, [](const AttentionRow& row) { return row.has_nan && row.visible > 0; });
+    if (bad.count > 0) {
+        say(note, "The weights of " + named(subject.plan, batch, bad) + " are nan" +
+                      (rows[bad.first].bad_score ? ", as a score there is nan or infinite." : "."));
+    }
+    return note;
+}
+
+/// Where the largest weight of all matrices is.
+std::string overall_sentence(const Subject& subject, const std::vector<AttentionRow>& first) {
+    const Matrices matrices(subject.tensor);
+    if (matrices.count < 2 || !matrices.all_readable()) return {};
+    std::size_t group = 0;
+    std::size_t query = 0;
+    std::optional<AttentionRow> best;
+    for (std::size_t g = 0; g < matrices.count; ++g) {
+        const std::vector<AttentionRow> rows = g == 0 ? first : attention_rows(subject.ledger, g);
+        const std::optional<std::size_t> candidate = strongest(rows);
+        if (!candidate || (best && rows[*candidate].weight <= best->weight)) continue;
+        best = rows[*candidate];
+        group = g;
+        query = *candidate;
+    }
+    if (!best || group == 0) return {};
+    const std::size_t batch = batch_of(subject.tensor, group);
+    return "Larger still, " + number(best->weight) + ": " + row_label(subject.plan, batch, query) +
+           " to " + seen_label(subject.plan, batch, query, best->best) +
+           within_matrix(subject.tensor, group) + ".";
+}
+
+std::string sums_sentence(const Subject& subject, const std::vector<AttentionRow>& rows) {
+    const bool any = rows_where(rows, [](const AttentionRow& row) {
+                         return !row.has_nan && row.sum != 0;
+                     }).count > 0;
+    if (!any) return {};
+    if (rows_sum_to_one(rows, subject.tensor)) {
+        const bool several = rows.size() > 1 || Matrices(subject.tensor).count > 1;
+        return several ? "Each row shares out 1 over the keys." : "The row shares out 1.";
+    }
+    std::size_t query = 0;
+    while (rows[query].has_nan || std::abs(rows[query].sum - 1) < 1e-4) {
+        if (++query == rows.size()) return {};
+    }
+    return "The rows do not sum to 1 here: that of " +
+           row_label(subject.plan, batch_of(subject.tensor, 0), query) + " sums to " +
+           number(rows[query].sum) + ".";
+}
+
+std::string weights_over_keys(const Subject& subject) {
+    const std::vector<AttentionRow> rows = attention_rows(subject.ledger, 0);
+    std::string note = sums_sentence(subject, rows);
+    say(note, single_key_sentence(subject, rows));
+    say(note, strongest_sentence(subject, rows));
+    say(note, even_sentence(subject, rows));
+    say(note, empty_sentence(subject, rows));
+    say(note, overall_sentence(subject, rows));
+    return note;
+}
+
+/// The note where softmax ran over another axis than the keys: rows mean something else then.
+std::string weights_over_other_axis(const Subject& subject) {
+    const Plan& plan = subject.plan;
+    const AxisWords words = axis_words(plan);
+    const Tensor& weights = subject.tensor;
+    std::string note = std::string("Softmax ran over the ") + words.axis + " axis";
+    const bool alone = weights.has_axis(words.axis) && weights.extent(words.axis) == 1;
+    if (alone) {
+        note += ", of which there is only one: every weight that is not hidden is 1";
+    } else if (sums_to_one(weights, words.axis)) {
+        note += std::string(": ") + words.subject;
+    }
+    const std::vector<AttentionRow> rows = attention_rows(subject.ledger, 0);
+    const Rows off = rows_where(rows, [](const AttentionRow& row) {
+        return !row.has_nan && std::abs(row.sum - 1) >= 5e-4;
+    });
+    if (off.count > 0) {
+        note += "; rows then do not, that of " + row_label(plan, batch_of(weights, 0), off.first) +
+                " sums to " + number(rows[off.first].sum);
+    }
+    note += ".";
+    if (holds_nan(weights)) {
+        say(note, std::string("It is nan where a cell is hidden ") + words.every +
+                      " or a score was nan or infinite.");
+    }
+    const std::optional<Place> largest = largest_cell(weights, 0);
+    if (largest && !alone) {
+        const std::size_t batch = batch_of(weights, 0);
+        say(note, "The largest weight" + within_matrix(weights, 0) + " is " +
+                      number(largest->value) + (largest->alone ? ": " : ", first at ") +
+                      row_label(plan, batch, largest->row) + " to " +
+                      seen_label(plan, batch, largest->row, largest->column) + ".");
+    }
+    return note;
+}
+
+}  // namespace
+
+std::string row_max_note(const Subject& subject) {
+    std::string note = "The largest score of each " + line_text(subject.plan) +
+                       ". It is subtracted first, so that exp() cannot overflow; the weights stay "
+                       "the same.";
+    if (subject.tensor.size() > most_cells) return note;
+    const Cells cells(subject.tensor);
+    std::size_t empty = 0;
+    for (std::size_t i = 0; i < subject.tensor.size(); ++i) {
+        if (std::isinf(cells[i]) && cells[i] < 0) ++empty;
+    }
+    if (empty > 0) say(note, "It is -inf where every cell is hidden.");
+    return note;
+}
+
+std::string exponentials_note(const Subject& subject) {
+    const bool nan = holds_nan(subject.tensor);
+    std::string note =
+        "The exponential of each score minus the largest: the largest becomes 1, "
+        "smaller ones come nearer to 0.";
+    if (subject.plan.masks()) say(note, "Hidden cells give exactly 0.");
+    if (nan) say(note, "Where all cells are hidden, or a score is nan or infinite, it is nan.");
+    return note;
+}
+
+std::string row_sum_note(const Subject& subject) {
+    const Plan& plan = subject.plan;
+    const AxisWords words = axis_words(plan);
+    const Tensor* exponentials = subject.ledger.find("exponentials");
+    const std::size_t most = exponentials != nullptr && exponentials->has_axis(words.axis)
+                                 ? exponentials->extent(words.axis)
+                                 : plan.key_len;
+    std::string note = "What the exponentials of each " + line_text(plan) +
+                       " add up to: from 1, when one score rules, to " + std::to_string(most) +
+                       ", when all are equal. Dividing by it gives the weights.";
+    if (holds_nan(subject.tensor)) say(note, "A nan among them makes the sum nan.");
+    return note;
+}
+
+std::string weights_note(const Subject& subject) {
+    if (!reads_as_rows(subject.tensor)) {
+        return std::string("Softmax over the ") + axis_words(subject.plan).axis +
+               " axis turned scores into shares.";
+    }
+    return subject.plan.config.softmax_axis == SoftmaxAxis::key ? weights_over_keys(subject)
+                                                                : weights_over_other_axis(subject);
+}
+
+}  // namespace attn::notes

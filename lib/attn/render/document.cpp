@@ -1,0 +1,26 @@
+#include "attn/render/document.hpp"
+
+#include "attn/notes/notes.hpp"
+#include "attn/render/config_entries.hpp"
+
+namespace attn {
+
+Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& table) {
+    Document document;
+    document.config = config_entries(plan);
+    for (const Step& step : table) {
+        const Tensor* tensor = ledger.find(step.name);
+        if (tensor == nullptr) continue;
+        Section section;
+        section.name = step.name;
+        section.title = step.title;
+        section.formula = step.formula(plan);
+        section.note = step_note(step.name, plan, ledger);
+        section.content = *tensor;
+        section.shown = step.shown;
+        document.sections.push_back(std::move(section));
+    }
+    return document;
+}
+
+}  // namespace attn

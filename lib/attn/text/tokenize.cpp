@@ -1,0 +1,107 @@
+#include "attn/text/tokenize.hpp"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "attn/tensor/error.hpp"
+
+namespace attn {
+namespace {
+
+std::vector<utf8proc_int32_t> codepoints_of(std::string_view text) {
+    std::vector<utf8proc_int32_t> codepoints;
+    for (std::size_t at = 0; at < text.size();) {
+        utf8proc_int32_t codepoint = 0;
+        const utf8proc_ssize_t length =
+            utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data() + at),
+                             static_cast<utf8proc_ssize_t>(text.size() - at), &codepoint);
+        if (length <= 0) {
+            throw InputError("the text is not UTF-8: byte " + std::to_string(at) +
+                             " cannot be read; save it as UTF-8");
+        }
+        codepoints.push_back(codepoint);
+        at += static_cast<std::size_t>(length);
+    }
+    return codepoints;
+}
+
+bool is_space(utf8proc_int32_t codepoint) {
+    const auto category = utf8proc_category(codepoint);
+    return category == UTF8PROC_CATEGORY_ZS || category == UTF8PROC_CATEGORY_ZL ||
+           category == UTF8PROC_CATEGORY_ZP || (codepoint >= 0x09 && codepoint <= 0x0D) ||
+           codepoint == 0x85;
+}
+
+/// Punctuation, and controls that would only disturb a terminal.
+bool is_stripped(utf8proc_int32_t codepoint) {
+    const auto category = utf8proc_category(codepoint);
+    return (category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO) ||
+           category == UTF8PROC_CATEGORY_CC;
+}
+
+std::string encoded(const utf8proc_int32_t* begin, const utf8proc_int32_t* end) {
+    std::string text;
+    for (; begin != end; ++begin) {
+        std::array<utf8proc_uint8_t, 4> bytes{};
+        const utf8proc_ssize_t length =
+            utf8proc_encode_char(utf8proc_tolower(*begin), bytes.data());
+        text.append(reinterpret_cast<const char*>(bytes.data()), static_cast<std::size_t>(length));
+    }
+    return text;
+}
+
+/// The composed form, so that one word is one string however it was typed.
+std::string composed(const std::string& text) {
+    const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.c_str());
+    const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> form(utf8proc_NFC(bytes),
+                                                                       &std::free);
+    return form ? std::string(reinterpret_cast<const char*>(form.get())) : text;
+}
+
+}  // namespace
+
+std::vector<std::string> words_of(std::string_view text) {
+    const std::vector<utf8proc_int32_t> codepoints = codepoints_of(text);
+    std::vector<std::string> words;
+    for (auto at = codepoints.begin(); at != codepoints.end();) {
+        const auto start = std::find_if_not(at, codepoints.end(), is_space);
+        const auto end = std::find_if(start, codepoints.end(), is_space);
+        at = end;
+        const auto first = std::find_if_not(start, end, is_stripped);
+        auto last = end;
+        while (last != first && is_stripped(*(last - 1))) --last;
+        if (first != last) words.push_back(composed(encoded(&*first, &*first + (last - first))));
+    }
+    return words;
+}
+
+Tokens tokenize(const std::vector<std::string>& texts) {
+    std::vector<std::vector<std::string>> sequences;
+    Tokens tokens;
+    tokens.pad_id = 0;
+    for (const std::string& text : texts) {
+        sequences.push_back(words_of(text));
+        if (sequences.back().empty()) {
+            throw InputError("'" + text + "' has no words: give at least one");
+        }
+        tokens.vocabulary.insert(tokens.vocabulary.end(), sequences.back().begin(),
+                                 sequences.back().end());
+    }
+    std::vector<std::string>& vocabulary = tokens.vocabulary;
+    std::sort(vocabulary.begin(), vocabulary.end());
+    vocabulary.erase(std::unique(vocabulary.begin(), vocabulary.end()), vocabulary.end());
+    vocabulary.insert(vocabulary.begin(), "<pad>");
+    tokens.vocab_size = static_cast<std::int64_t>(vocabulary.size());
+    for (const auto& words : sequences) {
+        std::vector<std::int64_t>& ids = tokens.sequences.emplace_back();
+        for (const std::string& word : words) {
+            const auto place = std::lower_bound(vocabulary.begin() + 1, vocabulary.end(), word);
+            ids.push_back(place - vocabulary.begin());
+        }
+    }
+    return tokens;
+}
+
+}  // namespace attn

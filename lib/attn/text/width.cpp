@@ -1,0 +1,45 @@
+#include "attn/text/width.hpp"
+
+#include <utf8proc.h>
+
+namespace attn {
+
+std::size_t display_width(std::string_view text) {
+    std::size_t columns = 0;
+    while (!text.empty()) {
+        utf8proc_int32_t codepoint = 0;
+        const utf8proc_ssize_t length =
+            utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                             static_cast<utf8proc_ssize_t>(text.size()), &codepoint);
+        if (length <= 0) {
+            ++columns;
+            text.remove_prefix(1);
+            continue;
+        }
+        columns += static_cast<std::size_t>(utf8proc_charwidth(codepoint));
+        text.remove_prefix(static_cast<std::size_t>(length));
+    }
+    return columns;
+}
+
+std::vector<std::string> wrap(std::string_view text, std::size_t columns) {
+    std::vector<std::string> lines;
+    std::size_t used = 0;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find(' '), text.size());
+        const std::string_view word = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+        if (word.empty()) continue;
+        const std::size_t width = display_width(word);
+        if (lines.empty() || used + 1 + width > columns) {
+            lines.emplace_back(word);
+            used = width;
+        } else {
+            lines.back().append(" ").append(word);
+            used += 1 + width;
+        }
+    }
+    return lines;
+}
+
+}  // namespace attn

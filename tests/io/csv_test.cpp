@@ -1,0 +1,81 @@
+#include "attn/io/csv.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+
+#include "attn/io/csv_fields.hpp"
+#include "tests/io/messages.hpp"
+
+using namespace attn;
+
+namespace {
+
+Tensor table(std::string_view text) { return parse_csv(text, "t").at(0).tensor; }
+
+const Array<double> two_by_two{{1.0, 2.5}, {-3.0, 4000.0}};
+
+}  // namespace
+
+TEST_SUITE("csv") {
+    TEST_CASE("every usual delimiter gives the same table") {
+        for (const char* text : {
+                 "1,2.5\n-3,4e3\n",
+                 "1;2.5\n-3;4e3\n",
+                 "1\t2.5\n-3\t4e3\n",
+                 "  1   2.5\n -3 \t 4e3",
+                 " 1 , 2.5 \r\n -3 , 4e3 \r\n",
+                 "\"1\",\"2.5\"\n\"-3\",\"4e3\"\n",
+                 "left,right\n1,2.5\n-3,4e3\n\n\n",
+                 "# about, this; table\n\n\xEF\xBB\xBFx,y # names\n+1,2.5 # a row\n-3,4e3\n#end",
+                 "\xEF\xBB\xBF"
+                 "1,2.5\n-3,4e3\n",
+             }) {
+            CAPTURE(text);
+            CHECK(table(text).as<double>() == two_by_two);
+        }
+    }
+
+    TEST_CASE("a single number is a table of one row and one column") {
+        CHECK(table("7").shape() == Shape{1, 1});
+    }
+
+    TEST_CASE("nan and the infinities are numbers") {
+        const Tensor tensor = table("nan,inf,-inf,-0,NaN,Infinity");
+        CHECK(std::isnan(tensor.at(0)));
+        CHECK(tensor.at(1) == HUGE_VAL);
+        CHECK(tensor.at(2) == -HUGE_VAL);
+        CHECK(std::signbit(tensor.at(3)));
+        CHECK(std::isnan(tensor.at(4)));
+        CHECK(tensor.at(5) == HUGE_VAL);
+    }
+
+    TEST_CASE("numbers are read to the last bit") {
+        CHECK(parse_number("0.1") == 0.1);
+        CHECK(parse_number("1.7976931348623157e308") == 1.7976931348623157e308);
+        CHECK(parse_number("5e-324") == 5e-324);
+        for (const char* text :
+             {"", " 1", "1 ", "1,5", "1e999", "0x10", "+-1", "++1", "1.5f", "one"}) {
+            CAPTURE(text);
+            CHECK_FALSE(parse_number(text).has_value());
+        }
+    }
+
+    TEST_CASE("a refusal names line and column") {
+        CHECK(refusal_of("a,b\n1,2\n1,x\n", "t.csv") ==
+              "t.csv: line 3, column 2: 'x' is no number of float64: write it as 1.5 or 1e-3");
+        CHECK(refusal_of("1,2\n1,,\n", "t.csv") ==
+              "t.csv: line 2 has 3 columns, not 2 as the lines before: give every row as many");
+        CHECK(refusal_of("1,2\n3,\n", "t.csv").starts_with("t.csv: line 2, column 2: ''"));
+        CHECK(refusal_of("1,2\n\n3,4\n", "t.csv") ==
+              "t.csv: line 2 is blank between two rows: remove it, a file holds one table");
+        CHECK(refusal_of("1,\"2\n", "t.csv").starts_with("t.csv: line 1 has an open quote"));
+        CHECK(refusal_of("1,\"2\" 5\n", "t.csv").starts_with("t.csv: line 1 goes on after"));
+        CHECK(refusal_of("1,5;2,5\n3,5;4,5\n", "t.csv")
+                  .starts_with("t.csv: line 2, column 1: '3,5'"));
+        for (const char* text : {"", "\n\n", "# nothing\n", "only,names\n"}) {
+            CHECK(refusal_of(text, "t.csv").starts_with("t.csv: "));
+        }
+    }
+}

@@ -1,0 +1,103 @@
+#include "attn/io/json_tensors.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+
+#include "tests/io/messages.hpp"
+
+using namespace attn;
+
+namespace {
+
+Tensor parsed(std::string_view text) { return parse_json_tensors(text, "t").at(0).tensor; }
+
+std::string steps(const std::string& inside) {
+    return R"({"attn_explain": "1.0", "config": {}, "steps": [)" + inside + "]}";
+}
+
+}  // namespace
+
+TEST_SUITE("json tensors") {
+    TEST_CASE("nested lists are one array of the type that fits its numbers") {
+        CHECK(parsed("[[1, 2.5], [-3, 4e3]]").as<double>() ==
+              Array<double>{{1.0, 2.5}, {-3.0, 4000.0}});
+        CHECK(parsed("[1, -9007199254740993]").as<std::int64_t>()(1) == -9007199254740993);
+        CHECK(parsed("[[true, false]]").as<bool>() == Array<bool>{{true, false}});
+        CHECK(parsed("2.5").shape() == Shape{});
+        CHECK(parsed("[[], []]").shape() == Shape{2, 0});
+        CHECK(parsed("[18446744073709551615]").dtype() == DType::float64);
+    }
+
+    TEST_CASE("numbers that JSON cannot spell are strings") {
+        const Tensor tensor = parsed(R"(["nan", "inf", "-inf", 1])");
+        CHECK(std::isnan(tensor.at(0)));
+        CHECK(tensor.at(1) == HUGE_VAL);
+        CHECK(tensor.at(2) == -HUGE_VAL);
+        CHECK(tensor.at(3) == 1.0);
+    }
+
+    TEST_CASE("an object gives each list by its name") {
+        const auto tensors = parse_json_tensors(R"({"x": [1.5], "ids": [[1, 2]]})", "t");
+        REQUIRE(tensors.size() == 2);
+        CHECK(tensors[0].name == "ids");
+        CHECK(tensors[1].name == "x");
+        CHECK(tensors[1].tensor.at(0) == 1.5);
+    }
+
+    TEST_CASE("the program's own output gives every step with its type and axes") {
+        const auto tensors = parse_json_tensors(
+            steps(R"({"name": "scores", "axes": ["query", "key"], "shape": [1, 2],
+                      "dtype": "float32", "data": [[0.1, "-inf"]]},
+                     {"name": "empty", "axes": ["batch", "query"], "shape": [0, 3],
+                      "dtype": "int64", "data": []},
+                     {"name": "mask", "shape": [], "dtype": "bool", "data": true})"),
+            "t");
+        REQUIRE(tensors.size() == 3);
+        CHECK(tensors[0].name == "scores");
+        CHECK(tensors[0].tensor.described() == "query 1 x key 2");
+        CHECK(tensors[0].tensor.as<float>()(0, 0) == 0.1F);
+        CHECK(tensors[1].tensor.shape() == Shape{0, 3});
+        CHECK(tensors[1].tensor.dtype() == DType::int64);
+        CHECK(tensors[2].tensor.as<bool>()());
+    }
+
+    TEST_CASE("what is no tensor is refused with its place") {
+        CHECK(refusal_of("[[1, 2], [3]]", "t") ==
+              "t: the lists along axis 1 have different lengths or depths (the first gives (2, 2)):"
+              " give nested lists of numbers");
+        CHECK(refusal_of("[1, 2]\n,3]", "t") ==
+              "t: this is no JSON at line 2, column 1: mend it there (nan and inf are written "
+              "\"nan\" and \"inf\")");
+        CHECK(refusal_of("[1, true]", "t") ==
+              "t: true or false stands among numbers: write 1 or 0");
+        for (const char* text :
+             {"[1, [2]]", "[[1], 2]", "[null]", "[\"1\"]", "[\"one\"]", "[{}]", "[1e999]", "[NaN]",
+              "{\"a\": {\"b\": 1}}", "{\"a\": 1, \"a\": 2}", "[[], [1]]", "[\"\xFF\"]", "[1] 2"}) {
+            CAPTURE(text);
+            CHECK(refusal_of(text, "t").starts_with("t: "));
+        }
+        for (
+            const char* step :
+            {"1", "{}", R"({"name": "a"})", R"({"name": 1, "dtype": "int64", "data": 1})",
+             R"({"name": "a", "dtype": "int32", "data": 1})",
+             R"({"name": "a", "dtype": "int64", "data": 1.5})",
+             R"({"name": "a", "dtype": "bool", "data": 1})",
+             R"({"name": "a", "dtype": "int64", "data": [1], "shape": [2]})",
+             R"({"name": "a", "dtype": "int64", "data": [], "shape": [0, 9223372036854775807, 9]})",
+             R"({"name": "a", "dtype": "int64", "data": [1], "axes": []})",
+             R"({"name": "a", "dtype": "int64", "data": 1}, {"name": "a", "dtype": "int64", "data": 1})"}) {
+            CAPTURE(step);
+            CHECK(refusal_of(steps(step), "t").starts_with("t: "));
+        }
+    }
+
+    TEST_CASE("deep nesting is refused, however deep") {
+        for (const std::size_t depth : {33U, 65U, 1'000'000U}) {
+            CHECK(refusal_of(std::string(depth, '[') + std::string(depth, ']'), "t")
+                      .starts_with("t: "));
+            CHECK(refusal_of(std::string(depth, '['), "t").starts_with("t: "));
+        }
+    }
+}

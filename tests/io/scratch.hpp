@@ -1,0 +1,23 @@
+#pragma once
+#include <stdlib.h>
+
+#include <filesystem>
+#include <string>
+
+/// A folder of its own for one test, removed with all it holds.
+class Scratch {
+public:
+    Scratch() {
+        std::string name = (std::filesystem::temp_directory_path() / "attn-test-XXXXXX").string();
+        path_ = ::mkdtemp(name.data());
+    }
+    ~Scratch() { std::filesystem::remove_all(path_); }
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+
+    const std::filesystem::path& path() const { return path_; }
+    std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+private:
+    std::filesystem::path path_;
+};
