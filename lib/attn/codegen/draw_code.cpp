@@ -25,8 +25,8 @@ public:
                    torch_dtype() + ")";
         }
         if (config_.rng == Rng::numpy) {
-            return std::string(normal ? "np.random.randn(" : "np.random.rand(") +
-                   size_list(shape) + ")";
+            return std::string(normal ? "np.random.randn(" : "np.random.rand(") + size_list(shape) +
+                   ")";
         }
         return std::string(normal ? "generator.standard_normal(" : "generator.random(") +
                size_tuple(shape) + ")";
@@ -41,8 +41,8 @@ public:
             if (!numpy) expression = "torch.from_numpy(" + expression + ")";
         }
         if (plan_.compute_dtype != plan_.dtype) {
-            expression += (numpy ? ".astype(" : ".to(") +
-                          dtype_code(plan_.compute_dtype, language_) + ")";
+            expression +=
+                (numpy ? ".astype(" : ".to(") + dtype_code(plan_.compute_dtype, language_) + ")";
         }
         return expression;
     }
@@ -83,8 +83,8 @@ public:
     }
 
     std::string multihead() const {
-        std::string call = "attention = torch.nn.MultiheadAttention(" +
-                           size_list({plan_.embed_dim, plan_.heads});
+        std::string call =
+            "attention = torch.nn.MultiheadAttention(" + size_list({plan_.embed_dim, plan_.heads});
         if (!config_.bias) call += ", bias=False";
         if (!plan_.one_weight()) {
             const std::string width = std::to_string(plan_.memory_dim);
@@ -194,9 +194,9 @@ std::string per_head_loop(const DrawWriter& writer, const Plan& plan) {
     std::string body;
     for (const char letter : config.draw_order) {
         const Part part = part_of(letter, plan);
-        body += (body.empty() ? "" : "\n") + writer.appended(part.name, part.in, part.width,
-                                                            (*config.init)[part.number],
-                                                            config.bias);
+        body +=
+            (body.empty() ? "" : "\n") + writer.appended(part.name, part.in, part.width,
+                                                         (*config.init)[part.number], config.bias);
     }
     return lists + "for head in range(" + std::to_string(plan.heads) + "):\n" + indented(body);
 }
@@ -253,8 +253,8 @@ std::string direct_draws(const DrawWriter& writer, const Plan& plan) {
     std::string code;
     for (const char letter : plan.config.draw_order) {
         const Part part = part_of(letter, plan);
-        const Shape shape = plan.per_head_shape(
-            part.number == 0 ? plan.query_len : plan.key_len, part.width);
+        const Shape shape =
+            plan.per_head_shape(part.number == 0 ? plan.query_len : plan.key_len, part.width);
         code += (code.empty() ? "" : "\n") + std::string(part.name) + " = " +
                 writer.handed_over(writer.draw(distribution, shape));
     }
@@ -280,12 +280,11 @@ std::string source_code(const Source& source, std::string_view step, bool memory
                    (language == CodeLanguage::torch ? "F.embedding(" + ids + ", " + table + ")"
                                                     : table + "[" + ids + "]");
         }
-        Array<std::int64_t> values = empty_array<std::int64_t>(
-            plan.has_batch ? Shape{plan.batch, length} : Shape{length});
+        Array<std::int64_t> values =
+            empty_array<std::int64_t>(plan.has_batch ? Shape{plan.batch, length} : Shape{length});
         for (std::size_t i = 0; i < values.size(); ++i) {
             const auto& sequences = tokens->sequences;
-            values.data()[i] =
-                sequences[sequences.size() == 1 ? 0 : i / length][i % length];
+            values.data()[i] = sequences[sequences.size() == 1 ? 0 : i / length][i % length];
         }
         const Axes axes = plan.has_batch ? Axes{"batch", "token"} : Axes{"token"};
         return ids + " = " + tensor_literal(Tensor(axes, std::move(values)), plan.dtype, language);
@@ -346,8 +345,8 @@ std::string output_draw_code(const Plan& plan, CodeLanguage language, Gradients 
         std::string code =
             "w_output = " + writer.handed_over(writer.parameter("attention.out_proj.weight"));
         if (plan.config.output_bias) {
-            code += "\nb_output = " +
-                    writer.handed_over(writer.parameter("attention.out_proj.bias"));
+            code +=
+                "\nb_output = " + writer.handed_over(writer.parameter("attention.out_proj.bias"));
         }
         return code;
     }
@@ -358,8 +357,7 @@ std::string output_draw_code(const Plan& plan, CodeLanguage language, Gradients 
 std::string given_parameter_code(std::string_view step, const Plan& plan, CodeLanguage language) {
     const Tensor* given = plan.config.parameters.find(step);
     if (given == nullptr) return {};
-    std::string code =
-        std::string(step) + " = " + tensor_literal(*given, plan.dtype, language);
+    std::string code = std::string(step) + " = " + tensor_literal(*given, plan.dtype, language);
     if (plan.compute_dtype != plan.dtype) {
         code += (language == CodeLanguage::torch ? ".to(" : ".astype(") +
                 dtype_code(plan.compute_dtype, language) + ")";
