@@ -26,6 +26,9 @@ struct Step {
     /// The tensor, from the plan and what came before. Steps whose tensor was drawn or given are
     /// not computed; those that can only be given have none.
     std::function<Tensor(const Plan&, const Ledger&)> compute;
+    /// Computed even when the tensor was given, which `compute` then finds in the ledger: how a
+    /// mistake reaches what a walk starts from.
+    bool replaces_given = false;
 };
 
 /// The steps in order. A mistake is a function from one table to another.

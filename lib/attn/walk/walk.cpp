@@ -9,6 +9,7 @@ Ledger walk(const Plan& plan, const Ledger& given, const StepTable& table, Detai
         if (step.kind == Step::Kind::detail && details == Details::skipped) continue;
         if (const Tensor* tensor = given.find(step.name)) {
             ledger.record(step.name, *tensor);
+            if (step.replaces_given) ledger.record(step.name, step.compute(plan, ledger));
         } else if (step.compute) {
             ledger.record(step.name, step.compute(plan, ledger));
         }

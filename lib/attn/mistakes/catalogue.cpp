@@ -1,0 +1,52 @@
+#include <iterator>
+
+#include "attn/mistakes/change.hpp"
+#include "attn/tensor/error.hpp"
+
+namespace attn {
+
+const std::vector<Mistake>& mistakes() {
+    static const std::vector<Mistake> all = [] {
+        std::vector<Mistake> list;
+        for (const auto& part : {input_mistakes, projection_mistakes, head_mistakes, score_mistakes,
+                                 scale_mistakes, mask_shape_mistakes, mask_use_mistakes,
+                                 softmax_mistakes, context_mistakes, output_mistakes}) {
+            std::vector<Mistake> entries = part();
+            std::move(entries.begin(), entries.end(), std::back_inserter(list));
+        }
+        return list;
+    }();
+    return all;
+}
+
+const Mistake& find_mistake(std::string_view id) {
+    for (const Mistake& mistake : mistakes()) {
+        if (mistake.id == id) return mistake;
+    }
+    for (const Mistake& mistake : mistakes()) {
+        if (mistake.family() == id) return mistake;
+    }
+    // Offer what begins alike.
+    const std::string_view start = id.substr(0, id.find_first_of("-="));
+    std::string close;
+    for (const Mistake& mistake : mistakes()) {
+        if (!start.empty() && mistake.id.starts_with(start)) close += " " + mistake.id;
+    }
+    throw ConfigError(
+        "there is no mistake '" + std::string(id) + "'" +
+        (close.empty() ? ": attn-explain bugs lists them" : "; do you mean one of:" + close));
+}
+
+StepTable with_mistakes(StepTable table, const Plan& plan, const std::vector<std::string>& ids) {
+    for (const std::string& id : ids) {
+        const Mistake& mistake = find_mistake(id);
+        if (const std::string reason = mistake.obstacle(plan); !reason.empty()) {
+            throw ConfigError("the mistake " + mistake.id + " cannot show here: " + reason +
+                              "; change the settings, or choose another with attn-explain bugs");
+        }
+        table = mistake.apply(std::move(table), plan);
+    }
+    return table;
+}
+
+}  // namespace attn

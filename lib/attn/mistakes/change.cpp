@@ -1,0 +1,176 @@
+#include "attn/mistakes/change.hpp"
+
+#include <algorithm>
+
+#include <xtensor/xmanipulation.hpp>
+
+#include "attn/tensor/error.hpp"
+
+namespace attn {
+
+Change rework(std::vector<std::string> steps, Rework how) {
+    return [steps = std::move(steps), how = std::move(how)](StepTable& table, const Plan&) {
+        for (Step& step : table) {
+            if (std::find(steps.begin(), steps.end(), step.name) == steps.end()) continue;
+            step.compute = [before = step.compute, how](const Plan& plan, const Ledger& ledger) {
+                return how(plan, ledger, before);
+            };
+        }
+    };
+}
+
+Change reading(std::vector<std::string> steps, Reading alter) {
+    return rework(
+        std::move(steps),
+        [alter = std::move(alter)](const Plan& plan, const Ledger& ledger, const Compute& before) {
+            Ledger other = ledger;
+            alter(other, plan);
+            return before(plan, other);
+        });
+}
+
+Change under(std::vector<std::string> steps, Planning alter) {
+    return rework(
+        std::move(steps),
+        [alter = std::move(alter)](const Plan& plan, const Ledger& ledger, const Compute& before) {
+            Plan other = plan;
+            alter(other);
+            return before(other, ledger);
+        });
+}
+
+Change all_of(std::vector<Change> changes) {
+    return [changes = std::move(changes)](StepTable& table, const Plan& plan) {
+        for (const Change& change : changes) change(table, plan);
+    };
+}
+
+const std::vector<std::string>& projecting_steps() {
+    static const std::vector<std::string> names{
+        "projected_query", "projected_key", "projected_value", "qkv", "query", "key", "value"};
+    return names;
+}
+
+const std::vector<std::string>& head_steps() {
+    static const std::vector<std::string> names{"query", "key", "value"};
+    return names;
+}
+
+Grid::Grid(std::size_t batch_size, std::size_t head_count, std::size_t row_count,
+           std::size_t column_count)
+    : batch(batch_size),
+      heads(head_count),
+      rows(row_count),
+      columns(column_count),
+      cells(batch_size * head_count * row_count * column_count) {}
+
+Grid grid_of(const Tensor& tensor) {
+    const Shape shape = tensor.shape();
+    const std::size_t axes = shape.size();
+    if (axes < 2 || axes > 4) {
+        throw ShapeError("a tensor of shape " + shape_text(shape) +
+                         " is no matrix for each batch and head: it needs two to four axes");
+    }
+    const bool by_head = axes == 3 && tensor.axes()[0] == "head";
+    Grid grid(axes == 4 || (axes == 3 && !by_head) ? shape[0] : 1,
+              axes == 4 ? shape[1] : (by_head ? shape[0] : 1), shape[axes - 2], shape[axes - 1]);
+    for (std::size_t i = 0; i < grid.cells.size(); ++i) grid.cells[i] = tensor.at(i);
+    return grid;
+}
+
+Tensor tensor_of(const Grid& grid, Axes axes, DType dtype) {
+    Shape shape;
+    for (std::size_t i = 0; i + 2 < axes.size(); ++i) {
+        shape.push_back(axes[i] == "head" ? grid.heads : grid.batch);
+    }
+    shape.push_back(grid.rows);
+    shape.push_back(grid.columns);
+    if (element_count(shape) != grid.cells.size()) {
+        throw ShapeError("there is no axis for every one of " + std::to_string(grid.batch) + " x " +
+                         std::to_string(grid.heads) + " matrices: name a batch or head axis");
+    }
+    return with_floating(dtype, [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        Array<T> array = empty_array<T>(shape);
+        std::transform(grid.cells.begin(), grid.cells.end(), array.data(),
+                       [](double cell) { return static_cast<T>(cell); });
+        return {std::move(axes), std::move(array)};
+    });
+}
+
+Tensor exchanged(const Tensor& tensor, std::size_t a, std::size_t b) {
+    std::vector<std::size_t> order(tensor.dimension());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::swap(order.at(a), order.at(b));
+    return std::visit(
+        [&](const auto& array) -> Tensor {
+            using A = std::decay_t<decltype(array)>;
+            const A result = xt::transpose(array, order);
+            return {tensor.axes(), result};
+        },
+        tensor.values());
+}
+
+Tensor reshaped(const Tensor& tensor, Axes axes, const Shape& shape) {
+    return std::visit(
+        [&](auto array) -> Tensor {
+            array.reshape(shape);
+            return {std::move(axes), std::move(array)};
+        },
+        tensor.values());
+}
+
+Grid hidden_cells(const Plan& plan, const Ledger& ledger) {
+    const Tensor* mask = ledger.find("mask");
+    if (mask == nullptr) return hidden_cells(plan);
+    Shape shape = mask->shape();
+    shape.insert(shape.begin(), 4 - shape.size(), 1);
+    // A lone leading axis of three belongs to the head unless only the batch exists.
+    if (mask->dimension() == 3 && plan.has_batch && !plan.has_head) std::swap(shape[0], shape[1]);
+    Grid hidden(plan.has_batch ? plan.batch : 1, plan.has_head ? plan.heads : 1, plan.query_len,
+                plan.key_len);
+    const auto at = [](std::size_t index, std::size_t length) { return length == 1 ? 0 : index; };
+    hidden.fill([&](std::size_t b, std::size_t h, std::size_t q, std::size_t k) {
+        return mask->at(
+            ((at(b, shape[0]) * shape[1] + at(h, shape[1])) * shape[2] + at(q, shape[2])) *
+                shape[3] +
+            at(k, shape[3]));
+    });
+    return hidden;
+}
+
+Grid hidden_cells(const Plan& plan) {
+    Ledger ledger;
+    ledger.record("scores",
+                  tensor_of(Grid(plan.has_batch ? plan.batch : 1, plan.has_head ? plan.heads : 1,
+                                 plan.query_len, plan.key_len),
+                            plan.per_head_axes("query", "key"), plan.compute_dtype));
+    ledger.record("mask", find_step(step_table(), "mask").compute(plan, ledger));
+    return hidden_cells(plan, ledger);
+}
+
+const Tensor& unmasked(const Ledger& ledger) { return *ledger.latest({"scores", "scaled_scores"}); }
+
+Obstacle unless(std::function<bool(const Plan&)> possible, std::string reason) {
+    return [possible = std::move(possible), reason = std::move(reason)](const Plan& plan) {
+        return possible(plan) ? std::string() : reason;
+    };
+}
+
+Obstacle first_of(std::vector<Obstacle> obstacles) {
+    return [obstacles = std::move(obstacles)](const Plan& plan) {
+        for (const Obstacle& obstacle : obstacles) {
+            if (std::string reason = obstacle(plan); !reason.empty()) return reason;
+        }
+        return std::string();
+    };
+}
+
+std::function<StepTable(StepTable, const Plan&)> made(Change change) {
+    return [change = std::move(change)](StepTable table, const Plan& plan) {
+        change(table, plan);
+        return table;
+    };
+}
+
+}  // namespace attn

@@ -1,0 +1,107 @@
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "attn/mistakes/mistake.hpp"
+
+namespace attn {
+
+// What the entries of the catalogue are made of.
+
+using Compute = std::function<Tensor(const Plan&, const Ledger&)>;
+/// A step's new way to compute, given the one it replaces.
+using Rework = std::function<Tensor(const Plan&, const Ledger&, const Compute& before)>;
+/// A change of the step table in place.
+using Change = std::function<void(StepTable&, const Plan&)>;
+/// The ledger that a step is made to read instead of the true one.
+using Reading = std::function<void(Ledger&, const Plan&)>;
+/// The plan that a step is made to follow instead of the true one.
+using Planning = std::function<void(Plan&)>;
+
+/// Replaces the computation of the named steps, those that the table has.
+Change rework(std::vector<std::string> steps, Rework how);
+/// The named steps compute as before, from an altered ledger.
+Change reading(std::vector<std::string> steps, Reading alter);
+/// The named steps compute as before, under an altered plan.
+Change under(std::vector<std::string> steps, Planning alter);
+/// Makes several changes, one after the other.
+Change all_of(std::vector<Change> changes);
+
+/// Every step that may multiply x or memory by a projection weight.
+const std::vector<std::string>& projecting_steps();
+/// query, key and value.
+const std::vector<std::string>& head_steps();
+
+/// A tensor as double numbers on four axes; those that it lacks have length 1.
+struct Grid {
+    std::size_t batch = 1;
+    std::size_t heads = 1;
+    std::size_t rows = 1;
+    std::size_t columns = 1;
+    std::vector<double> cells;
+
+    Grid(std::size_t batch_size, std::size_t head_count, std::size_t row_count,
+         std::size_t column_count);
+    double& at(std::size_t b, std::size_t h, std::size_t r, std::size_t c) {
+        return cells[((b * heads + h) * rows + r) * columns + c];
+    }
+    double at(std::size_t b, std::size_t h, std::size_t r, std::size_t c) const {
+        return cells[((b * heads + h) * rows + r) * columns + c];
+    }
+    /// Sets every cell to `f(b, h, r, c)`.
+    template <class F>
+    void fill(F&& f) {
+        for (std::size_t b = 0; b < batch; ++b) {
+            for (std::size_t h = 0; h < heads; ++h) {
+                for (std::size_t r = 0; r < rows; ++r) {
+                    for (std::size_t c = 0; c < columns; ++c) at(b, h, r, c) = f(b, h, r, c);
+                }
+            }
+        }
+    }
+};
+
+/// Shapes  tensor with two to four axes, the last two rows and columns; a third is the head or the
+///         batch, by its name.
+Grid grid_of(const Tensor& tensor);
+
+/// The grid as a tensor of type `dtype` with the named axes; an axis that is not named must have
+/// length 1.
+Tensor tensor_of(const Grid& grid, Axes axes, DType dtype);
+
+/// `tensor` with the axes `a` and `b` exchanged; the names stay in their places.
+Tensor exchanged(const Tensor& tensor, std::size_t a, std::size_t b);
+
+/// The same cells, in order, under another shape.
+Tensor reshaped(const Tensor& tensor, Axes axes, const Shape& shape);
+
+/// The mask of a walk, spread over (batch, head, query, key): 1 where hidden, 0 elsewhere. It is
+/// the ledger's own mask where that has one.
+Grid hidden_cells(const Plan& plan, const Ledger& ledger);
+Grid hidden_cells(const Plan& plan);
+
+/// The scores as they are right before the mask.
+const Tensor& unmasked(const Ledger& ledger);
+
+/// An obstacle that asks for several things: the first reason that holds.
+using Obstacle = std::function<std::string(const Plan&)>;
+Obstacle unless(std::function<bool(const Plan&)> possible, std::string reason);
+Obstacle first_of(std::vector<Obstacle> obstacles);
+
+/// Makes `Mistake::apply` of a change.
+std::function<StepTable(StepTable, const Plan&)> made(Change change);
+
+// The catalogue is written in parts, one file for each place in the walk.
+std::vector<Mistake> input_mistakes();
+std::vector<Mistake> projection_mistakes();
+std::vector<Mistake> head_mistakes();
+std::vector<Mistake> score_mistakes();
+std::vector<Mistake> scale_mistakes();
+std::vector<Mistake> mask_use_mistakes();
+std::vector<Mistake> mask_shape_mistakes();
+std::vector<Mistake> softmax_mistakes();
+std::vector<Mistake> context_mistakes();
+std::vector<Mistake> output_mistakes();
+
+}  // namespace attn

@@ -1,0 +1,112 @@
+#include <map>
+
+#include "attn/mistakes/change.hpp"
+
+namespace attn {
+namespace {
+
+/// What the ids become when the sorted words are numbered without dropping repeated ones: each
+/// word keeps the number of its last repetition.
+std::map<std::int64_t, std::int64_t> ids_with_repeats(const Tokens& tokens) {
+    std::vector<std::int64_t> sorted;
+    for (const auto& sequence : tokens.sequences) {
+        for (const std::int64_t id : sequence) {
+            if (!tokens.pad_id || id != *tokens.pad_id) sorted.push_back(id);
+        }
+    }
+    std::sort(sorted.begin(), sorted.end());
+    std::map<std::int64_t, std::int64_t> numbered;
+    if (tokens.pad_id) numbered[*tokens.pad_id] = *tokens.pad_id;
+    if (sorted.empty()) return numbered;
+    for (std::size_t i = 0; i < sorted.size(); ++i) {
+        numbered[sorted[i]] = sorted.front() + static_cast<std::int64_t>(i);
+    }
+    return numbered;
+}
+
+std::string no_room_for_repeats(const Plan& plan) {
+    const auto* tokens = std::get_if<Tokens>(&plan.config.input);
+    if (tokens == nullptr || !plan.has_x()) return "the input has no token ids";
+    bool repeats = false;
+    for (const auto& [id, other] : ids_with_repeats(*tokens)) {
+        repeats = repeats || id != other;
+        if (other >= tokens->vocab_size.value_or(0)) {
+            return "the embedding table has no row for id " + std::to_string(other) +
+                   ": a larger --vocab-size would hide the mistake";
+        }
+    }
+    return repeats ? "" : "no token repeats";
+}
+
+Tensor renumbered(const Plan& plan, const Tensor& ids) {
+    const auto numbers = ids_with_repeats(std::get<Tokens>(plan.config.input));
+    Array<std::int64_t> result = ids.as<std::int64_t>();
+    for (std::int64_t& id : result) id = numbers.contains(id) ? numbers.at(id) : id;
+    return {ids.axes(), result};
+}
+
+void exchange_batch_and_tokens(Ledger& ledger, const Plan&) {
+    for (const char* name : {"x", "memory"}) {
+        if (const Tensor* source = ledger.find(name)) {
+            ledger.record(name, exchanged(*source, 0, 1));
+        }
+    }
+}
+
+/// The last tensor of the walk.
+std::string last_step(const Plan& plan) {
+    if (plan.config.output_projection) return "output";
+    return plan.has_head && plan.merges ? "merged" : "context";
+}
+
+Rework exchange_back() {
+    return [](const Plan& plan, const Ledger& ledger, const Compute& before) {
+        const Tensor last = before(plan, ledger);
+        return exchanged(last, 0, last.dimension() - 2);
+    };
+}
+
+}  // namespace
+
+std::vector<Mistake> input_mistakes() {
+    const Obstacle swappable =
+        first_of({unless([](const Plan& plan) { return plan.has_batch && plan.has_x(); },
+                         "there is no batch axis to confuse with the tokens"),
+                  unless([](const Plan& plan) { return !plan.masks(); },
+                         "the mask would not fit the scores, and the program would stop"),
+                  unless([](const Plan& plan) { return plan.query_len == plan.key_len; },
+                         "x and memory differ in length, so the program would stop"),
+                  unless([](const Plan& plan) { return plan.batch > 1 || plan.query_len > 1; },
+                         "batch and tokens both have length 1")});
+    return {
+        {"vocab-duplicates", "ids", "Words were numbered without dropping repeated ones",
+         "repeated words leave holes in the ids, so other rows of the table are looked up",
+         "vocabulary = {word: i for i, word in enumerate(sorted(set(words)))}",
+         "vocabulary = {word: i for i, word in enumerate(sorted(set(words)))}",
+         "Number the distinct words, or every repetition uses up an id that no word will have.", "",
+         no_room_for_repeats,
+         [](StepTable table, const Plan&) {
+             for (Step& step : table) {
+                 if (step.name != "ids") continue;
+                 step.replaces_given = true;
+                 step.compute = [](const Plan& plan, const Ledger& ledger) {
+                     return renumbered(plan, ledger["ids"]);
+                 };
+             }
+             return table;
+         }},
+        {"batch-seq-swapped", "projected_query", "Batch and token axes were exchanged",
+         "every token is compared with the same position of the other samples",
+         "nn.MultiheadAttention(..., batch_first=True)", "x = x  # keep (batch, tokens, features)",
+         "Check which axis a layer takes for the batch: the wrong one gives no error, only a "
+         "comparison between strangers.",
+         "", swappable,
+         [](StepTable table, const Plan& plan) {
+             reading(projecting_steps(), exchange_batch_and_tokens)(table, plan);
+             rework({last_step(plan)}, exchange_back())(table, plan);
+             return table;
+         }},
+    };
+}
+
+}  // namespace attn

@@ -1,0 +1,191 @@
+#include "attn/mistakes/change.hpp"
+
+namespace attn {
+namespace {
+
+/// Whether a causal mask hides (query, key).
+using Causal = std::function<bool(std::size_t q, std::size_t k, const Plan&)>;
+/// Whether a full mask hides a cell, from the right full mask.
+using Hides = std::function<bool(std::size_t b, std::size_t h, std::size_t q, std::size_t k,
+                                 const Grid& right, const Plan&)>;
+
+Tensor mask_of(const Grid& hidden, const Plan& plan) {
+    const Tensor numbers = tensor_of(hidden, plan.per_head_axes("query", "key"), DType::float64);
+    Array<bool> mask = empty_array<bool>(numbers.shape());
+    for (std::size_t i = 0; i < mask.size(); ++i) mask.data()[i] = numbers.at(i) != 0;
+    return {numbers.axes(), mask};
+}
+
+/// The whole mask by another rule.
+Change hidden_by(Hides hides) {
+    return rework({"mask"}, [hides](const Plan& plan, const Ledger& ledger, const Compute& before) {
+        Ledger with_mask = ledger;
+        with_mask.record("mask", before(plan, ledger));
+        const Grid right = hidden_cells(plan, with_mask);
+        Grid wrong = right;
+        wrong.fill([&](std::size_t b, std::size_t h, std::size_t q, std::size_t k) {
+            return hides(b, h, q, k, right, plan) ? 1.0 : 0.0;
+        });
+        return mask_of(wrong, plan);
+    });
+}
+
+/// The causal part by another rule; what padding and files hide stays hidden.
+Change causal_by(Causal causal) {
+    return rework({"mask"}, [causal](const Plan& plan, const Ledger&, const Compute&) {
+        Plan rest = plan;
+        rest.config.mask.causal = false;
+        Grid hidden(plan.has_batch ? plan.batch : 1, plan.has_head ? plan.heads : 1, plan.query_len,
+                    plan.key_len);
+        if (rest.masks()) hidden = hidden_cells(rest);
+        Grid all = hidden;
+        all.fill([&](std::size_t b, std::size_t h, std::size_t q, std::size_t k) {
+            return hidden.at(b, h, q, k) != 0 || causal(q, k, plan) ? 1.0 : 0.0;
+        });
+        return mask_of(all, plan);
+    });
+}
+
+/// How many keys a query may see beyond its own number.
+std::ptrdiff_t shift(const Plan& plan) {
+    return plan.config.causal_align == CausalAlign::end
+               ? static_cast<std::ptrdiff_t>(plan.key_len) -
+                     static_cast<std::ptrdiff_t>(plan.query_len)
+               : 0;
+}
+
+std::ptrdiff_t ahead(std::size_t q, std::size_t k, const Plan& plan) {
+    return static_cast<std::ptrdiff_t>(k) - static_cast<std::ptrdiff_t>(q) - shift(plan);
+}
+
+std::string needs_causal(const Plan& plan) {
+    return plan.config.mask.causal ? "" : "there is no causal mask";
+}
+
+Obstacle causal_with_two_keys() {
+    return first_of({needs_causal, unless([](const Plan& plan) { return plan.key_len > 1; },
+                                          "there is only one key")});
+}
+
+Obstacle padding_square() {
+    return first_of({unless([](const Plan& plan) { return plan.config.mask.padding; },
+                            "there is no padding mask"),
+                     unless([](const Plan& plan) { return plan.query_len == plan.key_len; },
+                            "there are not as many keys as queries")});
+}
+
+bool is_padding(const Plan& plan, std::size_t b, std::size_t token) {
+    const std::size_t row = plan.key_padding.dimension() == 2 ? b * plan.key_len : 0;
+    return plan.key_padding.data()[row + token];
+}
+
+/// The right mask without its padding part.
+bool otherwise_hidden(const Plan& plan, std::size_t b, std::size_t h, std::size_t q,
+                      std::size_t k) {
+    Plan rest = plan;
+    rest.config.mask.padding = false;
+    return rest.masks() && hidden_cells(rest).at(b, h, q, k) != 0;
+}
+
+Mistake causal_mistake(std::string id, std::string title, std::string effect, std::string learner,
+                       Obstacle obstacle, Causal causal) {
+    return {std::move(id),
+            "mask",
+            std::move(title),
+            std::move(effect),
+            "hidden = torch.ones(T, T).triu(diagonal=1).bool()",
+            "hidden = np.triu(np.ones((T, T), bool), k=1)",
+            std::move(learner),
+            "",
+            std::move(obstacle),
+            made(causal_by(std::move(causal)))};
+}
+
+Mistake padding_mistake(std::string id, std::string title, std::string effect, bool keys_too) {
+    return {std::move(id),
+            "mask",
+            std::move(title),
+            std::move(effect),
+            "hidden = is_padding[:, None, None, :]",
+            "hidden = is_padding[:, None, None, :]",
+            "What must not be read are padded keys, the columns; a padded query may ask.",
+            "nan in padded rows",
+            padding_square(),
+            made(hidden_by([keys_too](std::size_t b, std::size_t h, std::size_t q, std::size_t k,
+                                      const Grid& right, const Plan& plan) {
+                const bool rest =
+                    keys_too ? right.at(b, h, q, k) != 0 : otherwise_hidden(plan, b, h, q, k);
+                return rest || is_padding(plan, b, q);
+            }))};
+}
+
+Obstacle several_samples_and_heads() {
+    return first_of({unless([](const Plan& plan) { return plan.config.mask.padding; },
+                            "the mask is the same for every sample"),
+                     unless([](const Plan& plan) { return plan.batch > 1 && plan.heads > 1; },
+                            "there are not several samples and several heads")});
+}
+
+}  // namespace
+
+std::vector<Mistake> mask_shape_mistakes() {
+    return {
+        {"mask-inverted", "mask", "The mask was read with the opposite meaning",
+         "what should be seen is hidden and the other way round",
+         "scores.masked_fill(~keep, float('-inf'))", "np.where(keep, scores, -np.inf)",
+         "Ask of each mask what True means: masked_fill hides it, scaled_dot_product_attention "
+         "keeps it.",
+         "", unless([](const Plan& plan) { return plan.masks(); }, "nothing is masked"),
+         made(hidden_by([](std::size_t b, std::size_t h, std::size_t q, std::size_t k,
+                           const Grid& right, const Plan&) { return right.at(b, h, q, k) == 0; }))},
+        causal_mistake(
+            "causal-diag-minus1", "The causal mask also hides each token itself",
+            "the first token sees nothing, and no token sees itself",
+            "A token may look at itself: the diagonal stays visible.", needs_causal,
+            [](std::size_t q, std::size_t k, const Plan& plan) { return ahead(q, k, plan) >= 0; }),
+        causal_mistake(
+            "causal-diag-plus1", "The causal mask lets one later token through",
+            "each token sees its successor, the very one it should predict",
+            "One step too far along the diagonal and the answer is in sight.",
+            causal_with_two_keys(),
+            [](std::size_t q, std::size_t k, const Plan& plan) { return ahead(q, k, plan) > 1; }),
+        causal_mistake(
+            "causal-triu", "The causal mask keeps the upper triangle",
+            "each token sees itself and what comes after it",
+            "Rows are queries: the past of row q lies to the left of the diagonal.",
+            causal_with_two_keys(),
+            [](std::size_t q, std::size_t k, const Plan& plan) { return ahead(q, k, plan) < 0; }),
+        causal_mistake(
+            "causal-top-left", "The causal mask was aligned at the first key",
+            "with earlier keys in a cache, late queries see only the first few",
+            "With a cache the last query belongs to the last key.",
+            first_of({needs_causal, unless([](const Plan& plan) { return shift(plan) != 0; },
+                                           "queries and keys start together")}),
+            [](std::size_t q, std::size_t k, const Plan&) { return k > q; }),
+        padding_mistake("pad-on-query-axis", "The padding mask was laid along the queries",
+                        "padded keys keep their weight and padded rows turn to nan", false),
+        padding_mistake("pad-on-query-axis=both",
+                        "The padding mask was laid along queries and keys",
+                        "padded rows turn to nan", true),
+        {"mask-broadcast", "mask", "A (B, T, T) mask was broadcast over (B, H, T, T) scores",
+         "head h of every sample uses the mask of sample h",
+         "hidden = hidden[:, None]  # (B, 1, T, T)", "hidden = hidden[:, None]",
+         "Shapes are matched from the right: give the head its own 1.", "",
+         first_of({several_samples_and_heads(),
+                   unless([](const Plan& plan) { return plan.batch == plan.heads; },
+                          "batch and heads differ, so the program would stop")}),
+         made(hidden_by([](std::size_t, std::size_t h, std::size_t q, std::size_t k,
+                           const Grid& right, const Plan&) { return right.at(h, 0, q, k) != 0; }))},
+        {"mask-tile-order", "mask", "Masks were repeated in the wrong order for a (B*H) axis",
+         "heads use the masks of other samples", "hidden = hidden.repeat_interleave(H, dim=0)",
+         "hidden = np.repeat(hidden, H, axis=0)",
+         "Repeat each mask for its heads before the next sample's begins.", "",
+         several_samples_and_heads(),
+         made(hidden_by([](std::size_t b, std::size_t h, std::size_t q, std::size_t k,
+                           const Grid& right, const Plan& plan) {
+             return right.at((b * plan.heads + h) % plan.batch, 0, q, k) != 0;
+         }))},
+    };
+}
+
+}  // namespace attn

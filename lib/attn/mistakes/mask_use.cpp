@@ -1,0 +1,159 @@
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "attn/mistakes/change.hpp"
+
+namespace attn {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+std::string needs_mask(const Plan& plan) { return plan.masks() ? "" : "nothing is masked"; }
+
+bool hides_a_whole_row(const Plan& plan) {
+    const Grid hidden = hidden_cells(plan);
+    for (std::size_t row = 0; row < hidden.cells.size(); row += hidden.columns) {
+        double sum = 0;
+        for (std::size_t k = 0; k < hidden.columns; ++k) sum += hidden.cells[row + k];
+        if (sum == static_cast<double>(hidden.columns)) return true;
+    }
+    return false;
+}
+
+/// What a masked cell becomes, from its score and whether it is hidden.
+using Cell = std::function<double(double score, bool hidden)>;
+
+/// masked_scores by another rule for each cell.
+Change masked_by(Cell cell) {
+    return rework({"masked_scores"},
+                  [cell](const Plan& plan, const Ledger& ledger, const Compute&) {
+                      const Tensor& scores = unmasked(ledger);
+                      const Grid hidden = hidden_cells(plan, ledger);
+                      Grid grid = grid_of(scores);
+                      for (std::size_t i = 0; i < grid.cells.size(); ++i) {
+                          grid.cells[i] = cell(grid.cells[i], hidden.cells.at(i) != 0);
+                      }
+                      return tensor_of(grid, scores.axes(), plan.compute_dtype);
+                  });
+}
+
+Cell filled_with(double fill) {
+    return [fill](double score, bool hidden) { return hidden ? fill : score; };
+}
+
+Tensor without_hidden(const Plan& plan, const Ledger& ledger, const Compute& before) {
+    const Tensor weights = before(plan, ledger);
+    const Grid hidden = hidden_cells(plan, ledger);
+    Grid grid = grid_of(weights);
+    for (std::size_t i = 0; i < grid.cells.size(); ++i) {
+        if (hidden.cells.at(i) != 0) grid.cells[i] = 0;
+    }
+    return tensor_of(grid, weights.axes(), plan.compute_dtype);
+}
+
+/// The nearest number that a 16-bit float can hold.
+double as_half(double number) {
+    if (number == 0 || !std::isfinite(number)) return number;
+    const int exponent = std::max(std::ilogb(number), -14);
+    const double step = std::ldexp(1.0, exponent - 10);
+    const double rounded = std::nearbyint(number / step) * step;
+    return std::abs(rounded) > 65504 ? std::copysign(infinity, number) : rounded;
+}
+
+Mistake in_mask_use(std::string id, std::string title, std::string effect, std::string fix_torch,
+                    std::string fix_numpy, std::string learner, Cell cell,
+                    std::string tie_class = "") {
+    return {std::move(id),        "masked_scores",
+            std::move(title),     std::move(effect),
+            std::move(fix_torch), std::move(fix_numpy),
+            std::move(learner),   std::move(tie_class),
+            needs_mask,           made(masked_by(std::move(cell)))};
+}
+
+Mistake small_fill(const char* text, double fill) {
+    return in_mask_use(
+        std::string("mask-fill-too-small=") + text,
+        std::string("Hidden scores were filled with ") + text,
+        "hidden keys keep a weight wherever scores come near the fill",
+        "scores.masked_fill(hidden, float('-inf'))", "np.where(hidden, -np.inf, scores)",
+        "A fill is only as good as its distance from the lowest true score.", filled_with(fill));
+}
+
+const std::array<const char*, 2> fills{"scores.masked_fill(hidden, float('-inf'))",
+                                       "np.where(hidden, -np.inf, scores)"};
+
+}  // namespace
+
+std::vector<Mistake> mask_use_mistakes() {
+    std::vector<Mistake> list{
+        in_mask_use("mask-not-applied", "The mask was made but never reached the scores",
+                    "hidden keys take part like all others",
+                    "scores = scores.masked_fill(hidden, float('-inf'))  # keep the result",
+                    "scores = np.where(hidden, -np.inf, scores)",
+                    "masked_fill hands back a new tensor: what is not kept did not happen.",
+                    [](double score, bool) { return score; }),
+        in_mask_use("mask-times-zero", "Scores were multiplied by a mask of zeros and ones",
+                    "hidden scores become 0, whose exponential is 1", fills[0], fills[1],
+                    "A score of 0 is an ordinary score; only minus infinity gives the weight 0.",
+                    filled_with(0), "hidden scores at 0"),
+        in_mask_use("mask-tiny-fill", "Hidden scores were filled with 1e-9",
+                    "hidden scores are 0 to nine digits, and their exponential is 1", fills[0],
+                    fills[1], "Mind the sign: 1e-9 is next to nothing, -1e9 is far below all.",
+                    filled_with(1e-9), "hidden scores at 0"),
+        {"mask-after-softmax", "masked_scores", "The mask was applied to the weights",
+         "rows add up to less than 1, and hidden keys still count in the denominator",
+         "weights = F.softmax(scores.masked_fill(hidden, float('-inf')), dim=-1)",
+         "weights = softmax(np.where(hidden, -np.inf, scores))",
+         "Mask before softmax, or the hidden keys have already taken their share.", "", needs_mask,
+         made(all_of({masked_by([](double score, bool) { return score; }),
+                      rework({"weights"}, without_hidden)}))},
+        in_mask_use(
+            "mask-added-bool=keep", "A mask of ones for kept keys was added to the scores",
+            "kept keys gain a factor of e over hidden ones, and nothing is hidden",
+            "scores + torch.zeros(T, T).masked_fill(hidden, float('-inf'))",
+            "scores + np.where(hidden, -np.inf, 0)",
+            "An added mask holds 0 and minus infinity, not 1 and 0.",
+            [](double score, bool hidden) { return hidden ? score : score + 1; }, ""),
+        in_mask_use("mask-added-bool=hidden",
+                    "A mask of ones for hidden keys was added to the scores",
+                    "hidden keys gain a factor of e over the others",
+                    "scores + torch.zeros(T, T).masked_fill(hidden, float('-inf'))",
+                    "scores + np.where(hidden, -np.inf, 0)",
+                    "Adding 1 to a score multiplies its weight by 2.718, it hides nothing.",
+                    [](double score, bool hidden) { return hidden ? score + 1 : score; }),
+        in_mask_use("mask-sign=plus", "Hidden scores were filled with plus infinity",
+                    "rows with a hidden key turn to nan", fills[0], fills[1],
+                    "Plus infinity wins every comparison: the sign decides who is hidden.",
+                    filled_with(infinity)),
+        in_mask_use("mask-sign=times", "Hidden scores were multiplied by minus infinity",
+                    "a hidden score that is negative becomes plus infinity, and its row nan",
+                    fills[0], fills[1],
+                    "Minus times minus is plus: put minus infinity there, do not multiply by it.",
+                    [](double score, bool hidden) { return hidden ? score * -infinity : score; }),
+        {"fully-masked-row", "masked_scores",
+         "A row that hides every key was filled with a finite number",
+         "the row becomes uniform over padding instead of saying that nothing is left",
+         "weights = weights.masked_fill(hidden.all(-1, keepdim=True), 0)",
+         "weights = np.where(hidden.all(-1, keepdims=True), 0, weights)",
+         "Where nothing may be seen there is nothing to share out: keep one key or drop the row.",
+         "no difference without an empty row",
+         first_of({needs_mask, unless(hides_a_whole_row, "no row hides every key")}),
+         made(masked_by(filled_with(-1e9)))},
+        small_fill("-1e4", -1e4),
+        small_fill("-100", -100),
+        small_fill("-10", -10),
+        in_mask_use("mask-fp16", "The scores were masked in 16-bit floats",
+                    "scores keep three digits, and the fill ends at -65504",
+                    "scores.float().masked_fill(hidden, float('-inf'))",
+                    "np.where(hidden, -np.inf, scores.astype(np.float32))",
+                    "Half precision ends at 65504 and carries three digits: mask and softmax in "
+                    "float32.",
+                    [](double score, bool hidden) {
+                        return hidden ? as_half(as_half(score) - 65504) : as_half(score);
+                    }),
+    };
+    return list;
+}
+
+}  // namespace attn

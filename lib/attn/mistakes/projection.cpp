@@ -1,0 +1,268 @@
+#include "attn/mistakes/change.hpp"
+
+namespace attn {
+namespace {
+
+constexpr std::array<const char*, 3> part_names{"query", "key", "value"};
+
+bool projects(const Plan& plan) { return plan.config.projection != Projection::none; }
+bool one_product(const Plan& plan) { return plan.one_weight() && !plan.has_memory; }
+
+/// How many features come out of one stored query (or value) matrix.
+std::size_t width(const Plan& plan, std::size_t part) {
+    const std::size_t one = part == 2 ? plan.value_dim : plan.head_dim;
+    return plan.head_axis_on_weight() ? one : one * plan.heads;
+}
+
+bool square_weights(const Plan& plan) {
+    return projects(plan) && !plan.one_weight() && width(plan, 0) == plan.embed_dim &&
+           width(plan, 1) == plan.memory_dim && width(plan, 2) == plan.memory_dim;
+}
+
+Planning other_layout() {
+    return [](Plan& plan) {
+        plan.config.weight_layout = *plan.config.weight_layout == WeightLayout::out_in
+                                        ? WeightLayout::in_out
+                                        : WeightLayout::out_in;
+    };
+}
+
+Obstacle layout_obstacle(WeightLayout stored, const char* reason) {
+    return first_of(
+        {unless(square_weights, "the weights are not square: the product would not fit"),
+         unless([stored](const Plan& plan) { return *plan.config.weight_layout == stored; },
+                reason)});
+}
+
+void read_fused_the_other_way(Plan& plan) {
+    plan.config.projection = plan.config.projection == Projection::fused_by_head
+                                 ? Projection::fused
+                                 : Projection::fused_by_head;
+}
+
+/// Lets each of query, key and value be computed as another one of them: `order` says which block
+/// of the fused product each of the three took.
+Mistake fused_order(const char* order) {
+    const std::string letters = order;
+    const auto apply = [letters](StepTable table, const Plan&) {
+        std::array<Compute, 3> computes;
+        for (const Step& step : table) {
+            for (std::size_t i = 0; i < 3; ++i) {
+                if (step.name == part_names[i]) computes[i] = step.compute;
+            }
+        }
+        for (Step& step : table) {
+            for (std::size_t i = 0; i < 3; ++i) {
+                if (step.name != part_names[i]) continue;
+                // Name number i was given to the block that stands at its letter's place.
+                const std::size_t block = letters.find("qkv"[i]);
+                step.compute = [i, other = computes[block]](const Plan& plan,
+                                                            const Ledger& ledger) -> Tensor {
+                    return {plan.per_head_axes(i == 0 ? "query" : "key", "feature"),
+                            other(plan, ledger).values()};
+                };
+            }
+        }
+        return table;
+    };
+    return {
+        std::string("fused-order=") + order,
+        "query",
+        std::string("The fused blocks were unpacked in the order ") + order,
+        "query, key and value trade places",
+        "q, k, v = qkv.chunk(3, dim=-1)",
+        "q, k, v = np.split(qkv, 3, axis=-1)",
+        "The order of the blocks belongs to the weights: unpack them in the order in which they "
+        "were stored.",
+        "",
+        first_of({unless(one_product, "query, key and value do not come out of one product"),
+                  unless([](const Plan& plan) { return plan.value_dim == plan.head_dim; },
+                         "the blocks differ in width")}),
+        apply};
+}
+
+/// One block, that of head 0's first features, in the place of every head's own.
+template <class T>
+Array<T> repeated_block(const Array<T>& weight, const std::vector<std::size_t>& out,
+                        std::size_t heads, bool out_in) {
+    Array<T> result = weight;
+    const std::size_t in = out_in ? weight.shape(1) : weight.shape(0);
+    const std::size_t outs = out_in ? weight.shape(0) : weight.shape(1);
+    const std::size_t tall = out.size() / heads;
+    const std::size_t wide = in / heads;
+    const auto place = [&](std::size_t o, std::size_t i) {
+        return out_in ? o * in + i : i * outs + o;
+    };
+    for (std::size_t o = 0; o < out.size(); ++o) {
+        for (std::size_t i = 0; i < in; ++i) {
+            const bool own_slice = o / tall == i / wide;
+            result.data()[place(out[o], i)] =
+                own_slice ? weight.data()[place(out[o % tall], i % wide)] : T(0);
+        }
+    }
+    return result;
+}
+
+void share_one_block(Ledger& ledger, const Plan& plan) {
+    const bool out_in = *plan.config.weight_layout == WeightLayout::out_in;
+    for (std::size_t part = 0; part < 3; ++part) {
+        const std::string name = plan.one_weight() ? "qkv" : part_names[part];
+        std::vector<std::size_t> out(width(plan, part));
+        for (std::size_t i = 0; i < out.size(); ++i) out[i] = i;
+        if (plan.one_weight()) out = plan.fused_features(part);
+        with_floating(plan.compute_dtype, [&](auto zero) {
+            using T = decltype(zero);
+            const Tensor weight = ledger["w_" + name];
+            ledger.record("w_" + name,
+                          {weight.axes(), repeated_block(weight.as<T>(), out, plan.heads, out_in)});
+            if (const Tensor* bias = ledger.find("b_" + name)) {
+                Array<T> shared = bias->as<T>();
+                for (std::size_t o = 0; o < out.size(); ++o) {
+                    shared.data()[out[o]] =
+                        bias->as<T>().data()[out[o % (out.size() / plan.heads)]];
+                }
+                ledger.record("b_" + name, {bias->axes(), shared});
+            }
+        });
+    }
+}
+
+/// Sets the part of a bias that belongs to query, key or value to zero.
+Mistake bias_missing(std::size_t part) {
+    const auto drop = [part](Ledger& ledger, const Plan& plan) {
+        const std::string name = std::string("b_") + (plan.one_weight() ? "qkv" : part_names[part]);
+        const Tensor* bias = ledger.find(name);
+        if (bias == nullptr) return;
+        const std::vector<std::size_t> features =
+            plan.one_weight() ? plan.fused_features(part) : std::vector<std::size_t>{};
+        with_floating(plan.compute_dtype, [&](auto zero) {
+            Array<decltype(zero)> less = bias->as<decltype(zero)>();
+            if (!plan.one_weight()) less.fill(0);
+            for (const std::size_t feature : features) less.data()[feature] = 0;
+            ledger.record(name, {bias->axes(), less});
+        });
+    };
+    const std::string name = part_names[part];
+    return {
+        "bias-missing=" + name,
+        "projected_" + name,
+        "The bias of the " + name + " was left out",
+        part == 1   ? "every row of scores moves by a constant, which softmax takes out again"
+        : part == 0 ? "scores lose the part that depends on the key alone"
+                    : "every context vector misses the same constant",
+        "nn.Linear(..., bias=True)",
+        name + " = x @ w_" + name + " + b_" + name,
+        "A bias that was trained belongs to the layer; only the key's can be left out unseen.",
+        part == 1 ? "no difference after softmax" : "",
+        unless([](const Plan& plan) { return plan.config.bias; }, "the projections have no bias"),
+        made(reading(projecting_steps(), drop))};
+}
+
+Tensor source(const Plan& plan, const Ledger& ledger, bool asks) {
+    return !asks && plan.has_memory ? ledger["memory"] : ledger["x"];
+}
+
+/// query, key and value are x itself, only cut into heads.
+Change skip_projection() {
+    Change heads =
+        under(head_steps(), [](Plan& plan) { plan.config.projection = Projection::none; });
+    const auto plain = [](const std::string& name, bool asks) {
+        return rework({"projected_" + name},
+                      [asks](const Plan& plan, const Ledger& ledger, const Compute&) {
+                          return source(plan, ledger, asks);
+                      });
+    };
+    return all_of({heads, plain("query", true), plain("key", false), plain("value", false)});
+}
+
+/// The value projection reads the finished keys instead of x.
+void put_keys_in_place_of_x(Ledger& ledger, const Plan& plan) {
+    const Tensor* keys = ledger.find("projected_key");
+    ledger.record(plan.has_memory ? "memory" : "x", keys != nullptr ? *keys : ledger["key"]);
+}
+
+bool keys_fit_value_weight(const Plan& plan) {
+    return projects(plan) && !plan.one_weight() && !plan.head_axis_on_weight() &&
+           plan.heads * plan.head_dim == plan.memory_dim;
+}
+
+}  // namespace
+
+std::vector<Mistake> projection_mistakes() {
+    std::vector<Mistake> list{
+        {"weight-not-transposed", "projected_query",
+         "An (out, in) weight was multiplied without transposing it",
+         "each new feature is made with a column of the weight instead of a row",
+         "q = x @ w_query.T  # or F.linear(x, w_query)", "q = x @ w_query.T",
+         "PyTorch's Linear keeps one row for each output feature, so x meets its transpose.", "",
+         layout_obstacle(WeightLayout::out_in, "the weights are stored (in, out) here"),
+         made(under(projecting_steps(), other_layout()))},
+        {"conv1d-layout", "projected_query",
+         "An (in, out) weight was transposed as if it were a Linear's",
+         "each new feature is made with a row of the weight instead of a column",
+         "q = x @ w_query  # Conv1D weights are (in, out)", "q = x @ w_query",
+         "GPT-2's Conv1D and plain NumPy matrices keep one column for each output feature.", "",
+         layout_obstacle(WeightLayout::in_out, "the weights are stored (out, in) here"),
+         made(under(projecting_steps(), other_layout()))},
+        {"fused-layout", "query", "The fused projection was cut in the other layout",
+         "heads receive features of other heads, and of key or value",
+         "q, k, v = qkv.chunk(3, dim=-1)  # or .view(B, T, H, 3, D), as the weights were stored",
+         "q, k, v = np.split(qkv, 3, axis=-1)  # or reshape(B, T, H, 3, D), as stored",
+         "All numbers are right and in the wrong heads: find out how the checkpoint orders its "
+         "features.",
+         "",
+         first_of({unless([](const Plan& plan) { return plan.one_weight(); },
+                          "query, key and value have weights of their own"),
+                   unless([](const Plan& plan) { return plan.heads > 1; },
+                          "with one head both layouts are the same")}),
+         made(under(projecting_steps(), read_fused_the_other_way))},
+    };
+    for (const char* order : {"kqv", "qvk", "vkq", "vqk", "kvq"}) {
+        list.push_back(fused_order(order));
+    }
+    const std::vector<Mistake> rest{
+        {"v-from-projected-k", "projected_value", "Values were made from the finished keys",
+         "the value weight is applied to keys instead of x", "v = self.w_value(x)",
+         "v = x @ w_value", "A name used twice: keep the input under a name of its own.", "",
+         unless(keys_fit_value_weight, "the keys do not fit the value weight"),
+         made(reading({"projected_value", "value"},
+                      [](Ledger& ledger, const Plan& plan) {
+                          if (ledger.has("projected_value")) return;
+                          put_keys_in_place_of_x(ledger, plan);
+                      }))},
+        {"no-projection", "projected_query", "Query, key and value are x itself",
+         "the projection weights have no influence",
+         "q, k, v = self.w_query(x), self.w_key(x), self.w_value(x)",
+         "q, k, v = x @ w_query, x @ w_key, x @ w_value",
+         "Without projections there is nothing to learn, and every token likes itself best.", "",
+         unless(
+             [](const Plan& plan) {
+                 return projects(plan) && plan.embed_dim == plan.heads * plan.head_dim &&
+                        plan.memory_dim == plan.embed_dim && plan.value_dim == plan.head_dim;
+             },
+             "x does not have as many features as all heads together"),
+         made(skip_projection())},
+        {"shared-head-weight", "projected_query",
+         "x was cut into heads first and one small weight served all of them",
+         "each head sees only its own slice of x; here the small weight is head 0's first block",
+         "q = nn.Linear(C, C)(x).view(B, T, H, D)", "q = (x @ w_query).reshape(B, T, H, D)",
+         "Project first, split afterwards: each head has to see all of the embedding.", "",
+         first_of({unless(
+                       [](const Plan& plan) {
+                           return projects(plan) && plan.heads > 1 && !plan.head_axis_on_weight();
+                       },
+                       "there is no weight that makes several heads at once"),
+                   unless(
+                       [](const Plan& plan) {
+                           return plan.embed_dim % plan.heads == 0 &&
+                                  plan.memory_dim % plan.heads == 0;
+                       },
+                       "x does not divide into heads")}),
+         made(reading(projecting_steps(), share_one_block))},
+    };
+    list.insert(list.end(), rest.begin(), rest.end());
+    for (std::size_t part = 0; part < 3; ++part) list.push_back(bias_missing(part));
+    return list;
+}
+
+}  // namespace attn

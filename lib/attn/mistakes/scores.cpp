@@ -1,0 +1,130 @@
+#include "attn/mistakes/change.hpp"
+
+namespace attn {
+namespace {
+
+bool square(const Plan& plan) { return plan.query_len == plan.key_len; }
+
+/// The right scores with every cell read from another one.
+template <class Place>
+Change read_from(Place place) {
+    return rework({"scores"},
+                  [place](const Plan& plan, const Ledger& ledger, const Compute& before) {
+                      const Tensor right = before(plan, ledger);
+                      const Grid grid = grid_of(right);
+                      Grid wrong = grid;
+                      wrong.fill([&](std::size_t b, std::size_t h, std::size_t q, std::size_t k) {
+                          const auto [row, column] = place(q, k);
+                          return grid.at(b, h, row, column);
+                      });
+                      return tensor_of(wrong, right.axes(), plan.compute_dtype);
+                  });
+}
+
+Change one_for_both(std::string name) {
+    return reading({"scores"}, [name](Ledger& ledger, const Plan&) {
+        const Tensor chosen = ledger[name];
+        ledger.record("query", chosen);
+        ledger.record("key", chosen);
+    });
+}
+
+void exchange_sources(Ledger& ledger, const Plan&) {
+    const Tensor x = ledger["x"];
+    const Tensor memory = ledger["memory"];
+    ledger.record("x", memory);
+    ledger.record("memory", x);
+}
+
+/// Reads (batch, head, token, feature) tensors with the head and token axes exchanged.
+void put_tokens_before_heads(Ledger& ledger, const Plan&) {
+    for (const std::string& name : head_steps()) {
+        const Tensor tensor = ledger[name];
+        const std::size_t axes = tensor.dimension();
+        ledger.record(name, exchanged(tensor, axes - 3, axes - 2));
+    }
+}
+
+Axes tokens_before_heads(const Plan& plan, const std::string& last) {
+    return plan.has_batch ? Axes{"batch", "query", "head", last} : Axes{"query", "head", last};
+}
+
+Rework named(std::string last, Reading alter) {
+    return [last = std::move(last), alter = std::move(alter)](
+               const Plan& plan, const Ledger& ledger, const Compute& before) -> Tensor {
+        Ledger other = ledger;
+        alter(other, plan);
+        return {tokens_before_heads(plan, last), before(plan, other).values()};
+    };
+}
+
+/// Attention among the heads of each token.
+Change attend_across_heads() {
+    return all_of({rework({"scores"}, named("key", put_tokens_before_heads)),
+                   rework({"scaled_scores"}, named("key", [](Ledger&, const Plan&) {})),
+                   rework({"context"}, named("feature", put_tokens_before_heads)),
+                   rework({"merged"}, [](const Plan& plan, const Ledger& ledger, const Compute&) {
+                       return reshaped(
+                           ledger["context"], plan.per_batch_axes("query", "feature"),
+                           plan.per_batch_shape(plan.query_len, plan.heads * plan.value_dim));
+                   })});
+}
+
+}  // namespace
+
+std::vector<Mistake> score_mistakes() {
+    const Obstacle same_length = unless(square, "there are not as many keys as queries");
+    const auto pair = [](std::size_t a, std::size_t b) { return std::pair(a, b); };
+    return {
+        {"k-dot-k", "scores", "Keys were multiplied with keys",
+         "the scores are symmetric, their diagonal holds squared lengths, the query is unused",
+         "scores = q @ k.transpose(-2, -1)", "scores = q @ k.swapaxes(-2, -1)",
+         "A symmetric score table is a sign that nobody asked a question.", "", same_length,
+         made(one_for_both("key"))},
+        {"q-dot-q", "scores", "Queries were multiplied with queries",
+         "the scores are symmetric, their diagonal holds squared lengths, the key is unused",
+         "scores = q @ k.transpose(-2, -1)", "scores = q @ k.swapaxes(-2, -1)",
+         "Queries that meet queries never hear what the other tokens offer.", "", same_length,
+         made(one_for_both("query"))},
+        {"key-index-i", "scores", "The inner loop used the outer index for the key",
+         "each row of scores is one number repeated, so attention is uniform over what it sees",
+         "scores = q @ k.transpose(-2, -1)", "score[i, j] = query[i] @ key[j]",
+         "When all cells of a row agree, look for an index that does not move.", "",
+         unless([](const Plan& plan) { return plan.query_len <= plan.key_len; },
+                "there are fewer keys than queries: the index would run out"),
+         made(read_from([pair](std::size_t q, std::size_t) { return pair(q, q); }))},
+        {"scores-transposed", "scores", "The product was taken the other way round",
+         "rows and columns are exchanged: each row belongs to a key",
+         "scores = q @ k.transpose(-2, -1)  # not k @ q.transpose(-2, -1)",
+         "scores = q @ k.swapaxes(-2, -1)", "The one who asks owns the row.",
+         "key and query exchanged", same_length,
+         made(read_from([pair](std::size_t q, std::size_t k) { return pair(k, q); }))},
+        {"cross-qk-swapped", "projected_query",
+         "The query was taken from the memory, key and value from x",
+         "the result has a row for each memory token",
+         "q = w_query(x); k, v = w_key(memory), "
+         "w_value(memory)",
+         "q = x @ w_query; k, v = memory @ w_key, memory @ w_value",
+         "In cross-attention the side that is being written asks, the other side answers.", "",
+         first_of({unless([](const Plan& plan) { return plan.has_memory && plan.has_x(); },
+                          "there is no second source"),
+                   unless([](const Plan& plan) { return plan.memory_dim == plan.embed_dim; },
+                          "x and memory differ in width: the weights would not fit"),
+                   unless([](const Plan& plan) { return !plan.masks() || square(plan); },
+                          "the mask would not fit the scores, and the program would stop")}),
+         made(reading(projecting_steps(), exchange_sources))},
+        {"transpose-wrong-axes", "scores", "Heads were never moved in front of the tokens",
+         "each token compares its own heads with each other and sees no other token",
+         "q = q.transpose(1, 2)  # (B, H, T, D) before q @ k.transpose(-2, -1)",
+         "q = q.swapaxes(1, 2)", "The product works on the last two axes: tokens must be there.",
+         "",
+         first_of(
+             {unless([](const Plan& plan) { return plan.has_head && plan.merges && square(plan); },
+                     "there are no merged heads over as many keys as queries"),
+              unless([](const Plan& plan) { return !plan.masks(); },
+                     "the mask would not fit the scores, and the program would stop")}),
+         made(attend_across_heads())},
+    };
+}
+
+}  // namespace attn

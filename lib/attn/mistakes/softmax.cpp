@@ -1,0 +1,182 @@
+#include "attn/steps/softmax.hpp"
+
+#include <cmath>
+
+#include "attn/mistakes/change.hpp"
+
+namespace attn {
+namespace {
+
+const std::vector<std::string> softmax_steps{"row_max", "exponentials", "row_sum", "weights"};
+
+Mistake over_axis(const char* name, SoftmaxAxis axis, const char* effect, Obstacle possible) {
+    return {std::string("softmax-axis=") + name,
+            "weights",
+            std::string("Softmax runs over the ") + name + " axis",
+            effect,
+            "weights = F.softmax(scores, dim=-1)",
+            "weights = np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True)",
+            "Each query shares out 1 among the keys, and keys are the last axis: write -1.",
+            "",
+            first_of({std::move(possible),
+                      unless([axis](const Plan& plan) { return plan.config.softmax_axis != axis; },
+                             "that is the axis of this walk")}),
+            made(under(softmax_steps, [axis](Plan& plan) { plan.config.softmax_axis = axis; }))};
+}
+
+const Tensor& softmax_input(const Ledger& ledger) {
+    return *ledger.latest({"scores", "scaled_scores", "masked_scores"});
+}
+
+/// Softmax over cells that `group(b, h)` puts together, as one softmax over all their keys and
+/// queries.
+Tensor over_everything(const Plan& plan, const Ledger& ledger, const Compute&) {
+    const Tensor& scores = softmax_input(ledger);
+    Grid grid = grid_of(scores);
+    const std::size_t length = grid.heads * grid.rows * grid.columns;
+    for (std::size_t start = 0; start < grid.cells.size(); start += length) {
+        double largest = -INFINITY;
+        for (std::size_t i = start; i < start + length; ++i) {
+            largest = std::max(largest, grid.cells[i]);
+        }
+        double sum = 0;
+        for (std::size_t i = start; i < start + length; ++i) {
+            grid.cells[i] = std::exp(grid.cells[i] - largest);
+            sum += grid.cells[i];
+        }
+        for (std::size_t i = start; i < start + length; ++i) grid.cells[i] /= sum;
+    }
+    return tensor_of(grid, scores.axes(), plan.compute_dtype);
+}
+
+Tensor over_a_lone_cell(const Plan& plan, const Ledger& ledger, const Compute&) {
+    const Tensor& scores = softmax_input(ledger);
+    Grid grid = grid_of(scores);
+    for (double& cell : grid.cells) cell = std::isfinite(cell) ? 1 : NAN;
+    return tensor_of(grid, scores.axes(), plan.compute_dtype);
+}
+
+Tensor no_maximum(const Plan& plan, const Ledger& ledger, const Compute& before) {
+    const Tensor right = before(plan, ledger);
+    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+        Array<decltype(zero)> nothing = right.as<decltype(zero)>();
+        nothing.fill(zero);
+        return {right.axes(), nothing};
+    });
+}
+
+Tensor naive_softmax(const Plan& plan, const Ledger& ledger, const Compute&) {
+    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        const Tensor& scores = softmax_input(ledger);
+        Array<T> weights = scores.as<T>();
+        const std::size_t keys = weights.shape().back();
+        for (std::size_t row = 0; row < weights.size(); row += keys) {
+            T sum = 0;
+            for (std::size_t k = row; k < row + keys; ++k) {
+                weights.data()[k] = std::exp(weights.data()[k]);
+                sum += weights.data()[k];
+            }
+            for (std::size_t k = row; k < row + keys; ++k) weights.data()[k] /= sum;
+        }
+        return {scores.axes(), weights};
+    });
+}
+
+constexpr double drop_chance = 0.1;
+
+Tensor with_dropout(const Plan& plan, const Ledger& ledger, const Compute& before) {
+    const Tensor right = before(plan, ledger);
+    std::vector<double> chances(right.size());
+    make_generator(Rng::numpy, 0)->rand(std::span<double>(chances));
+    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        Array<T> weights = right.as<T>();
+        for (std::size_t i = 0; i < weights.size(); ++i) {
+            weights.data()[i] = chances[i] < drop_chance
+                                    ? T(0)
+                                    : weights.data()[i] / static_cast<T>(1 - drop_chance);
+        }
+        return {right.axes(), weights};
+    });
+}
+
+/// The mean over the heads: what a library shows unless asked otherwise.
+Tensor averaged(const Plan& plan, const Ledger& ledger, const Compute& before) {
+    const Grid right = grid_of(before(plan, ledger));
+    Grid mean(right.batch, 1, right.rows, right.columns);
+    mean.fill([&](std::size_t b, std::size_t, std::size_t q, std::size_t k) {
+        double sum = 0;
+        for (std::size_t h = 0; h < right.heads; ++h) sum += right.at(b, h, q, k);
+        return sum / static_cast<double>(right.heads);
+    });
+    return tensor_of(mean, plan.per_batch_axes("query", "key"), plan.compute_dtype);
+}
+
+/// Shows averaged weights while the context is mixed with the true ones.
+StepTable show_averaged_weights(StepTable table, const Plan& plan) {
+    const Compute weights = find_step(table, "weights").compute;
+    rework({"context"}, [weights](const Plan& inner, const Ledger& ledger, const Compute& before) {
+        Ledger other = ledger;
+        other.record("weights", weights(inner, ledger));
+        return before(inner, other);
+    })(table, plan);
+    rework({"weights"}, averaged)(table, plan);
+    return table;
+}
+
+}  // namespace
+
+std::vector<Mistake> softmax_mistakes() {
+    const auto several = [](std::size_t Plan::*size, const char* reason) {
+        return unless([size](const Plan& plan) { return plan.*size > 1; }, reason);
+    };
+    const Obstacle key_axis =
+        unless([](const Plan& plan) { return plan.config.softmax_axis == SoftmaxAxis::key; },
+               "this walk's softmax does not run over the keys");
+    return {
+        over_axis("query", SoftmaxAxis::query,
+                  "columns add up to 1 instead of rows, and causal masks leak",
+                  unless([](const Plan& plan) { return plan.query_len > 1 || plan.key_len > 1; },
+                         "there is one query and one key")),
+        over_axis("head", SoftmaxAxis::head,
+                  "the heads share out 1 at each cell, whatever the other keys are",
+                  first_of({unless([](const Plan& plan) { return plan.has_head; },
+                                   "there is no head axis")})),
+        over_axis(
+            "batch", SoftmaxAxis::batch, "the samples share out 1 at each cell",
+            unless([](const Plan& plan) { return plan.has_batch; }, "there is no batch axis")),
+        {"softmax-axis=all", "weights", "Softmax runs over all queries and keys at once",
+         "a whole sample shares out 1 instead of each row", "weights = F.softmax(scores, dim=-1)",
+         "weights = np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True)",
+         "Without an axis a sum takes everything: name the last one.", "",
+         first_of({key_axis, several(&Plan::query_len, "there is only one query")}),
+         made(rework({"weights"}, over_everything))},
+        {"softmax-axis=one", "weights", "Softmax runs over an axis of length 1",
+         "every weight is 1, and the context is the plain sum of the values",
+         "weights = F.softmax(scores, dim=-1)", "weights = np.exp(s) / np.exp(s).sum(axis=0)",
+         "A number alone always gets a share of 1: look at the length of the axis.", "",
+         first_of({key_axis, several(&Plan::key_len, "there is only one key")}),
+         made(rework({"weights"}, over_a_lone_cell))},
+        {"softmax-overflow", "row_max", "exp() was taken without subtracting the largest score",
+         "rows whose largest score is too large for exp() turn to nan; others do not change",
+         "weights = F.softmax(scores, dim=-1)", "e = np.exp(s - s.max(axis=-1, keepdims=True))",
+         "Subtracting the row's maximum changes no weight and keeps exp() in range.",
+         "no difference without overflow", key_axis,
+         made(all_of({rework({"row_max"}, no_maximum), rework({"weights"}, naive_softmax)}))},
+        {"dropout-at-eval", "weights", "Dropout was still on",
+         "some weights are 0, the others are too large by 1 / (1 - p); here p is 0.1",
+         "F.dropout(weights, p, training=self.training)", "weights = weights  # no dropout here",
+         "The functional form does not know that training is over: tell it.", "",
+         Obstacle([](const Plan&) { return std::string(); }),
+         made(rework({"weights"}, with_dropout))},
+        {"weights-averaged", "weights", "The weights are the mean over the heads",
+         "the head axis is gone; the context is right", "mha(q, k, v, average_attn_weights=False)",
+         "weights  # before .mean(axis=1)",
+         "A library may show the mean of its heads: ask for each.", "",
+         unless([](const Plan& plan) { return plan.has_head; }, "there is no head axis"),
+         show_averaged_weights},
+    };
+}
+
+}  // namespace attn

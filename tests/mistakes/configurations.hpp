@@ -1,0 +1,79 @@
+#pragma once
+#include <random>
+
+#include "attn/walk/walk.hpp"
+
+namespace attn::testing {
+
+/// A small walk configuration, a different one for each seed: every projection, mask, layout and
+/// precision comes up, and the sizes are awkward on purpose.
+inline WalkConfig seeded_config(std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    const auto pick = [&random](std::initializer_list<std::int64_t> choices) {
+        return choices.begin()[random() % choices.size()];
+    };
+    const auto chance = [&random](unsigned percent) { return random() % 100 < percent; };
+
+    WalkConfig config;
+    config.seed = seed;
+    config.dtype = chance(50) ? DType::float32 : DType::float64;
+    config.heads = pick({1, 2, 2, 3, 4});
+    config.head_dim = pick({2, 3, 5});
+    config.query_len = pick({2, 4, 5, 7});
+    if (chance(75)) config.batch = pick({2, 2, 3, 4});
+    config.weight_layout = chance(70) ? WeightLayout::out_in : WeightLayout::in_out;
+    static constexpr std::array projections{Projection::split, Projection::split, Projection::fused,
+                                            Projection::fused_by_head, Projection::stacked};
+    config.projection = projections[random() % projections.size()];
+    config.init = std::array{Init::normal, Init::normal, Init::normal};
+    config.bias = chance(70);
+    config.output_projection = chance(60);
+    config.output_bias = config.output_projection && chance(70);
+    config.mask.causal = chance(50);
+    config.mask.padding = chance(50);
+
+    // A second source, a cache of earlier keys, tokens that repeat.
+    std::int64_t keys = *config.query_len;
+    if (config.projection == Projection::split && chance(30)) {
+        config.memory = RandomInput{};
+        keys = chance(40) ? keys : keys + 3;
+        config.key_len = keys;
+        if (chance(50)) config.causal_align = CausalAlign::end;
+    } else if (chance(40)) {
+        Tokens tokens;
+        for (std::int64_t b = 0; b < config.batch.value_or(1); ++b) {
+            std::vector<std::int64_t>& ids = tokens.sequences.emplace_back();
+            for (std::int64_t t = 0; t < keys; ++t) ids.push_back(pick({1, 2, 4, 6, 7, 9}));
+        }
+        tokens.vocab_size = 40;
+        tokens.batch_axis = config.batch.has_value();
+        config.input = tokens;
+    }
+    for (std::int64_t b = 0; b < config.batch.value_or(1); ++b) {
+        config.lengths.push_back(std::max<std::int64_t>(keys - (b + 1) % 3, 1));
+    }
+    if (chance(10)) config.lengths.back() = 0;
+    return config;
+}
+
+/// A tensor as the ledger of somebody else might hold it: the same numbers in another type.
+inline Ledger as_type(const Ledger& ledger, DType dtype) {
+    Ledger result;
+    for (const auto& [name, tensor] : ledger.entries()) result.record(name, cast(tensor, dtype));
+    return result;
+}
+
+/// Whether two ledgers hold the same shapes and numbers, within `tolerance`.
+inline bool same_numbers(const Tensor& a, const Tensor& b, double tolerance) {
+    if (a.shape() != b.shape()) return false;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        const double x = a.at(i);
+        const double y = b.at(i);
+        if (std::isnan(x) && std::isnan(y)) continue;
+        if (x == y) continue;
+        if (!(std::abs(x - y) <= tolerance)) return false;
+    }
+    return true;
+}
+
+}  // namespace attn::testing
