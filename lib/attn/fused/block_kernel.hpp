@@ -5,6 +5,7 @@
 #include <xsimd/xsimd.hpp>
 
 #include "attn/fused/kernel.hpp"
+#include "attn/fused/vector_math.hpp"
 
 // Included only by the files that are compiled for one instruction set. Everything here is a member
 // of a class template on Arch: no two of those files may define a function of the same name, or the
@@ -25,6 +26,7 @@ namespace attn::fused {
 template <class Real, class Arch>
 class BlockKernel {
     using Batch = xsimd::batch<Real, Arch>;
+    using Math = VectorMath<Real, Arch>;
 
     static constexpr std::size_t lanes = Batch::size;
     // A block is at most three vectors wide. With tile_rows rows of sums they take 24 of the 32
@@ -85,14 +87,13 @@ private:
     /// below are powers of two, and no score is ever multiplied.
     template <std::size_t width>
     static void pack_queries(const QueryBlock<Real>& block, Real* queries) {
-        const Real factor = block.scale * log2_e;
-        for (std::size_t q = 0; q < block.queries; ++q) {
-            const Real* row = block.query + q * block.head_dim;
-            for (std::size_t d = 0; d < block.head_dim; ++d)
-                queries[d * width + q] = row[d] * factor;
+        const Batch factor(block.scale * log2_e);
+        Math::turn(block.query, block.queries, block.head_dim, block.head_dim, queries, width);
+        for (std::size_t d = 0; d < block.head_dim; ++d) {
+            for (std::size_t q = block.queries; q < width; ++q) queries[d * width + q] = 0;
         }
-        for (std::size_t q = block.queries; q < width; ++q) {
-            for (std::size_t d = 0; d < block.head_dim; ++d) queries[d * width + q] = 0;
+        for (std::size_t i = 0; i < block.head_dim * width; i += lanes) {
+            (factor * Batch::load_aligned(queries + i)).store_aligned(queries + i);
         }
     }
 
@@ -110,7 +111,7 @@ private:
             for (std::size_t r = 0; r < Rows; ++r) {
                 const Batch number(left[r * row_stride]);
                 for (std::size_t v = 0; v < Vectors; ++v) {
-                    sums[r][v] = xsimd::fma(number, columns[v], sums[r][v]);
+                    sums[r][v] = Math::multiply_add(number, columns[v], sums[r][v]);
                 }
             }
             left += step_stride;
@@ -212,19 +213,20 @@ private:
             maximum[v] = shift[v];
             // A query that has seen no key yet has -inf - -inf ahead: any finite shift will do.
             shift[v] = xsimd::select(shift[v] == Batch(minus_infinity), Batch(Real(0)), shift[v]);
-            correction[v] = xsimd::exp2(old_maximum - shift[v]);
+            correction[v] = Math::exp2_below_one(old_maximum - shift[v]);
             block_sum[v] = Batch(Real(0));
         }
         for (std::size_t k = 0; k < count; ++k) {
             for (std::size_t v = 0; v < Vectors; ++v) {
                 Real* cells = scores + (k * Vectors + v) * lanes;
-                const Batch exponential = xsimd::exp2(Batch::load_aligned(cells) - shift[v]);
+                const Batch exponential =
+                    Math::exp2_below_one(Batch::load_aligned(cells) - shift[v]);
                 exponential.store_aligned(cells);
                 block_sum[v] += exponential;
             }
         }
         for (std::size_t v = 0; v < Vectors; ++v) {
-            sum[v] = xsimd::fma(sum[v], correction[v], block_sum[v]);
+            sum[v] = Math::multiply_add(sum[v], correction[v], block_sum[v]);
         }
     }
 
@@ -264,10 +266,7 @@ private:
                     .store_aligned(cells);
             }
         }
-        for (std::size_t q = 0; q < block.queries; ++q) {
-            Real* row = block.context + q * block.value_dim;
-            for (std::size_t j = 0; j < block.value_dim; ++j) row[j] = context[j * width + q];
-        }
+        Math::turn(context, block.value_dim, block.queries, width, block.context, block.value_dim);
     }
 };
 
