@@ -213,16 +213,20 @@ private:
             maximum[v] = shift[v];
             // A query that has seen no key yet has -inf - -inf ahead: any finite shift will do.
             shift[v] = xsimd::select(shift[v] == Batch(minus_infinity), Batch(Real(0)), shift[v]);
-            correction[v] = Math::exp2_below_one(old_maximum - shift[v]);
+            correction[v] = old_maximum - shift[v];
             block_sum[v] = Batch(Real(0));
         }
+        Math::exp2_below_one(correction);
         for (std::size_t k = 0; k < count; ++k) {
+            Real* cells = scores + k * Vectors * lanes;
+            Batch row[Vectors];
             for (std::size_t v = 0; v < Vectors; ++v) {
-                Real* cells = scores + (k * Vectors + v) * lanes;
-                const Batch exponential =
-                    Math::exp2_below_one(Batch::load_aligned(cells) - shift[v]);
-                exponential.store_aligned(cells);
-                block_sum[v] += exponential;
+                row[v] = Batch::load_aligned(cells + v * lanes) - shift[v];
+            }
+            Math::exp2_below_one(row);
+            for (std::size_t v = 0; v < Vectors; ++v) {
+                row[v].store_aligned(cells + v * lanes);
+                block_sum[v] += row[v];
             }
         }
         for (std::size_t v = 0; v < Vectors; ++v) {

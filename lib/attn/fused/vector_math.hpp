@@ -29,20 +29,29 @@ struct VectorMath {
     /// the smallest normal number is exactly 0, and so is 2 to the power -inf; nan stays nan.
     ///
     ///     x = n + f with n an integer and -1/2 <= f <= 1/2;   2^x = 2^n p(f)
-    [[gnu::always_inline]] static inline Batch exp2_below_one(const Batch& x) {
+    ///
+    /// Every line does the same to all vectors, so that none waits for its own last result.
+    template <std::size_t Count>
+    [[gnu::always_inline]] static inline void exp2_below_one(Batch (&x)[Count]) {
+        using Integers = xsimd::batch<typename Format::Integer, Arch>;
+        Batch power[Count], polynomial[Count];
         // Near `magic` the floating numbers are the integers, so that adding it rounds x to n and
         // leaves n + bias in the lowest bits: shifted to the exponent's place they are 2^n.
-        const Batch bounded = xsimd::max(Batch(-Format::bias), x);
-        const Batch shifted = bounded + Batch(Format::magic);
-        const Batch f = bounded - (shifted - Batch(Format::magic));
-        const auto bits =
-            xsimd::bitwise_cast<xsimd::batch<typename Format::Integer, Arch>>(shifted);
-        const Batch power = xsimd::bitwise_cast<Batch>(bits << Format::mantissa_bits);
-        Batch polynomial(Format::coefficients[Format::degree]);
-        for (int i = Format::degree - 1; i >= 0; --i) {
-            polynomial = multiply_add(polynomial, f, Batch(Format::coefficients[i]));
+        for (Batch& number : x) number = xsimd::max(Batch(-Format::bias), number);
+        for (std::size_t i = 0; i < Count; ++i) power[i] = x[i] + Batch(Format::magic);
+        for (std::size_t i = 0; i < Count; ++i) x[i] -= power[i] - Batch(Format::magic);
+        for (Batch& number : power) {
+            number = xsimd::bitwise_cast<Batch>(xsimd::bitwise_cast<Integers>(number)
+                                                << Format::mantissa_bits);
         }
-        return polynomial * power;
+        for (Batch& number : polynomial) number = Batch(Format::coefficients[Format::degree]);
+        for (int term = Format::degree - 1; term >= 0; --term) {
+            for (std::size_t i = 0; i < Count; ++i) {
+                polynomial[i] =
+                    multiply_add(polynomial[i], x[i], Batch(Format::coefficients[term]));
+            }
+        }
+        for (std::size_t i = 0; i < Count; ++i) x[i] = polynomial[i] * power[i];
     }
 
     /// to(column, row) = from(row, column): whole squares in registers, what is left one by one.
