@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "app/commands/commands.hpp"
+#include "app/terminal/closest.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "attn/version.hpp"
@@ -11,12 +12,19 @@
 namespace app {
 namespace {
 
-/// The first line of what CLI11 says, with the way out.
-std::string usage_message(const CLI::ParseError& error) {
+/// The first line of what CLI11 says, with the flag or command that was probably meant.
+std::string usage_message(const CLI::ParseError& error, const CLI::App& cli) {
     std::string message = error.what();
     message = message.substr(0, message.find('\n'));
-    if (const std::string close = closest_flag(message); !close.empty()) {
-        return message + "; did you mean " + close + "?";
+    std::vector<std::string> known;
+    for (const CLI::Option* option : cli.get_options()) {
+        for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+    }
+    for (const Command& command : commands()) known.push_back(command.name);
+    const std::string last_word = message.substr(message.rfind(' ') + 1);
+    const bool unexpected = message.find("not expected") != std::string::npos;
+    if (const std::string meant = closest(last_word, known); unexpected && !meant.empty()) {
+        return message + "; did you mean " + meant + "?";
     }
     return message + " (attn-explain --help lists the flags)";
 }
@@ -41,6 +49,7 @@ int run(int argc, char** argv) {
     }
     if (!found) setup_walk(cli, exit_code);
 
+    const CLI::App& asked_command = found ? *cli.get_subcommand(std::string(asked)) : cli;
     try {
         cli.parse(argc, argv);
     } catch (const CLI::Success& success) {
@@ -48,12 +57,12 @@ int run(int argc, char** argv) {
         if (success.get_name() == "CallForVersion") {
             output.write(std::string(success.what()) + "\n");
         } else {
-            output.write(found ? cli.get_subcommand(std::string(asked))->help() : cli.help());
+            output.write(asked_command.help());
         }
         output.flush();
         return 0;
     } catch (const CLI::ParseError& error) {
-        report_error(usage_message(error));
+        report_error(usage_message(error, asked_command));
         return 2;
     }
     return exit_code;

@@ -23,7 +23,4 @@ const std::vector<Command>& commands();
 /// `attn-explain [FLAGS]`: computes attention and prints every intermediate tensor.
 void setup_walk(CLI::App& cli, int& exit_code);
 
-/// The flag that resembles the misspelt one in a message, or nothing.
-std::string closest_flag(const std::string& message);
-
 }  // namespace app

@@ -126,9 +126,9 @@ std::vector<attn::Burn> parse_burn(const std::string& text) {
         const std::size_t colon = part.find(':');
         const std::int64_t count =
             colon == std::string::npos ? -1 : parse_integer("--burn", part.substr(colon + 1));
-        if (count < 0 || count > 1'000'000'000) {
+        if (count < 0 || count > 100'000'000) {
             throw attn::ConfigError("--burn: '" + part +
-                                    "' is not like rand:384 (at most 1000000000 draws)");
+                                    "' is not like rand:384 (at most 100000000 draws)");
         }
         burns.push_back({parse_word<attn::Distribution>("--burn", part.substr(0, colon)),
                          static_cast<std::size_t>(count)});

@@ -19,10 +19,11 @@
 namespace attn {
 namespace {
 
+constexpr std::uint64_t largest_archive = 1ULL << 31U;
+
 // Deflate turns one byte into at most 1032. Arrays of zeros come near to that and are fine; only
 // what would fill the memory as well is taken for an attack.
 constexpr std::uint64_t most_unpacked_per_byte = 1032;
-constexpr std::uint64_t largest_archive = 1ULL << 31U;
 constexpr std::uint64_t large = 1ULL << 30U;
 constexpr std::uint64_t usual_unpacked_per_byte = 100;
 

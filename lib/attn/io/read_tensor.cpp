@@ -135,6 +135,6 @@ Tensor read_tensor(const std::string& spec) {
                      listed_names(tensors));
 }
 
-Tensor with_axes(const Tensor& tensor, Axes axes) { return {std::move(axes), tensor.values()}; }
+Tensor with_axes(const Tensor& tensor, Axes axes) { return tensor.renamed(std::move(axes)); }
 
 }  // namespace attn

@@ -28,7 +28,24 @@ std::string shape_text(const Shape& shape) {
     return text + ")";
 }
 
-Tensor::Tensor(Axes axes, Values values) : axes_(std::move(axes)), values_(std::move(values)) {
+Tensor::Tensor() {
+    static const auto zero = std::make_shared<const Values>(Array<float>(0.0F));
+    values_ = zero;
+}
+
+Tensor::Tensor(Axes axes, Values values)
+    : axes_(std::move(axes)), values_(std::make_shared<const Values>(std::move(values))) {
+    require_a_name_for_each_axis();
+}
+
+Tensor Tensor::renamed(Axes axes) const {
+    Tensor other = *this;
+    other.axes_ = std::move(axes);
+    other.require_a_name_for_each_axis();
+    return other;
+}
+
+void Tensor::require_a_name_for_each_axis() const {
     const Shape actual = shape();
     if (axes_.size() != actual.size()) {
         throw ShapeError("a tensor of shape " + shape_text(actual) + " needs " +
@@ -38,16 +55,16 @@ Tensor::Tensor(Axes axes, Values values) : axes_(std::move(axes)), values_(std::
 }
 
 Shape Tensor::shape() const {
-    return std::visit([](const auto& array) { return shape_of(array); }, values_);
+    return std::visit([](const auto& array) { return shape_of(array); }, *values_);
 }
 
 std::size_t Tensor::size() const {
-    return std::visit([](const auto& array) { return array.size(); }, values_);
+    return std::visit([](const auto& array) { return array.size(); }, *values_);
 }
 
 double Tensor::at(std::size_t flat) const {
     return std::visit([flat](const auto& array) { return static_cast<double>(array.data()[flat]); },
-                      values_);
+                      *values_);
 }
 
 bool Tensor::has_axis(std::string_view name) const {

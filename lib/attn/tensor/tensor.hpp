@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -36,27 +37,33 @@ std::size_t element_count(const Shape& shape);
 std::string shape_text(const Shape& shape);
 
 /// Any tensor that the ledger records: values of one of four types, and a name for each axis.
+///
+/// Values never change once made, so that copies share them: a copy costs nothing.
 class Tensor {
 public:
     using Values = std::variant<Array<float>, Array<double>, Array<std::int64_t>, Array<bool>>;
 
-    Tensor() = default;
+    /// A float32 scalar, 0.
+    Tensor();
 
     /// Errors  ShapeError when there is not exactly one name for each axis.
     Tensor(Axes axes, Values values);
 
+    /// The same values under other axis names.  Errors  ShapeError as the constructor.
+    Tensor renamed(Axes axes) const;
+
     const Axes& axes() const { return axes_; }
-    const Values& values() const { return values_; }
+    const Values& values() const { return *values_; }
     Shape shape() const;
     std::size_t dimension() const { return axes_.size(); }
     std::size_t size() const;
-    DType dtype() const { return static_cast<DType>(values_.index()); }
+    DType dtype() const { return static_cast<DType>(values_->index()); }
     bool is_floating() const { return dtype() == DType::float32 || dtype() == DType::float64; }
 
     /// The values as an array of T, which must be the tensor's own type.
     template <class T>
     const Array<T>& as() const {
-        return std::get<Array<T>>(values_);
+        return std::get<Array<T>>(*values_);
     }
 
     /// Element number `flat` in row-major order, widened to double (bool: 0 or 1).
@@ -72,8 +79,10 @@ public:
     std::string described() const;
 
 private:
+    void require_a_name_for_each_axis() const;
+
     Axes axes_;
-    Values values_ = Array<float>(0.0F);
+    std::shared_ptr<const Values> values_;
 };
 
 /// The tensor with its floating values converted to `dtype` (float32 or float64); other types are

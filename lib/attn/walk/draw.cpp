@@ -242,7 +242,7 @@ void take_given(const Ledger& parameters, Ledger& ledger) {
                              " but this walk needs " + drawn.described() +
                              ": change the dimensions or the weight layout");
         }
-        ledger.record(name, Tensor(drawn.axes(), tensor.values()));
+        ledger.record(name, tensor.renamed(drawn.axes()));
     }
 }
 

@@ -372,7 +372,8 @@ Plan resolve(WalkConfig config) {
     plan.compute_dtype = plan.config.compute_dtype.value_or(plan.dtype);
     plan.config.dtype = plan.dtype;
     plan.config.compute_dtype = plan.compute_dtype;
-    refuse_unless(plan.config.redraw >= 0, "redraw must not be negative");
+    refuse_unless(plan.config.redraw >= 0 && plan.config.redraw <= 1000,
+                  "redraw must be between 0 and 1000, not " + std::to_string(plan.config.redraw));
     refuse_unless(plan.config.threads >= 0, "threads must not be negative");
     resolve_sequences(plan);
     resolve_dimensions(plan);

@@ -97,7 +97,7 @@ StepTable input_steps() {
          Kind::input,
          true,
          has_memory_ids,
-         always("one id for each token"),
+         always("the vocabulary's number of each token"),
          {}},
         {"memory_embedding",
          "one row of features for each id of the memory",

@@ -48,9 +48,12 @@ Source source_of(const json& config) {
 
 WalkConfig config_of(const json& given, Variant variant) {
     static const std::map<std::string, Projection> layouts{
-        {"split", Projection::split},           {"fused_by_head", Projection::fused_by_head},
-        {"fused_by_role", Projection::fused},   {"split_matrix", Projection::matrix},
-        {"head_stack", Projection::stacked},    {"head_loop", Projection::per_head},
+        {"split", Projection::split},
+        {"fused_by_head", Projection::fused_by_head},
+        {"fused_by_role", Projection::fused},
+        {"split_matrix", Projection::matrix},
+        {"head_stack", Projection::stacked},
+        {"head_loop", Projection::per_head},
         {"mha", Projection::mha}};
     WalkConfig config;
     config.rng = given["engine"] == "numpy" ? Rng::numpy : Rng::torch;
@@ -90,13 +93,13 @@ WalkConfig config_of(const json& given, Variant variant) {
     config.compute_dtype = DType::float64;
     config.variant = variant;
 
-    const int axes = 2 + (given["batch"].is_null() ? 0 : 1) +
-                     (config.heads > 1 || config.projection == Projection::stacked ||
-                              config.projection == Projection::mha ||
-                              config.projection == Projection::fused ||
-                              config.projection == Projection::fused_by_head
-                          ? 1
-                          : 0);
+    const int axes =
+        2 + (given["batch"].is_null() ? 0 : 1) +
+        (config.heads > 1 || config.projection == Projection::stacked ||
+                 config.projection == Projection::mha || config.projection == Projection::fused ||
+                 config.projection == Projection::fused_by_head
+             ? 1
+             : 0);
     const int axis = given["softmax_axis"].get<int>();
     const int from_end = axis < 0 ? -axis : axes - axis;
     config.softmax_axis = from_end == 1   ? SoftmaxAxis::key

@@ -1,0 +1,285 @@
+#pragma once
+#include <limits>
+#include <type_traits>
+
+#include <xsimd/xsimd.hpp>
+
+#include "attn/fused/kernel.hpp"
+#include "attn/fused/vector_math.hpp"
+
+// Included only by the files that are compiled for one instruction set. Everything here is a member
+// of a class template on Arch: no two of those files may define a function of the same name, or the
+// linker would keep one of them, perhaps the one this processor cannot run. The same reason forbids
+// std:: functions that are not evaluated by the compiler.
+namespace attn::fused {
+
+/// Attention for one block of queries, as fused_attention.hpp states it.
+///
+/// The lanes of a vector are queries. So the running maximum and sum are plain vectors, a row is
+/// never reduced across lanes, and both products have the same form: rows of numbers, each spread
+/// over all lanes, times a panel whose every row holds one number for each query.
+///
+///     scores  (key, query)     = key (key, feature)           x queries (feature, query)
+///     context (feature, query) = value transposed (feature, key) x weights (key, query)
+///
+/// Source  Dao et al. 2022, algorithm 1, with the loop over queries outside.
+template <class Real, class Arch>
+class BlockKernel {
+    using Batch = xsimd::batch<Real, Arch>;
+    using Math = VectorMath<Real, Arch>;
+
+    static constexpr std::size_t lanes = Batch::size;
+    // A block is at most three vectors wide. With tile_rows rows of sums they take 24 of the 32
+    // registers of AVX-512 and NEON, or 12 of the 16 before; the others hold what is multiplied.
+    static constexpr std::size_t max_vectors = 3;
+    static constexpr bool many_registers =
+        std::is_base_of_v<xsimd::avx512f, Arch> || std::is_base_of_v<xsimd::neon, Arch>;
+    static constexpr std::size_t tile_rows = many_registers ? 8 : 4;
+    // The weights of a block and its share of the values then stay in the first two caches.
+    static constexpr std::size_t key_block = 192;
+    static constexpr Real minus_infinity = -std::numeric_limits<Real>::infinity();
+    static constexpr Real log2_e = static_cast<Real>(1.442695040888963407359924681001892137L);
+
+public:
+    static constexpr std::size_t query_block = max_vectors * lanes;
+
+    static std::size_t scratch_size(std::size_t head_dim, std::size_t value_dim) {
+        return (head_dim + value_dim + key_block) * query_block;
+    }
+
+    static void attend(const QueryBlock<Real>& block) {
+        // The last block of a sequence is only as wide as it must be.
+        if (block.queries > 2 * lanes) return attend_width<3>(block);
+        if (block.queries > lanes) return attend_width<2>(block);
+        return attend_width<1>(block);
+    }
+
+private:
+    template <std::size_t Vectors>
+    static void attend_width(const QueryBlock<Real>& block) {
+        constexpr std::size_t width = Vectors * lanes;
+        Real* queries = block.scratch;
+        Real* context = queries + block.head_dim * width;
+        Real* scores = context + block.value_dim * width;
+        pack_queries<width>(block, queries);
+        for (std::size_t i = 0; i < block.value_dim * width; ++i) context[i] = 0;
+        Batch maximum[Vectors], sum[Vectors];
+        for (std::size_t v = 0; v < Vectors; ++v) maximum[v] = Batch(minus_infinity);
+        for (std::size_t v = 0; v < Vectors; ++v) sum[v] = Batch(Real(0));
+
+        for (std::size_t first = 0; first < block.keys; first += key_block) {
+            const std::size_t count = smaller(key_block, block.keys - first);
+            const Hidden hidden = hidden_cells(block, first, count);
+            if (hidden == Hidden::all) continue;
+            score<Vectors>(block, queries, first, count, scores);
+            hide_causal<Vectors>(block, first, count, scores);
+            if (hidden == Hidden::some) hide_cells<width>(block, first, count, scores);
+            Batch correction[Vectors];
+            exponentials<Vectors>(scores, count, maximum, sum, correction);
+            accumulate<Vectors>(block, scores, first, count, correction, context);
+        }
+        unpack_context<Vectors>(block, sum, context);
+    }
+
+    static std::size_t smaller(std::size_t a, std::size_t b) { return a < b ? a : b; }
+
+    /// The queries turned so that lanes are queries, times scale and log2(e): the exponentials
+    /// below are powers of two, and no score is ever multiplied.
+    template <std::size_t width>
+    static void pack_queries(const QueryBlock<Real>& block, Real* queries) {
+        const Batch factor(block.scale * log2_e);
+        Math::turn(block.query, block.queries, block.head_dim, block.head_dim, queries, width);
+        for (std::size_t d = 0; d < block.head_dim; ++d) {
+            for (std::size_t q = block.queries; q < width; ++q) queries[d * width + q] = 0;
+        }
+        for (std::size_t i = 0; i < block.head_dim * width; i += lanes) {
+            (factor * Batch::load_aligned(queries + i)).store_aligned(queries + i);
+        }
+    }
+
+    /// sums(r, query) += sum over steps of left(r, step) * panel(step, query). The sums stay in
+    /// registers: each step reads Rows + Vectors numbers or vectors for Rows * Vectors products.
+    template <std::size_t Rows, std::size_t Vectors>
+    [[gnu::always_inline]] static inline void multiply(Batch (&sums)[Rows][Vectors],
+                                                       const Real* left, std::size_t row_stride,
+                                                       std::size_t step_stride, const Real* panel,
+                                                       std::size_t steps) {
+        for (std::size_t step = 0; step < steps; ++step) {
+            Batch columns[Vectors];
+            for (std::size_t v = 0; v < Vectors; ++v)
+                columns[v] = Batch::load_aligned(panel + v * lanes);
+            for (std::size_t r = 0; r < Rows; ++r) {
+                const Batch number(left[r * row_stride]);
+                for (std::size_t v = 0; v < Vectors; ++v) {
+                    sums[r][v] = Math::multiply_add(number, columns[v], sums[r][v]);
+                }
+            }
+            left += step_stride;
+            panel += Vectors * lanes;
+        }
+    }
+
+    /// Calls tile(Rows, first) for rows 0 to count - 1, in tiles of 8 rows while there are 8, then
+    /// 4, 2, 1.
+    template <std::size_t Rows, class Tile>
+    [[gnu::always_inline]] static inline void for_each_tile(std::size_t first, std::size_t count,
+                                                            Tile tile) {
+        for (; first + Rows <= count; first += Rows) {
+            tile(std::integral_constant<std::size_t, Rows>(), first);
+        }
+        if constexpr (Rows > 1) for_each_tile<Rows / 2>(first, count, tile);
+    }
+
+    template <std::size_t Vectors>
+    static void score(const QueryBlock<Real>& block, const Real* queries, std::size_t first,
+                      std::size_t count, Real* scores) {
+        for_each_tile<tile_rows>(0, count, [&](auto rows, std::size_t k) {
+            Batch sums[rows][Vectors];
+            for (std::size_t r = 0; r < rows; ++r) {
+                for (std::size_t v = 0; v < Vectors; ++v) sums[r][v] = Batch(Real(0));
+            }
+            multiply<rows, Vectors>(sums, block.key + (first + k) * block.head_dim, block.head_dim,
+                                    1, queries, block.head_dim);
+            for (std::size_t r = 0; r < rows; ++r) {
+                for (std::size_t v = 0; v < Vectors; ++v) {
+                    sums[r][v].store_aligned(scores + ((k + r) * Vectors + v) * lanes);
+                }
+            }
+        });
+    }
+
+    /// Hides the keys after each query's own, if there are any in this block.
+    template <std::size_t Vectors>
+    static void hide_causal(const QueryBlock<Real>& block, std::size_t first, std::size_t count,
+                            Real* scores) {
+        if (!block.causal) return;
+        const std::ptrdiff_t visible_to_all = block.last_visible + 1 - std::ptrdiff_t(first);
+        alignas(64) Real lane_numbers[Vectors * lanes];
+        for (std::size_t i = 0; i < Vectors * lanes; ++i) lane_numbers[i] = Real(i);
+        for (std::ptrdiff_t k = visible_to_all > 0 ? visible_to_all : 0; k < std::ptrdiff_t(count);
+             ++k) {
+            const Batch first_lane(Real(k - visible_to_all + 1));
+            for (std::size_t v = 0; v < Vectors; ++v) {
+                Real* cells = scores + (std::size_t(k) * Vectors + v) * lanes;
+                const auto seen = Batch::load_aligned(lane_numbers + v * lanes) >= first_lane;
+                xsimd::select(seen, Batch::load_aligned(cells), Batch(minus_infinity))
+                    .store_aligned(cells);
+            }
+        }
+    }
+
+    enum class Hidden { none, some, all };
+
+    /// What the general mask hides of this block of keys.
+    static Hidden hidden_cells(const QueryBlock<Real>& block, std::size_t first,
+                               std::size_t count) {
+        if (!block.hidden) return Hidden::none;
+        const std::size_t rows = block.query_stride == 0 ? 1 : block.queries;
+        std::size_t hidden = 0;
+        for (std::size_t q = 0; q < rows; ++q) {
+            const bool* cells = block.hidden + q * block.query_stride + first * block.key_stride;
+            for (std::size_t k = 0; k < count; ++k) hidden += cells[k * block.key_stride];
+        }
+        if (hidden == 0) return Hidden::none;
+        return hidden == rows * count ? Hidden::all : Hidden::some;
+    }
+
+    template <std::size_t width>
+    static void hide_cells(const QueryBlock<Real>& block, std::size_t first, std::size_t count,
+                           Real* scores) {
+        for (std::size_t q = 0; q < block.queries; ++q) {
+            const bool* cells = block.hidden + q * block.query_stride + first * block.key_stride;
+            for (std::size_t k = 0; k < count; ++k) {
+                if (cells[k * block.key_stride]) scores[k * width + q] = minus_infinity;
+            }
+        }
+    }
+
+    /// Raises the running maximum, replaces the scores by their exponentials and adds these to the
+    /// running sum. `correction` is what the new maximum makes of everything gathered before.
+    template <std::size_t Vectors>
+    static void exponentials(Real* scores, std::size_t count, Batch (&maximum)[Vectors],
+                             Batch (&sum)[Vectors], Batch (&correction)[Vectors]) {
+        Batch shift[Vectors], block_sum[Vectors];
+        for (std::size_t v = 0; v < Vectors; ++v) shift[v] = maximum[v];
+        for (std::size_t k = 0; k < count; ++k) {
+            for (std::size_t v = 0; v < Vectors; ++v) {
+                shift[v] =
+                    xsimd::max(shift[v], Batch::load_aligned(scores + (k * Vectors + v) * lanes));
+            }
+        }
+        for (std::size_t v = 0; v < Vectors; ++v) {
+            const Batch old_maximum = maximum[v];
+            maximum[v] = shift[v];
+            // A query that has seen no key yet has -inf - -inf ahead: any finite shift will do.
+            shift[v] = xsimd::select(shift[v] == Batch(minus_infinity), Batch(Real(0)), shift[v]);
+            correction[v] = old_maximum - shift[v];
+            block_sum[v] = Batch(Real(0));
+        }
+        Math::exp2_below_one(correction);
+        for (std::size_t k = 0; k < count; ++k) {
+            Real* cells = scores + k * Vectors * lanes;
+            Batch row[Vectors];
+            for (std::size_t v = 0; v < Vectors; ++v) {
+                row[v] = Batch::load_aligned(cells + v * lanes) - shift[v];
+            }
+            Math::exp2_below_one(row);
+            for (std::size_t v = 0; v < Vectors; ++v) {
+                row[v].store_aligned(cells + v * lanes);
+                block_sum[v] += row[v];
+            }
+        }
+        for (std::size_t v = 0; v < Vectors; ++v) {
+            sum[v] = Math::multiply_add(sum[v], correction[v], block_sum[v]);
+        }
+    }
+
+    template <std::size_t Vectors>
+    static void accumulate(const QueryBlock<Real>& block, const Real* weights, std::size_t first,
+                           std::size_t count, const Batch (&correction)[Vectors], Real* context) {
+        const Real* values = block.value + first * block.value_dim;
+        for_each_tile<tile_rows>(0, block.value_dim, [&](auto rows, std::size_t j) {
+            Batch sums[rows][Vectors];
+            for (std::size_t r = 0; r < rows; ++r) {
+                for (std::size_t v = 0; v < Vectors; ++v) {
+                    sums[r][v] = correction[v] *
+                                 Batch::load_aligned(context + ((j + r) * Vectors + v) * lanes);
+                }
+            }
+            multiply<rows, Vectors>(sums, values + j, 1, block.value_dim, weights, count);
+            for (std::size_t r = 0; r < rows; ++r) {
+                for (std::size_t v = 0; v < Vectors; ++v) {
+                    sums[r][v].store_aligned(context + ((j + r) * Vectors + v) * lanes);
+                }
+            }
+        });
+    }
+
+    /// Divides by the running sums and turns the block back. A sum of exactly 0 belongs to a query
+    /// that saw no key: the largest exponential of any other is 1.
+    template <std::size_t Vectors>
+    static void unpack_context(const QueryBlock<Real>& block, const Batch (&sum)[Vectors],
+                               Real* context) {
+        constexpr std::size_t width = Vectors * lanes;
+        for (std::size_t v = 0; v < Vectors; ++v) {
+            const auto empty = sum[v] == Batch(Real(0));
+            const Batch inverse = Batch(Real(1)) / sum[v];
+            for (std::size_t j = 0; j < block.value_dim; ++j) {
+                Real* cells = context + j * width + v * lanes;
+                xsimd::select(empty, Batch(block.empty_row), Batch::load_aligned(cells) * inverse)
+                    .store_aligned(cells);
+            }
+        }
+        Math::turn(context, block.value_dim, block.queries, width, block.context, block.value_dim);
+    }
+};
+
+template <class Arch>
+constexpr Kernels kernels_of() {
+    using Float = BlockKernel<float, Arch>;
+    using Double = BlockKernel<double, Arch>;
+    return {{Float::query_block, &Float::scratch_size, &Float::attend},
+            {Double::query_block, &Double::scratch_size, &Double::attend}};
+}
+
+}  // namespace attn::fused

@@ -1,0 +1,171 @@
+#include <nlohmann/json.hpp>
+
+#include "tests/support/program.hpp"
+
+using program::run;
+using program::shell;
+
+namespace {
+
+/// Bad input: one line that starts as all errors do, exit code 2, and nothing on standard output.
+void check_refused(const std::string& arguments, const std::string& reason) {
+    INFO("attn-explain " << arguments);
+    const program::Result result = run(arguments);
+    CHECK(result.exit_code == 2);
+    CHECK(result.out.empty());
+    CHECK_MESSAGE(result.err.rfind("attn-explain: error: ", 0) == 0, result.err);
+    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+    CHECK_MESSAGE(result.err.find(reason) != std::string::npos, result.err);
+}
+
+}  // namespace
+
+TEST_SUITE("app: walk") {
+    TEST_CASE("results of well-known tutorials come out of plain flags") {
+        const std::string x = "--x data/six-by-three.csv -q ";
+        CHECK(run(x + "--projection matrix --init uniform --weight-layout in-out --head-dim 2 "
+                      "--seed 123 --only 'context[0]'")
+                  .out == "tensor([0.2996, 0.8053])\n");
+        CHECK(run(x + "--head-dim 2 --seed 789 --only 'context[0]'").out ==
+              "tensor([-0.0739,  0.0713])\n");
+        CHECK(run(x + "--batch 2 --heads 2 --head-dim 2 --projection per-head --merge --seed 123 "
+                      "--mask causal --only 'merged[1,1]'")
+                  .out == "tensor([-0.5874,  0.0058,  0.5891,  0.3257])\n");
+        CHECK(run(x + "--batch 2 --heads 2 --head-dim 1 --output-projection --output-bias "
+                      "--output-dim 2 --seed 123 --mask causal --only 'output[0,:2]'")
+                  .out == "tensor([[0.3190, 0.4858],\n        [0.2943, 0.3897]])\n");
+        CHECK(run("--projection none --seq-len 3 --embed-dim 2 -q --only context").out ==
+              "tensor([[ 0.5698, -0.1520],\n        [ 0.5379, -0.0265],\n        [ 0.2246,  "
+              "0.5556]])\n");
+    }
+
+    TEST_CASE("flags that do not fit are refused in one line that says what to do") {
+        check_refused("--bogus", "not expected: --bogus");
+        check_refused("--texxt x", "did you mean --text?");
+        check_refused("--text a --ids 1", "--text and --ids are two sources");
+        check_refused("--ids 9 --vocab-size 5", "pass --vocab-size 10 or more");
+        check_refused("--ids '1,2;1,2,3'", "pass --pad-id");
+        check_refused("--seq-len 1000000000", "24.0 EB");
+        check_refused("--seq-len -3", "must be at least 1, not -3");
+        check_refused("--heads 0", "heads must be at least 1");
+        check_refused("--batch abc", "--batch = abc");
+        check_refused("--embed-dim 10 --heads 3", "multiple of 3");
+        check_refused("--embed-dim 1000000000000 --seq-len 2", "would need");
+        check_refused("--heads 3000000000 --head-dim 3000000000", "beyond any memory");
+        check_refused("--mask padding --seq-len 3", "pass --lengths or --pad-id");
+        check_refused("--mask upside-down", "use none, causal, padding");
+        check_refused("--mask-file data/six-by-three.csv", "--mask-true keep or --mask-true drop");
+        check_refused("--only nothing", "there is no step 'nothing' here; there are: ids");
+        check_refused("--only 'weights[9]'", "use 0 to 5");
+        check_refused("--from weights --until scores", "swap them");
+        check_refused("--format xml", "--format does not know 'xml'");
+        check_refused("--seed 1e5", "--seed: '1e5' is not a whole number");
+        check_refused("--rng numpy --seed -1", "NumPy takes seeds from 0 on");
+        check_refused("--rng numpy --seed 4294967296", "4294967295");
+        check_refused("--text ...", "has no words");
+        check_refused("--draw-order qq", "q, k and v once each");
+        check_refused("--softmax-axis head", "pass --heads 2 or more");
+        check_refused("--empty-row error --ids '0,1' --pad-id 0 --lengths 0 --mask padding", "hides every key");
+        check_refused("--merge --no-merge", "contradict each other");
+        check_refused("wlak", "not expected: wlak");
+    }
+
+    TEST_CASE("files that cannot be read or lie are refused with their name") {
+        check_refused("--x /nowhere/x.npy", "/nowhere/x.npy: ");
+        check_refused("--x data", "data: ");
+        const program::Folder folder;
+        const auto write = [&](const std::string& name, const std::string& bytes) {
+            std::ofstream(folder / name, std::ios::binary) << bytes;
+            return folder / name;
+        };
+        const std::string header =
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000, 4), }";
+        const std::string npy = std::string("\x93NUMPY\x01\x00", 8) +
+                                static_cast<char>(header.size() + 1) + std::string(1, '\0') +
+                                header + "\n";
+        check_refused("--x " + write("lying.npy", npy), "lying.npy: ");
+        check_refused("--x " + write("cut.npy", npy.substr(0, 20)), "cut.npy: ");
+        check_refused("--x " + write("empty.csv", ""), "empty.csv: ");
+        check_refused("--x " + write("ragged.csv", "1,2\n3\n"), "ragged.csv: ");
+        check_refused("--text-file " + write("blank.txt", " \n\n"), "blank.txt: ");
+        check_refused("--text-file " + write("latin1.txt", "caf\xe9\n"), "not UTF-8");
+    }
+
+    TEST_CASE("a full disk or an unwritable place is an error, a closed pipe is not") {
+        const program::Result full = shell("attn-explain >/dev/full");
+        CHECK(full.exit_code == 2);
+        CHECK(full.err.find("No space left on device") != std::string::npos);
+        CHECK(run("-o /dev/full").exit_code == 2);
+        CHECK(run("-o /nowhere/out.txt").exit_code == 2);
+        const program::Result piped =
+            shell("attn-explain --seq-len 60 --threshold inf | head -1 >/dev/null");
+        CHECK(piped.exit_code == 0);
+        CHECK(piped.err.empty());
+        const program::Result ignored =
+            shell("trap '' PIPE; { attn-explain --seq-len 200 --threshold inf; echo $? >&2; } | true");
+        CHECK_MESSAGE((ignored.err == "0\n"), ignored.err);
+    }
+
+    TEST_CASE("a file is written whole, and what was there stays when the walk fails") {
+        const program::Folder folder;
+        const std::string path = folder / "out.txt";
+        CHECK(run("--only weights -o " + path).exit_code == 0);
+        const std::string before = program::read_file(path);
+        CHECK(before == run("--only weights").out);
+        CHECK(run("--only nothing -o " + path).exit_code == 2);
+        CHECK(program::read_file(path) == before);
+    }
+
+    TEST_CASE("JSON holds the configuration and every step, and its numbers read back") {
+        const nlohmann::json walk =
+            nlohmann::json::parse(run("--format json --ids '1,2,0;' --pad-id 0 --mask padding").out);
+        CHECK(walk.at("attn_explain").get<std::string>() == "0.1.0");
+        CHECK(walk.at("config").at("seed") == 42);
+        CHECK(walk.at("config").at("head_dim") == 4);
+        std::vector<std::string> names;
+        for (const auto& step : walk.at("steps")) names.push_back(step.at("name"));
+        CHECK(names == std::vector<std::string>{"ids", "embedding", "x", "w_query", "w_key",
+                                                "w_value", "query", "key", "value", "scores",
+                                                "scaled_scores", "mask", "masked_scores", "row_max",
+                                                "exponentials", "row_sum", "weights", "context"});
+        const auto& masked = walk.at("steps").at(12);
+        CHECK(masked.at("axes") == nlohmann::json({"batch", "query", "key"}));
+        CHECK(masked.at("shape") == nlohmann::json({1, 3, 3}));
+        CHECK(masked.at("data").at(0).at(0).at(2) == "-inf");
+        CHECK(masked.at("dtype") == "float32");
+    }
+
+    TEST_CASE("steps can be chosen by name, by range and in parts") {
+        CHECK(run("-q --only 'ids[1:3]'").out == "tensor([4, 6])\n");
+        const std::string range = run("--from scores --until scaled_scores").out;
+        CHECK(range.find("# scores:") == 0);
+        CHECK(range.find("# scaled_scores:") != std::string::npos);
+        CHECK(range.find("# weights:") == std::string::npos);
+        CHECK(run("--list-steps --projection fused").out.find("qkv ") != std::string::npos);
+    }
+
+    TEST_CASE("the text forms of the same step") {
+        const std::string weights = "--ids 1,1 --only weights -q ";
+        CHECK(run(weights).out == "tensor([[0.5000, 0.5000],\n        [0.5000, 0.5000]])\n");
+        CHECK(run(weights + "--format numpy").out == "[[0.5 0.5]\n [0.5 0.5]]\n");
+        CHECK(run(weights + "--format plain").out == "0.5000 0.5000\n0.5000 0.5000\n");
+        CHECK(run(weights + "--precision 2").out == "tensor([[0.50, 0.50],\n        [0.50, 0.50]])\n");
+        CHECK(run(weights + "--rng numpy").out == "[[0.5 0.5]\n [0.5 0.5]]\n");
+    }
+
+    TEST_CASE("a row that hides every key is said on standard error") {
+        const program::Result result =
+            run("--ids '1,2' --lengths 0 --mask padding --only weights -q");
+        CHECK(result.out == "tensor([[nan, nan],\n        [nan, nan]])\n");
+        CHECK(result.err.find("note: 2 rows hide every key; their weights are nan") !=
+              std::string::npos);
+        CHECK(run("--ids '1,2' --lengths 0 --mask padding --only weights -q --empty-row zero").out ==
+              "tensor([[0., 0.],\n        [0., 0.]])\n");
+    }
+
+    TEST_CASE("words of any script are tokens") {
+        const program::Result result = run("--text '注意力 هو كل ما 😀!' --only ids");
+        CHECK(result.exit_code == 0);
+        CHECK(result.out.find("注意力") != std::string::npos);
+    }
+}

@@ -1,0 +1,71 @@
+#pragma once
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+/// Running the program as a shell would, and looking at all that it says.
+namespace program {
+
+struct Result {
+    int exit_code = -1;
+    std::string out;
+    std::string err;
+};
+
+inline std::string read_file(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// A fresh folder that disappears with its object.
+class Folder {
+public:
+    Folder() {
+        std::string pattern = (std::filesystem::temp_directory_path() / "attn-XXXXXX").string();
+        REQUIRE(mkdtemp(pattern.data()) != nullptr);
+        path_ = pattern;
+    }
+    ~Folder() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path_, ignored);
+    }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+
+    const std::filesystem::path& path() const { return path_; }
+    std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+
+private:
+    std::filesystem::path path_;
+};
+
+/// Runs a command line in `sh`, where `attn-explain` is the program under test and the working
+/// folder is the repository. Standard input is `input`.
+inline Result shell(const std::string& command, const std::string& input = {}) {
+    const Folder folder;
+    std::ofstream(folder / "in", std::ios::binary) << input;
+    std::filesystem::create_directory(folder.path() / "bin");
+    std::filesystem::create_symlink(ATTN_PROGRAM, folder.path() / "bin" / "attn-explain");
+    const std::string line = "cd '" ATTN_SOURCE_DIR "' && PATH='" + (folder / "bin") +
+                             "':\"$PATH\" && export PATH && unset FORCE_COLOR && { " + command +
+                             "\n} <'" + (folder / "in") + "' >'" + (folder / "out") + "' 2>'" +
+                             (folder / "err") + "'";
+    const int status = std::system(line.c_str());
+    Result result;
+    result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    result.out = read_file(folder.path() / "out");
+    result.err = read_file(folder.path() / "err");
+    return result;
+}
+
+/// Runs `attn-explain ARGUMENTS`.
+inline Result run(const std::string& arguments, const std::string& input = {}) {
+    return shell("attn-explain " + arguments, input);
+}
+
+}  // namespace program

@@ -1,0 +1,46 @@
+#pragma once
+#include <random>
+
+#include "attn/walk/walk.hpp"
+
+/// Small random configurations of every kind, for properties that must hold for all of them.
+inline attn::WalkConfig random_config(std::mt19937& random) {
+    using namespace attn;
+    const auto pick = [&random](int low, int high) {
+        return static_cast<std::int64_t>(low + static_cast<int>(random() % (high - low + 1)));
+    };
+    WalkConfig config;
+    config.seed = random();
+    config.heads = pick(1, 3);
+    config.head_dim = pick(1, 7);
+    config.value_dim = pick(1, 7);
+    config.embed_dim = pick(1, 7);
+    config.query_len = pick(1, 7);
+    if (pick(0, 1) == 1) config.batch = pick(1, 3);
+    constexpr std::array projections{
+        Projection::split,    Projection::fused, Projection::fused_by_head, Projection::stacked,
+        Projection::per_head, Projection::mha,   Projection::none};
+    config.projection = projections[random() % projections.size()];
+    if (config.projection == Projection::mha) {
+        config.embed_dim = config.heads * *config.head_dim;
+        config.value_dim = config.head_dim;
+    }
+    const bool takes_memory = config.projection != Projection::none;
+    if (takes_memory && pick(0, 2) == 0) {
+        config.memory = RandomInput{};
+        config.key_len = pick(1, 7);
+    }
+    config.bias = config.projection != Projection::none && pick(0, 1) == 1;
+    config.mask.causal = pick(0, 1) == 1;
+    config.mask.padding = pick(0, 2) == 0;
+    if (config.mask.padding) {
+        const std::int64_t keys = config.key_len.value_or(*config.query_len);
+        for (std::int64_t b = 0; b < config.batch.value_or(1); ++b) {
+            config.lengths.push_back(pick(1, static_cast<int>(keys)));
+        }
+    }
+    constexpr std::array scales{ScaleChoice::By::head_dim, ScaleChoice::By::embed_dim,
+                                ScaleChoice::By::none};
+    config.scale.by = scales[random() % scales.size()];
+    return config;
+}

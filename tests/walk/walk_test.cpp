@@ -1,0 +1,203 @@
+// Properties of whole walks over seeded random configurations.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "attn/tensor/error.hpp"
+#include "tests/walk/random_plans.hpp"
+
+using namespace attn;
+
+namespace {
+
+Ledger walked(WalkConfig config, Variant variant) {
+    config.variant = variant;
+    const Plan plan = resolve(config);
+    return walk(plan, draw(plan));
+}
+
+double largest_magnitude(const Tensor& tensor) {
+    double largest = 0;
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+        if (std::isfinite(tensor.at(i))) largest = std::max(largest, std::abs(tensor.at(i)));
+    }
+    return largest;
+}
+
+bool close(double a, double b, double tolerance) {
+    return a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= tolerance;
+}
+
+}  // namespace
+
+TEST_SUITE("walk") {
+    TEST_CASE("loop and vectorized agree on every step, to a bound that follows the sums") {
+        // Two correct evaluations of a sum of n products differ by at most 2 n eps times the sum of
+        // the products' magnitudes. Along the walk each sum reads tensors that already differ, so
+        // the bound of a step adds the bounds of what it reads, scaled by what they are multiplied
+        // with; softmax multiplies an absolute difference of its scores by at most 2 and adds
+        // (n + 4) eps of rounding of its own.
+        std::mt19937 random(20260101);
+        for (int i = 0; i < 400; ++i) {
+            const WalkConfig config = random_config(random);
+            const Ledger loops = walked(config, Variant::loop);
+            const Ledger arrays = walked(config, Variant::vectorized);
+            const double eps = std::numeric_limits<float>::epsilon();
+            const auto size = [&](const char* name) { return largest_magnitude(loops[name]); };
+            const Plan plan = resolve(config);
+            const double width = static_cast<double>(plan.embed_dim + 1);
+            double x = loops.has("x")
+                           ? std::max(size("x"), loops.has("memory") ? size("memory") : 0.0)
+                           : 0.0;
+            double parameter = 0;
+            for (const auto& [name, tensor] : loops.entries()) {
+                if (name[1] == '_') parameter = std::max(parameter, largest_magnitude(tensor));
+            }
+            const double projected = plan.config.projection == Projection::none
+                                         ? 0.0
+                                         : 2 * width * eps * (width * x * parameter + parameter);
+            const double head_dim = static_cast<double>(plan.head_dim);
+            const double keys = static_cast<double>(plan.key_len);
+            const double q = size("query");
+            const double k = size("key");
+            const double scores =
+                head_dim * projected * (q + k + projected) + 2 * head_dim * eps * head_dim * q * k;
+            const double softmax_input = scores + 2 * eps * size("scores");
+            const double weights = 2 * softmax_input + (keys + 4) * eps;
+            const double context = keys * (weights * size("value") + projected * (1 + weights)) +
+                                   2 * keys * eps * size("value");
+            const double output = 2 * static_cast<double>(plan.heads * plan.value_dim + 1) *
+                                  (context + eps * (size("context") + 1)) * (parameter + 1);
+            const std::vector<std::pair<std::string, double>> bounds{
+                {"projected_query", projected},
+                {"projected_key", projected},
+                {"projected_value", projected},
+                {"qkv", projected},
+                {"query", projected},
+                {"key", projected},
+                {"value", projected},
+                {"scores", scores},
+                {"scaled_scores", softmax_input},
+                {"masked_scores", softmax_input},
+                {"row_max", softmax_input},
+                {"exponentials", 2 * softmax_input + 4 * eps},
+                {"row_sum", keys * (2 * softmax_input + 4 * eps) + keys * keys * eps},
+                {"weights", weights},
+                {"context", context},
+                {"merged", context},
+                {"output", output}};
+            REQUIRE(loops.entries().size() == arrays.entries().size());
+            for (const auto& [name, tensor] : loops.entries()) {
+                double bound = 0;
+                for (const auto& [step, step_bound] : bounds) {
+                    if (step == name) bound = step_bound;
+                }
+                for (std::size_t c = 0; c < tensor.size(); ++c) {
+                    REQUIRE_MESSAGE(close(tensor.at(c), arrays[name].at(c), bound),
+                                    "configuration " << i << ", " << name << " cell " << c << ": "
+                                                     << tensor.at(c) << " and "
+                                                     << arrays[name].at(c) << ", bound " << bound);
+                }
+            }
+        }
+    }
+
+    TEST_CASE("every row of weights sums to 1 and hidden cells are exactly 0") {
+        std::mt19937 random(7);
+        for (int i = 0; i < 200; ++i) {
+            const Ledger ledger = walked(random_config(random), Variant::vectorized);
+            const Tensor& weights = ledger["weights"];
+            const Tensor* masked = ledger.find("masked_scores");
+            const std::size_t keys = weights.extent("key");
+            for (std::size_t row = 0; row < weights.size() / keys; ++row) {
+                double sum = 0;
+                bool all_hidden = true;
+                for (std::size_t k = 0; k < keys; ++k) {
+                    const double weight = weights.at(row * keys + k);
+                    const bool hidden = masked && std::isinf(masked->at(row * keys + k));
+                    all_hidden = all_hidden && hidden;
+                    if (hidden && !std::isnan(weight)) REQUIRE(weight == 0);
+                    sum += weight;
+                }
+                if (all_hidden) {
+                    REQUIRE(std::isnan(sum));
+                } else {
+                    REQUIRE(std::abs(sum - 1) <= 1e-6);
+                }
+            }
+        }
+    }
+
+    TEST_CASE("under a causal mask a later token changes nothing before it") {
+        for (const Variant variant : {Variant::loop, Variant::vectorized}) {
+            WalkConfig config;
+            config.heads = 2;
+            config.mask.causal = true;
+            config.query_len = 5;
+            const Plan plan = resolve(config);
+            const Tensor x = draw(plan)["x"];
+            Array<float> changed = x.as<float>();
+            for (std::size_t f = 0; f < x.extent("feature"); ++f) changed(4, f) += 1;
+            const auto context_of = [&](const Array<float>& input) {
+                WalkConfig given = config;
+                given.query_len.reset();
+                given.input = Tensor({"query", "feature"}, input);
+                return walked(given, variant)["merged"];
+            };
+            const Tensor before = context_of(x.as<float>());
+            const Tensor after = context_of(changed);
+            const std::size_t features = before.extent("feature");
+            for (std::size_t i = 0; i < 4 * features; ++i) REQUIRE(before.at(i) == after.at(i));
+            CHECK(before.at(4 * features) != after.at(4 * features));
+        }
+    }
+
+    TEST_CASE("masking the last keys gives what deleting them gives") {
+        WalkConfig config;
+        config.query_len = 3;
+        config.memory = RandomInput{};
+        config.key_len = 5;
+        config.compute_dtype = DType::float64;
+        const Plan plan = resolve(config);
+        const Ledger given = draw(plan);
+        WalkConfig masked = config;
+        masked.mask.padding = true;
+        masked.lengths = {3};
+        WalkConfig deleted = config;
+        Array<double> rest = empty_array<double>({3, 4});
+        std::copy_n(given["memory"].as<double>().data(), 12, rest.data());
+        deleted.memory = Tensor({"key", "feature"}, rest);
+        deleted.key_len.reset();
+        for (const char* name : {"w_query", "w_key", "w_value"}) {
+            deleted.parameters.record(name, given[name]);
+            masked.parameters.record(name, given[name]);
+        }
+        const Tensor first = walked(masked, Variant::loop)["context"];
+        const Tensor second = walked(deleted, Variant::loop)["context"];
+        for (std::size_t i = 0; i < first.size(); ++i) {
+            CHECK(first.at(i) == doctest::Approx(second.at(i)).epsilon(1e-12));
+        }
+    }
+
+    TEST_CASE("an absurd size is refused before memory is taken, with the size it would need") {
+        WalkConfig config;
+        config.query_len = 1'000'000'000;
+        CHECK_THROWS_WITH_AS(resolve(config), doctest::Contains("24.0 EB"), ConfigError);
+    }
+
+    TEST_CASE("given parameters take the place of drawn ones and the rest stays the same") {
+        WalkConfig config;
+        config.query_len = 2;
+        const Plan plan = resolve(config);
+        const Ledger drawn = draw(plan);
+        Array<float> zero = xt::zeros<float>({4, 4});
+        config.parameters.record("w_key", Tensor({"a", "b"}, zero));
+        const Ledger ledger = walked(config, Variant::loop);
+        CHECK(ledger["w_query"].at(3) == drawn["w_query"].at(3));
+        CHECK(ledger["w_value"].at(3) == drawn["w_value"].at(3));
+        CHECK(ledger["weights"].at(0) == 0.5);
+        config.parameters.record("w_key", Tensor({"a"}, Array<float>{1.0F}));
+        CHECK_THROWS_AS(walked(config, Variant::loop), ShapeError);
+    }
+}
