@@ -3,7 +3,9 @@
 namespace app {
 
 const std::vector<Command>& commands() {
-    static const std::vector<Command> all{};
+    static const std::vector<Command> all{
+        {"notebook", "replay a source notebook, or list them", setup_notebook},
+    };
     return all;
 }
 

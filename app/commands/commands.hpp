@@ -23,4 +23,7 @@ const std::vector<Command>& commands();
 /// `attn-explain [FLAGS]`: computes attention and prints every intermediate tensor.
 void setup_walk(CLI::App& cli, int& exit_code);
 
+/// `attn-explain notebook [NAME]`: replays a source notebook, or lists them.
+void setup_notebook(CLI::App& cli, int& exit_code);
+
 }  // namespace app

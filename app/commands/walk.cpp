@@ -7,6 +7,7 @@
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
+#include "attn/codegen/code.hpp"
 #include "attn/walk/walk.hpp"
 
 namespace app {
@@ -57,6 +58,12 @@ int run_walk(const WalkCommand& command) {
     const attn::Ledger ledger = attn::walk(plan, attn::draw(plan));
     note_empty_rows(plan, ledger);
     attn::Document document = attn::document_of(plan, ledger);
+    if (wants_code(command.output)) {
+        const auto language = plan.config.rng == attn::Rng::torch ? attn::CodeLanguage::torch
+                                                                  : attn::CodeLanguage::numpy;
+        attn::add_code(document, plan, code_language(command.output, language),
+                       print_options(command.output));
+    }
     select_sections(command.output, document);
     const auto usual =
         plan.config.rng == attn::Rng::torch ? attn::TextForm::torch : attn::TextForm::numpy;

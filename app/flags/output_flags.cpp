@@ -6,6 +6,7 @@
 #include "app/flags/parse.hpp"
 #include "app/terminal/signals.hpp"
 #include "app/terminal/standard_output.hpp"
+#include "attn/codegen/ipynb.hpp"
 #include "attn/io/atomic_file.hpp"
 #include "attn/tensor/slice.hpp"
 
@@ -52,11 +53,84 @@ std::vector<attn::Section> only(const attn::Document& document, const std::strin
             }
             section.content = attn::slice(*tensor, wanted.indices);
             section.title += ", [" + wanted.indices + "]";
+            section.expression = (section.expression.empty() ? section.name : section.expression) +
+                                 "[" + wanted.indices + "]";
         }
         sections.push_back(std::move(section));
     }
     return sections;
 }
+
+/// Whether the output is a program, which needs the lines of what it does not print too.
+bool runs(const OutputFlags& flags) { return flags.format == "ipynb"; }
+
+/// Puts the sections of `whole` that were not selected back in their places, not printed.
+void keep_lines_of(const attn::Document& whole, attn::Document& selected) {
+    std::vector<attn::Section> sections;
+    for (const attn::Section& section : whole.sections) {
+        bool printed = false;
+        for (attn::Section& one : selected.sections) {
+            if (one.name != section.name) continue;
+            if (printed) one.code.clear();
+            printed = true;
+            sections.push_back(one);
+        }
+        if (printed) continue;
+        sections.push_back(section);
+        sections.back().shown = false;
+    }
+    selected.sections = std::move(sections);
+}
+
+enum class Format { torch, numpy, plain, json, ipynb };
+
+Format parse_format(const std::string& text) {
+    if (text == "torch") return Format::torch;
+    if (text == "numpy") return Format::numpy;
+    if (text == "plain") return Format::plain;
+    if (text == "json") return Format::json;
+    if (text == "ipynb") return Format::ipynb;
+    throw attn::ConfigError("--format does not know '" + text +
+                            "': use torch, numpy, plain, json or ipynb");
+}
+
+void render(const OutputFlags& flags, const attn::Document& document, attn::TextForm usual,
+            attn::DType default_dtype, const attn::Sink& sink) {
+    attn::PrintOptions options = print_options(flags);
+    options.default_dtype = default_dtype;
+    const auto words = flags.no_notes ? attn::Words::none : attn::Words::all;
+    attn::TextForm form = usual;
+    if (!flags.format.empty()) {
+        switch (parse_format(flags.format)) {
+            case Format::json:
+                attn::render_json(document, sink);
+                return;
+            case Format::ipynb:
+                form = code_language(flags, usual == attn::TextForm::numpy
+                                                ? attn::CodeLanguage::numpy
+                                                : attn::CodeLanguage::torch) ==
+                               attn::CodeLanguage::numpy
+                           ? attn::TextForm::numpy
+                           : attn::TextForm::torch;
+                attn::render_ipynb(document, form, options, sink);
+                return;
+            case Format::torch:
+                form = attn::TextForm::torch;
+                break;
+            case Format::numpy:
+                form = attn::TextForm::numpy;
+                break;
+            case Format::plain:
+                form = attn::TextForm::plain;
+                break;
+        }
+    }
+    attn::Document gathered = document;
+    attn::gather_code(gathered);
+    attn::render_text(gathered, form, options, words, sink);
+}
+
+}  // namespace
 
 attn::PrintOptions print_options(const OutputFlags& flags) {
     attn::PrintOptions options;
@@ -91,50 +165,13 @@ attn::PrintOptions print_options(const OutputFlags& flags) {
     return options;
 }
 
-enum class Format { torch, numpy, plain, json };
-
-Format parse_format(const std::string& text) {
-    if (text == "torch") return Format::torch;
-    if (text == "numpy") return Format::numpy;
-    if (text == "plain") return Format::plain;
-    if (text == "json") return Format::json;
-    throw attn::ConfigError("--format does not know '" + text +
-                            "': use torch, numpy, plain or json");
-}
-
-void render(const OutputFlags& flags, const attn::Document& document, attn::TextForm usual,
-            attn::DType default_dtype, const attn::Sink& sink) {
-    attn::PrintOptions options = print_options(flags);
-    options.default_dtype = default_dtype;
-    const auto words = flags.no_notes ? attn::Words::none : attn::Words::all;
-    attn::TextForm form = usual;
-    if (!flags.format.empty()) {
-        switch (parse_format(flags.format)) {
-            case Format::json:
-                attn::render_json(document, sink);
-                return;
-            case Format::torch:
-                form = attn::TextForm::torch;
-                break;
-            case Format::numpy:
-                form = attn::TextForm::numpy;
-                break;
-            case Format::plain:
-                form = attn::TextForm::plain;
-                break;
-        }
-    }
-    attn::render_text(document, form, options, words, sink);
-}
-
-}  // namespace
-
 void setup_output_flags(CLI::App& cli, OutputFlags& flags) {
     const std::string group = "Output";
     const auto add = [&](const char* name, auto& value, const char* help) {
         return cli.add_option(name, value, help)->group(group);
     };
-    add("--format", flags.format, "torch, numpy, plain or json (torch; with a NumPy rng numpy)")
+    add("--format", flags.format,
+        "torch, numpy, plain, json or ipynb (torch; with a NumPy rng numpy)")
         ->type_name("FORM");
     add("-o,--output", flags.output, "write to a file, whole or not at all")->type_name("FILE");
     add("--only", flags.only, "these steps only, parts too: weights[0,:,1:3],output")
@@ -147,18 +184,38 @@ void setup_output_flags(CLI::App& cli, OutputFlags& flags) {
     add("--edgeitems", flags.edgeitems, "elements shown at each end of a summary (3)");
     add("--linewidth", flags.linewidth, "columns (80; NumPy 75)");
     add("--sci-mode", flags.sci_mode, "auto, on or off (auto)")->type_name("WHEN");
+    add("--code", flags.code, "the torch or numpy lines that make each tensor, above it")
+        ->type_name("LANGUAGE");
     cli.add_flag("-q,--no-notes", flags.no_notes, "tensors only, no words")->group(group);
 }
 
 void check_output_flags(const OutputFlags& flags) {
     print_options(flags);
     if (!flags.format.empty()) parse_format(flags.format);
+    code_language(flags, attn::CodeLanguage::torch);
     if (!flags.only.empty() && !(flags.from.empty() && flags.until.empty())) {
         throw attn::ConfigError("--only already says which steps: leave --from and --until out");
     }
 }
 
+bool wants_code(const OutputFlags& flags) { return !flags.code.empty() || runs(flags); }
+
+attn::CodeLanguage code_language(const OutputFlags& flags, attn::CodeLanguage usual) {
+    if (flags.code.empty()) return usual;
+    if (flags.code == "torch") return attn::CodeLanguage::torch;
+    if (flags.code == "numpy") return attn::CodeLanguage::numpy;
+    throw attn::ConfigError("--code does not know '" + flags.code + "': use torch or numpy");
+}
+
 void select_sections(const OutputFlags& flags, attn::Document& document) {
+    if (runs(flags)) {
+        const attn::Document whole = document;
+        OutputFlags as_text = flags;
+        as_text.format.clear();
+        select_sections(as_text, document);
+        keep_lines_of(whole, document);
+        return;
+    }
     if (!flags.only.empty()) {
         document.sections = only(document, flags.only);
         return;

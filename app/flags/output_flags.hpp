@@ -2,7 +2,7 @@
 #include <optional>
 #include <string>
 
-#include "attn/render/document.hpp"
+#include "attn/codegen/code.hpp"
 
 namespace CLI {
 class App;
@@ -18,6 +18,7 @@ struct OutputFlags {
     std::optional<std::int64_t> edgeitems, linewidth;
     std::string sci_mode = "auto";
     bool no_notes = false;
+    std::string code;
 };
 
 /// Adds the output flags to a command.
@@ -28,7 +29,17 @@ void setup_output_flags(CLI::App& cli, OutputFlags& flags);
 /// Errors  ConfigError naming the flag.
 void check_output_flags(const OutputFlags& flags);
 
+/// Whether the sections need the lines that make them: --code, or a format that runs.
+bool wants_code(const OutputFlags& flags);
+
+/// The language of --code; without it the one that is usual for the tensors.
+attn::CodeLanguage code_language(const OutputFlags& flags, attn::CodeLanguage usual);
+
+/// --precision and its like.  Errors  ConfigError naming the flag.
+attn::PrintOptions print_options(const OutputFlags& flags);
+
 /// Keeps the sections that --only, --from and --until ask for, cut to their slices.
+/// A format that runs keeps the lines of all others.
 ///
 /// Errors  ConfigError for a name that the document does not have, ShapeError for a slice.
 void select_sections(const OutputFlags& flags, attn::Document& document);

@@ -133,6 +133,18 @@ void add_code(Document& document, const Plan& plan, CodeLanguage language,
     first = setup_code(plan, language, options) + (first.empty() ? "" : "\n\n" + first);
 }
 
+void add_print_options(Document& document, CodeLanguage language, const PrintOptions& options) {
+    std::string code = print_option_code(language, options);
+    if (code.empty() || document.sections.empty()) return;
+    const std::string module =
+        language == CodeLanguage::torch ? "import torch\n" : "import numpy as np\n";
+    std::string& first = document.sections.front().code;
+    const std::size_t import = first.find(module);
+    if (import == std::string::npos) return;
+    if (code.find("sys.") != std::string::npos) code = "import sys\n" + code;
+    first.insert(import + module.size(), code);
+}
+
 void gather_code(Document& document) {
     std::string waiting;
     for (Section& section : document.sections) {

@@ -43,6 +43,9 @@ std::string step_code(std::string_view step, const Plan& plan, CodeLanguage lang
 void add_code(Document& document, const Plan& plan, CodeLanguage language,
               const PrintOptions& options = {});
 
+/// Puts print options that are not the default behind the imports of the first section.
+void add_print_options(Document& document, CodeLanguage language, const PrintOptions& options);
+
 /// Moves the lines of sections that are not printed to the next one that is, so that what is
 /// printed is a whole program. Parts of softmax that are not printed lose theirs.
 void gather_code(Document& document);

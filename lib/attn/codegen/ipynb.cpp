@@ -4,6 +4,7 @@
 
 #include "attn/render/numpy_text.hpp"
 #include "attn/render/torch_text.hpp"
+#include "attn/version.hpp"
 
 namespace attn {
 namespace {
@@ -50,6 +51,18 @@ std::string words_of(const Section& section) {
     return words;
 }
 
+/// What stands above the first section: a title and the settings.
+std::string head_of(const Document& document) {
+    std::string title = "Attention, step by step";
+    std::string settings;
+    for (const auto& [name, value] : document.config) {
+        if (name == "notebook") title = "The notebook " + value + ", replayed";
+        settings += "\n- " + name + ": `" + value + "`";
+    }
+    return "# " + title + "\n\nWritten by attn-explain " + std::string(version()) +
+           ". Run from the top, each cell prints the numbers below it.\n" + settings;
+}
+
 std::string printed_form(const Section& section, TextForm form, const PrintOptions& options) {
     if (const auto* text = std::get_if<std::string>(&section.content)) return *text;
     const Tensor& tensor = std::get<Tensor>(section.content);
@@ -59,16 +72,15 @@ std::string printed_form(const Section& section, TextForm form, const PrintOptio
 
 }  // namespace
 
-void render_ipynb(const Document& document, const IpynbHead& head, TextForm form,
-                  const PrintOptions& options, const Sink& sink) {
+void render_ipynb(const Document& document, TextForm form, const PrintOptions& options,
+                  const Sink& sink) {
     Document gathered = document;
     gather_code(gathered);
     PrintOptions as_printed = options;
     as_printed.default_dtype = DType::float32;
 
     Json cells = Json::array();
-    cells.push_back(words_cell("# " + head.title +
-                               (head.introduction.empty() ? "" : "\n\n" + head.introduction)));
+    cells.push_back(words_cell(head_of(document)));
     int count = 0;
     for (const Section& section : gathered.sections) {
         if (!section.shown) continue;

@@ -1,0 +1,126 @@
+#include "attn/notebooks/notebook.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include "app/commands/commands.hpp"
+#include "app/flags/output_flags.hpp"
+#include "app/flags/parse.hpp"
+#include "app/terminal/standard_output.hpp"
+
+namespace app {
+namespace {
+
+struct NotebookCommand {
+    std::string name, seed, variant, torch_build;
+    bool corrected = false;
+    OutputFlags output;
+};
+
+void list_notebooks() {
+    StandardOutput output;
+    for (const attn::Notebook& notebook : attn::notebooks()) {
+        std::string name = notebook.name;
+        name.resize(15, ' ');
+        output.write(notebook.number + "  " + name + notebook.summary + "\n");
+    }
+    output.flush();
+}
+
+attn::Replay replay_of(const NotebookCommand& command) {
+    attn::Replay replay;
+    if (!command.seed.empty()) replay.seed = parse_seed(command.seed);
+    if (!command.variant.empty()) {
+        replay.variant = parse_word<attn::Variant>("--variant", command.variant);
+    }
+    if (!command.torch_build.empty()) {
+        replay.torch_build = parse_word<attn::TorchBuild>("--torch-build", command.torch_build);
+    }
+    replay.corrected = command.corrected;
+    return replay;
+}
+
+/// How many columns two printed forms may take: those of the terminal, or what two lines need.
+std::size_t columns_for_two(const OutputFlags& flags, const attn::PrintOptions& options) {
+    winsize size{};
+    const bool terminal = flags.output.empty() && isatty(STDOUT_FILENO) != 0;
+    if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+        return size.ws_col;
+    }
+    return 2 * options.linewidth.value_or(80) + 3;
+}
+
+bool is_text(const std::string& format) {
+    return format.empty() || format == "torch" || format == "numpy" || format == "plain";
+}
+
+attn::TextForm text_form(const std::string& format, attn::TextForm usual) {
+    if (format == "torch") return attn::TextForm::torch;
+    if (format == "numpy") return attn::TextForm::numpy;
+    return format == "plain" ? attn::TextForm::plain : usual;
+}
+
+/// Refuses the language that the notebook is not written in.
+void check_language(const OutputFlags& flags, const attn::Notebook& notebook) {
+    if (code_language(flags, notebook.language) == notebook.language) return;
+    const bool torch = notebook.language == attn::CodeLanguage::torch;
+    throw attn::ConfigError("the notebook " + notebook.name + " is written for " +
+                            (torch ? "PyTorch" : "NumPy") + ": use --code " +
+                            (torch ? "torch" : "numpy"));
+}
+
+int run_notebook(const NotebookCommand& command) {
+    check_output_flags(command.output);
+    if (command.name.empty()) {
+        list_notebooks();
+        return 0;
+    }
+    const attn::Notebook& notebook = attn::find_notebook(command.name);
+    check_language(command.output, notebook);
+    const auto usual = notebook.language == attn::CodeLanguage::torch ? attn::TextForm::torch
+                                                                      : attn::TextForm::numpy;
+    const attn::PrintOptions options = print_options(command.output);
+
+    // A program has one course of events: the corrected notebook runs by itself.
+    const attn::Replay replay = replay_of(command);
+    attn::Document document = notebook.replay(replay);
+    const bool both = command.corrected && command.output.format != "ipynb";
+    if (both) {
+        attn::Replay faithful = replay;
+        faithful.corrected = false;
+        document = attn::old_and_new(notebook.replay(faithful), document);
+    }
+    if (!wants_code(command.output)) {
+        for (attn::Section& section : document.sections) section.code.clear();
+    } else if (!document.sections.empty()) {
+        attn::add_print_options(document, notebook.language, options);
+    }
+    select_sections(command.output, document);
+    if (both && is_text(command.output.format)) {
+        document = attn::in_columns(document, text_form(command.output.format, usual), options,
+                                    columns_for_two(command.output, options));
+    }
+    write_document(command.output, document, usual, attn::DType::float32);
+    return 0;
+}
+
+}  // namespace
+
+void setup_notebook(CLI::App& cli, int& exit_code) {
+    auto command = std::make_shared<NotebookCommand>();
+    cli.add_option("NAME", command->name, "its name or number; without one they are listed");
+    cli.add_flag("--corrected", command->corrected,
+                 "with its mistakes mended: old and new side by side where they differ");
+    cli.add_option("--seed", command->seed, "the same story with other numbers")->type_name("N");
+    cli.add_option("--variant", command->variant,
+                   "loop or vectorized (the one with the page's digits)")
+        ->type_name("TWIN");
+    cli.add_option("--torch-build", command->torch_build, "avx2 or portable (the page's own)")
+        ->type_name("BUILD");
+    setup_output_flags(cli, command->output);
+    cli.callback([command, &exit_code] { exit_code = run_notebook(*command); });
+}
+
+}  // namespace app
