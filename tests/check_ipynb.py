@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""Runs the Jupyter notebooks that attn-explain writes and compares what their cells print.
+
+    tests/check_ipynb.py build/dev/app/attn-explain
+
+All notebooks and a variety of walks are written with --format ipynb. Their code cells are executed
+in one namespace, as Jupyter would, under the PyTorch and NumPy that are installed, and every
+printed number is compared with the output in the file: float64 exactly, float32 but for one unit in
+the last place here and there. Without PyTorch or NumPy nothing is checked, which is said aloud.
+"""
+
+import contextlib
+import io
+import json
+import re
+import subprocess
+import sys
+
+WALKS = """
+--variant loop
+--text "the cat sat on the mat" --heads 2 --embed-dim 8 --mask causal --output-projection
+--text "a dog barks" --text "it runs" --mask padding --heads 2 --embed-dim 6 --projection fused
+--ids "1,2,0,0;1,2,3,4" --pad-id 0 --embed-dim 4 --heads 2 --projection fused-by-head --redraw 1 --mask padding --seed 2 --torch-build portable
+--random rand --batch 2 --seq-len 5 --embed-dim 6 --heads 3 --projection stacked --init uniform
+--batch 2 --seq-len 3 --embed-dim 8 --heads 2 --projection per-head --init normal --bias
+--seq-len 3 --embed-dim 8 --heads 4 --projection per-head --merge --output-projection --output-bias
+--seq-len 4 --embed-dim 8 --heads 2 --projection mha --bias --batch 2 --mask causal
+--seq-len 4 --embed-dim 8 --heads 2 --projection mha
+--seq-len 4 --memory-len 6 --embed-dim 8 --heads 2 --projection mha --bias
+--text "le chat noir" --memory-text "the black cat" --heads 2 --embed-dim 8 --mask causal --causal-align end
+--seq-len 3 --memory-len 5 --embed-dim 8 --heads 2 --projection fused --bias --mask causal
+--seq-len 3 --memory-len 5 --embed-dim 8 --heads 2 --projection fused-by-head --bias
+--seq-len 3 --memory-len 5 --embed-dim 8 --heads 2 --projection fused-by-head --bias --weight-layout in-out
+--projection none --seq-len 3 --embed-dim 2
+--projection none --text "x is its own query" --embed-dim 4 --heads 2
+--batch 3 --seq-len 4 --embed-dim 6 --lengths 4,2,0 --mask padding,causal --empty-row zero
+--batch 3 --seq-len 4 --embed-dim 6 --lengths 4,2,0 --mask padding
+--dtype float64 --batch 2 --seq-len 5 --embed-dim 12 --heads 3 --bias --output-projection --output-bias --only x,query,scores,row_max,exponentials,row_sum,weights,context,merged,output
+--compute-dtype float64 --batch 2 --seq-len 5 --embed-dim 12 --heads 3 --draw-order kvq --burn rand:7,randn:20
+--seq-len 6 --embed-dim 8 --softmax-axis query --scale none
+--heads 2 --seq-len 6 --embed-dim 8 --softmax-axis head --scale embed-dim
+--batch 2 --seq-len 6 --embed-dim 8 --softmax-axis batch --scale 0.3
+--weight-layout in-out --bias --heads 2 --seq-len 3 --embed-dim 4 --output-projection
+--projection matrix --init uniform --head-dim 5 --value-dim 3 --x data/six-by-three.csv
+--x data/six-by-three.csv --batch 2 --heads 2 --head-dim 2 --projection per-head --merge --seed 123 --mask causal
+--rng numpy --seq-len 4 --embed-dim 6 --heads 2 --mask causal
+--rng numpy --seq-len 4 --embed-dim 6 --heads 2 --projection per-head --init uniform,uniform,normal
+--rng numpy --text "a b c a" --embed-dim 4 --init linear --bias
+--rng numpy --dtype float32 --batch 2 --seq-len 4 --embed-dim 4 --lengths 4,1 --mask padding --empty-row zero
+--rng numpy-pcg64 --seq-len 4 --embed-dim 6 --projection fused --heads 2 --softmax-axis query
+--rng numpy-pcg64 --batch 2 --seq-len 3 --embed-dim 4 --init linear --code torch
+--code numpy --seq-len 4 --embed-dim 8 --heads 2 --bias --mask causal --only weights,row_max,exponentials,row_sum,output --output-projection
+--code numpy --text "one two three" --embed-dim 4 --projection mha --heads 2 --bias
+--precision 6 --sci-mode on --seq-len 3 --embed-dim 4
+--seq-len 40 --embed-dim 64 --heads 4 --edgeitems 2 --threshold 50 --linewidth 100
+--only 'weights[0,1:3],context[...,0]' --seq-len 4 --embed-dim 4 --heads 2
+"""
+
+NOTEBOOKS = [
+    [name] + more
+    for name in ("000", "001", "002", "003")
+    for more in ([], ["--corrected"], ["--seed", "7"])
+]
+
+# What stands behind the printed shapes.
+KEPT = {
+    "001": "loop_context,array_weights,array_context,head_context",
+    "002": "average_by_triangle,average_by_softmax,context,context_by_einsum,two_heads_weights,"
+    "two_heads_output,five_heads_scores,five_heads_output",
+}
+NOTEBOOKS += [
+    [name, "--only", kept] + more for name, kept in KEPT.items() for more in ([], ["--corrected"])
+]
+
+TOKEN = re.compile(
+    r"(?<![\w.])(?:-?\d+\.?\d*(?:e[-+]\d+)?(?![\w])|True\b|False\b|-?inf\b|nan\b)"
+)
+
+
+def unit(token):
+    """One unit in the last printed digit."""
+    mantissa, _, exponent = token.partition("e")
+    decimals = len(mantissa.partition(".")[2])
+    return 10.0 ** (int(exponent or 0) - decimals)
+
+
+def run(notebook):
+    """Each code cell, the type of what it shows and what it prints, all in one namespace."""
+    namespace = {}
+    kind = ""
+    for cell in notebook["cells"]:
+        if cell["cell_type"] != "code":
+            found = re.findall(r", (float32|float64|int64|bool)$", "".join(cell["source"]), re.M)
+            kind = found[0] if found else "text"
+            continue
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile("".join(cell["source"]), "cell", "exec"), namespace)
+        yield cell, kind, printed.getvalue()
+
+
+def difference(ours, theirs, kind, largest):
+    """equal, one unit, rounding or other: how two printed numbers differ."""
+    if ours == theirs:
+        return "equal"
+    if kind == "float64" or not re.search(r"[.]", ours):
+        return "other"
+    distance = abs(float(ours) - float(theirs))
+    if distance < 1.5 * max(unit(ours), unit(theirs)):
+        return "one unit"
+    return "rounding" if distance <= 4 * 2.0**-23 * largest else "other"
+
+
+def check(notebook):
+    """Counts of each kind of difference, the roundings, and a complaint for what is none."""
+    import numpy
+    import torch
+
+    torch.set_printoptions(profile="default")
+    numpy.set_printoptions(
+        precision=8, threshold=1000, edgeitems=3, linewidth=75, suppress=False
+    )
+    numpy.seterr(all="ignore")
+    assert notebook["nbformat"] == 4
+    try:
+        import nbformat
+
+        nbformat.validate(nbformat.from_dict(notebook))
+    except ImportError:
+        pass
+    counts = {"equal": 0, "one unit": 0, "rounding": 0}
+    roundings = []
+    for cell, kind, printed in run(notebook):
+        ours = "".join("".join(output["text"]) for output in cell["outputs"])
+        our_tokens, their_tokens = TOKEN.findall(ours), TOKEN.findall(printed)
+        where = "".join(cell["source"]).splitlines()[-1]
+        if len(our_tokens) != len(their_tokens):
+            return counts, roundings, f"{where}: we print\n{ours}\nPython prints\n{printed}"
+        finite = [abs(float(t)) for t in our_tokens if t[-1].isdigit() or t[-1] == "."]
+        for a, b in zip(our_tokens, their_tokens):
+            found = difference(a, b, kind, max(finite, default=0))
+            if found == "other":
+                return counts, roundings, f"{where}: {a} is not {b}"
+            counts[found] += 1
+            if found == "rounding":
+                roundings.append(f"{where}: {a} and {b}")
+    return counts, roundings, ""
+
+
+def child():
+    """Checks the notebooks named on standard input, one JSON list of [title, file text] pairs."""
+    results = []
+    for title, text in json.load(sys.stdin):
+        try:
+            results.append([title, *check(json.loads(text))])
+        except Exception as error:  # whatever a generated cell raises is a finding
+            results.append([title, {}, [], f"{type(error).__name__}: {error}"])
+    json.dump(results, sys.stdout)
+
+
+def main():
+    try:
+        import numpy
+        import torch
+    except ImportError as error:
+        print(f"SKIPPED: {error.name} is not installed, so no notebook can be run")
+        return 0
+    print(f"PyTorch {torch.__version__}, NumPy {numpy.__version__}")
+
+    import shlex
+
+    program = sys.argv[1]
+    commands = [["notebook"] + arguments for arguments in NOTEBOOKS]
+    commands += [shlex.split(line) for line in WALKS.strip().splitlines()]
+    groups = {False: [], True: []}
+    failures = 0
+    for command in commands:
+        title = shlex.join(command)
+        made = subprocess.run(
+            [program, *command, "--format", "ipynb"], capture_output=True, text=True
+        )
+        if made.returncode != 0:
+            print(f"FAILED {title}: {made.stderr.strip()}")
+            failures += 1
+            continue
+        # Which kernels PyTorch uses is settled once for a process.
+        groups["ATEN_CPU_CAPABILITY" in made.stdout].append([title, made.stdout])
+
+    for group in groups.values():
+        done = subprocess.run(
+            [sys.executable, __file__, "--child"],
+            input=json.dumps(group),
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode != 0:
+            print(f"FAILED to run: {done.stderr.strip()[-2000:]}")
+            failures += len(group)
+            continue
+        for title, counts, roundings, complaint in json.loads(done.stdout):
+            # Here and there: about one number in forty at most; more in texts of eight digits.
+            total = sum(counts.values())
+            failed = complaint or total == 0
+            if "--code numpy" not in title and "--rng numpy" not in title:
+                failed = failed or (total - counts["equal"]) * 40 > total + 100
+            failures += bool(failed)
+            words = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+            print(f"{'FAILED' if failed else 'ok    '} {title}: {words}")
+            for line in roundings + ([complaint] if complaint else []):
+                print(f"       {line}")
+    print(f"{len(commands)} notebooks, {failures} failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--child"]:
+        child()
+    elif len(sys.argv) == 2:
+        sys.exit(main())
+    else:
+        sys.exit(__doc__)
