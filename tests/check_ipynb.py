@@ -15,6 +15,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 
 WALKS = """
 --variant loop
@@ -152,9 +153,11 @@ def child():
     results = []
     for title, text in json.load(sys.stdin):
         try:
+            start = time.perf_counter()
             results.append([title, *check(json.loads(text))])
         except Exception as error:  # whatever a generated cell raises is a finding
             results.append([title, {}, [], f"{type(error).__name__}: {error}"])
+        results[-1].append(time.perf_counter() - start)
     json.dump(results, sys.stdout)
 
 
@@ -174,11 +177,14 @@ def main():
     commands += [shlex.split(line) for line in WALKS.strip().splitlines()]
     groups = {False: [], True: []}
     failures = 0
+    spent = {"attn-explain": 0.0, "Python": 0.0}
     for command in commands:
         title = shlex.join(command)
+        start = time.perf_counter()
         made = subprocess.run(
             [program, *command, "--format", "ipynb"], capture_output=True, text=True
         )
+        spent["attn-explain"] += time.perf_counter() - start
         if made.returncode != 0:
             print(f"FAILED {title}: {made.stderr.strip()}")
             failures += 1
@@ -197,7 +203,8 @@ def main():
             print(f"FAILED to run: {done.stderr.strip()[-2000:]}")
             failures += len(group)
             continue
-        for title, counts, roundings, complaint in json.loads(done.stdout):
+        for title, counts, roundings, complaint, seconds in json.loads(done.stdout):
+            spent["Python"] += seconds
             # Here and there: about one number in forty at most; more in texts of eight digits.
             total = sum(counts.values())
             failed = complaint or total == 0
@@ -208,6 +215,8 @@ def main():
             print(f"{'FAILED' if failed else 'ok    '} {title}: {words}")
             for line in roundings + ([complaint] if complaint else []):
                 print(f"       {line}")
+    for name, seconds in spent.items():
+        print(f"{name}: {1000 * seconds / len(commands):.1f} ms for a notebook")
     print(f"{len(commands)} notebooks, {failures} failed")
     return 1 if failures else 0
 

@@ -2,8 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "attn/render/numpy_text.hpp"
-#include "attn/render/torch_text.hpp"
+#include "attn/render/content_text.hpp"
 #include "attn/version.hpp"
 
 namespace attn {
@@ -63,13 +62,6 @@ std::string head_of(const Document& document) {
            ". Run from the top, each cell prints the numbers below it.\n" + settings;
 }
 
-std::string printed_form(const Section& section, TextForm form, const PrintOptions& options) {
-    if (const auto* text = std::get_if<std::string>(&section.content)) return *text;
-    const Tensor& tensor = std::get<Tensor>(section.content);
-    return form == TextForm::numpy ? numpy_str(tensor, options)
-                                   : torch_text(tensor, options, section.suffix);
-}
-
 }  // namespace
 
 void render_ipynb(const Document& document, TextForm form, const PrintOptions& options,
@@ -88,7 +80,7 @@ void render_ipynb(const Document& document, TextForm form, const PrintOptions& o
             "print(" + (section.expression.empty() ? section.name : section.expression) + ")";
         cells.push_back(words_cell(words_of(section)));
         cells.push_back(code_cell(section.code + (section.code.empty() ? "" : "\n") + print,
-                                  printed_form(section, form, as_printed), ++count));
+                                  content_text(section, form, as_printed), ++count));
     }
     const Json notebook{
         {"cells", std::move(cells)},

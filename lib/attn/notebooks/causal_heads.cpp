@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <array>
+
 #include "attn/notebooks/page.hpp"
 #include "attn/steps/context.hpp"
 #include "attn/steps/softmax.hpp"
@@ -129,7 +132,9 @@ Document causal_heads(const Replay& replay) {
     const Tensor average = running_mean(x_small);
     const Array<bool> hidden = causal_mask(8, 8, CausalAlign::start);
     const Tensor triangle = lower_triangle(hidden);
-    const Tensor zeros({"query", "key"}, Array<float>(xt::zeros<float>({8, 8})));
+    Array<float> no_scores = empty_array<float>({8, 8});
+    std::fill(no_scores.begin(), no_scores.end(), 0.0F);
+    const Tensor zeros({"query", "key"}, std::move(no_scores));
     const Tensor masked_zeros(zeros.axes(), loop::apply_mask(zeros.as<float>(), hidden));
     const Tensor uniform(zeros.axes(), loop::softmax(masked_zeros.as<float>(), 1));
 

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "attn/notebooks/page.hpp"
 #include "attn/render/torch_text.hpp"
 #include "attn/steps/projection.hpp"

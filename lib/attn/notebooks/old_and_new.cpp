@@ -1,9 +1,7 @@
 #include <algorithm>
 
 #include "attn/notebooks/notebook.hpp"
-#include "attn/render/numpy_text.hpp"
-#include "attn/render/plain_text.hpp"
-#include "attn/render/torch_text.hpp"
+#include "attn/render/content_text.hpp"
 
 namespace attn {
 namespace {
@@ -32,20 +30,6 @@ bool same_content(const Section& a, const Section& b) {
         if (x != y && !(x != x && y != y)) return false;
     }
     return true;
-}
-
-std::string content_text(const Section& section, TextForm form, const PrintOptions& options) {
-    if (const auto* text = std::get_if<std::string>(&section.content)) return *text;
-    const Tensor& tensor = std::get<Tensor>(section.content);
-    switch (form) {
-        case TextForm::torch:
-            return torch_text(tensor, options, section.suffix);
-        case TextForm::numpy:
-            return numpy_str(tensor, options);
-        case TextForm::plain:
-            break;
-    }
-    return plain_text(tensor, options);
 }
 
 std::vector<std::string> lines_of(const std::string& text) {

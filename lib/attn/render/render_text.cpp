@@ -1,4 +1,4 @@
-#include "attn/render/document.hpp"
+#include "attn/render/content_text.hpp"
 #include "attn/render/numpy_text.hpp"
 #include "attn/render/plain_text.hpp"
 #include "attn/render/torch_text.hpp"
@@ -25,6 +25,8 @@ void write_words(const Section& section, std::size_t columns, const Sink& sink) 
     if (!section.margin.empty()) write_comment("! " + section.margin, columns, sink);
 }
 
+}  // namespace
+
 std::string content_text(const Section& section, TextForm form, const PrintOptions& options) {
     if (const auto* text = std::get_if<std::string>(&section.content)) return *text;
     const Tensor& tensor = std::get<Tensor>(section.content);
@@ -38,8 +40,6 @@ std::string content_text(const Section& section, TextForm form, const PrintOptio
     }
     return plain_text(tensor, options);
 }
-
-}  // namespace
 
 void render_text(const Document& document, TextForm form, const PrintOptions& options, Words words,
                  const Sink& sink) {
