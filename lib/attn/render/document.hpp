@@ -21,8 +21,9 @@ struct Section {
     std::string code;     ///< the PyTorch or NumPy lines that make it; may be empty
     /// The tensor, or the text of something that is none: a shape, a number, a dictionary.
     std::variant<Tensor, std::string> content;
-    std::string suffix;  ///< autograd note of PyTorch's printed form; may be empty
-    bool shown = true;   ///< printed without being asked for
+    std::string suffix;        ///< autograd note of PyTorch's printed form; may be empty
+    bool shown = true;         ///< printed without being asked for
+    std::string expression{};  ///< what `code` leaves to be printed; empty when it is the name
 };
 
 /// Everything a command has to say, before a format is chosen.

@@ -1,0 +1,147 @@
+#include "attn/codegen/code.hpp"
+
+#include <algorithm>
+
+#include "attn/codegen/draw_code.hpp"
+#include "attn/codegen/step_lines.hpp"
+#include "attn/render/number_text.hpp"
+#include "attn/tensor/error.hpp"
+
+namespace attn {
+namespace {
+
+std::string print_option_code(CodeLanguage language, const PrintOptions& options) {
+    const bool torch = language == CodeLanguage::torch;
+    std::string arguments;
+    const auto add = [&](const std::string& name, const std::string& value) {
+        arguments += (arguments.empty() ? "" : ", ") + name + "=" + value;
+    };
+    if (options.precision) add("precision", std::to_string(*options.precision));
+    if (options.threshold) {
+        const bool never = *options.threshold == no_threshold;
+        add("threshold", never ? (torch ? "float(\"inf\")" : "sys.maxsize")
+                               : std::to_string(*options.threshold));
+    }
+    if (options.edgeitems) add("edgeitems", std::to_string(*options.edgeitems));
+    if (options.linewidth) add("linewidth", std::to_string(*options.linewidth));
+    if (options.sci_mode == SciMode::off)
+        torch ? add("sci_mode", "False") : add("suppress", "True");
+    if (options.sci_mode == SciMode::on && torch) add("sci_mode", "True");
+    if (arguments.empty()) return {};
+    return std::string(torch ? "torch" : "np") + ".set_printoptions(" + arguments + ")\n";
+}
+
+std::string seed_code(const WalkConfig& config) {
+    const std::string seed = std::to_string(config.seed);
+    switch (config.rng) {
+        case Rng::torch:
+            return "torch.manual_seed(" + seed + ")";
+        case Rng::numpy:
+            return "np.random.seed(" + seed + ")";
+        case Rng::numpy_pcg64:
+            break;
+    }
+    return "generator = np.random.default_rng(" + seed + ")";
+}
+
+/// The lines that stand for a parameter: all are drawn by the first, given ones are written out.
+std::string parameter_code(const std::string& step, bool first, const Plan& plan,
+                           CodeLanguage language, Gradients gradients) {
+    std::string code;
+    if (step == "w_output") code = output_draw_code(plan, language, gradients);
+    if (first) code = projection_draw_code(plan, language, gradients);
+    const std::string given = given_parameter_code(step, plan, language);
+    return code + (code.empty() || given.empty() ? "" : "\n") + given;
+}
+
+/// The step that a section shows: its name up to a slice.
+std::string_view step_of(const Section& section) {
+    return std::string_view(section.name).substr(0, section.name.find('['));
+}
+
+bool is_detail(std::string_view step) {
+    return step == "row_max" || step == "exponentials" || step == "row_sum";
+}
+
+}  // namespace
+
+std::string setup_code(const Plan& plan, CodeLanguage language, const PrintOptions& options) {
+    const WalkConfig& config = plan.config;
+    const bool torch_draws = config.rng == Rng::torch;
+    const bool portable = torch_draws && config.torch_build == TorchBuild::portable;
+    const std::string print_options = print_option_code(language, options);
+
+    std::string code = "import math\n";
+    if (portable) code += "import os\n";
+    if (print_options.find("sys.") != std::string::npos) code += "import sys\n";
+    code += "\n";
+    if (portable) {
+        code += "os.environ[\"ATEN_CPU_CAPABILITY\"] = \"default\"  # before torch is imported\n\n";
+    }
+    if (!torch_draws || language == CodeLanguage::numpy) code += "import numpy as np\n";
+    if (torch_draws || language == CodeLanguage::torch) code += "import torch\n";
+    if (language == CodeLanguage::torch) code += "import torch.nn.functional as F\n";
+    code += "\n" + print_options + seed_code(config);
+    return code;
+}
+
+std::vector<StepCode> program_of(const Plan& plan, CodeLanguage language, Gradients gradients) {
+    const std::string input_steps[] = {"ids",        "embedding",        "x",
+                                       "memory_ids", "memory_embedding", "memory"};
+    std::vector<StepCode> program;
+    bool drawn = false;
+    for (const Step& step : step_table()) {
+        if (!step.applies(plan)) continue;
+        std::string code;
+        if (std::find(std::begin(input_steps), std::end(input_steps), step.name) !=
+            std::end(input_steps)) {
+            code = input_code(step.name, plan, language, gradients);
+        } else if (step.kind == Step::Kind::parameter) {
+            code = parameter_code(step.name, !drawn && step.name != "w_output", plan, language,
+                                  gradients);
+            drawn = true;
+        } else if (!plan.has_x() && step.name == "query") {
+            code = projection_draw_code(plan, language, gradients);
+        } else if (plan.has_x() || (step.name != "key" && step.name != "value")) {
+            code = step_lines(step.name, plan, language);
+        }
+        program.push_back({step.name, std::move(code)});
+    }
+    return program;
+}
+
+std::string step_code(std::string_view step, const Plan& plan, CodeLanguage language,
+                      Gradients gradients) {
+    for (StepCode& part : program_of(plan, language, gradients)) {
+        if (part.step == step) return std::move(part.code);
+    }
+    throw ConfigError("this walk has no step " + std::string(step) +
+                      ": --list-steps lists those it has");
+}
+
+void add_code(Document& document, const Plan& plan, CodeLanguage language,
+              const PrintOptions& options) {
+    const std::vector<StepCode> program = program_of(plan, language);
+    for (Section& section : document.sections) {
+        const auto part = std::find_if(program.begin(), program.end(), [&](const StepCode& code) {
+            return code.step == step_of(section);
+        });
+        if (part != program.end()) section.code = part->code;
+    }
+    if (document.sections.empty()) return;
+    std::string& first = document.sections.front().code;
+    first = setup_code(plan, language, options) + (first.empty() ? "" : "\n\n" + first);
+}
+
+void gather_code(Document& document) {
+    std::string waiting;
+    for (Section& section : document.sections) {
+        if (!section.shown && is_detail(step_of(section))) section.code.clear();
+        if (!waiting.empty() && !section.code.empty()) waiting += "\n";
+        waiting += section.code;
+        section.code.clear();
+        if (section.shown) section.code = std::exchange(waiting, {});
+    }
+}
+
+}  // namespace attn

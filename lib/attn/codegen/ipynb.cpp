@@ -1,0 +1,92 @@
+#include "attn/codegen/ipynb.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "attn/render/numpy_text.hpp"
+#include "attn/render/torch_text.hpp"
+
+namespace attn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Text as nbformat keeps it: a list of lines, each with its line break.
+Json lines_of(const std::string& text) {
+    Json lines = Json::array();
+    std::size_t start = 0;
+    while (start < text.size()) {
+        const std::size_t end = std::min(text.find('\n', start), text.size() - 1) + 1;
+        lines.push_back(text.substr(start, end - start));
+        start = end;
+    }
+    return lines;
+}
+
+Json words_cell(const std::string& text) {
+    return {{"cell_type", "markdown"}, {"metadata", Json::object()}, {"source", lines_of(text)}};
+}
+
+Json code_cell(const std::string& code, const std::string& printed, int count) {
+    Json outputs = Json::array();
+    if (!printed.empty()) {
+        outputs.push_back(
+            {{"name", "stdout"}, {"output_type", "stream"}, {"text", lines_of(printed + "\n")}});
+    }
+    return {{"cell_type", "code"},
+            {"execution_count", count},
+            {"metadata", Json::object()},
+            {"outputs", std::move(outputs)},
+            {"source", lines_of(code)}};
+}
+
+std::string words_of(const Section& section) {
+    std::string words = "## " + section.name + ": " + section.title;
+    if (!section.formula.empty()) words += "\n\n    " + section.formula;
+    if (const auto* tensor = std::get_if<Tensor>(&section.content)) {
+        words += "\n\n" + tensor->described() + ", " + std::string(dtype_name(tensor->dtype()));
+    }
+    if (!section.note.empty()) words += "\n\n" + section.note;
+    if (!section.margin.empty()) words += "\n\n> **A mistake.** " + section.margin;
+    return words;
+}
+
+std::string printed_form(const Section& section, TextForm form, const PrintOptions& options) {
+    if (const auto* text = std::get_if<std::string>(&section.content)) return *text;
+    const Tensor& tensor = std::get<Tensor>(section.content);
+    return form == TextForm::numpy ? numpy_str(tensor, options)
+                                   : torch_text(tensor, options, section.suffix);
+}
+
+}  // namespace
+
+void render_ipynb(const Document& document, const IpynbHead& head, TextForm form,
+                  const PrintOptions& options, const Sink& sink) {
+    Document gathered = document;
+    gather_code(gathered);
+    PrintOptions as_printed = options;
+    as_printed.default_dtype = DType::float32;
+
+    Json cells = Json::array();
+    cells.push_back(words_cell("# " + head.title +
+                               (head.introduction.empty() ? "" : "\n\n" + head.introduction)));
+    int count = 0;
+    for (const Section& section : gathered.sections) {
+        if (!section.shown) continue;
+        const std::string print =
+            "print(" + (section.expression.empty() ? section.name : section.expression) + ")";
+        cells.push_back(words_cell(words_of(section)));
+        cells.push_back(code_cell(section.code + (section.code.empty() ? "" : "\n") + print,
+                                  printed_form(section, form, as_printed), ++count));
+    }
+    const Json notebook{
+        {"cells", std::move(cells)},
+        {"metadata",
+         {{"kernelspec",
+           {{"display_name", "Python 3"}, {"language", "python"}, {"name", "python3"}}},
+          {"language_info", {{"name", "python"}, {"file_extension", ".py"}}}}},
+        {"nbformat", 4},
+        {"nbformat_minor", 4}};
+    sink(notebook.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace attn

@@ -1,0 +1,364 @@
+#include "attn/notebooks/page.hpp"
+#include "attn/steps/context.hpp"
+#include "attn/steps/softmax.hpp"
+#include "attn/tensor/slice.hpp"
+
+// Notebook 002: the mean of all earlier tokens, by loop, by matrix and by masked softmax; the same
+// with weights that depend on the tokens; two heads; five heads.
+
+namespace attn {
+namespace {
+
+/// The mean of each token's features and those of all tokens before it, sample by sample.
+Tensor running_mean(const Tensor& x) {
+    const auto [batch, tokens, features] =
+        std::array{x.extent("batch"), x.extent("query"), x.extent("feature")};
+    Array<float> mean = empty_array<float>({batch, tokens, features});
+    for (std::size_t b = 0; b < batch; ++b) {
+        for (std::size_t f = 0; f < features; ++f) {
+            float sum = 0;
+            for (std::size_t t = 0; t < tokens; ++t) {
+                sum += x.as<float>()(b, t, f);
+                mean(b, t, f) = sum / static_cast<float>(t + 1);
+            }
+        }
+    }
+    return {x.axes(), std::move(mean)};
+}
+
+/// The averages that one (query, key) matrix of weights makes in every sample.
+Tensor averaged(const Tensor& weights, const Tensor& x) {
+    Array<float> result = empty_array<float>(x.shape());
+    const std::size_t size = x.size() / x.extent("batch");
+    for (std::size_t b = 0; b < x.extent("batch"); ++b) {
+        const Tensor sample = slice(x, std::to_string(b));
+        const Array<float> mixed = loop::context(weights.as<float>(), sample.as<float>());
+        std::copy(mixed.begin(), mixed.end(), result.data() + b * size);
+    }
+    return {x.axes(), std::move(result)};
+}
+
+/// Ones where a query may see a key.
+Tensor lower_triangle(const Array<bool>& hidden) {
+    Array<float> ones = empty_array<float>(shape_of(hidden));
+    for (std::size_t i = 0; i < ones.size(); ++i) ones.data()[i] = hidden.data()[i] ? 0.0F : 1.0F;
+    return {{"query", "key"}, std::move(ones)};
+}
+
+/// Each row divided by its sum.
+Tensor normalised(const Tensor& matrix) {
+    Array<float> rows = matrix.as<float>();
+    for (std::size_t q = 0; q < rows.shape(0); ++q) {
+        float sum = 0;
+        for (std::size_t k = 0; k < rows.shape(1); ++k) sum += rows(q, k);
+        for (std::size_t k = 0; k < rows.shape(1); ++k) rows(q, k) /= sum;
+    }
+    return {matrix.axes(), std::move(rows)};
+}
+
+/// What the attention cells have in common: 4 samples of 8 tokens, 16 features for each head, keys
+/// drawn before queries, each token seeing itself and the past.
+WalkConfig cell(const Replay& replay, std::int64_t heads, std::int64_t embed_dim) {
+    WalkConfig config;
+    config.batch = 4;
+    config.query_len = 8;
+    config.heads = heads;
+    config.head_dim = 16;
+    config.embed_dim = embed_dim;
+    config.draw_order = "kqv";
+    config.mask.causal = true;
+    config.seed = 1337;
+    config.variant = Variant::loop;
+    settle(config, replay);
+    return config;
+}
+
+/// Draws x and the weights of the next cell.
+Ledger next_draws(Stream& stream, const Plan& plan) {
+    Ledger given;
+    given.record("x", stream.randn(plan.per_batch_axes("query", "feature"),
+                                   plan.per_batch_shape(plan.query_len, plan.embed_dim)));
+    const std::size_t width = plan.heads * plan.head_dim;
+    if (plan.one_weight()) {
+        given.record("w_qkv", stream.linear(plan.embed_dim, 3 * width));
+    } else {
+        for (const char* name : {"w_key", "w_query", "w_value"}) {
+            given.record(name, stream.linear(plan.embed_dim, width));
+        }
+    }
+    if (plan.config.output_projection) {
+        given.record("w_output", stream.linear(width, plan.embed_dim));
+    }
+    return given;
+}
+
+/// The lines of every step of a cell, from the draws on, under names of its own.
+std::string cell_code(const Plan& plan,
+                      std::initializer_list<std::pair<const char*, const char*>> replaced,
+                      bool continues) {
+    std::string lines;
+    for (const StepCode& step : program_of(plan, CodeLanguage::torch, Gradients::on)) {
+        if (step.code.empty() || step.step == "row_max" || step.step == "exponentials" ||
+            step.step == "row_sum") {
+            continue;
+        }
+        std::string code = step.code;
+        for (const auto& [name, instead] : replaced) {
+            if (step.step == name) code = instead;
+        }
+        lines += (lines.empty() ? "" : "\n") + code;
+    }
+    const std::string seed = "torch.manual_seed(" + std::to_string(plan.config.seed) + ")\n";
+    return continues ? lines : seed + lines;
+}
+
+}  // namespace
+
+Document causal_heads(const Replay& replay) {
+    Page page(CodeLanguage::torch, replay);
+    const bool mended = replay.corrected;
+    const char* scale_note =
+        "The scores are scaled by the width of the whole embedding instead of that of one head: "
+        "they are too small by sqrt(16/32) = 0.7071, and the weights too flat.";
+
+    // Average the past in three ways.
+    WalkConfig averages = cell(replay, 1, 2);
+    const Plan average_plan = resolve(averages);
+    Stream first(averages, averages.seed);
+    const Tensor x_small = first.randn({"batch", "query", "feature"}, {4, 8, 2});
+    const Tensor average = running_mean(x_small);
+    const Array<bool> hidden = causal_mask(8, 8, CausalAlign::start);
+    const Tensor triangle = lower_triangle(hidden);
+    const Tensor zeros({"query", "key"}, Array<float>(xt::zeros<float>({8, 8})));
+    const Tensor masked_zeros(zeros.axes(), loop::apply_mask(zeros.as<float>(), hidden));
+    const Tensor uniform(zeros.axes(), loop::softmax(masked_zeros.as<float>(), 1));
+
+    page.shape("x_shape", "cell 2, the shape of the first input", x_small.shape())
+        .made("x ~ N(0, 1): 4 samples, 8 tokens, 2 features")
+        .code(setup_code(average_plan, CodeLanguage::torch) + "\n\nx_small = torch.randn(4, 8, 2)")
+        .printed_by("x_small.shape");
+    page.tensor("x_small", "cell 3, the first sample", slice(x_small, "0"))
+        .made("x_small[0]")
+        .printed_by("x_small[0]");
+    page.tensor("running_mean", "cell 6, each token replaced by the mean of itself and the past",
+                slice(average, "0"))
+        .made("running_mean(t) = (x(0) + ... + x(t)) / (t + 1), by a loop over samples and tokens")
+        .code(
+            "running_mean = torch.stack(\n"
+            "    [torch.stack([sample[: t + 1].mean(dim=0) for t in range(8)]) for sample in "
+            "x_small]\n)")
+        .printed_by("running_mean[0]")
+        .note("The first row is the token itself; the last is the mean of all eight.");
+    page.tensor("lower_triangle", "cell 40, which tokens each token may average", triangle)
+        .made("ones on and below the diagonal")
+        .code("lower_triangle = torch.ones(8, 8).tril()");
+    page.tensor("average_by_triangle", "the same means by one matrix product",
+                slice(averaged(normalised(triangle), x_small), "0"))
+        .made("each row of lower_triangle divided by its sum, times x")
+        .code(
+            "shares = lower_triangle / lower_triangle.sum(dim=1, keepdim=True)\n"
+            "average_by_triangle = shares @ x_small")
+        .printed_by("average_by_triangle[0]")
+        .kept();
+    page.tensor("masked_zeros",
+                "cell 40, scores that know nothing yet: all zero, the future hidden", masked_zeros)
+        .made("0 where lower_triangle is 1, else -inf")
+        .code("masked_zeros = torch.zeros(8, 8).masked_fill(lower_triangle == 0, float(\"-inf\"))");
+    page.tensor("uniform_weights", "cell 40, softmax turns them into equal shares", uniform)
+        .made("softmax over the key axis; row t shares out 1 among t + 1 tokens")
+        .code("uniform_weights = F.softmax(masked_zeros, dim=-1)")
+        .note("Each row adds up to 1: " + row_sums(uniform) + ".");
+
+    // Let the tokens decide: one head, drawn anew from the same seed.
+    WalkConfig one_head = cell(replay, 1, 32);
+    const Plan plan = resolve(one_head);
+    Stream stream(plan.config, plan.config.seed);
+    const Ledger given = next_draws(stream, plan);
+    const Ledger ledger = walk(plan, given, table_with(plan, replay, {"scale-dmodel"}));
+    const Ledger older = walk(plan, given, table_with(plan, replay, {"softmax-axis=query"}));
+
+    const std::string seed_line = "torch.manual_seed(" + std::to_string(plan.config.seed) + ")\n";
+    page.shape("average_by_softmax_shape", "cell 40, the shape of these averages",
+               averaged(uniform, mended ? x_small : given["x"]).shape())
+        .made("uniform_weights @ x")
+        .code(mended ? "average_by_softmax = uniform_weights @ x_small"
+                     : seed_line + "average_by_softmax = uniform_weights @ torch.randn(4, 8, 32)")
+        .printed_by("average_by_softmax.shape")
+        .note(mended ? "With the x of the cells above these are the running means once more."
+                     : "The x above has 2 features, this result 32: a later cell had already "
+                       "replaced x when this one was run, so the page never compares the softmax "
+                       "with the loop.");
+    page.tensor("average_by_softmax", "the means by masked softmax",
+                slice(averaged(uniform, x_small), "0"))
+        .made("uniform_weights @ x_small: the same as running_mean")
+        .code("average_by_softmax = uniform_weights @ x_small")
+        .printed_by("average_by_softmax[0]")
+        .kept();
+
+    // The lines of a cell keep its mistakes, unless they are mended.
+    const auto scaled = [&](const Plan& of, const char* faithful) {
+        return mended ? step_code("scaled_scores", of, CodeLanguage::torch) : faithful;
+    };
+    const std::string narrow = scaled(plan, "scaled_scores = scores * 32**-0.5");
+    page.shape("context_shape", "cell 41, the shape of one head's result",
+               ledger["context"].shape())
+        .made(
+            "key, query and value by a Linear each, drawn in this order; softmax of the scaled, "
+            "causally masked scores; weights @ value")
+        .code(cell_code(plan, {{"scaled_scores", narrow.c_str()}}, false))
+        .printed_by("context.shape")
+        .mistake("scale-dmodel", scale_note);
+    page.tensor("context", "the result itself", ledger["context"])
+        .made("weights @ value")
+        .grad("UnsafeView")
+        .kept();
+
+    // The same with einsum, which takes the diagonal.
+    const Ledger diagonal = walk(plan, next_draws(stream, plan),
+                                 table_with(plan, replay, {"scale-dmodel", "einsum-diagonal"}));
+    const char* right_einsum = "context_by_einsum = torch.einsum(\"bqk,bkf->bqf\", weights, value)";
+    const char* diagonal_einsum =
+        "context_by_einsum = torch.einsum(\"bkk,bkf->bkf\", weights, value)";
+    const std::string saved = "weights_41, scaled_scores_41 = weights, scaled_scores\n";
+    page.shape("context_by_einsum_shape", "cell 93, the shape with einsum in place of @",
+               diagonal["context"].shape())
+        .made(mended ? "einsum(bqk,bkf->bqf), with new x and weights"
+                     : "einsum with the letter of the key axis on the query axis too")
+        .code(saved + cell_code(plan,
+                                {{"scaled_scores", narrow.c_str()},
+                                 {"context", mended ? right_einsum : diagonal_einsum}},
+                                true))
+        .printed_by("context_by_einsum.shape")
+        .mistake("einsum-diagonal",
+                 "One letter stands for queries and keys, so einsum reads the diagonal of the "
+                 "weights: token t gets weights(t,t) times its own value and nothing from any "
+                 "other token. The shape is right all the same. The first token's row equals its "
+                 "value exactly, and each later one is its value times one number.")
+        .mistake("scale-dmodel", scale_note);
+    page.tensor("context_by_einsum", "the result itself", diagonal["context"])
+        .made(mended ? "weights @ value" : "weights(t,t) * value(t)")
+        .kept();
+
+    // Two heads and an output projection.
+    WalkConfig two_heads = cell(replay, 2, 32);
+    two_heads.output_projection = true;
+    const Plan two = resolve(two_heads);
+    const Ledger both =
+        walk(two, next_draws(stream, two), table_with(two, replay, {"scale-dmodel"}));
+    const std::string narrow_two = scaled(two, "scaled_scores = scores * 32**-0.5");
+    page.shape("two_heads_shape", "cell 86, the shape after two heads and an output projection",
+               both["output"].shape())
+        .made(
+            "32 features for q, k, v; view as 2 heads of 16, head axis in front; attention in "
+            "each; heads side by side again; times w_output^T")
+        .code(cell_code(two, {{"scaled_scores", narrow_two.c_str()}}, true))
+        .printed_by("output.shape")
+        .mistake("scale-dmodel", scale_note);
+    page.tensor("two_heads_weights", "how much attention each query pays in each head",
+                both["weights"])
+        .made("softmax over the key axis")
+        .printed_by("weights")
+        .grad("Softmax")
+        .kept();
+    page.tensor("two_heads_output", "the result itself", both["output"])
+        .made("merged @ w_output^T")
+        .printed_by("output")
+        .grad("UnsafeView")
+        .kept();
+
+    // Five heads from one fused projection: the cell died on the page.
+    WalkConfig five_heads = cell(replay, 5, 80);
+    five_heads.draw_order = "qkv";
+    five_heads.projection = Projection::fused_by_head;
+    five_heads.output_projection = true;
+    const Plan five = resolve(five_heads);
+    const Ledger fused =
+        walk(five, next_draws(stream, five),
+             table_with(five, replay, {"k-dot-k", "scale-dmodel", "einsum-diagonal"}));
+    const std::string wide = scaled(five, "scaled_scores = scores * 80**-0.5");
+    const std::string five_code = cell_code(
+        five,
+        {{"scores", mended ? "scores = torch.einsum(\"bhqf,bhkf->bhqk\", query, key)"
+                           : "scores = torch.einsum(\"bhqf,bhkf->bhqk\", key, key)"},
+         {"scaled_scores", wide.c_str()},
+         {"context", mended ? "context = torch.einsum(\"bhqk,bhkf->bhqf\", weights, value)"
+                            : "context = torch.einsum(\"bhkk,bhkf->bhkf\", weights, value)"}},
+        true);
+    if (mended) {
+        page.shape("five_heads", "cell 1, the shape after five heads", fused["output"].shape())
+            .made("one Linear for q, k and v of all heads, cut head by head")
+            .code(five_code)
+            .printed_by("output.shape");
+    } else {
+        page.text("five_heads", "cell 1, five heads: the cell died before it printed anything",
+                  "NameError: name 'torch' is not defined")
+            .made("one Linear for q, k and v of all heads, cut head by head")
+            .code(
+                "try:\n    exec(\"torch.arange(1)\", {})  # a fresh session has not imported torch"
+                "\nexcept NameError as error:\n    died = f\"NameError: {error}\"")
+            .printed_by("died")
+            .note(
+                "The session had been restarted. What the cell would have computed is kept: ask "
+                "for five_heads_scores or five_heads_output.");
+    }
+    page.mistake("k-dot-k",
+                 "The scores are made of keys and keys: the query is never used, and the scores "
+                 "are symmetric, with squared lengths on their diagonal.")
+        .mistake("scale-dmodel",
+                 "They are scaled by sqrt(80), the whole width, instead of sqrt(16).")
+        .mistake("einsum-diagonal",
+                 "And einsum reads the diagonal again. Three mistakes in one cell that never ran.");
+    page.tensor("five_heads_scores", "the scores of five heads", fused["scores"])
+        .made(mended ? "query @ key^T" : "key @ key^T")
+        .code(mended ? "" : five_code)
+        .printed_by("scores")
+        .kept();
+    page.tensor("five_heads_output", "the result of five heads", fused["output"])
+        .made("merged @ w_output^T")
+        .printed_by("output")
+        .kept();
+
+    // What is left: a transposition, and two looks at the weights of cell 41.
+    page.text("transposed_alike", "cell 79, whether permute and transpose agree", "True")
+        .made("exchanging two axes of a (3, 4, 5) tensor is the same by either name")
+        .code("test = torch.rand(3, 4, 5)")
+        .printed_by("test.permute(1, 0, 2).allclose(test.transpose(0, 1))");
+    page.tensor("weights", "cell 39, the weights of cell 41, first sample",
+                slice(ledger["weights"], "0"))
+        .made("softmax over the key axis")
+        .code("weights = weights_41")
+        .printed_by("weights[0]")
+        .note("Each row adds up to 1: " + row_sums(slice(ledger["weights"], "0")) + ".")
+        .grad("Select")
+        .mistake("scale-dmodel", scale_note);
+    Array<float> variance = Array<float>(static_cast<float>(variance_of(ledger["weights"])));
+    page.tensor("weights_variance", "cell 36, the variance of all these weights",
+                Tensor({}, std::move(variance)))
+        .made("the unbiased variance, hidden cells counted as zeros")
+        .code("weights_variance = weights.var()")
+        .note("The equal shares of cell 40 have nearly the same (" + four(variance_of(uniform)) +
+              "): this number says little. What should be near 1 is the variance of the scaled "
+              "scores; here it is " +
+              four(variance_of(ledger["scaled_scores"])) + ".")
+        .grad("Var");
+    const Tensor stale = slice(older["weights"], "0");
+    page.tensor("older_weights", "cell 32, the same weights in an older state of the notebook",
+                stale)
+        .made(mended ? "softmax over the key axis" : "softmax over the query axis")
+        .code("older_scores = (scaled_scores_41 * (math.sqrt(" +
+              std::string(mended ? "1" : "32 / 16") +
+              "))).masked_fill(lower_triangle == 0, float(\"-inf\"))\n"
+              "older_weights = F.softmax(older_scores, dim=" +
+              (mended ? "-1" : "1") + ")")
+        .printed_by("older_weights[0]")
+        .mistake("softmax-axis=query",
+                 "Softmax ran over axis 1, which is right for a (query, key) matrix and wrong once "
+                 "a batch axis stands in front. The columns add up to 1 (" +
+                     column_sums(stale) + "), the rows to " + row_sums(stale) +
+                     ". Under a causal mask the last key is seen by the last query alone, so its "
+                     "cell is exactly 1. Write -1, which counts from the end.")
+        .grad("Select");
+    return page.finish("causal-heads", plan.config);
+}
+
+}  // namespace attn

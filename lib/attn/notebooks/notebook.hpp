@@ -1,0 +1,56 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attn/codegen/code.hpp"
+#include "attn/render/document.hpp"
+#include "attn/walk/config.hpp"
+
+namespace attn {
+
+/// How a notebook is replayed. What is left unset is the notebook's own.
+struct Replay {
+    std::optional<std::uint64_t> seed{};
+    std::optional<Variant> variant{};
+    std::optional<TorchBuild> torch_build{};
+    bool corrected = false;  ///< with its mistakes mended
+};
+
+/// A notebook of the kind learners find on the web, as a program on this library. It gives one
+/// section for each thing that the page prints, in its order and printed form, with the mistakes
+/// that the page makes; further sections, not shown by default, hold what stands behind a printed
+/// shape.
+struct Notebook {
+    std::string number;  ///< `000`; serves as a name too
+    std::string name;
+    std::string summary;
+    CodeLanguage language;  ///< the library that it is written for
+    std::function<Document(const Replay&)> replay;
+};
+
+/// All notebooks.
+const std::vector<Notebook>& notebooks();
+
+/// The notebook of that name or number.  Errors  ConfigError, listing the names there are.
+const Notebook& find_notebook(std::string_view name);
+
+// The programs, one file each.
+Document padding_heads(const Replay& replay);
+Document numpy_loops(const Replay& replay);
+Document causal_heads(const Replay& replay);
+Document sentence(const Replay& replay);
+
+/// Both replays in one document: where a section of the corrected one differs it stands right
+/// after the old one, named `NAME_corrected`; what only one of them has stands in its place.
+Document old_and_new(const Document& faithful, const Document& corrected);
+
+/// For text output: the sections that old_and_new paired, as one text in two columns, the old form
+/// on the left, where both fit into `columns`; else one above the other.
+Document in_columns(const Document& document, TextForm form, const PrintOptions& options,
+                    std::size_t columns);
+
+}  // namespace attn

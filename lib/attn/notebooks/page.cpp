@@ -1,0 +1,165 @@
+#include "attn/notebooks/page.hpp"
+
+#include <fmt/format.h>
+
+#include "attn/mistakes/mistake.hpp"
+#include "attn/random/layers.hpp"
+#include "attn/render/numpy_text.hpp"
+#include "attn/render/torch_text.hpp"
+#include "attn/walk/words.hpp"
+
+namespace attn {
+
+Section& Page::begin(std::string name, std::string title) {
+    Section& section = document_.sections.emplace_back();
+    section.name = std::move(name);
+    section.title = std::move(title);
+    return section;
+}
+
+Page& Page::tensor(std::string name, std::string title, Tensor content) {
+    begin(std::move(name), std::move(title)).content = std::move(content);
+    return *this;
+}
+
+Page& Page::text(std::string name, std::string title, std::string content) {
+    begin(std::move(name), std::move(title)).content = std::move(content);
+    return *this;
+}
+
+Page& Page::shape(std::string name, std::string title, const Shape& shape) {
+    return text(
+        std::move(name), std::move(title),
+        language_ == CodeLanguage::torch ? torch_size_text(shape) : numpy_shape_text(shape));
+}
+
+Page& Page::made(std::string formula) {
+    document_.sections.back().formula = std::move(formula);
+    return *this;
+}
+
+Page& Page::code(std::string lines) {
+    document_.sections.back().code = std::move(lines);
+    return *this;
+}
+
+Page& Page::printed_by(std::string expression) {
+    document_.sections.back().expression = std::move(expression);
+    return *this;
+}
+
+Page& Page::note(std::string words) {
+    document_.sections.back().note = std::move(words);
+    return *this;
+}
+
+Page& Page::grad(const std::string& function) {
+    document_.sections.back().suffix = "grad_fn=<" + function + "Backward0>";
+    return *this;
+}
+
+Page& Page::kept() {
+    document_.sections.back().shown = false;
+    return *this;
+}
+
+Page& Page::mistake(const std::string& id, const std::string& words) {
+    const Mistake& mistake = find_mistake(id);
+    const std::string& fix =
+        language_ == CodeLanguage::torch ? mistake.fix_torch : mistake.fix_numpy;
+    std::string& margin = document_.sections.back().margin;
+    margin += margin.empty() ? "" : " ";
+    margin += replay_.corrected ? "[" + id + ", mended] " + fix : "[" + id + "] " + words;
+    return *this;
+}
+
+Document Page::finish(const std::string& notebook, const WalkConfig& config) {
+    const auto quoted = [](std::string_view text) { return "\"" + std::string(text) + "\""; };
+    document_.config = {{"notebook", quoted(notebook)},
+                        {"corrected", replay_.corrected ? "true" : "false"},
+                        {"seed", std::to_string(config.seed)},
+                        {"rng", quoted(word(config.rng))},
+                        {"torch_build", quoted(word(config.torch_build))},
+                        {"variant", quoted(word(config.variant))}};
+    return std::move(document_);
+}
+
+void settle(WalkConfig& config, const Replay& replay) {
+    if (replay.seed) config.seed = *replay.seed;
+    if (replay.torch_build) config.torch_build = *replay.torch_build;
+    config.variant = replay.variant.value_or(config.variant);
+}
+
+StepTable table_with(const Plan& plan, const Replay& replay, const std::vector<std::string>& ids) {
+    return replay.corrected ? step_table() : with_mistakes(step_table(), plan, ids);
+}
+
+Stream::Stream(const WalkConfig& config, std::uint64_t seed)
+    : dtype_(config.rng == Rng::torch ? DType::float32 : DType::float64),
+      generator_(make_generator(config.rng, seed, config.torch_build)) {}
+
+template <class Fill>
+Tensor Stream::filled(Axes axes, const Shape& shape, Fill&& fill) {
+    return with_floating(dtype_, [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        Array<T> array = empty_array<T>(shape);
+        fill(std::span<T>(array.data(), array.size()));
+        return {std::move(axes), std::move(array)};
+    });
+}
+
+Tensor Stream::rand(Axes axes, const Shape& shape) {
+    return filled(std::move(axes), shape, [&](auto cells) { generator_->rand(cells); });
+}
+
+Tensor Stream::randn(Axes axes, const Shape& shape) {
+    return filled(std::move(axes), shape, [&](auto cells) { generator_->randn(cells); });
+}
+
+Tensor Stream::linear(std::size_t in, std::size_t out) {
+    return with_floating(dtype_, [&](auto zero) -> Tensor {
+        return {{"out", "in"}, draw_linear<decltype(zero)>(*generator_, in, out, false).weight};
+    });
+}
+
+double sum_of(const Tensor& tensor) {
+    double sum = 0;
+    for (std::size_t i = 0; i < tensor.size(); ++i) sum += tensor.at(i);
+    return sum;
+}
+
+double variance_of(const Tensor& tensor) {
+    const auto count = static_cast<double>(tensor.size());
+    const double mean = sum_of(tensor) / count;
+    double squares = 0;
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+        squares += (tensor.at(i) - mean) * (tensor.at(i) - mean);
+    }
+    return squares / (count - 1);
+}
+
+std::string four(double number) { return fmt::format("{:.4f}", number); }
+
+namespace {
+
+std::string sums(const Tensor& matrix, bool along_rows) {
+    const Shape shape = matrix.shape();
+    const std::size_t count = shape[along_rows ? 0 : 1];
+    const std::size_t length = shape[along_rows ? 1 : 0];
+    std::string text;
+    for (std::size_t i = 0; i < count; ++i) {
+        double sum = 0;
+        for (std::size_t j = 0; j < length; ++j) {
+            sum += matrix.at(along_rows ? i * length + j : j * count + i);
+        }
+        text += (text.empty() ? "" : " ") + four(sum);
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string row_sums(const Tensor& matrix) { return sums(matrix, true); }
+std::string column_sums(const Tensor& matrix) { return sums(matrix, false); }
+
+}  // namespace attn
