@@ -1,0 +1,14 @@
+// Computes attention over three tokens with the installed library and prints who looks at whom.
+#include <attn/render/torch_text.hpp>
+#include <attn/walk/walk.hpp>
+#include <iostream>
+
+int main() {
+    attn::WalkConfig config;
+    config.input = attn::Tokens{.sequences = {{1, 2, 1}}, .vocabulary = {}, .vocab_size = 3};
+    config.variant = attn::Variant::loop;
+
+    const attn::Plan plan = attn::resolve(config);
+    const attn::Ledger ledger = attn::walk(plan, attn::draw(plan));
+    std::cout << attn::torch_text(ledger["weights"]) << "\n";
+}

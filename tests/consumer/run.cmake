@@ -1,0 +1,26 @@
+# Installs the library, builds the consumer against it and compares what it prints.
+#     cmake -D build=... -D source=... -D scratch=... -D sanitized=... -P run.cmake
+function(run)
+    execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+    if(NOT result EQUAL 0)
+        message(FATAL_ERROR "failed: ${ARGN}\n${output}")
+    endif()
+    set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${scratch})
+run(${CMAKE_COMMAND} --install ${build} --prefix ${scratch}/prefix)
+run(${scratch}/prefix/bin/attn-explain --version)
+set(flags "")
+if(sanitized)
+    set(flags -DCMAKE_CXX_FLAGS=-fsanitize=address,undefined)
+endif()
+run(${CMAKE_COMMAND} -S ${source} -B ${scratch}/build -G Ninja -DCMAKE_PREFIX_PATH=${scratch}/prefix ${flags})
+run(${CMAKE_COMMAND} --build ${scratch}/build)
+run(${scratch}/build/consumer)
+
+set(expected "tensor([[0.3682, 0.2637, 0.3682],\n        [0.3318, 0.3364, 0.3318],\n        [0.3682, 0.2637, 0.3682]])\n")
+if(NOT output STREQUAL expected)
+    message(FATAL_ERROR "the consumer prints\n${output}instead of\n${expected}")
+endif()
+message("the consumer prints what it should")
