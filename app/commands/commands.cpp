@@ -5,6 +5,8 @@ namespace app {
 const std::vector<Command>& commands() {
     static const std::vector<Command> all{
         {"notebook", "replay a source notebook, or list them", setup_notebook},
+        {"compare", "compare two runs, or files, step by step", setup_compare},
+        {"bugs", "list the catalogued mistakes, or tell one whole", setup_bugs},
     };
     return all;
 }
