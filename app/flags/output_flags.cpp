@@ -125,6 +125,11 @@ void setup_output_flags(CLI::App& cli, OutputFlags& flags) {
     add("--format", flags.format, format_names() + " (torch; with a NumPy rng numpy)")
         ->type_name("FORM");
     add("-o,--output", flags.output, "write to a file, whole or not at all")->type_name("FILE");
+    add("--save-dir", flags.save_dir,
+        "write a .npy file for each step and walk.json, whole or not at all")
+        ->type_name("DIR");
+    cli.add_flag("--detail", flags.detail, "show parameters and the parts of softmax too")
+        ->group(group);
     add("--only", flags.only, "these steps only, parts too: weights[0,:,1:3],output")
         ->type_name("STEPS");
     add("--from", flags.from, "from this step on")->type_name("STEP");
