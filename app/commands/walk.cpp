@@ -29,7 +29,7 @@ void list_steps(const attn::Plan& plan) {
         std::string line = step.name;
         line.resize(std::max<std::size_t>(line.size() + 2, 18), ' ');
         line += step.title;
-        if (!step.shown) line += " (printed by name: --only " + step.name + ")";
+        if (!step.shown) line += " (printed with --detail)";
         output.write(line + "\n");
     }
     output.flush();

@@ -1,13 +1,12 @@
 #include "app/flags/output_flags.hpp"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "app/flags/formats.hpp"
 #include "app/flags/parse.hpp"
-#include "app/terminal/signals.hpp"
-#include "app/terminal/standard_output.hpp"
-#include "attn/codegen/ipynb.hpp"
-#include "attn/io/atomic_file.hpp"
 #include "attn/tensor/slice.hpp"
 
 namespace app {
@@ -51,6 +50,7 @@ std::vector<attn::Section> only(const attn::Document& document, const std::strin
                 throw attn::ConfigError("--only: " + wanted.name +
                                         " is no tensor: leave the slice out");
             }
+            section.part = attn::slice_parts(*tensor, wanted.indices);
             section.content = attn::slice(*tensor, wanted.indices);
             section.title += ", [" + wanted.indices + "]";
             section.expression = (section.expression.empty() ? section.name : section.expression) +
@@ -80,54 +80,6 @@ void keep_lines_of(const attn::Document& whole, attn::Document& selected) {
         sections.back().shown = false;
     }
     selected.sections = std::move(sections);
-}
-
-enum class Format { torch, numpy, plain, json, ipynb };
-
-Format parse_format(const std::string& text) {
-    if (text == "torch") return Format::torch;
-    if (text == "numpy") return Format::numpy;
-    if (text == "plain") return Format::plain;
-    if (text == "json") return Format::json;
-    if (text == "ipynb") return Format::ipynb;
-    throw attn::ConfigError("--format does not know '" + text +
-                            "': use torch, numpy, plain, json or ipynb");
-}
-
-void render(const OutputFlags& flags, const attn::Document& document, attn::TextForm usual,
-            attn::DType default_dtype, const attn::Sink& sink) {
-    attn::PrintOptions options = print_options(flags);
-    options.default_dtype = default_dtype;
-    const auto words = flags.no_notes ? attn::Words::none : attn::Words::all;
-    attn::TextForm form = usual;
-    if (!flags.format.empty()) {
-        switch (parse_format(flags.format)) {
-            case Format::json:
-                attn::render_json(document, sink);
-                return;
-            case Format::ipynb:
-                form = code_language(flags, usual == attn::TextForm::numpy
-                                                ? attn::CodeLanguage::numpy
-                                                : attn::CodeLanguage::torch) ==
-                               attn::CodeLanguage::numpy
-                           ? attn::TextForm::numpy
-                           : attn::TextForm::torch;
-                attn::render_ipynb(document, form, options, sink);
-                return;
-            case Format::torch:
-                form = attn::TextForm::torch;
-                break;
-            case Format::numpy:
-                form = attn::TextForm::numpy;
-                break;
-            case Format::plain:
-                form = attn::TextForm::plain;
-                break;
-        }
-    }
-    attn::Document gathered = document;
-    attn::gather_code(gathered);
-    attn::render_text(gathered, form, options, words, sink);
 }
 
 }  // namespace
@@ -167,13 +119,17 @@ attn::PrintOptions print_options(const OutputFlags& flags) {
 
 void setup_output_flags(CLI::App& cli, OutputFlags& flags) {
     const std::string group = "Output";
-    const auto add = [&](const char* name, auto& value, const char* help) {
+    const auto add = [&](const char* name, auto& value, const std::string& help) {
         return cli.add_option(name, value, help)->group(group);
     };
-    add("--format", flags.format,
-        "torch, numpy, plain, json or ipynb (torch; with a NumPy rng numpy)")
+    add("--format", flags.format, format_names() + " (torch; with a NumPy rng numpy)")
         ->type_name("FORM");
     add("-o,--output", flags.output, "write to a file, whole or not at all")->type_name("FILE");
+    add("--save-dir", flags.save_dir,
+        "write a .npy file for each step and walk.json, whole or not at all")
+        ->type_name("DIR");
+    cli.add_flag("--detail", flags.detail, "show parameters and the parts of softmax too")
+        ->group(group);
     add("--only", flags.only, "these steps only, parts too: weights[0,:,1:3],output")
         ->type_name("STEPS");
     add("--from", flags.from, "from this step on")->type_name("STEP");
@@ -191,7 +147,15 @@ void setup_output_flags(CLI::App& cli, OutputFlags& flags) {
 
 void check_output_flags(const OutputFlags& flags) {
     print_options(flags);
-    if (!flags.format.empty()) parse_format(flags.format);
+    if (!flags.format.empty()) {
+        const Format& format = find_format(flags.format);
+        const bool to_terminal =
+            (flags.output.empty() || flags.output == "-") && isatty(STDOUT_FILENO) != 0;
+        if (format.binary && to_terminal) {
+            throw attn::ConfigError("--format " + flags.format +
+                                    " is no text for a terminal: pass -o FILE or a pipe");
+        }
+    }
     code_language(flags, attn::CodeLanguage::torch);
     if (!flags.only.empty() && !(flags.from.empty() && flags.until.empty())) {
         throw attn::ConfigError("--only already says which steps: leave --from and --until out");
@@ -220,6 +184,9 @@ void select_sections(const OutputFlags& flags, attn::Document& document) {
         document.sections = only(document, flags.only);
         return;
     }
+    if (flags.detail) {
+        for (attn::Section& section : document.sections) section.shown = true;
+    }
     std::size_t first = 0;
     std::size_t last = document.sections.size();
     if (!flags.from.empty()) first = section_index(document, "--from", flags.from);
@@ -230,22 +197,6 @@ void select_sections(const OutputFlags& flags, attn::Document& document) {
     }
     document.sections = {document.sections.begin() + static_cast<std::ptrdiff_t>(first),
                          document.sections.begin() + static_cast<std::ptrdiff_t>(last)};
-}
-
-void write_document(const OutputFlags& flags, const attn::Document& document, attn::TextForm usual,
-                    attn::DType default_dtype) {
-    if (flags.output.empty()) {
-        StandardOutput output;
-        render(flags, document, usual, default_dtype,
-               [&output](std::string_view text) { output.write(text); });
-        output.flush();
-        return;
-    }
-    remove_temporaries_on_signals();
-    attn::OutputFile file(flags.output);
-    render(flags, document, usual, default_dtype,
-           [&file](std::string_view text) { file.write(text); });
-    file.commit();
 }
 
 }  // namespace app

@@ -12,12 +12,12 @@ namespace app {
 
 /// The output flags as they were said. Every command that prints tensors takes them.
 struct OutputFlags {
-    std::string format, output, only, from, until;
+    std::string format, output, save_dir, only, from, until;
     std::optional<int> precision;
     std::string threshold;
     std::optional<std::int64_t> edgeitems, linewidth;
     std::string sci_mode = "auto";
-    bool no_notes = false;
+    bool no_notes = false, detail = false;
     std::string code;
 };
 
@@ -44,7 +44,8 @@ attn::PrintOptions print_options(const OutputFlags& flags);
 /// Errors  ConfigError for a name that the document does not have, ShapeError for a slice.
 void select_sections(const OutputFlags& flags, attn::Document& document);
 
-/// Writes the document in the format asked for to --output or standard output.
+/// Writes the document in the format asked for to --output or standard output, and to --save-dir;
+/// that alone prints nothing.
 ///
 /// `usual` is the text form when --format is not said; `default_dtype` prints without a note.
 void write_document(const OutputFlags& flags, const attn::Document& document, attn::TextForm usual,

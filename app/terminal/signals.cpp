@@ -3,12 +3,14 @@
 #include <csignal>
 
 #include "attn/io/atomic_file.hpp"
+#include "attn/io/output_folder.hpp"
 
 namespace app {
 namespace {
 
 void clean_up_and_end(int signal) {
     attn::remove_pending_files();
+    attn::remove_pending_folder();
     std::signal(signal, SIG_DFL);
     std::raise(signal);
 }

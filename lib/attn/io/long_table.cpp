@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -111,6 +112,10 @@ template <class T>
 void append_number(std::string& text, T number) {
     std::array<char, 32> digits{};
     char* end = nullptr;
+    if constexpr (std::is_floating_point_v<T>) {
+        // The sign of a not-a-number means nothing and would only be spelt.
+        if (number != number) number = std::numeric_limits<T>::quiet_NaN();
+    }
     if constexpr (std::is_same_v<T, bool>) {
         end = std::to_chars(digits.begin(), digits.end(), static_cast<int>(number)).ptr;
     } else {

@@ -8,6 +8,8 @@ namespace attn {
 Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& table) {
     Document document;
     document.config = config_entries(plan);
+    document.query_tokens = plan.query_tokens;
+    document.key_tokens = plan.key_tokens;
     for (const Step& step : table) {
         const Tensor* tensor = ledger.find(step.name);
         if (tensor == nullptr) continue;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attn/render/print_options.hpp"
+#include "attn/tensor/slice.hpp"
 #include "attn/tensor/tensor.hpp"
 #include "attn/walk/walk.hpp"
 
@@ -24,12 +25,17 @@ struct Section {
     std::string suffix;        ///< autograd note of PyTorch's printed form; may be empty
     bool shown = true;         ///< printed without being asked for
     std::string expression{};  ///< what `code` leaves to be printed; empty when it is the name
+    /// Where the axes of a part that was cut out lie in the whole; empty for a whole tensor.
+    std::vector<AxisPart> part{};
 };
 
 /// Everything a command has to say, before a format is chosen.
 struct Document {
     std::vector<std::pair<std::string, std::string>> config;  ///< setting, its value as JSON text
     std::vector<Section> sections;
+    /// Words (or ids) of each query and key position, as in Plan; may be empty.
+    std::vector<std::vector<std::string>> query_tokens{};
+    std::vector<std::vector<std::string>> key_tokens{};
 };
 
 /// The document of a walk: one section for each entry of the ledger, in the order of the table.
@@ -44,9 +50,19 @@ enum class TextForm { torch, numpy, plain };
 /// Whether the words around the tensors are printed.
 enum class Words { all, none };
 
-/// Writes the sections as text, one blank line apart.
+/// Writes the shown sections as text, one blank line apart.
 void render_text(const Document& document, TextForm form, const PrintOptions& options, Words words,
                  const Sink& sink);
+
+/// The same with another form for what stands between the words, which ends without a line break.
+using ContentForm = std::function<std::string(const Section&)>;
+void render_text(const Document& document, const ContentForm& form, const PrintOptions& options,
+                 Words words, const Sink& sink);
+
+/// Writes the shown sections as a Markdown page: a heading each, the formula as code, the notes as
+/// prose and the tensors in fences.
+void render_markdown(const Document& document, TextForm form, const PrintOptions& options,
+                     Words words, const Sink& sink);
 
 /// Writes the document as one JSON object: version, config and every section with its tensor.
 /// Numbers are the shortest text that reads back to the same bits; nan, inf and -inf are strings.

@@ -25,6 +25,21 @@ void write_words(const Section& section, std::size_t columns, const Sink& sink) 
     if (!section.margin.empty()) write_comment("! " + section.margin, columns, sink);
 }
 
+void write_sections(const Document& document, const ContentForm& form, const PrintOptions& options,
+                    Words words, bool apart, const Sink& sink) {
+    const std::size_t columns = std::max<std::size_t>(options.linewidth.value_or(80), 24);
+    bool first = true;
+    for (const Section& section : document.sections) {
+        if (!section.shown) continue;
+        if (!first && apart) sink("\n");
+        first = false;
+        if (words == Words::all) write_words(section, columns, sink);
+        if (!section.code.empty()) sink(section.code + "\n");
+        sink(form(section));
+        sink("\n");
+    }
+}
+
 }  // namespace
 
 std::string content_text(const Section& section, TextForm form, const PrintOptions& options) {
@@ -43,18 +58,15 @@ std::string content_text(const Section& section, TextForm form, const PrintOptio
 
 void render_text(const Document& document, TextForm form, const PrintOptions& options, Words words,
                  const Sink& sink) {
-    const std::size_t columns = std::max<std::size_t>(options.linewidth.value_or(80), 24);
-    bool first = true;
-    for (const Section& section : document.sections) {
-        if (!section.shown) continue;
-        const bool apart = words == Words::all || form == TextForm::plain;
-        if (!first && apart) sink("\n");
-        first = false;
-        if (words == Words::all) write_words(section, columns, sink);
-        if (!section.code.empty()) sink(section.code + "\n");
-        sink(content_text(section, form, options));
-        sink("\n");
-    }
+    const bool apart = words == Words::all || form == TextForm::plain;
+    write_sections(
+        document, [&](const Section& section) { return content_text(section, form, options); },
+        options, words, apart, sink);
+}
+
+void render_text(const Document& document, const ContentForm& form, const PrintOptions& options,
+                 Words words, const Sink& sink) {
+    write_sections(document, form, options, words, true, sink);
 }
 
 }  // namespace attn

@@ -8,14 +8,6 @@
 namespace attn {
 namespace {
 
-/// The indices that are taken of one axis: first, first + step, ...
-struct Range {
-    std::ptrdiff_t first = 0;
-    std::ptrdiff_t step = 1;
-    std::size_t count = 0;
-    bool drops_axis = false;
-};
-
 std::string_view trimmed(std::string_view text) {
     while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
     while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
@@ -43,7 +35,7 @@ std::optional<std::ptrdiff_t> number(std::string_view text, std::string_view who
     return value;
 }
 
-Range single(std::ptrdiff_t index, std::ptrdiff_t length, const std::string& axis) {
+AxisPart single(std::ptrdiff_t index, std::ptrdiff_t length, const std::string& axis) {
     if (index < -length || index >= length) {
         throw ShapeError("index " + std::to_string(index) + " is beyond the " + axis +
                          " axis, which has " + std::to_string(length) + ": use 0 to " +
@@ -52,8 +44,8 @@ Range single(std::ptrdiff_t index, std::ptrdiff_t length, const std::string& axi
     return {index < 0 ? index + length : index, 1, 1, true};
 }
 
-Range range(const std::vector<std::string_view>& parts, std::ptrdiff_t length,
-            std::string_view whole) {
+AxisPart range(const std::vector<std::string_view>& parts, std::ptrdiff_t length,
+               std::string_view whole) {
     const std::ptrdiff_t step = parts.size() > 2 ? number(parts[2], whole).value_or(1) : 1;
     if (step == 0 || parts.size() > 3) {
         throw ConfigError("'" + std::string(whole) + "' is no slice: the step must not be 0");
@@ -73,7 +65,9 @@ Range range(const std::vector<std::string_view>& parts, std::ptrdiff_t length,
     return {first, step, span > 0 ? static_cast<std::size_t>(span / stride) : 0, false};
 }
 
-std::vector<Range> ranges_of(const Tensor& tensor, std::string_view indices) {
+}  // namespace
+
+std::vector<AxisPart> slice_parts(const Tensor& tensor, std::string_view indices) {
     std::vector<std::string_view> words = split(indices, ',');
     const Shape shape = tensor.shape();
     std::size_t named = 0;
@@ -82,7 +76,7 @@ std::vector<Range> ranges_of(const Tensor& tensor, std::string_view indices) {
         throw ShapeError("[" + std::string(indices) + "] has " + std::to_string(named) +
                          " indices for " + tensor.described());
     }
-    std::vector<Range> ranges;
+    std::vector<AxisPart> ranges;
     const auto take_whole = [&](std::size_t count) {
         for (std::size_t i = 0; i < count; ++i) {
             ranges.push_back({0, 1, shape[ranges.size()], false});
@@ -110,10 +104,8 @@ std::vector<Range> ranges_of(const Tensor& tensor, std::string_view indices) {
     return ranges;
 }
 
-}  // namespace
-
 Tensor slice(const Tensor& tensor, std::string_view indices) {
-    const std::vector<Range> ranges = ranges_of(tensor, indices);
+    const std::vector<AxisPart> ranges = slice_parts(tensor, indices);
     const Shape shape = tensor.shape();
     std::vector<std::size_t> strides(shape.size(), 1);
     for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];

@@ -1,9 +1,22 @@
 #pragma once
+#include <cstddef>
 #include <string_view>
+#include <vector>
 
 #include "attn/tensor/tensor.hpp"
 
 namespace attn {
+
+/// What a slice takes of one axis: the indices first, first + step, ...
+struct AxisPart {
+    std::ptrdiff_t first = 0;
+    std::ptrdiff_t step = 1;
+    std::size_t count = 0;
+    bool drops_axis = false;
+};
+
+/// What `indices` take of each axis of `tensor`.  Errors  as slice.
+std::vector<AxisPart> slice_parts(const Tensor& tensor, std::string_view indices);
 
 /// A part of a tensor, in Python's index notation: `0,:,1:3`, `-1`, `...,0`, `::2`.
 ///

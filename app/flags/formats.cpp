@@ -1,0 +1,100 @@
+#include "app/flags/formats.hpp"
+
+#include <array>
+
+#include "attn/codegen/code.hpp"
+#include "attn/codegen/ipynb.hpp"
+#include "attn/io/long_table.hpp"
+#include "attn/io/npz.hpp"
+#include "attn/io/safetensors.hpp"
+#include "attn/tensor/error.hpp"
+
+namespace app {
+namespace {
+
+using attn::Document;
+using attn::OutputFile;
+using attn::Sink;
+using attn::TextForm;
+
+/// The lines of sections that are not printed stand above the next one that is.
+Document with_gathered_code(Document document) {
+    attn::gather_code(document);
+    return document;
+}
+
+template <TextForm form>
+void render_form(const Document& document, const TextChoices& choices, const Sink& sink) {
+    attn::render_text(with_gathered_code(document), form, choices.options, choices.words, sink);
+}
+
+void render_json(const Document& document, const TextChoices&, const Sink& sink) {
+    attn::render_json(document, sink);
+}
+
+void render_ipynb(const Document& document, const TextChoices& choices, const Sink& sink) {
+    attn::render_ipynb(document, choices.program_form, choices.options, sink);
+}
+
+void render_markdown(const Document& document, const TextChoices& choices, const Sink& sink) {
+    attn::render_markdown(with_gathered_code(document), choices.form, choices.options,
+                          choices.words, sink);
+}
+
+enum class Which { shown, all };
+
+std::vector<attn::TensorRef> tensors_of(const Document& document, Which which) {
+    std::vector<attn::TensorRef> tensors;
+    for (const attn::Section& section : document.sections) {
+        const auto* tensor = std::get_if<attn::Tensor>(&section.content);
+        if (tensor == nullptr || (which == Which::shown && !section.shown)) continue;
+        tensors.push_back({section.name, *tensor});
+    }
+    return tensors;
+}
+
+// A table with the parameters' axes too would be a table mostly of empty columns.
+void write_csv(const Document& document, OutputFile& file) {
+    attn::write_long_table(file, tensors_of(document, Which::shown));
+}
+
+void write_npz(const Document& document, OutputFile& file) {
+    attn::write_npz(file, tensors_of(document, Which::all));
+}
+
+void write_safetensors(const Document& document, OutputFile& file) {
+    attn::write_safetensors(file, tensors_of(document, Which::all));
+}
+
+constexpr std::array<Format, 9> formats{{
+    {"torch", false, render_form<TextForm::torch>, nullptr},
+    {"numpy", false, render_form<TextForm::numpy>, nullptr},
+    {"plain", false, render_form<TextForm::plain>, nullptr},
+    {"markdown", false, render_markdown, nullptr},
+    {"json", false, render_json, nullptr},
+    {"ipynb", false, render_ipynb, nullptr},
+    {"csv", false, nullptr, write_csv},
+    {"npz", true, nullptr, write_npz},
+    {"safetensors", true, nullptr, write_safetensors},
+}};
+
+}  // namespace
+
+std::string format_names() {
+    std::string names;
+    for (const Format& format : formats) {
+        if (!names.empty()) names += &format == &formats.back() ? " or " : ", ";
+        names += format.name;
+    }
+    return names;
+}
+
+const Format& find_format(std::string_view name) {
+    for (const Format& format : formats) {
+        if (format.name == name) return format;
+    }
+    throw attn::ConfigError("--format does not know '" + std::string(name) + "': use " +
+                            format_names());
+}
+
+}  // namespace app

@@ -1,0 +1,155 @@
+#include "attn/io/output_folder.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "attn/tensor/error.hpp"
+
+namespace attn {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A signal handler may neither allocate nor lock, so what it removes is kept in fixed storage. A
+// walk has some forty steps.
+constexpr std::size_t most_files = 256;
+constexpr std::size_t longest_name = 96;
+struct PendingFolder {
+    std::atomic<bool> used;
+    std::atomic<std::size_t> files;
+    std::array<char, PATH_MAX> path;
+    std::array<std::array<char, longest_name>, most_files> names;
+};
+constinit PendingFolder pending{};
+
+std::string reason_text(int reason) { return std::generic_category().message(reason); }
+
+/// Whether an OutputFolder could have written a file of that name.
+bool is_ours(const std::string& name) {
+    if (name == "walk.json") return true;
+    const std::size_t digits = name.find_first_not_of("0123456789");
+    return digits != name.npos && digits >= 2 && name[digits] == '_' && name.ends_with(".npy");
+}
+
+}  // namespace
+
+OutputFolder::OutputFolder(const std::string& path) : path_(path) {
+    std::error_code error;
+    fs::path target = fs::weakly_canonical(path, error);
+    if (error || path.empty()) fail("it is no usable name", "name another folder");
+    if (!target.has_filename()) target = target.parent_path();
+    target_ = fs::absolute(target).string();
+    if (fs::exists(target_, error)) {
+        if (!fs::is_directory(target_)) fail("it is a file", "name a folder");
+        if (fs::equivalent(target_, fs::current_path(error), error)) {
+            fail("it is the folder you are in", "name another one");
+        }
+        if (::access(target_.c_str(), W_OK) != 0) fail(reason_text(errno), "choose another place");
+        for (const fs::directory_entry& entry : fs::directory_iterator(target_, error)) {
+            const std::string name = entry.path().filename().string();
+            if (!is_ours(name) || !entry.is_regular_file()) {
+                fail("it holds '" + name + "', which is not from --save-dir",
+                     "name a new or an empty folder");
+            }
+        }
+        if (error) fail(error.message(), "choose another place");
+        replaces_ = true;
+    }
+    const fs::path whole(target_);
+    temporary_ = (whole.parent_path() / ("." + whole.filename().string().substr(0, 200) + "." +
+                                         std::to_string(::getpid()) + ".part"))
+                     .string();
+    if (temporary_.size() + longest_name >= PATH_MAX) {
+        fail(reason_text(ENAMETOOLONG), "choose another place");
+    }
+    if (pending.used.load()) fail("another folder is being written", "write one at a time");
+    std::memcpy(pending.path.data(), temporary_.c_str(), temporary_.size() + 1);
+    pending.files = 0;
+    pending.used = true;
+    if (::mkdir(temporary_.c_str(), 0777) != 0) {
+        const int reason = errno;
+        temporary_.clear();
+        pending.used = false;
+        fail("cannot create a temporary folder beside it: " + reason_text(reason),
+             reason == ENOENT ? "create its folder first" : "choose another place");
+    }
+    if (struct stat status{}; replaces_ && ::stat(target_.c_str(), &status) == 0) {
+        ::chmod(temporary_.c_str(), status.st_mode & 07777);
+    }
+}
+
+OutputFolder::~OutputFolder() {
+    if (temporary_.empty()) return;
+    std::error_code ignored;
+    fs::remove_all(temporary_, ignored);
+    pending.used = false;
+}
+
+std::string OutputFolder::file(const std::string& name) {
+    const std::size_t place = pending.files;
+    if (place >= most_files || name.size() >= longest_name) {
+        fail("too many files, or too long a name", "save fewer steps");
+    }
+    std::memcpy(pending.names[place].data(), name.c_str(), name.size() + 1);
+    pending.files = place + 1;
+    return temporary_ + "/" + name;
+}
+
+void OutputFolder::commit() {
+    const auto refuse = [this](int reason) {
+        fail("cannot rename the finished folder to it: " + reason_text(reason),
+             "choose another place");
+    };
+    if (!replaces_) {
+        if (::rename(temporary_.c_str(), target_.c_str()) != 0) refuse(errno);
+    } else if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(),
+                           RENAME_EXCHANGE) == 0) {
+        std::error_code ignored;
+        fs::remove_all(temporary_, ignored);
+    } else if (errno == EINVAL || errno == ENOSYS) {
+        // This file system cannot exchange two folders: step aside, and back when it fails.
+        const std::string aside = temporary_ + ".old";
+        if (::rename(target_.c_str(), aside.c_str()) != 0) refuse(errno);
+        if (::rename(temporary_.c_str(), target_.c_str()) != 0) {
+            const int reason = errno;
+            ::rename(aside.c_str(), target_.c_str());
+            refuse(reason);
+        }
+        std::error_code ignored;
+        fs::remove_all(aside, ignored);
+    } else {
+        refuse(errno);
+    }
+    temporary_.clear();
+    pending.used = false;
+}
+
+void OutputFolder::fail(const std::string& what, const std::string& advice) const {
+    throw OutputError(path_ + ": " + what + ": " + advice);
+}
+
+void remove_pending_folder() noexcept {
+    if (!pending.used.load()) return;
+    const int saved = errno;
+    const int folder = ::open(pending.path.data(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0) {
+        for (std::size_t i = 0; i < pending.files.load(); ++i) {
+            ::unlinkat(folder, pending.names[i].data(), 0);
+        }
+        ::close(folder);
+    }
+    ::rmdir(pending.path.data());
+    errno = saved;
+}
+
+}  // namespace attn
