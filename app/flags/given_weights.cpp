@@ -33,7 +33,7 @@ bool has(const std::vector<attn::NamedTensor>& tensors, std::string_view name) {
 }
 
 std::string listed(const std::vector<std::string>& names) {
-    constexpr std::size_t most = 16;
+    constexpr std::size_t most = 12;
     std::string text;
     for (std::size_t i = 0; i < std::min(names.size(), most); ++i) {
         text += (i > 0 ? ", " : "") + names[i];
@@ -188,7 +188,8 @@ void set_given_weights(const WalkFlags& flags, attn::WalkConfig& config) {
     if (config.parameters.entries().empty()) {
         throw attn::InputError(label + ": holds none of the parameters of this walk, " +
                                listed(needed) + ": it has " +
-                               (unused.empty() ? "no array" : listed(unused)));
+                               (unused.empty() ? "no array" : listed(unused)) +
+                               " (--model gpt2 or bert reads the names of those models)");
     }
     config.weights_file = flags.weights;
     std::string note;
