@@ -7,6 +7,7 @@
 
 #include "app/flags/formats.hpp"
 #include "app/flags/parse.hpp"
+#include "app/terminal/color.hpp"
 #include "attn/tensor/slice.hpp"
 
 namespace app {
@@ -130,6 +131,10 @@ void setup_output_flags(CLI::App& cli, OutputFlags& flags) {
         ->type_name("DIR");
     cli.add_flag("--detail", flags.detail, "show parameters and the parts of softmax too")
         ->group(group);
+    cli.add_flag("--heatmap", flags.heatmap, "labelled cells, shaded by value on a terminal")
+        ->group(group);
+    add("--color", flags.color, "colours of the heatmap: auto, always or never (auto)")
+        ->type_name("WHEN");
     add("--only", flags.only, "these steps only, parts too: weights[0,:,1:3],output")
         ->type_name("STEPS");
     add("--from", flags.from, "from this step on")->type_name("STEP");
@@ -157,6 +162,13 @@ void check_output_flags(const OutputFlags& flags) {
         }
     }
     code_language(flags, attn::CodeLanguage::torch);
+    color_depth(flags.color, false);
+    const bool is_text = flags.format.empty() || flags.format == "torch" ||
+                         flags.format == "numpy" || flags.format == "plain";
+    if (flags.heatmap && !is_text) {
+        throw attn::ConfigError("--heatmap is a printed form and --format " + flags.format +
+                                " is not: leave one out");
+    }
     if (!flags.only.empty() && !(flags.from.empty() && flags.until.empty())) {
         throw attn::ConfigError("--only already says which steps: leave --from and --until out");
     }

@@ -150,6 +150,30 @@ void set_sources(const WalkFlags& flags, attn::WalkConfig& config) {
     }
 }
 
+bool says_a_source(const WalkFlags& flags) {
+    return !flags.text.empty() || !flags.text_file.empty() || !flags.ids.empty() ||
+           !flags.random.empty() || !flags.x.empty();
+}
+
+void check_standard_input(const WalkFlags& flags) {
+    const auto is_standard_input = [](const std::string& spec) {
+        return spec == "-" || spec.starts_with("-:");
+    };
+    std::string reader;
+    for (const auto& [flag, spec] : {std::pair{"--text-file", &flags.text_file},
+                                     {"--x", &flags.x},
+                                     {"--memory", &flags.memory},
+                                     {"--mask-file", &flags.mask_file},
+                                     {"--weights", &flags.weights}}) {
+        if (!is_standard_input(*spec)) continue;
+        if (!reader.empty()) {
+            throw attn::ConfigError(reader + " and " + flag +
+                                    " would both read standard input: put one into a file");
+        }
+        reader = flag;
+    }
+}
+
 attn::Tensor read_mask(const std::string& spec, const std::string& mask_true) {
     if (mask_true != "keep" && mask_true != "drop") {
         throw attn::ConfigError(

@@ -10,6 +10,12 @@ namespace app {
 /// Errors  ConfigError for two sources or flags that do not fit the source; InputError for files.
 void set_sources(const WalkFlags& flags, attn::WalkConfig& config);
 
+/// Whether a flag says where x comes from.
+bool says_a_source(const WalkFlags& flags);
+
+/// Errors  ConfigError when two flags would read standard input.
+void check_standard_input(const WalkFlags& flags);
+
 /// Reads a mask; `mask_true` says what true (or 1) means in the file, keep or drop.
 ///
 /// Shapes  any that broadcasts to the scores; result bool, true = hidden.

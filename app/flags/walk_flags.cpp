@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/flags/given_weights.hpp"
 #include "app/flags/parse.hpp"
 #include "app/flags/sources.hpp"
 
@@ -63,6 +64,10 @@ void setup_model_flags(CLI::App& cli, WalkFlags& flags) {
     cli.add_flag("--output-bias", flags.output_bias, "with a bias")->group(group);
     cli.add_flag("--merge", flags.merge, "put the heads side by side")->group(group);
     cli.add_flag("--no-merge", flags.no_merge, "leave the heads apart")->group(group);
+    add("--weights", flags.weights, "parameters from a file, by their names; the rest is drawn")
+        ->type_name("FILE");
+    add("--model", flags.model, "that file is of a gpt2 or bert model")->type_name("FAMILY");
+    add("--layer", flags.layer, "and this layer of it is meant (0)")->type_name("N");
     add("--mask", flags.mask, "none, causal, padding or causal,padding (none)")->type_name("KIND");
     add("--mask-file", flags.mask_file, "a mask of your own")->type_name("FILE[:NAME]");
     add("--mask-true", flags.mask_true, "what true means in that file: keep or drop")
@@ -163,7 +168,9 @@ void set_model(const WalkFlags& flags, attn::WalkConfig& config) {
     config.head_dim = flags.head_dim;
     config.value_dim = flags.value_dim;
     config.output_dim = flags.output_dim;
-    config.projection = parse_word<attn::Projection>("--projection", flags.projection);
+    if (!flags.projection.empty()) {
+        config.projection = parse_word<attn::Projection>("--projection", flags.projection);
+    }
     if (!flags.init.empty()) config.init = parse_init(flags.init);
     config.bias = flags.bias;
     config.draw_order = flags.draw_order;
@@ -206,6 +213,7 @@ void setup_walk_flags(CLI::App& cli, WalkFlags& flags) {
 }
 
 attn::WalkConfig config_of(const WalkFlags& flags) {
+    check_standard_input(flags);
     attn::WalkConfig config;
     set_model(flags, config);
     set_numbers(flags, config);
@@ -215,6 +223,7 @@ attn::WalkConfig config_of(const WalkFlags& flags) {
     config.empty_row = parse_word<attn::EmptyRow>("--empty-row", flags.empty_row);
     config.scale = parse_scale(flags.scale);
     config.softmax_axis = parse_word<attn::SoftmaxAxis>("--softmax-axis", flags.softmax_axis);
+    set_given_weights(flags, config);
     return config;
 }
 

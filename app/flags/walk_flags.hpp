@@ -21,7 +21,9 @@ struct WalkFlags {
     std::optional<std::int64_t> memory_len, vocab_size, batch, seq_len;
     std::string pad_id, lengths;
     std::optional<std::int64_t> embed_dim, heads, head_dim, value_dim, output_dim;
-    std::string projection = "split", init, draw_order = "qkv", weight_layout;
+    std::string weights, model;
+    std::optional<std::int64_t> layer;
+    std::string projection, init, draw_order = "qkv", weight_layout;
     bool bias = false, output_projection = false, output_bias = false;
     bool merge = false, no_merge = false;
     std::string mask = "none", mask_file, mask_true, causal_align = "start", empty_row = "nan";

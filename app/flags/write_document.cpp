@@ -1,7 +1,12 @@
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <csignal>
+#include <functional>
 
 #include "app/flags/formats.hpp"
 #include "app/flags/output_flags.hpp"
+#include "app/terminal/heatmap.hpp"
 #include "app/terminal/signals.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "attn/io/npy.hpp"
@@ -30,29 +35,59 @@ TextChoices text_choices(const OutputFlags& flags, attn::TextForm usual,
     return choices;
 }
 
-void print(const Format& format, const attn::Document& document, const TextChoices& choices) {
-    if (format.render != nullptr) {
+/// What is written: text to a sink, or data to a file.
+struct Writing {
+    std::function<void(const attn::Sink&)> render;
+    std::function<void(attn::OutputFile&)> write;
+};
+
+void print(const Writing& writing) {
+    if (writing.render) {
         StandardOutput output;
-        format.render(document, choices, [&output](std::string_view text) { output.write(text); });
+        writing.render([&output](std::string_view text) { output.write(text); });
         output.flush();
         return;
     }
     // A reader that closes the pipe shall end the program quietly here too.
     std::signal(SIGPIPE, SIG_DFL);
     attn::OutputFile output("/dev/stdout");
-    format.write(document, output);
+    writing.write(output);
     output.commit();
 }
 
-void save(const std::string& path, const Format& format, const attn::Document& document,
-          const TextChoices& choices) {
+void save(const std::string& path, const Writing& writing) {
     attn::OutputFile file(path);
-    if (format.render != nullptr) {
-        format.render(document, choices, [&file](std::string_view text) { file.write(text); });
+    if (writing.render) {
+        writing.render([&file](std::string_view text) { file.write(text); });
     } else {
-        format.write(document, file);
+        writing.write(file);
     }
     file.commit();
+}
+
+/// The columns of the terminal, where the output goes to one and no flag says otherwise.
+std::size_t line_columns(const OutputFlags& flags, bool to_terminal) {
+    winsize size{};
+    if (!flags.linewidth && to_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
+        size.ws_col > 0) {
+        return size.ws_col;
+    }
+    return static_cast<std::size_t>(flags.linewidth.value_or(80));
+}
+
+/// Writes the shown sections as labelled grids, shaded where the output takes colours.
+void render_heatmap(const OutputFlags& flags, const attn::Document& document,
+                    const TextChoices& choices, const attn::Sink& sink) {
+    const bool to_terminal =
+        (flags.output.empty() || flags.output == "-") && isatty(STDOUT_FILENO) != 0;
+    const HeatmapChoices heatmap{choices.options, color_depth(flags.color, to_terminal),
+                                 line_columns(flags, to_terminal)};
+    attn::Document gathered = document;
+    attn::gather_code(gathered);
+    const attn::ContentForm form = [&](const attn::Section& section) {
+        return heatmap_text(section, gathered, heatmap);
+    };
+    attn::render_text(gathered, form, choices.options, choices.words, sink);
 }
 
 /// `03_query.npy`: in the order of the walk however a folder is listed.
@@ -71,7 +106,9 @@ void save_folder(const std::string& path, const attn::Document& document) {
         attn::write_npy(file, *tensor);
         file.commit();
     }
-    save(folder.file("walk.json"), find_format("json"), document, {});
+    attn::OutputFile file(folder.file("walk.json"));
+    attn::render_json(document, [&file](std::string_view text) { file.write(text); });
+    file.commit();
     folder.commit();
 }
 
@@ -81,13 +118,23 @@ void write_document(const OutputFlags& flags, const attn::Document& document, at
                     attn::DType default_dtype) {
     const TextChoices choices = text_choices(flags, usual, default_dtype);
     const Format& format = format_of(flags, usual);
+    Writing writing;
+    if (flags.heatmap) {
+        writing.render = [&](const attn::Sink& sink) {
+            render_heatmap(flags, document, choices, sink);
+        };
+    } else if (format.render != nullptr) {
+        writing.render = [&](const attn::Sink& sink) { format.render(document, choices, sink); };
+    } else {
+        writing.write = [&](attn::OutputFile& file) { format.write(document, file); };
+    }
     const bool to_file = !flags.output.empty() && flags.output != "-";
     if (to_file || !flags.save_dir.empty()) remove_temporaries_on_signals();
     if (!flags.save_dir.empty()) save_folder(flags.save_dir, document);
     if (to_file) {
-        save(flags.output, format, document, choices);
+        save(flags.output, writing);
     } else if (flags.save_dir.empty() || flags.output == "-" || !flags.format.empty()) {
-        print(format, document, choices);
+        print(writing);
     }
 }
 

@@ -67,6 +67,12 @@ std::vector<std::pair<std::string, std::string>> config_entries(const Plan& plan
     add("output_projection", config.output_projection);
     add("output_bias", config.output_bias);
     add("merge", plan.merges);
+    std::vector<std::string> given;
+    for (const auto& [name, tensor] : config.parameters.entries()) given.push_back(name);
+    add("weights", config.weights_file.empty() ? "none" : config.weights_file);
+    add("given", given);
+    add("model", config.model.empty() ? "none" : config.model);
+    add("layer", config.model.empty() ? ordered_json("none") : ordered_json(config.layer));
     add("mask", mask_json(plan));
     add("causal_align", word(config.causal_align));
     add("empty_row", word(config.empty_row));

@@ -94,6 +94,9 @@ struct WalkConfig {
     bool output_bias = false;
     std::optional<bool> merge;  ///< default: true unless stacked or per_head without output
     Ledger parameters;          ///< given parameters by name; the rest is drawn
+    /// Where the given parameters came from, for the record: a file, and a model's layer in it.
+    std::string weights_file, model;
+    std::int64_t layer = 0;
 
     MaskChoice mask;
     CausalAlign causal_align = CausalAlign::start;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "attn/tensor/error.hpp"
+#include "attn/walk/given_sizes.hpp"
 #include "attn/walk/memory.hpp"
 
 namespace attn {
@@ -375,6 +376,7 @@ Plan resolve(WalkConfig config) {
     refuse_unless(plan.config.redraw >= 0 && plan.config.redraw <= 1000,
                   "redraw must be between 0 and 1000, not " + std::to_string(plan.config.redraw));
     refuse_unless(plan.config.threads >= 0, "threads must not be negative");
+    take_given_sizes(plan.config);
     resolve_sequences(plan);
     resolve_dimensions(plan);
     resolve_projection(plan);

@@ -45,6 +45,14 @@ bool is_parameter(const Plan& plan, std::string_view part, bool bias) {
     return plan.one_weight() == (part == "qkv");
 }
 
+/// The formula of a parameter: where it comes from.
+std::function<std::string(const Plan&)> learned(const std::string& name) {
+    return [name](const Plan& plan) {
+        return std::string("a parameter: learned in training, ") +
+               (plan.config.parameters.has(name) ? "given" : "drawn") + " here";
+    };
+}
+
 Step parameter(const std::string& part, bool bias) {
     const std::string name = (bias ? "b_" : "w_") + part;
     const std::string whose = part == "qkv" ? "query, key and value" : part;
@@ -54,7 +62,7 @@ Step parameter(const std::string& part, bool bias) {
     step.kind = Step::Kind::parameter;
     step.shown = false;
     step.applies = [part, bias](const Plan& plan) { return is_parameter(plan, part, bias); };
-    step.formula = always("a parameter: learned in training, drawn here");
+    step.formula = learned(name);
     return step;
 }
 
@@ -81,7 +89,7 @@ StepTable input_steps() {
          Kind::input,
          false,
          has_ids,
-         always("a parameter: learned in training, drawn here"),
+         learned("embedding"),
          {}},
         {"x", "the input, one row of features for each token", Kind::input, true,
          [](const Plan& plan) { return plan.has_x(); },
@@ -104,7 +112,7 @@ StepTable input_steps() {
          Kind::input,
          false,
          has_memory_ids,
-         always("a parameter: learned in training, drawn here"),
+         learned("memory_embedding"),
          {}},
         {"memory", "the second source, which the queries look at", Kind::input, true, has_memory,
          [](const Plan& plan) {

@@ -122,6 +122,7 @@ std::string part_formula(const Plan& plan, const Part& part) {
     }
     if (projects(plan)) return name + " = " + projection_formula(plan, part);
     if (!plan.has_x()) {
+        if (plan.config.parameters.has(name)) return name + " as given";
         const bool normal =
             std::get<RandomInput>(plan.config.input).distribution == Distribution::normal;
         return name + (normal ? " ~ N(0, 1)" : " ~ U[0, 1)");

@@ -1,0 +1,201 @@
+#include "app/flags/given_weights.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "app/flags/sources.hpp"
+#include "app/terminal/messages.hpp"
+#include "attn/io/file_bytes.hpp"
+#include "attn/io/model_weights.hpp"
+#include "attn/io/read_tensor.hpp"
+#include "attn/tensor/error.hpp"
+#include "attn/tensor/slice.hpp"
+#include "attn/walk/words.hpp"
+
+namespace app {
+namespace {
+
+using attn::Projection;
+using attn::Tensor;
+
+constexpr std::array known_names{
+    "embedding", "memory_embedding", "w_query", "b_query", "w_key", "b_key",
+    "w_value",   "b_value",          "w_qkv",   "b_qkv",   "query", "key",
+    "value",     "w_output",         "b_output"};
+
+bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool has(const std::vector<attn::NamedTensor>& tensors, std::string_view name) {
+    return std::any_of(tensors.begin(), tensors.end(),
+                       [&](const attn::NamedTensor& each) { return each.name == name; });
+}
+
+std::string listed(const std::vector<std::string>& names) {
+    constexpr std::size_t most = 12;
+    std::string text;
+    for (std::size_t i = 0; i < std::min(names.size(), most); ++i) {
+        text += (i > 0 ? ", " : "") + names[i];
+    }
+    if (names.size() > most) text += " and " + std::to_string(names.size() - most) + " more";
+    return text;
+}
+
+/// Whether a walk so configured has a parameter of that name.
+bool is_needed(std::string_view name, const attn::WalkConfig& config) {
+    const auto is_tokens = [](const attn::Source& source) {
+        return std::holds_alternative<attn::Tokens>(source);
+    };
+    const Projection projection = config.projection;
+    const bool direct =
+        projection == Projection::none && std::holds_alternative<attn::RandomInput>(config.input);
+    if (name == "embedding") return is_tokens(config.input);
+    if (name == "memory_embedding") return config.memory && is_tokens(*config.memory);
+    if (is_one_of(name, {"query", "key", "value"})) return direct;
+    if (name == "w_output") return config.output_projection || projection == Projection::mha;
+    if (name == "b_output") {
+        return config.output_bias || (projection == Projection::mha && config.bias);
+    }
+    if (projection == Projection::none || (name.starts_with("b_") && !config.bias)) return false;
+    const bool one_weight = projection == Projection::fused ||
+                            projection == Projection::fused_by_head ||
+                            projection == Projection::mha;
+    return one_weight == is_one_of(name, {"w_qkv", "b_qkv"});
+}
+
+void contradict(const std::string& flag, const std::string& model, const std::string& has_it) {
+    throw attn::ConfigError(flag + " contradicts --model " + model + ", which " + has_it +
+                            ": leave " + flag.substr(0, flag.find(' ')) + " out");
+}
+
+/// Reads one layer of a model and sets what its family decides.
+std::vector<attn::NamedTensor> read_model(const WalkFlags& flags, attn::WalkConfig& config) {
+    const attn::ModelFamily family = attn::model_family(flags.model);
+    const std::int64_t layer = flags.layer.value_or(0);
+    if (!flags.heads) {
+        throw attn::ConfigError("--model " + flags.model +
+                                " needs --heads: the file does not tell how many there are (12 in "
+                                "the small models)");
+    }
+    attn::ModelLayer found = attn::pick_model_layer(attn::read_tensors(flags.weights), family,
+                                                    layer, attn::file_label(flags.weights));
+    const Projection projection = found.fused ? Projection::fused : Projection::split;
+    const auto layout = found.in_out ? attn::WeightLayout::in_out : attn::WeightLayout::out_in;
+    if (!flags.projection.empty() && config.projection != projection) {
+        contradict("--projection " + flags.projection, flags.model,
+                   "is " + std::string(attn::word(projection)));
+    }
+    if (config.weight_layout.value_or(layout) != layout) {
+        contradict("--weight-layout " + flags.weight_layout, flags.model,
+                   "is " + std::string(attn::word(layout)));
+    }
+    if (flags.no_merge) contradict("--no-merge", flags.model, "has an output projection");
+    config.projection = projection;
+    config.weight_layout = layout;
+    config.model = flags.model;
+    config.layer = layer;
+    if (family == attn::ModelFamily::gpt2 && !config.mask.causal) {
+        report_note("gpt2 attends to what came before only: --mask causal does as it does");
+    }
+    return std::move(found.parameters);
+}
+
+/// Sets what the names in the file tell of the model, where no flag has said it.
+void set_model_by_names(const WalkFlags& flags, const std::vector<attn::NamedTensor>& tensors,
+                        attn::WalkConfig& config) {
+    const bool projects = config.projection != Projection::none;
+    if (flags.projection.empty() && flags.model.empty() && has(tensors, "w_qkv") &&
+        !has(tensors, "w_query")) {
+        config.projection = Projection::fused;
+    }
+    for (const attn::NamedTensor& each : tensors) {
+        if (projects && is_one_of(each.name, {"b_query", "b_key", "b_value", "b_qkv"})) {
+            config.bias = true;
+        }
+        if (is_one_of(each.name, {"w_output", "b_output"})) config.output_projection = true;
+        if (each.name == "b_output") config.output_bias = true;
+        const bool per_head =
+            config.projection == Projection::stacked || config.projection == Projection::per_head;
+        if (per_head && !flags.heads && each.name.starts_with("w_") &&
+            each.tensor.dimension() == 3) {
+            config.heads = static_cast<std::int64_t>(each.tensor.shape()[0]);
+        }
+    }
+}
+
+/// Reads the leading axes of query, key and value given directly: (batch, head, tokens, features),
+/// where three axes begin with the heads unless there is a word of a batch.
+void set_leading_axes(const WalkFlags& flags, std::vector<attn::NamedTensor>& tensors,
+                      attn::WalkConfig& config) {
+    for (attn::NamedTensor& each : tensors) {
+        if (!is_needed(each.name, config) || !is_one_of(each.name, {"query", "key", "value"})) {
+            continue;
+        }
+        const attn::Shape shape = each.tensor.shape();
+        const bool batched = shape.size() == 4 || flags.batch || each.tensor.has_axis("batch") ||
+                             (shape.size() == 3 && flags.heads == 1 && shape[0] != 1);
+        const std::size_t head_axis = batched ? 1 : 0;
+        if (shape.size() < 3 || shape.size() > 4) continue;
+        if (batched && !config.batch) config.batch = static_cast<std::int64_t>(shape[0]);
+        if (head_axis + 3 > shape.size()) continue;
+        if (!flags.heads) config.heads = static_cast<std::int64_t>(shape[head_axis]);
+        // One head has no axis of its own.
+        if (shape[head_axis] == 1) each.tensor = attn::slice(each.tensor, batched ? ":,0" : "0");
+    }
+}
+
+}  // namespace
+
+void set_given_weights(const WalkFlags& flags, attn::WalkConfig& config) {
+    if (flags.weights.empty()) {
+        if (!flags.model.empty() || flags.layer) {
+            throw attn::ConfigError(
+                "--model and --layer say how to read --weights, which is missing");
+        }
+        return;
+    }
+    if (flags.model.empty() && flags.layer) {
+        throw attn::ConfigError("--layer needs --model gpt2 or bert");
+    }
+    const std::string label = attn::file_label(flags.weights);
+    std::vector<attn::NamedTensor> tensors =
+        flags.model.empty() ? attn::read_tensors(flags.weights) : read_model(flags, config);
+    set_model_by_names(flags, tensors, config);
+    const bool direct = config.projection == Projection::none &&
+                        (has(tensors, "query") || has(tensors, "key") || has(tensors, "value"));
+    if (direct && !says_a_source(flags)) config.input = attn::RandomInput{};
+    set_leading_axes(flags, tensors, config);
+
+    // Take what this walk has, and say what it has not.
+    std::vector<std::string> unused;
+    for (attn::NamedTensor& each : tensors) {
+        const bool known =
+            std::find(known_names.begin(), known_names.end(), each.name) != known_names.end();
+        if (known && is_needed(each.name, config)) {
+            config.parameters.record(each.name, std::move(each.tensor));
+        } else {
+            unused.push_back(each.name.empty() ? "an array without a name" : each.name);
+        }
+    }
+    std::vector<std::string> drawn;
+    std::vector<std::string> needed;
+    for (const std::string_view name : known_names) {
+        if (!is_needed(name, config)) continue;
+        needed.emplace_back(name);
+        if (!config.parameters.has(name)) drawn.emplace_back(name);
+    }
+    if (config.parameters.entries().empty()) {
+        throw attn::InputError(label + ": holds none of the parameters of this walk, " +
+                               listed(needed) + ": it has " +
+                               (unused.empty() ? "no array" : listed(unused)) +
+                               " (--model gpt2 or bert reads the names of those models)");
+    }
+    config.weights_file = flags.weights;
+    std::string note;
+    if (!drawn.empty()) note = "drawn, as it does not hold them: " + listed(drawn);
+    if (!unused.empty()) note += (note.empty() ? "" : "; ") + ("not used: " + listed(unused));
+    if (!note.empty()) report_note(label + ": " + note);
+}
+
+}  // namespace app
