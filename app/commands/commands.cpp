@@ -6,6 +6,7 @@ const std::vector<Command>& commands() {
     static const std::vector<Command> all{
         {"notebook", "replay a source notebook, or list them", setup_notebook},
         {"compare", "compare two runs, or files, step by step", setup_compare},
+        {"diagnose", "find the mistake in your own tensors", setup_diagnose},
         {"bugs", "list the catalogued mistakes, or tell one whole", setup_bugs},
     };
     return all;

@@ -29,6 +29,9 @@ void setup_notebook(CLI::App& cli, int& exit_code);
 /// `attn-explain compare A B [FLAGS]`: two runs, or files, step by step.
 void setup_compare(CLI::App& cli, int& exit_code);
 
+/// `attn-explain diagnose FILE [FLAGS]`: finds the mistake in somebody's own tensors.
+void setup_diagnose(CLI::App& cli, int& exit_code);
+
 /// `attn-explain bugs [ID]`: lists the catalogued mistakes, or tells one whole.
 void setup_bugs(CLI::App& cli, int& exit_code);
 

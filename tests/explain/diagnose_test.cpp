@@ -51,6 +51,7 @@ TEST_SUITE("explain: diagnose") {
     TEST_CASE("given every step, each mistake is named, alone or with those that look the same") {
         std::map<std::string, std::pair<int, int>> score;
         for (const Mistake& mistake : mistakes()) {
+            if (mistake.id == "softmax-overflow") continue;  // small scores cannot show it
             auto& [named, tried] = score[mistake.id];
             for (std::uint64_t seed = 1; tried < 20 && seed < 400; ++seed) {
                 const Plan plan = resolve(testing::seeded_config(seed));
@@ -67,6 +68,22 @@ TEST_SUITE("explain: diagnose") {
             CHECK_MESSAGE(named == tried, mistake.id << ": " << named << " of " << tried);
             CHECK_MESSAGE(tried >= 5, mistake.id << " was tried " << tried << " times only");
         }
+    }
+
+    TEST_CASE("an overflow of exp() shows where scores are large, and is named there") {
+        WalkConfig config;
+        config.query_len = 4;
+        config.init = std::array{Init::normal, Init::normal, Init::normal};
+        config.scale = {ScaleChoice::By::number, 100};
+        const Plan plan = resolve(config);
+        const Ledger given = draw(plan);
+        const StepTable table = with_mistakes(step_table(), plan, {"softmax-overflow"});
+        Ledger theirs;
+        const Ledger wrong = walk(plan, given, table);
+        for (const char* name : {"scores", "scaled_scores", "weights", "context"}) {
+            theirs.record(name, wrong[name]);
+        }
+        CHECK(names(diagnose(plan, given, theirs), find_mistake("softmax-overflow")));
     }
 
     TEST_CASE("from the output alone, at 4 decimals, at least 95 of 100 are named") {
