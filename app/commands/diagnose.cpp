@@ -10,6 +10,7 @@
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
+#include "attn/explain/power.hpp"
 #include "attn/walk/walk.hpp"
 
 namespace app {
@@ -20,7 +21,7 @@ struct DiagnoseCommand {
     std::vector<std::string> map;
     std::optional<int> decimals;
     std::string atol, rtol;
-    bool pairs = false, json = false;
+    bool pairs = false, power = false, json = false;
     WalkFlags walk;
 };
 
@@ -104,7 +105,25 @@ attn::DiagnoseOptions options_of(const DiagnoseCommand& command) {
     return options;
 }
 
+/// Says which mistakes the input of the flags (and files) can reveal.
+int run_power(const DiagnoseCommand& command) {
+    attn::WalkConfig config = config_of(command.walk);
+    for (const std::string& path : {command.given, command.file}) {
+        if (!path.empty()) take_inputs(read_ledger(path), command.walk, config);
+    }
+    const attn::Plan plan = attn::resolve(std::move(config));
+    const attn::Power power = attn::power(plan, attn::draw(plan));
+    StandardOutput output;
+    output.write(command.json ? attn::power_json(power) : attn::power_text(power));
+    output.flush();
+    return 0;
+}
+
 int run_diagnose(const DiagnoseCommand& command) {
+    if (command.power) return run_power(command);
+    if (command.file.empty()) {
+        throw attn::ConfigError("there is nothing to diagnose: name a file, or pass --power");
+    }
     const attn::Ledger file = renamed(read_ledger(command.file), command.map);
     attn::WalkConfig config = config_of(command.walk);
     if (!command.given.empty()) take_inputs(read_ledger(command.given), command.walk, config);
@@ -124,8 +143,7 @@ int run_diagnose(const DiagnoseCommand& command) {
 void setup_diagnose(CLI::App& cli, int& exit_code) {
     auto command = std::make_shared<DiagnoseCommand>();
     cli.add_option("FILE", command->file,
-                   "what your code computed: .npz, .safetensors, .json or a folder of .npy")
-        ->required();
+                   "what your code computed: .npz, .safetensors, .json or a folder of .npy");
     cli.add_option("--given", command->given, "a file with x and parameters, by their names")
         ->type_name("FILE");
     cli.add_option("--map", command->map, "your name for a step: theirs:ours, repeatable")
@@ -139,6 +157,7 @@ void setup_diagnose(CLI::App& cli, int& exit_code) {
     cli.add_option("--rtol", command->rtol, "relative difference that is let pass (rounding)")
         ->type_name("X");
     cli.add_flag("--pairs", command->pairs, "try two mistakes at once where one does not match");
+    cli.add_flag("--power", command->power, "say which mistakes this input could reveal");
     cli.add_flag("--json", command->json, "as JSON");
     setup_walk_flags(cli, command->walk);
     cli.callback([command, &exit_code] { exit_code = run_diagnose(*command); });
