@@ -5,6 +5,7 @@ namespace app {
 const std::vector<Command>& commands() {
     static const std::vector<Command> all{
         {"notebook", "replay a source notebook, or list them", setup_notebook},
+        {"why", "derive one number back to the inputs", setup_why},
         {"compare", "compare two runs, or files, step by step", setup_compare},
         {"diagnose", "find the mistake in your own tensors", setup_diagnose},
         {"probe", "write inputs on which nearly every mistake shows", setup_probe},

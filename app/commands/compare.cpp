@@ -32,20 +32,6 @@ Side walked(const WalkFlags& flags) {
     return side;
 }
 
-/// The walk flags with those of one side on top.
-WalkFlags with_flags(const WalkFlags& base, const std::string& text) {
-    WalkFlags flags = base;
-    CLI::App cli;
-    setup_walk_flags(cli, flags);
-    try {
-        cli.parse(text);
-    } catch (const CLI::ParseError& error) {
-        const std::string message = error.what();
-        throw attn::ConfigError("'" + text + "': " + message.substr(0, message.find('\n')));
-    }
-    return flags;
-}
-
 Side side_of(const std::string& what, const WalkFlags& base) {
     for (const auto& [word, variant] : attn::words<attn::Variant>) {
         if (what == word) return walked(with_flags(base, "--variant " + what));

@@ -212,6 +212,19 @@ void setup_walk_flags(CLI::App& cli, WalkFlags& flags) {
     setup_draw_flags(cli, flags);
 }
 
+WalkFlags with_flags(const WalkFlags& base, const std::string& text) {
+    WalkFlags flags = base;
+    CLI::App cli;
+    setup_walk_flags(cli, flags);
+    try {
+        cli.parse(text);
+    } catch (const CLI::ParseError& error) {
+        const std::string message = error.what();
+        throw attn::ConfigError("'" + text + "': " + message.substr(0, message.find('\n')));
+    }
+    return flags;
+}
+
 attn::WalkConfig config_of(const WalkFlags& flags) {
     check_standard_input(flags);
     attn::WalkConfig config;

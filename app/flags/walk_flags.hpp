@@ -37,6 +37,11 @@ struct WalkFlags {
 /// Adds the walk flags to a command.
 void setup_walk_flags(CLI::App& cli, WalkFlags& flags);
 
+/// The flags of `base` with those in `text` (`--scale none --heads 2`) on top.
+///
+/// Errors  ConfigError, quoting the text.
+WalkFlags with_flags(const WalkFlags& base, const std::string& text);
+
 /// The configuration that the flags describe; reads the files they name.
 ///
 /// Errors  ConfigError naming the flag; InputError naming the file.

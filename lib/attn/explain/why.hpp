@@ -1,0 +1,66 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attn/walk/walk.hpp"
+
+namespace attn {
+
+/// One cell of the ledger.
+struct Cell {
+    std::string step;
+    std::vector<std::size_t> indices;
+    double value = 0;
+};
+
+/// One summand of a derivation: a cell, or a product of two.
+struct Term {
+    Cell left;
+    std::optional<Cell> right;
+    double value = 0;  ///< left, or left times right, in double
+};
+
+/// Where one number comes from.
+struct Derivation {
+    Cell cell;
+    std::string rule;         ///< how it was made, in words of the ledger: `exp(scores - row_max)`
+    std::string arithmetic;   ///< the same with the numbers put in; empty for a sum of terms
+    std::vector<Term> terms;  ///< of a sum; in the order of the sum
+    /// What the terms lack of the value: the rounding of a sum in the walk's own type.
+    double rounding = 0;
+    std::vector<Cell> sources;         ///< the cells it was made from, for the next depth
+    std::vector<std::string> remarks;  ///< its tokens, its row, the mask, where it is used next
+};
+
+/// A cell by its text: `weights[0,1,2,3]`, `weights[short,eat]`: numbers from 0 (negative ones from
+/// the end), or words of the input on token axes.
+///
+/// Errors  ConfigError for a text that is no cell, ShapeError for an index beyond its axis.
+Cell parse_cell(const Plan& plan, const Ledger& ledger, const std::string& text);
+
+/// Derives one cell of a walk from the cells it was made of.
+///
+/// Range  the value is the ledger's own; the terms and the rounding add up to it.
+Derivation derive(const Plan& plan, const Ledger& ledger, const Cell& cell);
+
+struct WhyOptions {
+    std::size_t depth = 1;  ///< how many times sources are derived in turn
+    std::size_t top = 12;   ///< terms shown, the largest first; the rest is added up
+};
+
+/// The derivation for people, every printed sum right to its last printed digit.
+std::string why_text(const Plan& plan, const Ledger& ledger, const Cell& cell,
+                     const WhyOptions& options);
+
+/// The derivation as JSON, with all terms.
+std::string why_json(const Plan& plan, const Ledger& ledger, const Cell& cell,
+                     const WhyOptions& options);
+
+/// `weights[0,2,1]`
+std::string cell_text(const Cell& cell);
+
+/// The numbers of the cell's row along the last axis, with their sum.
+std::string row_text(const Ledger& ledger, const Cell& cell);
+
+}  // namespace attn

@@ -1,0 +1,41 @@
+#include <nlohmann/json.hpp>
+
+#include "tests/support/program.hpp"
+
+using program::run;
+
+TEST_SUITE("app: why") {
+    TEST_CASE("a weight is told from its score, its row and its use, within 25 lines") {
+        const program::Result result = run("why 'weights[short,eat]' --variant loop");
+        CHECK(result.exit_code == 0);
+        CHECK(result.out.find("'short' looks at 'eat'") != std::string::npos);
+        CHECK(result.out.find("exp(scaled_scores - row_max) / row_sum") != std::string::npos);
+        CHECK(result.out.find("sum 1.0000") != std::string::npos);
+        CHECK(std::count(result.out.begin(), result.out.end(), '\n') <= 25);
+    }
+    TEST_CASE("deeper it goes back to the input, and JSON holds the same numbers") {
+        const std::string deep = run("why 'weights[0,1]' --depth 5 --variant loop").out;
+        CHECK(deep.find("embedding[5,0]") != std::string::npos);
+        const auto json = nlohmann::json::parse(run("why 'scores[0,1]' --json --variant loop").out);
+        double sum = json.at("rounding");
+        for (const auto& term : json.at("terms")) sum += term.at("value").get<double>();
+        CHECK(sum == doctest::Approx(json.at("value").get<double>()).epsilon(1e-15));
+        const auto walk =
+            nlohmann::json::parse(run("--format json --variant loop --only 'scores[0,1]'").out);
+        CHECK(static_cast<float>(walk.at("steps").at(0).at("data").get<double>()) ==
+              static_cast<float>(json.at("value").get<double>()));
+    }
+    TEST_CASE("what if: the same row under another setting") {
+        const std::string text =
+            run("why 'weights[0,3]' --mask causal --what-if mask=none --what-if scale=none").out;
+        CHECK(text.find("what if mask=none: row 0.1645") != std::string::npos);
+        CHECK(text.find("what if scale=none: row 1.0000") != std::string::npos);
+        CHECK(run("why 'weights[0,3]' --what-if seed=1").exit_code == 2);
+    }
+    TEST_CASE("what is no cell is refused") {
+        CHECK(run("why weights").exit_code == 2);
+        CHECK(run("why 'weights[9,9]'").exit_code == 2);
+        CHECK(run("why 'nothing[0]'").exit_code == 2);
+        CHECK(run("why").exit_code == 2);
+    }
+}
