@@ -45,6 +45,7 @@ void measure_text(const attn::Tensor& tensor, const std::string& path, int round
     document.sections.push_back({"x", "", "", "", "", "", tensor, "", true, "", {}});
     attn::PrintOptions options;
     options.threshold = attn::no_threshold;
+    options.sci_mode = attn::SciMode::off;  // four decimals, as savetxt is asked for
     const auto report = [&](const char* name, const std::function<void(const attn::Sink&)>& form) {
         const double seconds = seconds_of(rounds, [&] {
             attn::OutputFile file(path);
