@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "app/commands/commands.hpp"
-#include "app/terminal/closest.hpp"
+#include "attn/text/closest.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "attn/version.hpp"
@@ -23,16 +23,30 @@ std::string usage_message(const CLI::ParseError& error, const CLI::App& cli) {
     for (const Command& command : commands()) known.push_back(command.name);
     const std::string last_word = message.substr(message.rfind(' ') + 1);
     const bool unexpected = message.find("not expected") != std::string::npos;
-    if (const std::string meant = closest(last_word, known); unexpected && !meant.empty()) {
+    if (const std::string meant = attn::closest(last_word, known); unexpected && !meant.empty()) {
         return message + "; did you mean " + meant + "?";
     }
     return message + " (attn-explain --help lists the flags)";
 }
 
+/// The arguments as CLI11 takes them, last one first. Several flags in one word, as compare takes
+/// them ("--scale none"), begin with a blank from here on, so that they do not look like one flag.
+std::vector<std::string> arguments_of(int argc, char** argv) {
+    std::vector<std::string> arguments;
+    for (int i = argc - 1; i > 0; --i) {
+        std::string argument = argv[i];
+        const std::size_t end = argument.find_first_of(" =");
+        const bool several = argument.starts_with("--") && end != std::string::npos &&
+                             argument[end] == ' ';
+        arguments.push_back(several ? " " + argument : std::move(argument));
+    }
+    return arguments;
+}
+
 }  // namespace
 
 int run(int argc, char** argv) {
-    CLI::App cli{"attn-explain: attention, step by step, right to the last digit"};
+    CLI::App cli{"attention, step by step, right to the last digit", "attn-explain"};
     cli.set_version_flag("--version", "attn-explain " + std::string(attn::version()));
     cli.get_formatter()->column_width(34);
 
@@ -51,7 +65,8 @@ int run(int argc, char** argv) {
 
     const CLI::App& asked_command = found ? *cli.get_subcommand(std::string(asked)) : cli;
     try {
-        cli.parse(argc, argv);
+        std::vector<std::string> arguments = arguments_of(argc, argv);
+        cli.parse(std::move(arguments));
     } catch (const CLI::Success& success) {
         StandardOutput output;
         if (success.get_name() == "CallForVersion") {

@@ -5,6 +5,10 @@ namespace app {
 const std::vector<Command>& commands() {
     static const std::vector<Command> all{
         {"notebook", "replay a source notebook, or list them", setup_notebook},
+        {"compare", "compare two runs, or files, step by step", setup_compare},
+        {"diagnose", "find the mistake in your own tensors", setup_diagnose},
+        {"probe", "write inputs on which nearly every mistake shows", setup_probe},
+        {"bugs", "list the catalogued mistakes, or tell one whole", setup_bugs},
     };
     return all;
 }

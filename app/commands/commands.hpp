@@ -26,4 +26,16 @@ void setup_walk(CLI::App& cli, int& exit_code);
 /// `attn-explain notebook [NAME]`: replays a source notebook, or lists them.
 void setup_notebook(CLI::App& cli, int& exit_code);
 
+/// `attn-explain compare A B [FLAGS]`: two runs, or files, step by step.
+void setup_compare(CLI::App& cli, int& exit_code);
+
+/// `attn-explain diagnose FILE [FLAGS]`: finds the mistake in somebody's own tensors.
+void setup_diagnose(CLI::App& cli, int& exit_code);
+
+/// `attn-explain probe -o FILE`: inputs and weights on which nearly every mistake shows.
+void setup_probe(CLI::App& cli, int& exit_code);
+
+/// `attn-explain bugs [ID]`: lists the catalogued mistakes, or tells one whole.
+void setup_bugs(CLI::App& cli, int& exit_code);
+
 }  // namespace app

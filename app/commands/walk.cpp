@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -8,6 +9,7 @@
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "attn/codegen/code.hpp"
+#include "attn/mistakes/mistake.hpp"
 #include "attn/walk/walk.hpp"
 
 namespace app {
@@ -17,6 +19,7 @@ struct WalkCommand {
     WalkFlags walk;
     OutputFlags output;
     bool list_steps = false;
+    std::vector<std::string> bugs;
 };
 
 void list_steps(const attn::Plan& plan) {
@@ -48,6 +51,31 @@ void note_empty_rows(const attn::Plan& plan, const attn::Ledger& ledger) {
         (zero ? "zero" : "nan, as in PyTorch (--empty-row zero or error for another choice)"));
 }
 
+/// Says at the step where each mistake shows what it does. From there on the sentences about the
+/// numbers are left out: they speak of attention as it should be.
+void mark_mistakes(const std::vector<std::string>& ids, attn::Document& document) {
+    std::size_t first_mistaken = document.sections.size();
+    for (const std::string& id : ids) {
+        const attn::Mistake& mistake = attn::find_mistake(id);
+        // Without heads to split, the projection is the query (key, value) itself.
+        const std::string itself = mistake.step.substr(mistake.step.find('_') + 1);
+        for (const std::string& name : {mistake.step, itself}) {
+            const auto place =
+                std::find_if(document.sections.begin(), document.sections.end(),
+                             [&](const attn::Section& section) { return section.name == name; });
+            if (place == document.sections.end()) continue;
+            place->margin += (place->margin.empty() ? "[" : " [") + mistake.id + "] " +
+                             mistake.title + ": " + mistake.effect + ".";
+            first_mistaken = std::min(first_mistaken,
+                                      static_cast<std::size_t>(place - document.sections.begin()));
+            break;
+        }
+    }
+    for (std::size_t i = first_mistaken; i < document.sections.size(); ++i) {
+        document.sections[i].note.clear();
+    }
+}
+
 int run_walk(const WalkCommand& command) {
     check_output_flags(command.output);
     const attn::Plan plan = attn::resolve(config_of(command.walk));
@@ -55,9 +83,11 @@ int run_walk(const WalkCommand& command) {
         list_steps(plan);
         return 0;
     }
-    const attn::Ledger ledger = attn::walk(plan, attn::draw(plan));
+    const attn::StepTable table = attn::with_mistakes(attn::step_table(), plan, command.bugs);
+    const attn::Ledger ledger = attn::walk(plan, attn::draw(plan), table);
     note_empty_rows(plan, ledger);
-    attn::Document document = attn::document_of(plan, ledger);
+    attn::Document document = attn::document_of(plan, ledger, table);
+    mark_mistakes(command.bugs, document);
     if (wants_code(command.output)) {
         const auto language = plan.config.rng == attn::Rng::torch ? attn::CodeLanguage::torch
                                                                   : attn::CodeLanguage::numpy;
@@ -79,6 +109,12 @@ void setup_walk(CLI::App& cli, int& exit_code) {
     setup_output_flags(cli, command->output);
     cli.add_flag("--list-steps", command->list_steps, "list the steps of this walk")
         ->group("Output");
+    cli.add_option("--bug", command->bugs,
+                   "make a catalogued mistake (attn-explain bugs lists them)")
+        ->group("Numbers")
+        ->type_name("ID")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     cli.callback([command, &exit_code] { exit_code = run_walk(*command); });
 }
 

@@ -47,8 +47,9 @@ TEST_SUITE("app: goldens") {
                      "--variant loop --heads 2 --mask causal --output-projection");
     }
     TEST_CASE("a padded batch of two texts") {
-        check_golden("padded_batch", "--variant loop --text 'the cat sat' --text 'a dog' --mask "
-                                     "padding --projection fused");
+        check_golden("padded_batch",
+                     "--variant loop --text 'the cat sat' --text 'a dog' --mask "
+                     "padding --projection fused");
     }
     TEST_CASE("cross-attention to a memory") {
         check_golden("memory", "--variant loop --text 'le chat' --memory-text 'the black cat'");

@@ -65,7 +65,8 @@ TEST_SUITE("app: walk") {
         check_refused("--text ...", "has no words");
         check_refused("--draw-order qq", "q, k and v once each");
         check_refused("--softmax-axis head", "pass --heads 2 or more");
-        check_refused("--empty-row error --ids '0,1' --pad-id 0 --lengths 0 --mask padding", "hides every key");
+        check_refused("--empty-row error --ids '0,1' --pad-id 0 --lengths 0 --mask padding",
+                      "hides every key");
         check_refused("--merge --no-merge", "contradict each other");
         check_refused("wlak", "not expected: wlak");
     }
@@ -101,8 +102,8 @@ TEST_SUITE("app: walk") {
             shell("attn-explain --seq-len 60 --threshold inf | head -1 >/dev/null");
         CHECK(piped.exit_code == 0);
         CHECK(piped.err.empty());
-        const program::Result ignored =
-            shell("trap '' PIPE; { attn-explain --seq-len 200 --threshold inf; echo $? >&2; } | true");
+        const program::Result ignored = shell(
+            "trap '' PIPE; { attn-explain --seq-len 200 --threshold inf; echo $? >&2; } | true");
         CHECK_MESSAGE((ignored.err == "0\n"), ignored.err);
     }
 
@@ -117,8 +118,8 @@ TEST_SUITE("app: walk") {
     }
 
     TEST_CASE("JSON holds the configuration and every step, and its numbers read back") {
-        const nlohmann::json walk =
-            nlohmann::json::parse(run("--format json --ids '1,2,0;' --pad-id 0 --mask padding").out);
+        const nlohmann::json walk = nlohmann::json::parse(
+            run("--format json --ids '1,2,0;' --pad-id 0 --mask padding").out);
         CHECK(walk.at("attn_explain").get<std::string>() == "0.1.0");
         CHECK(walk.at("config").at("seed") == 42);
         CHECK(walk.at("config").at("head_dim") == 4);
@@ -149,7 +150,8 @@ TEST_SUITE("app: walk") {
         CHECK(run(weights).out == "tensor([[0.5000, 0.5000],\n        [0.5000, 0.5000]])\n");
         CHECK(run(weights + "--format numpy").out == "[[0.5 0.5]\n [0.5 0.5]]\n");
         CHECK(run(weights + "--format plain").out == "0.5000 0.5000\n0.5000 0.5000\n");
-        CHECK(run(weights + "--precision 2").out == "tensor([[0.50, 0.50],\n        [0.50, 0.50]])\n");
+        CHECK(run(weights + "--precision 2").out ==
+              "tensor([[0.50, 0.50],\n        [0.50, 0.50]])\n");
         CHECK(run(weights + "--rng numpy").out == "[[0.5 0.5]\n [0.5 0.5]]\n");
     }
 
@@ -159,8 +161,9 @@ TEST_SUITE("app: walk") {
         CHECK(result.out == "tensor([[nan, nan],\n        [nan, nan]])\n");
         CHECK(result.err.find("note: 2 rows hide every key; their weights are nan") !=
               std::string::npos);
-        CHECK(run("--ids '1,2' --lengths 0 --mask padding --only weights -q --empty-row zero").out ==
-              "tensor([[0., 0.],\n        [0., 0.]])\n");
+        CHECK(
+            run("--ids '1,2' --lengths 0 --mask padding --only weights -q --empty-row zero").out ==
+            "tensor([[0., 0.],\n        [0., 0.]])\n");
     }
 
     TEST_CASE("words of any script are tokens") {

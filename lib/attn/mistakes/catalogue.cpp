@@ -2,6 +2,7 @@
 
 #include "attn/mistakes/change.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/closest.hpp"
 
 namespace attn {
 
@@ -26,11 +27,16 @@ const Mistake& find_mistake(std::string_view id) {
     for (const Mistake& mistake : mistakes()) {
         if (mistake.family() == id) return mistake;
     }
-    // Offer what begins alike.
+    // Offer what is spelt or begins alike.
     const std::string_view start = id.substr(0, id.find_first_of("-="));
     std::string close;
     for (const Mistake& mistake : mistakes()) {
         if (!start.empty() && mistake.id.starts_with(start)) close += " " + mistake.id;
+    }
+    std::vector<std::string> families;
+    for (const Mistake& mistake : mistakes()) families.push_back(mistake.family());
+    if (const std::string meant = closest(id, families); close.empty() && !meant.empty()) {
+        close = " " + meant;
     }
     throw ConfigError(
         "there is no mistake '" + std::string(id) + "'" +

@@ -1,9 +1,9 @@
-#include "app/terminal/closest.hpp"
+#include "attn/text/closest.hpp"
 
 #include <algorithm>
 #include <numeric>
 
-namespace app {
+namespace attn {
 namespace {
 
 /// Levenshtein's distance: insertions, deletions and replacements from one word to the other.
@@ -37,4 +37,4 @@ std::string closest(std::string_view word, const std::vector<std::string>& candi
     return best;
 }
 
-}  // namespace app
+}  // namespace attn

@@ -1,0 +1,228 @@
+#include "attn/explain/compare.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "attn/explain/words.hpp"
+#include "attn/tensor/error.hpp"
+
+namespace attn {
+namespace {
+
+/// Floating numbers in order as integers, so that neighbours differ by 1.
+template <class T, class Bits>
+Bits place_in_order(T number) {
+    const Bits bits = std::bit_cast<Bits>(number);
+    return bits < 0 ? std::numeric_limits<Bits>::min() - bits : bits;
+}
+
+template <class T, class Bits>
+std::uint64_t steps_between(double a, double b) {
+    const auto x = static_cast<std::int64_t>(place_in_order<T, Bits>(static_cast<T>(a)));
+    const auto y = static_cast<std::int64_t>(place_in_order<T, Bits>(static_cast<T>(b)));
+    return x > y ? static_cast<std::uint64_t>(x) - static_cast<std::uint64_t>(y)
+                 : static_cast<std::uint64_t>(y) - static_cast<std::uint64_t>(x);
+}
+
+double epsilon(DType dtype) {
+    return dtype == DType::float64 ? std::numeric_limits<double>::epsilon()
+                                   : static_cast<double>(std::numeric_limits<float>::epsilon());
+}
+
+/// The largest finite size among the cells, leaving out stand-ins for minus infinity.
+double usual_size(const Tensor& tensor) {
+    double largest = 0;
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+        const double size = std::abs(tensor.at(i));
+        if (size < 1e4) largest = std::max(largest, size);
+    }
+    return largest;
+}
+
+bool behind_softmax(const std::string& step) {
+    static const std::vector<std::string> names{"exponentials", "row_sum", "weights",
+                                                "context",      "merged",  "output"};
+    return std::find(names.begin(), names.end(), step) != names.end();
+}
+
+std::string size_of(const StepComparison& step) {
+    if (!step.same_shape()) {
+        return fmt::format("shapes differ: {} and {}", shape_text(step.left),
+                           shape_text(step.right));
+    }
+    const Distance& far = step.distance;
+    return fmt::format("{:<10}{:<10}{:<12}{}", brief(far.absolute), brief(far.relative), far.ulp,
+                       far.within() ? "same" : fmt::format("DIFFERS in {} cells", far.beyond));
+}
+
+std::string joined(const std::vector<std::string>& names) {
+    return fmt::format("{}", fmt::join(names, " "));
+}
+
+std::string json_list(const std::vector<std::string>& names) {
+    std::vector<std::string> quoted;
+    for (const std::string& name : names) quoted.push_back(json_string(name));
+    return fmt::format("[{}]", fmt::join(quoted, ", "));
+}
+
+}  // namespace
+
+DType coarser_type(const Tensor& a, const Tensor& b) {
+    return a.dtype() == DType::float64 && b.dtype() == DType::float64 ? DType::float64
+                                                                      : DType::float32;
+}
+
+Distance distance(const Tensor& a, const Tensor& b, const Tolerance& tolerance) {
+    if (a.shape() != b.shape()) {
+        throw ShapeError("shapes " + shape_text(a.shape()) + " and " + shape_text(b.shape()) +
+                         " cannot be compared cell by cell: choose tensors of the same step");
+    }
+    const bool in_double = coarser_type(a, b) == DType::float64;
+    Distance far;
+    double squares = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        const double x = a.at(i);
+        const double y = b.at(i);
+        if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+        const bool finite = std::isfinite(x) && std::isfinite(y);
+        const double difference =
+            finite ? std::abs(x - y) : std::numeric_limits<double>::infinity();
+        squares += difference * difference;
+        if (difference > far.absolute) {
+            far.absolute = difference;
+            far.worst = i;
+        }
+        if (y != 0)
+            far.relative = std::max(far.relative, finite ? difference / std::abs(y) : INFINITY);
+        if (!std::isnan(x) && !std::isnan(y)) {
+            far.ulp = std::max(far.ulp, in_double ? steps_between<double, std::int64_t>(x, y)
+                                                  : steps_between<float, std::int32_t>(x, y));
+        }
+        if (!finite || difference > tolerance.absolute + tolerance.relative * std::abs(y)) {
+            ++far.beyond;
+            if (!far.first) far.first = i;
+        }
+    }
+    far.mean_square = a.size() == 0 ? 0 : squares / static_cast<double>(a.size());
+    return far;
+}
+
+Tolerance rounding_tolerance(const Plan& plan, const Ledger& ledger, const std::string& step,
+                             const Tensor& expected, DType coarser) {
+    if (!expected.is_floating()) return {};
+    const std::size_t longest =
+        std::max({plan.embed_dim, plan.memory_dim, plan.key_len, plan.heads * plan.value_dim});
+    double relative = 4 * epsilon(coarser) * static_cast<double>(longest + 4);
+    if (behind_softmax(step)) {
+        const Tensor* scores = ledger.latest({"scores", "scaled_scores"});
+        if (scores != nullptr) relative *= 1 + usual_size(*scores);
+    }
+    relative = std::min(relative, 1e-2);
+    return {relative * usual_size(expected), relative};
+}
+
+const StepComparison* Comparison::first() const {
+    const auto found = std::find_if(steps.begin(), steps.end(),
+                                    [](const StepComparison& step) { return !step.equal(); });
+    return found == steps.end() ? nullptr : &*found;
+}
+
+Comparison compare(const Plan& plan, const Ledger& left, const Ledger& right,
+                   std::optional<Tolerance> tolerance) {
+    Comparison comparison;
+    for (const auto& [name, tensor] : left.entries()) {
+        const Tensor* other = right.find(name);
+        if (other == nullptr) {
+            comparison.only_left.push_back(name);
+            continue;
+        }
+        StepComparison& step = comparison.steps.emplace_back();
+        step.name = name;
+        step.left = tensor.shape();
+        step.right = other->shape();
+        if (!step.same_shape()) continue;
+        step.tolerance = tolerance.value_or(
+            rounding_tolerance(plan, right, name, *other, coarser_type(tensor, *other)));
+        step.distance = distance(tensor, *other, step.tolerance);
+        const std::size_t cell = step.distance.first.value_or(step.distance.worst);
+        if (tensor.size() == 0) continue;
+        step.cell = indices_of(cell, step.left);
+        step.left_value = tensor.at(cell);
+        step.right_value = other->at(cell);
+    }
+    for (const auto& [name, tensor] : right.entries()) {
+        if (!left.has(name)) comparison.only_right.push_back(name);
+    }
+    return comparison;
+}
+
+std::vector<std::size_t> indices_of(std::size_t flat, const Shape& shape) {
+    std::vector<std::size_t> indices(shape.size());
+    for (std::size_t axis = shape.size(); axis-- > 0;) {
+        indices[axis] = flat % shape[axis];
+        flat /= shape[axis];
+    }
+    return indices;
+}
+
+std::string index_text(const std::vector<std::size_t>& indices) {
+    return fmt::format("[{}]", fmt::join(indices, ","));
+}
+
+std::string comparison_text(const Comparison& comparison) {
+    std::string text =
+        fmt::format("{:<18}{:<10}{:<10}{:<12}\n", "step", "max abs", "max rel", "max ulp");
+    for (const StepComparison& step : comparison.steps) {
+        text += fmt::format("{:<18}{}\n", step.name, size_of(step));
+    }
+    if (!comparison.only_left.empty()) {
+        text += fmt::format("only in the first: {}\n", joined(comparison.only_left));
+    }
+    if (!comparison.only_right.empty()) {
+        text += fmt::format("only in the second: {}\n", joined(comparison.only_right));
+    }
+    const StepComparison* first = comparison.first();
+    if (comparison.steps.empty()) return text + "no step is in both\n";
+    if (first == nullptr) return text + "no difference beyond the tolerance\n";
+    if (!first->same_shape()) {
+        return text + fmt::format("first difference: {}, in its shape\n", first->name);
+    }
+    return text + fmt::format("first difference: {}{}: {} and {}\n", first->name,
+                              index_text(first->cell), first->left_value, first->right_value);
+}
+
+std::string comparison_json(const Comparison& comparison) {
+    std::vector<std::string> steps;
+    for (const StepComparison& step : comparison.steps) {
+        const auto shape = [](const Shape& lengths) {
+            return fmt::format("[{}]", fmt::join(lengths, ", "));
+        };
+        std::string entry =
+            fmt::format(R"({{"name": {}, "equal": {}, "shape": [{}, {}])", json_string(step.name),
+                        step.equal(), shape(step.left), shape(step.right));
+        if (step.same_shape()) {
+            const Distance& far = step.distance;
+            entry += fmt::format(
+                R"(, "max_abs": {}, "max_rel": {}, "max_ulp": {}, "atol": {}, "rtol": {}, )"
+                R"("cells_beyond": {}, "cell": {}, "values": [{}, {}])",
+                json_number(far.absolute), json_number(far.relative), far.ulp,
+                json_number(step.tolerance.absolute), json_number(step.tolerance.relative),
+                far.beyond, index_text(step.cell), json_number(step.left_value),
+                json_number(step.right_value));
+        }
+        steps.push_back(entry + "}");
+    }
+    const StepComparison* first = comparison.first();
+    return fmt::format(
+        "{{\"equal\": {}, \"first_difference\": {},\n \"only_left\": {}, \"only_right\": {},\n "
+        "\"steps\": [\n  {}]}}\n",
+        comparison.equal(), first == nullptr ? "null" : json_string(first->name),
+        json_list(comparison.only_left), json_list(comparison.only_right),
+        fmt::join(steps, ",\n  "));
+}
+
+}  // namespace attn

@@ -1,0 +1,43 @@
+#include <nlohmann/json.hpp>
+
+#include "tests/support/program.hpp"
+
+using program::run;
+
+TEST_SUITE("app: compare") {
+    TEST_CASE("the two variants agree but for rounding") {
+        const program::Result result = run("compare loop vectorized --heads 2 --mask causal");
+        CHECK(result.exit_code == 0);
+        CHECK(result.out.find("no difference beyond the tolerance") != std::string::npos);
+    }
+    TEST_CASE("settings that differ are found at the first step they touch") {
+        const program::Result result =
+            run("compare loop '--variant loop --scale embed-dim' --heads 2 --json");
+        CHECK(result.exit_code == 1);
+        const auto comparison = nlohmann::json::parse(result.out);
+        CHECK(comparison.at("first_difference") == "scaled_scores");
+        for (const auto& step : comparison.at("steps")) {
+            if (step.at("name") == "scores") CHECK(step.at("max_abs") == 0);
+            // sqrt(4) against sqrt(8)
+            if (step.at("name") == "scaled_scores") {
+                CHECK(step.at("max_rel").get<double>() ==
+                      doctest::Approx(std::sqrt(2.0) - 1).epsilon(1e-6));
+            }
+        }
+    }
+    TEST_CASE("a file is compared with a run, and a tolerance can be said") {
+        const program::Folder folder;
+        const std::string file = folder / "run.json";
+        REQUIRE(run("--variant loop --format json -o " + file).exit_code == 0);
+        CHECK(run("compare loop " + file + " --atol 0 --rtol 0").exit_code == 0);
+        CHECK(run("compare '--seed 43' " + file).exit_code == 1);
+        CHECK(run("compare '--seed 43' " + file + " --atol 1000").exit_code == 0);
+        CHECK(run("compare loop " + file + " --atol -1").exit_code == 2);
+    }
+    TEST_CASE("what is neither a run nor a file is refused") {
+        CHECK(run("compare loop nowhere.npz").exit_code == 2);
+        CHECK(run("compare loop '--scle 3'").exit_code == 2);
+        CHECK(run("compare loop data/six-by-three.csv").exit_code == 2);
+        CHECK(run("compare loop").exit_code == 2);
+    }
+}

@@ -1,0 +1,222 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <map>
+
+#include "attn/explain/diagnose.hpp"
+#include "attn/tensor/error.hpp"
+#include "tests/mistakes/configurations.hpp"
+
+using namespace attn;
+
+namespace {
+
+/// The computed steps of a walk, as somebody might have saved them.
+Ledger computed_steps(const Ledger& ledger) {
+    Ledger steps;
+    for (const auto& [name, tensor] : ledger.entries()) {
+        const Step& step = find_step(step_table(), name);
+        if (step.kind == Step::Kind::computed) steps.record(name, tensor);
+    }
+    return steps;
+}
+
+Tensor rounded(const Tensor& tensor, int decimals) {
+    if (!tensor.is_floating()) return tensor;
+    const double unit = std::pow(10.0, decimals);
+    Array<double> cells = empty_array<double>(tensor.shape());
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        const double value = tensor.at(i);
+        cells.data()[i] = std::isfinite(value) ? std::round(value * unit) / unit : value;
+    }
+    return {tensor.axes(), std::move(cells)};
+}
+
+/// Whether the first finding names the mistake, or lists it among those it cannot tell apart.
+bool names(const Diagnosis& diagnosis, const Mistake& mistake) {
+    if (diagnosis.findings.empty()) return false;
+    const Finding& first = diagnosis.findings.front();
+    if (first.mistake == &mistake) return true;
+    return std::find(first.ties.begin(), first.ties.end(), &mistake) != first.ties.end();
+}
+
+/// True when two ledgers differ in some step by more than rounding.
+bool visible(const Plan& plan, const Ledger& right, const Ledger& wrong) {
+    return !compare(plan, wrong, right).equal();
+}
+
+}  // namespace
+
+TEST_SUITE("explain: diagnose") {
+    TEST_CASE("given every step, each mistake is named, alone or with those that look the same") {
+        std::map<std::string, std::pair<int, int>> score;
+        for (const Mistake& mistake : mistakes()) {
+            if (mistake.id == "softmax-overflow") continue;  // small scores cannot show it
+            auto& [named, tried] = score[mistake.id];
+            for (std::uint64_t seed = 1; tried < 20 && seed < 400; ++seed) {
+                const Plan plan = resolve(testing::seeded_config(seed));
+                if (!mistake.applies(plan)) continue;
+                const Ledger given = draw(plan);
+                const Ledger wrong = walk(plan, given, mistake.apply(step_table(), plan));
+                const Ledger theirs = computed_steps(wrong);
+                if (!visible(plan, computed_steps(walk(plan, given)), theirs)) continue;
+                ++tried;
+                const bool found = names(diagnose(plan, given, theirs), mistake);
+                named += found ? 1 : 0;
+                if (!found) MESSAGE(mistake.id << " is not named, seed " << seed);
+            }
+            CHECK_MESSAGE(named == tried, mistake.id << ": " << named << " of " << tried);
+            CHECK_MESSAGE(tried >= 5, mistake.id << " was tried " << tried << " times only");
+        }
+    }
+
+    TEST_CASE("an overflow of exp() shows where scores are large, and is named there") {
+        WalkConfig config;
+        config.query_len = 4;
+        config.init = std::array{Init::normal, Init::normal, Init::normal};
+        config.scale = {ScaleChoice::By::number, 100};
+        const Plan plan = resolve(config);
+        const Ledger given = draw(plan);
+        const StepTable table = with_mistakes(step_table(), plan, {"softmax-overflow"});
+        Ledger theirs;
+        const Ledger wrong = walk(plan, given, table);
+        for (const char* name : {"scores", "scaled_scores", "weights", "context"}) {
+            theirs.record(name, wrong[name]);
+        }
+        CHECK(names(diagnose(plan, given, theirs), find_mistake("softmax-overflow")));
+    }
+
+    TEST_CASE("from the output alone, at 4 decimals, at least 95 of 100 are named") {
+        int named = 0;
+        int tried = 0;
+        DiagnoseOptions options;
+        options.decimals = 4;
+        for (const Mistake& mistake : mistakes()) {
+            int of_this = 0;
+            for (std::uint64_t seed = 1; of_this < 10 && seed < 200; ++seed) {
+                const Plan plan = resolve(testing::seeded_config(seed));
+                if (!mistake.applies(plan)) continue;
+                const Ledger given = draw(plan);
+                const Ledger wrong = walk(plan, given, mistake.apply(step_table(), plan));
+                const std::string last = wrong.entries().back().name;
+                Ledger theirs;
+                theirs.record(last, rounded(wrong[last], 4));
+                Ledger right;
+                right.record(last, rounded(walk(plan, given)[last], 4));
+                if (right[last].shape() == theirs[last].shape() &&
+                    distance(right[last], theirs[last], {1e-4, 0}).within()) {
+                    continue;  // it does not show in the output of this input
+                }
+                ++of_this;
+                ++tried;
+                named += names(diagnose(plan, given, theirs, options), mistake) ? 1 : 0;
+            }
+        }
+        CHECK(tried > 300);
+        CHECK_MESSAGE(named >= 0.95 * tried, named << " of " << tried);
+    }
+
+    TEST_CASE("on 1000 correct walks nothing is named") {
+        for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
+            WalkConfig config = testing::seeded_config(seed);
+            config.variant = Variant::loop;
+            const Plan plan = resolve(config);
+            const Ledger given = draw(plan);
+            config.variant = Variant::vectorized;
+            if (seed % 2 == 0) config.compute_dtype = DType::float64;
+            const Plan theirs_plan = resolve(config);
+            const Ledger theirs = computed_steps(walk(theirs_plan, draw(theirs_plan)));
+            const Diagnosis diagnosis = diagnose(plan, given, theirs);
+            REQUIRE_MESSAGE(diagnosis.findings.empty(), "seed " << seed << "\n"
+                                                                << diagnosis_text(diagnosis));
+        }
+    }
+
+    TEST_CASE("two mistakes in one walk are found at their own steps") {
+        WalkConfig config;
+        config.heads = 2;
+        config.query_len = 5;
+        config.batch = 3;
+        config.head_dim = 3;
+        config.mask.causal = true;
+        const Plan plan = resolve(config);
+        const Ledger given = draw(plan);
+        const StepTable table =
+            with_mistakes(step_table(), plan, {"scale-missing", "weights-transposed"});
+        const Diagnosis diagnosis = diagnose(plan, given, computed_steps(walk(plan, given, table)));
+        REQUIRE(diagnosis.findings.size() == 2);
+        CHECK(diagnosis.findings[0].mistake->id == "scale-missing");
+        CHECK(diagnosis.findings[1].mistake->id == "weights-transposed");
+        CHECK(diagnosis.has_mistake());
+        const std::string text = diagnosis_text(diagnosis);
+        CHECK(text.find("scaled_scores: scale-missing") != std::string::npos);
+        CHECK(text.find("<- first divergence") != std::string::npos);
+    }
+
+    TEST_CASE("only the output: two mistakes at once are a hypothesis, and only when asked for") {
+        WalkConfig config;
+        config.query_len = 5;
+        config.head_dim = 3;
+        config.init = std::array{Init::normal, Init::normal, Init::normal};
+        const Plan plan = resolve(config);
+        const Ledger given = draw(plan);
+        const StepTable table =
+            with_mistakes(step_table(), plan, {"scale-missing", "weights-transposed"});
+        Ledger theirs;
+        theirs.record("context", walk(plan, given, table)["context"]);
+        CHECK(diagnose(plan, given, theirs).has_unknown());
+        DiagnoseOptions options;
+        options.pairs = true;
+        const Diagnosis diagnosis = diagnose(plan, given, theirs, options);
+        REQUIRE(diagnosis.findings.size() == 1);
+        REQUIRE(diagnosis.findings[0].second != nullptr);
+        CHECK(diagnosis.findings[0].mistake->id == "scale-missing");
+        CHECK(diagnosis.findings[0].second->id == "weights-transposed");
+    }
+
+    TEST_CASE("what no mistake explains is called unknown, with the nearest not accepted") {
+        WalkConfig config;
+        config.query_len = 4;
+        const Plan plan = resolve(config);
+        const Ledger given = draw(plan);
+        const Ledger right = walk(plan, given);
+        Array<float> cells = right["context"].as<float>();
+        cells(2, 1) += 0.5F;
+        Ledger theirs;
+        theirs.record("context", Tensor({"a", "b"}, cells));
+        const Diagnosis diagnosis = diagnose(plan, given, theirs);
+        CHECK(diagnosis.has_unknown());
+        CHECK_FALSE(diagnosis.has_mistake());
+        CHECK(diagnosis_text(diagnosis).find("no known mistake matches") != std::string::npos);
+    }
+
+    TEST_CASE("other ways to write the same attention are harmless") {
+        WalkConfig config;
+        config.query_len = 4;
+        config.mask.causal = true;
+        config.bias = true;
+        config.heads = 2;
+        const Plan plan = resolve(config);
+        const Ledger given = draw(plan);
+        const auto harmless = [&](const StepTable& table, const std::string& id) {
+            INFO(id);
+            const Diagnosis diagnosis =
+                diagnose(plan, given, computed_steps(walk(plan, given, table)));
+            REQUIRE_FALSE(diagnosis.findings.empty());
+            CHECK(diagnosis.findings.front().mistake->id == id);
+            for (const Finding& finding : diagnosis.findings) CHECK(finding.harmless);
+            CHECK_FALSE(diagnosis.has_mistake());
+        };
+        for (const Mistake& entry : harmless_differences()) {
+            harmless(entry.apply(step_table(), plan), entry.id);
+        }
+        harmless(with_mistakes(step_table(), plan, {"bias-missing=key"}), "bias-missing=key");
+    }
+
+    TEST_CASE("tensors that are no step of the walk are refused") {
+        const Plan plan = resolve(WalkConfig{});
+        Ledger theirs;
+        theirs.record("attention_probs", Tensor());
+        CHECK_THROWS_AS(diagnose(plan, draw(plan), theirs), ConfigError);
+    }
+}
