@@ -80,6 +80,7 @@ int run(int argc, char** argv) {
         report_error(usage_message(error, asked_command));
         return 2;
     }
+    release_notes();
     return exit_code;
 }
 

@@ -1,5 +1,6 @@
 #include "app/flags/formats.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "attn/codegen/code.hpp"
@@ -17,15 +18,27 @@ using attn::OutputFile;
 using attn::Sink;
 using attn::TextForm;
 
-/// The lines of sections that are not printed stand above the next one that is.
-Document with_gathered_code(Document document) {
-    attn::gather_code(document);
-    return document;
+/// Calls `render` with the document, where the lines of sections that are not printed stand above
+/// the next one that is. A document without lines is not copied: it may be large.
+template <class Render>
+void with_gathered_code(const Document& document, Render&& render) {
+    const bool has_code =
+        std::any_of(document.sections.begin(), document.sections.end(),
+                    [](const attn::Section& section) { return !section.code.empty(); });
+    if (!has_code) {
+        render(document);
+        return;
+    }
+    Document gathered = document;
+    attn::gather_code(gathered);
+    render(gathered);
 }
 
 template <TextForm form>
 void render_form(const Document& document, const TextChoices& choices, const Sink& sink) {
-    attn::render_text(with_gathered_code(document), form, choices.options, choices.words, sink);
+    with_gathered_code(document, [&](const Document& gathered) {
+        attn::render_text(gathered, form, choices.options, choices.words, sink);
+    });
 }
 
 void render_json(const Document& document, const TextChoices&, const Sink& sink) {
@@ -37,8 +50,9 @@ void render_ipynb(const Document& document, const TextChoices& choices, const Si
 }
 
 void render_markdown(const Document& document, const TextChoices& choices, const Sink& sink) {
-    attn::render_markdown(with_gathered_code(document), choices.form, choices.options,
-                          choices.words, sink);
+    with_gathered_code(document, [&](const Document& gathered) {
+        attn::render_markdown(gathered, choices.form, choices.options, choices.words, sink);
+    });
 }
 
 enum class Which { shown, all };

@@ -210,7 +210,9 @@ private:
         const std::size_t dimension = tensor_.dimension();
         if (!caption_.empty()) text_ += caption_ + "\n";
         if (dimension == 0) {
-            text_ += cell(tensor_.at(offset)) + "\n";
+            text_ += cell(tensor_.at(offset));
+            text_.erase(text_.find_last_not_of(' ') + 1);
+            text_ += "\n";
             return;
         }
         // Measure the labels: rows have room for most words, columns the width of a number.

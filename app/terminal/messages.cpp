@@ -2,9 +2,12 @@
 
 #include <cstdio>
 #include <string>
+#include <vector>
 
 namespace app {
 namespace {
+
+std::vector<std::string> pending_notes;
 
 void report(std::string_view kind, std::string_view message) {
     std::string line = "attn-explain: ";
@@ -16,8 +19,16 @@ void report(std::string_view kind, std::string_view message) {
 
 }  // namespace
 
-void report_error(std::string_view message) { report("error", message); }
+void report_error(std::string_view message) {
+    pending_notes.clear();
+    report("error", message);
+}
 
-void report_note(std::string_view message) { report("note", message); }
+void report_note(std::string_view message) { pending_notes.emplace_back(message); }
+
+void release_notes() {
+    for (const std::string& note : pending_notes) report("note", note);
+    pending_notes.clear();
+}
 
 }  // namespace app

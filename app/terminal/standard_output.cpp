@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "app/terminal/messages.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace app {
@@ -34,6 +35,7 @@ void StandardOutput::write(std::string_view text) {
 }
 
 void StandardOutput::flush() {
+    release_notes();
     write_all(gathered_);
     gathered_.clear();
 }

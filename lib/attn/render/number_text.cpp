@@ -1,6 +1,7 @@
 #include "attn/render/number_text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <string_view>
@@ -50,10 +51,46 @@ char* write_scalar_as(char* out, T value) {
     return write_word(out, ".0");
 }
 
+constexpr std::array<double, 10> powers_of_ten{1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
+
+/// Fixed form by integers, for usual sizes. Returns null where the general way must be taken.
+char* write_fixed_quickly(char* out, double value, int precision) {
+    constexpr double most = 4503599627370496.0;  // 2^52: below it doubles have halves
+    if (precision >= static_cast<int>(powers_of_ten.size())) return nullptr;
+    const double power = powers_of_ten[static_cast<std::size_t>(precision)];
+    const double magnitude = std::fabs(value);
+    const double product = magnitude * power;
+    if (!(product < most)) return nullptr;
+
+    // Round to even. The product was rounded itself, but that never took it across a half: only
+    // where it is one, what the rounding has dropped decides.
+    auto whole = static_cast<std::uint64_t>(product);
+    const double above_half = product - static_cast<double>(whole) - 0.5;
+    if (above_half > 0) {
+        ++whole;
+    } else if (above_half == 0) {
+        const double dropped = std::fma(magnitude, power, -product);
+        if (dropped > 0 || (dropped == 0 && whole % 2 == 1)) ++whole;
+    }
+
+    // Write the digits before the point, then those behind it from the last on.
+    if (std::signbit(value)) *out++ = '-';
+    const auto divisor = static_cast<std::uint64_t>(power);
+    out = std::to_chars(out, limit(out), whole / divisor).ptr;
+    if (precision == 0) return out;
+    *out = '.';
+    std::uint64_t behind = whole % divisor;
+    for (char* digit = out + precision; digit != out; --digit, behind /= 10) {
+        *digit = static_cast<char>('0' + behind % 10);
+    }
+    return out + precision + 1;
+}
+
 }  // namespace
 
 char* write_fixed(char* out, double value, int precision) {
     if (!std::isfinite(value)) return write_non_finite(out, value);
+    if (char* end = write_fixed_quickly(out, value, precision)) return end;
     return std::to_chars(out, limit(out), value, std::chars_format::fixed, precision).ptr;
 }
 

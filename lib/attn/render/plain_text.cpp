@@ -32,19 +32,18 @@ std::string rows(const Array<T>& array, std::size_t width, Write&& write) {
     std::string text;
     text.reserve(array.size() * (width + 1) + 64);
     NumberBuffer buffer;
-    for (std::size_t i = 0; i < array.size(); ++i) {
+    const std::size_t row_length = shape.empty() ? 1 : shape.back();
+    for (std::size_t begin = 0; begin < array.size(); begin += row_length) {
         // A line ends with every full row, and once more for each outer axis that is full too.
-        std::size_t breaks = 0;
-        for (std::size_t axis = shape.size(), block = 1; axis-- > 0 && i > 0; ++breaks) {
+        for (std::size_t axis = shape.size(), block = 1; axis-- > 0 && begin > 0;) {
             block *= shape[axis];
-            if (i % block != 0) break;
+            if (begin % block != 0) break;
+            text += '\n';
         }
-        if (breaks > 0) {
-            text.append(breaks, '\n');
-        } else if (i > 0) {
-            text += ' ';
+        for (std::size_t i = begin; i < begin + row_length; ++i) {
+            if (i > begin) text += ' ';
+            append_padded(text, buffer.data(), write(buffer.data(), data[i]), width);
         }
-        append_padded(text, buffer.data(), write(buffer.data(), data[i]), width);
     }
     return text;
 }

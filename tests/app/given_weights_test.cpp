@@ -1,0 +1,187 @@
+// Parameters out of files: those of this program, and those of models.
+#include <nlohmann/json.hpp>
+
+#include "attn/io/atomic_file.hpp"
+#include "attn/io/read_tensor.hpp"
+#include "attn/io/safetensors.hpp"
+#include "tests/support/program.hpp"
+
+using program::Folder;
+using program::run;
+
+namespace {
+
+attn::Tensor wave(const attn::Shape& shape, double phase) {
+    attn::Array<float> values = attn::empty_array<float>(shape);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        values.data()[i] = static_cast<float>(std::sin(phase + 1.7 * static_cast<double>(i)));
+    }
+    attn::Axes axes(shape.size());
+    for (std::size_t i = 0; i < axes.size(); ++i) axes[i] = "axis" + std::to_string(i);
+    return {axes, std::move(values)};
+}
+
+void write(const std::string& path, const std::vector<attn::NamedTensor>& tensors) {
+    attn::OutputFile file(path);
+    attn::write_safetensors(file, attn::references(tensors));
+    file.commit();
+}
+
+attn::Tensor transposed(const attn::Tensor& matrix) {
+    const attn::Shape shape = matrix.shape();
+    attn::Array<float> values = attn::empty_array<float>({shape[1], shape[0]});
+    for (std::size_t r = 0; r < shape[0]; ++r) {
+        for (std::size_t c = 0; c < shape[1]; ++c) {
+            values.data()[c * shape[0] + r] = matrix.as<float>().data()[r * shape[1] + c];
+        }
+    }
+    return {{"axis0", "axis1"}, std::move(values)};
+}
+
+void check_refused(const std::string& arguments, const std::string& reason) {
+    INFO("attn-explain " << arguments);
+    const program::Result result = run(arguments);
+    CHECK(result.exit_code == 2);
+    CHECK(result.out.empty());
+    CHECK_MESSAGE(result.err.rfind("attn-explain: error: ", 0) == 0, result.err);
+    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+    CHECK_MESSAGE(result.err.find(reason) != std::string::npos, result.err);
+}
+
+}  // namespace
+
+TEST_SUITE("app: given weights") {
+    TEST_CASE("a walk with the parameters of another gives its output, whatever the seed") {
+        const Folder folder;
+        for (const std::string model :
+             {"--heads 2 --bias --output-projection --output-bias", "--projection fused --heads 2",
+              "--projection mha --bias --heads 2", "--projection stacked --heads 3 --head-dim 2",
+              "--rng numpy --projection split"}) {
+            INFO(model);
+            const std::string path = folder / "walk.npz";
+            REQUIRE(run(model + " --format npz -o '" + path + "'").exit_code == 0);
+            const program::Result again =
+                run(model + " --seed 7 --weights '" + path + "' --format json");
+            REQUIRE_MESSAGE(again.exit_code == 0, again.err);
+            CHECK(again.err.find("drawn") == std::string::npos);
+            const auto json = nlohmann::json::parse(again.out);
+            const auto first = nlohmann::json::parse(run(model + " --format json").out);
+            CHECK(json.at("steps").back().at("data") == first.at("steps").back().at("data"));
+            CHECK(json.at("config").at("weights") == path);
+            CHECK(first.at("config").at("weights") == "none");
+        }
+    }
+
+    TEST_CASE("sizes, biases and projections come from the file where no flag says them") {
+        const Folder folder;
+        write(folder / "w.safetensors", {{"w_query", wave({6, 10}, 1)},
+                                         {"w_value", wave({8, 10}, 2)},
+                                         {"b_key", wave({6}, 3)},
+                                         {"other", wave({2}, 4)}});
+        const program::Result result =
+            run("--heads 2 --weights '" + (folder / "w.safetensors") + "' --format json");
+        REQUIRE_MESSAGE(result.exit_code == 0, result.err);
+        const auto config = nlohmann::json::parse(result.out).at("config");
+        CHECK(config.at("embed_dim") == 10);
+        CHECK(config.at("head_dim") == 3);
+        CHECK(config.at("value_dim") == 4);
+        CHECK(config.at("bias") == true);
+        CHECK(config.at("given") == nlohmann::json{"w_query", "w_value", "b_key"});
+        CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+        CHECK(
+            result.err.find("drawn, as it does not hold them: embedding, b_query, w_key, b_value; "
+                            "not used: other") != std::string::npos);
+    }
+
+    TEST_CASE("query, key and value can be given directly, with more keys than queries") {
+        const Folder folder;
+        write(folder / "qkv.safetensors", {{"query", wave({2, 3, 4}, 1)},
+                                           {"key", wave({2, 5, 4}, 2)},
+                                           {"value", wave({2, 5, 6}, 3)}});
+        const std::string flags =
+            "--projection none --weights '" + (folder / "qkv.safetensors") + "'";
+        const program::Result result = run(flags + " --format json");
+        REQUIRE_MESSAGE(result.exit_code == 0, result.err);
+        CHECK(result.err.empty());
+        const auto steps = nlohmann::json::parse(result.out).at("steps");
+        CHECK(steps[0].at("name") == "query");
+        CHECK(steps[0].at("axes") == nlohmann::json{"head", "query", "feature"});
+        for (const auto& step : steps) {
+            if (step.at("name") == "context") CHECK(step.at("shape") == nlohmann::json{2, 3, 6});
+        }
+        const program::Result batched = run(flags + " --batch 2 --only context");
+        CHECK(batched.out.find("batch 2 x query 3 x feature 6") != std::string::npos);
+    }
+
+    TEST_CASE("a GPT-2 layer is the fused walk with the same numbers") {
+        const Folder folder;
+        const attn::Tensor qkv = wave({6, 18}, 1), qkv_bias = wave({18}, 2);
+        const attn::Tensor output = wave({6, 6}, 3), output_bias = wave({6}, 4);
+        write(folder / "model.safetensors", {{"transformer.h.1.attn.c_attn.weight", qkv},
+                                             {"transformer.h.1.attn.c_attn.bias", qkv_bias},
+                                             {"transformer.h.1.attn.c_proj.weight", output},
+                                             {"transformer.h.1.attn.c_proj.bias", output_bias},
+                                             {"transformer.h.1.ln_1.weight", wave({6}, 5)}});
+        write(folder / "x.safetensors", {{"x", wave({4, 6}, 6)}});
+        write(folder / "ours.safetensors", {{"w_qkv", transposed(qkv)},
+                                            {"b_qkv", qkv_bias},
+                                            {"w_output", transposed(output)},
+                                            {"b_output", output_bias}});
+        const std::string x =
+            "--x '" + (folder / "x.safetensors") + "' --heads 2 --mask causal --variant loop -q ";
+        const std::string model =
+            "--weights '" + (folder / "model.safetensors") + "' --model gpt2 ";
+        const program::Result theirs = run(x + model + "--layer 1 --only output");
+        REQUIRE_MESSAGE(theirs.exit_code == 0, theirs.err);
+        CHECK(theirs.err.empty());
+        const program::Result ours =
+            run(x + "--weights '" + (folder / "ours.safetensors") + "' --only output");
+        CHECK(ours.out == theirs.out);
+        check_refused(x + model, "choose one of 1 to 1");
+        check_refused(x + model + "--layer 1 --projection split", "is fused");
+        check_refused(x + model + "--layer 1 --weight-layout out-in", "is in-out");
+        check_refused(model + "--layer 1", "needs --heads");
+        check_refused(x + "--weights '" + (folder / "model.safetensors") + "'",
+                      "--model gpt2 or bert");
+    }
+
+    TEST_CASE("a BERT layer is the split walk with the same numbers") {
+        const Folder folder;
+        std::vector<attn::NamedTensor> theirs;
+        std::vector<attn::NamedTensor> ours;
+        double phase = 0;
+        for (const auto& [name, our] :
+             {std::pair{"self.query", "query"}, std::pair{"self.key", "key"},
+              std::pair{"self.value", "value"}, std::pair{"output.dense", "output"}}) {
+            const attn::Tensor weight = wave({6, 6}, phase += 1), bias = wave({6}, phase + 0.5);
+            const std::string start = "encoder.layer.0.attention." + std::string(name);
+            theirs.push_back({start + ".weight", weight});
+            theirs.push_back({start + ".bias", bias});
+            ours.push_back({"w_" + std::string(our), weight});
+            ours.push_back({"b_" + std::string(our), bias});
+        }
+        write(folder / "model.safetensors", theirs);
+        write(folder / "ours.safetensors", ours);
+        const std::string flags =
+            "--seq-len 5 --heads 3 --variant loop -q --only output --weights '";
+        const program::Result result =
+            run(flags + (folder / "model.safetensors") + "' --model bert");
+        REQUIRE_MESSAGE(result.exit_code == 0, result.err);
+        CHECK(result.out == run(flags + (folder / "ours.safetensors") + "'").out);
+    }
+
+    TEST_CASE("bad weights are refused in one line") {
+        const Folder folder;
+        write(folder / "w.safetensors", {{"w_query", wave({6, 10}, 1)}});
+        const std::string flags = "--weights '" + (folder / "w.safetensors") + "' ";
+        check_refused(flags + "--heads 4", "do not divide into 4");
+        check_refused(flags + "--embed-dim 7", "the given w_query has shape (6, 10)");
+        check_refused("--weights '" + (folder / "none.npz") + "'", "none.npz");
+        check_refused("--model gpt2", "--weights, which is missing");
+        check_refused(flags + "--layer 2", "--layer needs --model");
+        check_refused(flags + "--model gpt5 --heads 2", "use gpt2 or bert");
+        check_refused("--x data/six-by-three.csv --weights data/six-by-three.csv",
+                      "none of the parameters");
+        check_refused("--x - --weights -", "would both read standard input");
+    }
+}

@@ -1,0 +1,194 @@
+// The heatmap: colours only where they are wanted, readable, ordered, and labelled.
+#include <cmath>
+#include <regex>
+
+#include "tests/support/program.hpp"
+
+using program::run;
+using program::shell;
+
+namespace {
+
+struct Cell {
+    int foreground[3];
+    int background[3];
+    std::string text;
+};
+
+/// The coloured cells of a 24-bit output, in order.
+std::vector<Cell> cells_of(const std::string& out) {
+    static const std::regex form(
+        "\x1b\\[38;2;(\\d+);(\\d+);(\\d+);48;2;(\\d+);(\\d+);(\\d+)m([^\x1b]*)\x1b\\[0m");
+    std::vector<Cell> cells;
+    for (std::sregex_iterator it(out.begin(), out.end(), form), end; it != end; ++it) {
+        const auto number = [&](int group) {
+            return std::stoi((*it)[static_cast<std::size_t>(group)]);
+        };
+        cells.push_back(
+            {{number(1), number(2), number(3)}, {number(4), number(5), number(6)}, (*it)[7].str()});
+    }
+    return cells;
+}
+
+/// WCAG's relative luminance.
+double luminance(const int (&color)[3]) {
+    const auto linear = [](int value) {
+        const double v = value / 255.0;
+        return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
+    };
+    return 0.2126 * linear(color[0]) + 0.7152 * linear(color[1]) + 0.0722 * linear(color[2]);
+}
+
+double contrast(const Cell& cell) {
+    const double a = luminance(cell.foreground) + 0.05;
+    const double b = luminance(cell.background) + 0.05;
+    return std::max(a, b) / std::min(a, b);
+}
+
+std::string without_escapes(const std::string& text) {
+    return std::regex_replace(text, std::regex("\x1b\\[[0-9;]*m"), "");
+}
+
+bool has_escape(const program::Result& result) {
+    return result.out.find('\x1b') != std::string::npos ||
+           result.err.find('\x1b') != std::string::npos;
+}
+
+/// What runs `command` on a terminal of its own, where `script` is installed.
+std::string on_a_terminal(const std::string& command) {
+    return "script -qec \"" + command + "\" /dev/null";
+}
+
+const std::string full = "COLORTERM=truecolor attn-explain --heatmap --color always -q ";
+
+}  // namespace
+
+TEST_SUITE("app: heatmap") {
+    TEST_CASE("no escape byte goes into a pipe unless it is asked for") {
+        CHECK_FALSE(has_escape(run("--heatmap")));
+        CHECK_FALSE(has_escape(run("--heatmap --color never")));
+        CHECK_FALSE(has_escape(run("--color always --format json --only weights")));
+        CHECK_FALSE(has_escape(shell("NO_COLOR=1 FORCE_COLOR=1 attn-explain --heatmap")));
+        CHECK_FALSE(has_escape(shell("FORCE_COLOR=0 attn-explain --heatmap")));
+        CHECK(has_escape(run("--heatmap --color always")));
+        CHECK(has_escape(shell("FORCE_COLOR=1 attn-explain --heatmap")));
+        CHECK(has_escape(shell("NO_COLOR=1 attn-explain --heatmap --color always")));
+        const program::Result refused = run("--color sometimes");
+        CHECK(refused.exit_code == 2);
+        CHECK(refused.err.find("use auto, always or never") != std::string::npos);
+    }
+
+    TEST_CASE("a terminal gets colours, a dumb one does not") {
+        if (shell(on_a_terminal("true")).exit_code != 0) return;
+        const std::string heatmap = on_a_terminal("attn-explain --heatmap --only weights");
+        CHECK(has_escape(shell("unset NO_COLOR; TERM=xterm " + heatmap)));
+        CHECK_FALSE(has_escape(shell("unset NO_COLOR; TERM=dumb " + heatmap)));
+        CHECK_FALSE(has_escape(shell("NO_COLOR=1 TERM=xterm " + heatmap)));
+        CHECK_FALSE(has_escape(shell("TERM=xterm " + on_a_terminal("attn-explain"))));
+        const program::Result binary = shell(on_a_terminal("attn-explain --format npz"));
+        CHECK(binary.out.find("is no text for a terminal") != std::string::npos);
+    }
+
+    TEST_CASE("COLORTERM chooses between 24 bits and 256 colours") {
+        CHECK(cells_of(shell(full + "--only weights").out).size() > 36);
+        const std::string indexed =
+            shell("COLORTERM= attn-explain --heatmap --color always -q --only weights").out;
+        CHECK(indexed.find("48;2;") == std::string::npos);
+        static const std::regex form("\x1b\\[38;5;(\\d+);48;5;(\\d+)m");
+        std::size_t count = 0;
+        for (std::sregex_iterator it(indexed.begin(), indexed.end(), form), end; it != end; ++it) {
+            ++count;
+            // the first 16 are whatever the user made of them
+            CHECK(std::stoi((*it)[1]) >= 16);
+            CHECK(std::stoi((*it)[2]) >= 16);
+        }
+        CHECK(count > 36);
+    }
+
+    TEST_CASE("every cell can be read, and sets both of its colours") {
+        for (const std::string flags :
+             {"--seq-len 9 --mask causal --detail", "--precision 2 --mask causal --detail"}) {
+            const auto cells = cells_of(shell(full + flags).out);
+            CHECK(cells.size() > 100);
+            for (const Cell& cell : cells) CHECK_MESSAGE(contrast(cell) >= 4.5, cell.text);
+        }
+    }
+
+    TEST_CASE("larger weights are lighter, and the scale is 0 to 1") {
+        const auto cells = cells_of(shell(full + "--only weights --mask causal --precision 6").out);
+        REQUIRE(cells.size() == 36 + 17);
+        for (std::size_t i = 0; i < 36; ++i) {
+            for (std::size_t j = 0; j < 36; ++j) {
+                if (std::stod(cells[i].text) + 0.004 < std::stod(cells[j].text)) {
+                    CHECK_MESSAGE(luminance(cells[i].background) < luminance(cells[j].background),
+                                  cells[i].text << " and " << cells[j].text);
+                }
+            }
+        }
+        for (std::size_t i = 37; i < cells.size(); ++i) {
+            CHECK(luminance(cells[i - 1].background) < luminance(cells[i].background));
+        }
+        CHECK(luminance(cells[0].background) == luminance(cells.back().background));
+    }
+
+    TEST_CASE("signed numbers are blue below zero, orange above, pale at zero") {
+        const std::string out =
+            shell("printf '%s' '-2,0,2,-1,1' | " + full + "--x - --projection none --only x").out;
+        const auto cells = cells_of(out);
+        REQUIRE(cells.size() == 5 + 17);
+        CHECK(cells[0].background[2] > cells[0].background[0] + 60);
+        CHECK(cells[2].background[0] > cells[2].background[2] + 60);
+        CHECK(std::abs(cells[1].background[0] - cells[1].background[2]) <= 2);
+        CHECK(luminance(cells[1].background) > luminance(cells[3].background));
+        CHECK(luminance(cells[3].background) > luminance(cells[0].background));
+        CHECK(luminance(cells[4].background) > luminance(cells[2].background));
+        CHECK(without_escapes(out).find("-2 ") != std::string::npos);
+    }
+
+    TEST_CASE("what is not finite is grey, each its own, and in the legend") {
+        const auto cells = cells_of(
+            shell("printf '%s' 'nan,inf,-inf,1' | " + full + "--x - --projection none --only x")
+                .out);
+        REQUIRE(cells.size() == 4 + 17 + 3);
+        for (std::size_t i = 0; i < 3; ++i) {
+            CHECK(cells[i].background[0] == cells[i].background[1]);
+            CHECK(cells[i].background[1] == cells[i].background[2]);
+            CHECK(cells[i].background[0] != cells[(i + 1) % 3].background[0]);
+        }
+        CHECK(cells[21].text == " -inf ");
+        CHECK(cells[21].background[0] == cells[2].background[0]);
+    }
+
+    TEST_CASE("axes carry the tokens of their own sequence, slices those that they kept") {
+        const std::string two =
+            "--heatmap -q --text 'the black cat' --text '日本語 א' --mask padding ";
+        const std::string whole = run(two + "--only weights").out;
+        CHECK(whole.find("batch 0\n         the   black     cat\nthe ") != std::string::npos);
+        CHECK(whole.find("batch 1\n") != std::string::npos);
+        CHECK(whole.find("\n日本語") != std::string::npos);
+        const std::string part = run(two + "--only 'weights[0,::-2,1:]'").out;
+        CHECK(part.find("black     cat\ncat ") != std::string::npos);
+        CHECK(part.find("\nthe ") != std::string::npos);
+        CHECK(run(two + "--only 'weights[1,0]'").out.find("日本語") != std::string::npos);
+        CHECK(run("--heatmap -q --only 'weights[0,0]'").out == " 0.1645\n");
+    }
+
+    TEST_CASE("wide matrices are broken into blocks of the line, large ones show their corners") {
+        const std::string wide = run("--heatmap -q --seq-len 20 --only weights").out;
+        std::istringstream lines(wide);
+        std::size_t count = 0;
+        for (std::string line; std::getline(lines, line); ++count) CHECK(line.size() <= 80);
+        CHECK(count == 3 * 21);
+        const std::string large = run("--heatmap -q --seq-len 40 --only weights").out;
+        CHECK(large.find("\n…\n") != std::string::npos);
+        CHECK(large.find("\n37 ") != std::string::npos);
+    }
+
+    TEST_CASE("without colours the grid is the same") {
+        const std::string plain = run("--heatmap -q --only weights").out;
+        std::string shaded = without_escapes(run("--heatmap -q --only weights --color always").out);
+        shaded = std::regex_replace(shaded, std::regex(" +\n"), "\n");
+        CHECK(shaded.rfind(plain, 0) == 0);
+        CHECK(shaded.substr(plain.size()).rfind("0 ", 0) == 0);
+    }
+}
