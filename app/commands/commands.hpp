@@ -29,6 +29,9 @@ void setup_notebook(CLI::App& cli, int& exit_code);
 /// `attn-explain why CELL [FLAGS]`: derives one number back to the inputs.
 void setup_why(CLI::App& cli, int& exit_code);
 
+/// `attn-explain lint [FLAGS]`: names the pitfalls in a configuration and its data.
+void setup_lint(CLI::App& cli, int& exit_code);
+
 /// `attn-explain compare A B [FLAGS]`: two runs, or files, step by step.
 void setup_compare(CLI::App& cli, int& exit_code);
 

@@ -1,0 +1,76 @@
+#include <nlohmann/json.hpp>
+
+#include "attn/explain/lint.hpp"
+#include "tests/support/program.hpp"
+
+using program::run;
+
+namespace {
+
+bool fires(const std::string& id, const std::string& flags) {
+    const program::Result result = run("lint --json " + flags);
+    REQUIRE_MESSAGE(result.exit_code < 2, flags << ": " << result.err);
+    for (const auto& finding : nlohmann::json::parse(result.out)) {
+        if (finding.at("id") == id) return true;
+    }
+    return false;
+}
+
+struct Case {
+    std::string id, met, not_met;
+};
+
+}  // namespace
+
+TEST_SUITE("app: lint") {
+    TEST_CASE("every rule is met by one walk and not by another") {
+        const std::vector<Case> cases{
+            {"softmax-axis", "--softmax-axis query", ""},
+            {"scale-dmodel", "--heads 2 --scale embed-dim", "--heads 2"},
+            {"hidden-rows", "--seq-len 2 --lengths 0 --mask padding",
+             "--seq-len 2 --lengths 1 --mask padding"},
+            {"unmasked-padding", "--text 'a b' --text c", "--text 'a b' --text c --mask padding"},
+            {"scale-missing", "--scale none", ""},
+            {"scale-number", "--scale 3", "--scale 0.5"},
+            {"saturated-softmax", "--scale 1000", ""},
+            {"exp-overflow", "--scale 1000", ""},
+            {"rank-one-scores", "--seq-len 6 --embed-dim 16 --random rand --init uniform", ""},
+            {"init-positive", "--init uniform", ""},
+            {"no-position", "--text 'a b a'", "--text 'a b c'"},
+            {"vocabulary-gaps", "--ids 1,5", "--ids 1,2"},
+            {"coincident-sizes", "--seq-len 4", "--seq-len 5"},
+            {"blind-padding", "--ids '1,0;1,2' --pad-id 0 --mask padding",
+             "--ids '1,0;1,2' --pad-id 0 --mask padding --bias"},
+            {"causal-lengths", "--seq-len 2 --memory-len 5 --mask causal",
+             "--seq-len 5 --memory-len 5 --mask causal"},
+            {"no-output-projection", "--heads 2", "--heads 2 --output-projection"},
+            {"fused-by-head", "--projection fused-by-head", "--projection fused"},
+            {"three-heads", "--projection fused --heads 3", "--projection fused --heads 2"},
+            {"no-power", "--seq-len 1", "--seq-len 2"}};
+        for (const Case& one : cases) {
+            INFO(one.id);
+            CHECK(fires(one.id, one.met));
+            CHECK_FALSE(fires(one.id, one.not_met));
+        }
+        for (const attn::LintRule& rule : attn::lint_rules()) {
+            const bool tested = std::any_of(cases.begin(), cases.end(),
+                                            [&](const Case& one) { return one.id == rule.id; });
+            CHECK_MESSAGE(tested, rule.id << " has no case here");
+        }
+    }
+    TEST_CASE("errors are findings, warnings only when strict") {
+        CHECK(run("lint").exit_code == 0);
+        CHECK(run("lint --softmax-axis query").exit_code == 1);
+        CHECK(run("lint --scale none").exit_code == 0);
+        CHECK(run("lint --scale none --strict").exit_code == 1);
+        CHECK(run("lint --scale none --strict --only no-position").exit_code == 0);
+    }
+    TEST_CASE("the lines hold the numbers of this walk, and a lesson is told whole") {
+        const std::string text = run("lint --heads 2 --scale embed-dim").out;
+        CHECK(text.find("sqrt(embed_dim 8), but head_dim is 4: they come out 0.7071 times") !=
+              std::string::npos);
+        CHECK(text.find("1 error, ") != std::string::npos);
+        CHECK(run("lint --explain no-position").out.find("bag of tokens") != std::string::npos);
+        CHECK(run("lint --explain nothing").exit_code == 2);
+    }
+}
