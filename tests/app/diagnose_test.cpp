@@ -8,6 +8,32 @@ namespace {
 
 const std::string walk_flags = "--heads 2 --batch 3 --seq-len 5 --head-dim 3 --mask causal ";
 
+/// Nested lists of a page's numbers, in the shape that they had.
+nlohmann::json nested(const std::vector<std::string>& tokens, const std::vector<std::size_t>& shape,
+                      std::size_t axis, std::size_t& at) {
+    if (axis == shape.size()) return std::stod(tokens[at++]);
+    nlohmann::json list = nlohmann::json::array();
+    for (std::size_t i = 0; i < shape[axis]; ++i)
+        list.push_back(nested(tokens, shape, axis + 1, at));
+    return list;
+}
+
+/// Writes the numbers that a notebook's page prints at one place as a file with one step.
+std::string page_file(const program::Folder& folder, const std::string& name,
+                      const std::string& step) {
+    const auto pages =
+        nlohmann::json::parse(program::read_file(ATTN_SOURCE_DIR "/data/reference/notebooks.json"));
+    for (const auto& page : pages.at("cases")) {
+        if (page.at("name") != name) continue;
+        std::size_t at = 0;
+        const nlohmann::json file{{step, nested(page.at("page_tokens"), page.at("shape"), 0, at)}};
+        std::ofstream(folder / (name + ".json")) << file.dump();
+        return folder / (name + ".json");
+    }
+    FAIL("no page " << name);
+    return {};
+}
+
 }  // namespace
 
 TEST_SUITE("app: diagnose") {
@@ -66,6 +92,35 @@ TEST_SUITE("app: diagnose") {
                 "--torch-build portable --mask padding");
         CHECK(result.exit_code == 1);
         CHECK_MESSAGE(result.out.find("mask-not-applied") != std::string::npos, result.out);
+    }
+    TEST_CASE("mistakes of the notebooks are named from what their pages print") {
+        const program::Folder folder;
+        const auto named = [&](const std::string& page, const std::string& id,
+                               const std::string& flags) {
+            INFO(page << " " << id);
+            const program::Result result =
+                run("diagnose " + page_file(folder, page, "weights") + " " + flags);
+            CHECK_MESSAGE(result.exit_code == 1, result.err);
+            CHECK_MESSAGE(result.out.find("weights: " + id) != std::string::npos, result.out);
+        };
+        // 002 prints the first sample of four.
+        const std::string first = folder / "first.npz";
+        REQUIRE(
+            run("--seed 1337 --batch 4 --seq-len 8 --embed-dim 32 --head-dim 16 --draw-order kqv "
+                "--only 'x[0],w_query,w_key,w_value' --format npz -o " +
+                first)
+                .exit_code == 0);
+        const std::string causal = "--given " + first + " --head-dim 16 --mask causal --decimals 4";
+        named("nb002_10", "scale-dmodel", causal);
+        named("nb002_12", "softmax-axis=query", causal);
+        // 003 prints powers of ten, with five digits.
+        const std::string sentence =
+            "--seed 42 --ids 6,4,7,1,0,2,4,6 --vocab-size 8 --embed-dim 16 "
+            "--head-dim 24 --value-dim 28 --init uniform --rtol 1e-3 --atol "
+            "1e-9 ";
+        named("nb003_18", "softmax-axis=query", sentence + "--projection matrix");
+        named("nb003_36", "softmax-axis=head",
+              sentence + "--projection stacked --heads 3 --burn rand:384,rand:384,rand:448");
     }
     TEST_CASE("what cannot be diagnosed is refused") {
         const program::Folder folder;
