@@ -28,6 +28,29 @@ if(NOT ATTN_OPENBLAS_SHARED OR NOT ATTN_OPENBLAS_INCLUDE)
     message(FATAL_ERROR "attn-explain needs OpenBLAS: apt-get install libopenblas-dev")
 endif()
 
+# A static OpenBLAS brings Fortran and, on x86, quadmath. Only the compiler knows where they are.
+function(attn_find_beside_compiler result file)
+    execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=${file}
+                    OUTPUT_VARIABLE path OUTPUT_STRIP_TRAILING_WHITESPACE)
+    if(NOT IS_ABSOLUTE "${path}")
+        set(path "")
+    endif()
+    set(${result} "${path}" PARENT_SCOPE)
+endfunction()
+
+set(ATTN_LINK_STATIC OFF)
+if(ATTN_STATIC AND NOT ATTN_SANITIZE)
+    set(ATTN_LINK_STATIC ON)
+    attn_find_beside_compiler(ATTN_GFORTRAN libgfortran.a)
+    attn_find_beside_compiler(ATTN_QUADMATH libquadmath.a)
+    if(NOT ATTN_OPENBLAS_STATIC)
+        message(FATAL_ERROR "no libopenblas.a for a static program: pass -DATTN_STATIC=OFF")
+    endif()
+    if(NOT ATTN_GFORTRAN)
+        message(FATAL_ERROR "attn-explain needs Fortran: apt-get install libgfortran-12-dev")
+    endif()
+endif()
+
 # utf8proc has no CMake package of its own.
 find_path(ATTN_UTF8PROC_INCLUDE NAMES utf8proc.h)
 find_library(ATTN_UTF8PROC NAMES libutf8proc.a utf8proc)

@@ -29,6 +29,19 @@ std::vector<Example> examples_of(const std::string& page) {
     return examples;
 }
 
+/// Fails for a number whose next digit might be rounded either way. The walks compute in float32,
+/// where sums of a few products of about 1 are off by about 1e-7: a thousandth of the last of four
+/// digits. NumPy's eight digits are of float64, which is far more exact.
+void check_far_from_rounding(const nlohmann::json& data, double last_digit) {
+    if (data.is_array()) {
+        for (const auto& part : data) check_far_from_rounding(part, last_digit);
+    } else {
+        const double scaled = data.get<double>() * last_digit;
+        const double to_rounding = std::abs(scaled - std::floor(scaled) - 0.5);
+        CHECK_MESSAGE(to_rounding > 0.001, data);
+    }
+}
+
 const std::string readme = program::read_file(ATTN_SOURCE_DIR "/README.md");
 
 }  // namespace
@@ -59,21 +72,27 @@ TEST_SUITE("app: README") {
                       ".ci/run does not call: " << test_line);
     }
 
-    TEST_CASE("no number of the default walk is so near to rounding that another BLAS shows it") {
-        const auto exact = nlohmann::json::parse(
-            program::run("--compute-dtype float64 --format json --from x").out);
-        for (const auto& step : exact.at("steps")) {
-            if (step.at("dtype") != "float64") continue;
-            for (const auto& row : step.at("data")) {
-                if (!row.is_array()) continue;
-                for (const auto& cell : row) {
-                    const double ten_thousandths = cell.get<double>() * 1e4;
-                    const double to_rounding =
-                        std::abs(ten_thousandths - std::floor(ten_thousandths) - 0.5);
-                    // 1e-7, far more than the rounding of sums of six products below 1
-                    CHECK_MESSAGE(to_rounding > 0.001, step.at("name") << " " << cell);
-                }
+    TEST_CASE("no number shown is so near to rounding that another BLAS shows another digit") {
+        std::vector<std::string> walks{"attn-explain --from x"};
+        for (const Example& example : examples_of(readme)) {
+            if (example.command.find("notebook") == std::string::npos)
+                walks.push_back(example.command);
+        }
+        for (const std::string& walk : walks) {
+            INFO(walk);
+            const bool numpy = walk.find("--rng numpy") != std::string::npos;
+            const auto exact = nlohmann::json::parse(
+                program::shell(walk + " --compute-dtype float64 --format json").out);
+            for (const auto& step : exact.at("steps")) {
+                if (step.at("dtype") != "float64") continue;
+                CAPTURE(step.at("name"));
+                check_far_from_rounding(step.at("data"), numpy ? 1e8 : 1e4);
             }
         }
+    }
+
+    TEST_CASE("the program that uses the library is the one that the tests build and run") {
+        const std::string consumer = program::read_file(ATTN_SOURCE_DIR "/tests/consumer/main.cpp");
+        CHECK(readme.find("```cpp\n" + consumer + "```\n") != std::string::npos);
     }
 }
