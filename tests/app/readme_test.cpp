@@ -75,9 +75,13 @@ TEST_SUITE("app: README") {
     TEST_CASE("no number shown is so near to rounding that another BLAS shows another digit") {
         std::vector<std::string> walks{"attn-explain --from x"};
         for (const Example& example : examples_of(readme)) {
-            if (example.command.find("notebook") == std::string::npos)
+            // A loop's digits are the same everywhere, and a replay's are its notebook's.
+            const bool is_walk = example.command.rfind("attn-explain --", 0) == 0;
+            if (is_walk && example.command.find("--variant loop") == std::string::npos) {
                 walks.push_back(example.command);
+            }
         }
+        CHECK(walks.size() > 4);
         for (const std::string& walk : walks) {
             INFO(walk);
             const bool numpy = walk.find("--rng numpy") != std::string::npos;
