@@ -188,7 +188,11 @@ void write_npz(OutputFile& file, const std::vector<TensorRef>& tensors) {
     check_names(file.path(), tensors);
     ZipMemory sink;
     zlib_filefunc64_def functions = sink.functions();
-    zipFile archive = zipOpen2_64(nullptr, APPEND_STATUS_CREATE, nullptr, &functions);
+    // A disk that is full throws in between, and the library's own memory must go then too.
+    const auto close = [](void* open) { zipClose(open, nullptr); };
+    std::unique_ptr<void, decltype(close)> owner(
+        zipOpen2_64(nullptr, APPEND_STATUS_CREATE, nullptr, &functions), close);
+    const zipFile archive = owner.get();
     zip_fileinfo info{};
     info.dosDate = 1U << 21U | 1U << 16U;  // 1980-01-01: the same tensors give the same bytes
     int status = ZIP_OK;
@@ -214,7 +218,7 @@ void write_npz(OutputFile& file, const std::vector<TensorRef>& tensors) {
         file.write(sink.bytes());
         sink.drop();
     }
-    status |= zipClose(archive, nullptr);
+    status |= zipClose(owner.release(), nullptr);
     if (status != ZIP_OK) {
         throw OutputError(file.path() + ": the zip library gave up with status " +
                           std::to_string(status) + ": write .npy files instead");
