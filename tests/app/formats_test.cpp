@@ -15,21 +15,12 @@
 #include "attn/tensor/slice.hpp"
 #include "tests/support/program.hpp"
 
+using program::check_refused;
 using program::Folder;
 using program::run;
 using program::shell;
 
 namespace {
-
-void check_refused(const std::string& arguments, const std::string& reason) {
-    INFO("attn-explain " << arguments);
-    const program::Result result = run(arguments);
-    CHECK(result.exit_code == 2);
-    CHECK(result.out.empty());
-    CHECK_MESSAGE(result.err.rfind("attn-explain: error: ", 0) == 0, result.err);
-    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
-    CHECK_MESSAGE(result.err.find(reason) != std::string::npos, result.err);
-}
 
 std::set<std::string> names_in(const std::filesystem::path& folder) {
     std::set<std::string> names;

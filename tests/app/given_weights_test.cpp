@@ -6,6 +6,7 @@
 #include "attn/io/safetensors.hpp"
 #include "tests/support/program.hpp"
 
+using program::check_refused;
 using program::Folder;
 using program::run;
 
@@ -36,16 +37,6 @@ attn::Tensor transposed(const attn::Tensor& matrix) {
         }
     }
     return {{"axis0", "axis1"}, std::move(values)};
-}
-
-void check_refused(const std::string& arguments, const std::string& reason) {
-    INFO("attn-explain " << arguments);
-    const program::Result result = run(arguments);
-    CHECK(result.exit_code == 2);
-    CHECK(result.out.empty());
-    CHECK_MESSAGE(result.err.rfind("attn-explain: error: ", 0) == 0, result.err);
-    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
-    CHECK_MESSAGE(result.err.find(reason) != std::string::npos, result.err);
 }
 
 }  // namespace

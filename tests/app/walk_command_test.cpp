@@ -2,23 +2,9 @@
 
 #include "tests/support/program.hpp"
 
+using program::check_refused;
 using program::run;
 using program::shell;
-
-namespace {
-
-/// Bad input: one line that starts as all errors do, exit code 2, and nothing on standard output.
-void check_refused(const std::string& arguments, const std::string& reason) {
-    INFO("attn-explain " << arguments);
-    const program::Result result = run(arguments);
-    CHECK(result.exit_code == 2);
-    CHECK(result.out.empty());
-    CHECK_MESSAGE(result.err.rfind("attn-explain: error: ", 0) == 0, result.err);
-    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
-    CHECK_MESSAGE(result.err.find(reason) != std::string::npos, result.err);
-}
-
-}  // namespace
 
 TEST_SUITE("app: walk") {
     TEST_CASE("results of well-known tutorials come out of plain flags") {

@@ -116,7 +116,7 @@ TEST_SUITE("fused attention") {
         for (const FusedArchitecture architecture : available_architectures()) {
             FusedOptions options;
             options.architecture = architecture;
-            options.empty_row = EmptyRow::zero;
+            options.empty_row = FusedEmptyRow::zero;
             const std::vector<float> context = fused(problem, options);
             for (std::size_t i = 0; i < context.size(); ++i) {
                 CHECK(std::isnan(context[i]) == (i / 2 == 17));

@@ -43,7 +43,7 @@ TEST_SUITE("fused mask") {
                     options.mask.causal = true;
                     options.mask.causal_offset = offset;
                     CHECK_FUSED(problem, options, tolerance);
-                    options.empty_row = EmptyRow::zero;
+                    options.empty_row = FusedEmptyRow::zero;
                     CHECK_FUSED(problem, options, tolerance);
                 }
             }
@@ -98,7 +98,7 @@ TEST_SUITE("fused mask") {
             CHECK_FUSED(problem, options, tolerance);
             options.mask.causal = true;
             options.mask.causal_offset = 200;
-            options.empty_row = EmptyRow::zero;
+            options.empty_row = FusedEmptyRow::zero;
             CHECK_FUSED(problem, options, tolerance);
         }
     }
@@ -142,7 +142,7 @@ TEST_SUITE("fused mask") {
         options.mask.key_stride = 1;
         CHECK_FUSED(problem, options, tolerance);
         CHECK(std::isnan(fused(problem, options)[31 * 3]));
-        options.empty_row = EmptyRow::zero;
+        options.empty_row = FusedEmptyRow::zero;
         CHECK_FUSED(problem, options, tolerance);
         CHECK(fused(problem, options)[31 * 3] == 0.0F);
     }

@@ -72,7 +72,7 @@ std::vector<double> reference_row(const Problem<Real>& problem, const FusedOptio
         }
     }
     const double empty =
-        options.empty_row == EmptyRow::zero ? 0 : std::numeric_limits<double>::quiet_NaN();
+        options.empty_row == FusedEmptyRow::zero ? 0 : std::numeric_limits<double>::quiet_NaN();
     for (double& number : context) number = sum == 0 ? empty : number / sum;
     return context;
 }

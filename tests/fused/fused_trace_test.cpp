@@ -69,7 +69,7 @@ TEST_SUITE("fused trace") {
         const std::size_t length = 17;
         bool hidden[21] = {};
         hidden[3] = hidden[4] = hidden[5] = true;
-        for (const EmptyRow empty_row : {EmptyRow::nan, EmptyRow::zero}) {
+        for (const FusedEmptyRow empty_row : {FusedEmptyRow::nan, FusedEmptyRow::zero}) {
             FusedOptions options;
             options.scale = 0.4;
             options.empty_row = empty_row;

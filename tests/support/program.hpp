@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -66,6 +67,17 @@ inline Result shell(const std::string& command, const std::string& input = {}) {
 /// Runs `attn-explain ARGUMENTS`.
 inline Result run(const std::string& arguments, const std::string& input = {}) {
     return shell("attn-explain " + arguments, input);
+}
+
+/// Bad input: one line that starts as all errors do, exit code 2, and nothing on standard output.
+inline void check_refused(const std::string& arguments, const std::string& reason) {
+    INFO("attn-explain " << arguments);
+    const Result result = run(arguments);
+    CHECK(result.exit_code == 2);
+    CHECK(result.out.empty());
+    CHECK_MESSAGE(result.err.rfind("attn-explain: error: ", 0) == 0, result.err);
+    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+    CHECK_MESSAGE(result.err.find(reason) != std::string::npos, result.err);
 }
 
 }  // namespace program

@@ -57,7 +57,7 @@ fused::QueryBlock<Real> query_block(const Real* query, const Real* key, const Re
     block.value_dim = shape.value_dim;
     block.scale = static_cast<Real>(options.scale);
     block.empty_row =
-        options.empty_row == EmptyRow::nan ? std::numeric_limits<Real>::quiet_NaN() : 0;
+        options.empty_row == FusedEmptyRow::nan ? std::numeric_limits<Real>::quiet_NaN() : 0;
     block.causal = mask.causal;
     block.last_visible = last_visible;
     if (mask.hidden) {

@@ -34,13 +34,13 @@ struct FusedMask {
 };
 
 /// What a query that may see no key at all receives.
-enum class EmptyRow { nan, zero };
+enum class FusedEmptyRow { nan, zero };
 
 struct FusedOptions {
     /// Multiplies every score.
     double scale = 1.0;
     FusedMask mask;
-    EmptyRow empty_row = EmptyRow::nan;
+    FusedEmptyRow empty_row = FusedEmptyRow::nan;
     /// At most this many threads; 0 is one for each core. Small work keeps to one whatever is said.
     std::size_t threads = 1;
     FusedArchitecture architecture = FusedArchitecture::automatic;

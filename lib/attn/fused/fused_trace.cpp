@@ -120,7 +120,7 @@ private:
 
     void finish(const Running<Real>& row, std::vector<double>& context) const {
         const double empty =
-            options_.empty_row == EmptyRow::nan ? std::numeric_limits<double>::quiet_NaN() : 0;
+            options_.empty_row == FusedEmptyRow::nan ? std::numeric_limits<double>::quiet_NaN() : 0;
         for (const Real number : row.context) {
             context.push_back(row.sum == 0 ? empty : static_cast<double>(number / row.sum));
         }
