@@ -70,6 +70,10 @@ TEST_SUITE("app: lint") {
         CHECK(text.find("sqrt(embed_dim 8), but head_dim is 4: they come out 0.7071 times") !=
               std::string::npos);
         CHECK(text.find("1 error, ") != std::string::npos);
+        const std::string padded = "lint --text 'a b' --text c --lengths 2,1 ";
+        CHECK(run(padded).out.find("1 of 4 keys are padding") != std::string::npos);
+        CHECK(run(padded + "--mask-file - --mask-true drop", "[[false,false]]")
+                  .out.find("1 of 4 keys are padding") != std::string::npos);
         CHECK(run("lint --explain no-position").out.find("bag of tokens") != std::string::npos);
         CHECK(run("lint --explain nothing").exit_code == 2);
     }

@@ -73,22 +73,31 @@ Answer hidden_rows(const Plan& plan, const Ledger& ledger) {
            " rows hide every key: nothing is left to share out";
 }
 
-Answer unmasked_padding(const Plan& plan, const Ledger&) {
-    if (plan.config.mask.padding || plan.config.mask.given) return std::nullopt;
+Answer unmasked_padding(const Plan& plan, const Ledger& ledger) {
+    if (plan.config.mask.padding) return std::nullopt;
     const Source& keys = plan.config.memory ? *plan.config.memory : plan.config.input;
-    std::size_t padded = 0;
-    if (const auto* tokens = std::get_if<Tokens>(&keys); tokens != nullptr && tokens->pad_id) {
-        for (const auto& sequence : tokens->sequences) {
-            padded += static_cast<std::size_t>(
-                std::count(sequence.begin(), sequence.end(), *tokens->pad_id));
+    const auto* tokens = std::get_if<Tokens>(&keys);
+    const bool knows_pad = tokens != nullptr && tokens->pad_id.has_value();
+    const Tensor& weights = ledger["weights"];
+    const std::size_t cells = weights.size() / plan.batch;
+    std::size_t seen = 0;
+    for (std::size_t b = 0; b < plan.batch; ++b) {
+        for (std::size_t k = 0; k < plan.key_len; ++k) {
+            const bool is_pad = knows_pad && tokens->sequences[b][k] == *tokens->pad_id;
+            const bool beyond = !plan.config.lengths.empty() &&
+                                static_cast<std::int64_t>(k) >= plan.config.lengths[b];
+            if (!is_pad && !beyond) continue;
+            // A padded key that some query sees, whatever mask there is, counts once.
+            bool visible = false;
+            for (std::size_t cell = k; cell < cells; cell += plan.key_len) {
+                visible = visible || softmax_input(ledger).at(b * cells + cell) > -HUGE_VAL;
+            }
+            seen += visible ? 1U : 0U;
         }
     }
-    for (const std::int64_t length : plan.config.lengths) {
-        padded += plan.key_len - static_cast<std::size_t>(length);
-    }
-    if (padded == 0) return std::nullopt;
-    return text(padded) + " of " + text(plan.batch * plan.key_len) +
-           " keys are padding and no mask hides them: they take part in every average";
+    if (seen == 0) return std::nullopt;
+    return text(seen) + " of " + text(plan.batch * plan.key_len) +
+           " keys are padding and no mask hides them: they take part in averages";
 }
 
 Answer saturated(const Plan& plan, const Ledger& ledger) {
@@ -182,7 +191,7 @@ Answer no_position(const Plan& plan, const Ledger& ledger) {
         for (std::size_t j = i + 1; j < (i / length + 1) * length; ++j) {
             if (ids->at(i) != ids->at(j)) continue;
             return "positions " + text(i % length) + " and " + text(j % length) +
-                   " hold the same token and nothing encodes position: their rows are equal";
+                   " hold the same token and nothing encodes position: their rows of x are equal";
         }
     }
     return std::nullopt;
