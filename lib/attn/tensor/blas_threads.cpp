@@ -15,4 +15,6 @@ void set_blas_threads(int threads) {
     if (openblas_get_num_threads() != wanted) openblas_set_num_threads(wanted);
 }
 
+std::string blas_core_type() { return openblas_get_corename(); }
+
 }  // namespace attn

@@ -1,4 +1,6 @@
 #pragma once
+#include <string>
+
 #include "attn/tensor/tensor.hpp"
 
 namespace attn {
@@ -21,5 +23,8 @@ void multiply(const T* a, const T* b, T* result, std::size_t m, std::size_t k, s
 
 /// How many threads BLAS may use from here on (0: all cores).
 void set_blas_threads(int threads);
+
+/// The processor whose kernels BLAS has chosen, as it calls it: `Haswell`, `SkylakeX`.
+std::string blas_core_type();
 
 }  // namespace attn

@@ -1,0 +1,67 @@
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "attn/fused/architecture.hpp"
+#include "attn/tensor/tensor.hpp"
+
+namespace attn {
+
+/// The three ways to compute attention that are timed.
+enum class BenchVariant { loop, vectorized, fused };
+
+/// `loop`, `vectorized` or `fused`.
+std::string_view bench_variant_name(BenchVariant variant);
+
+/// One way to compute attention: what a line of the plot stands for.
+struct BenchSeries {
+    BenchVariant variant = BenchVariant::vectorized;
+    FusedArchitecture architecture = FusedArchitecture::automatic;  ///< of fused alone
+    std::size_t threads = 1;
+
+    bool operator==(const BenchSeries&) const = default;
+};
+
+/// `loop`, `fused avx2`, `fused avx512 x2`: the threads are told when there is more than one.
+std::string series_name(const BenchSeries& series);
+
+/// The sizes of one attention: as many queries as keys, values as long as keys.
+struct BenchShape {
+    std::size_t groups = 1;  ///< batch * heads
+    std::size_t length = 0;  ///< T
+    std::size_t head_dim = 0;
+
+    bool operator==(const BenchShape&) const = default;
+};
+
+/// `(8,1024,64)`
+std::string bench_shape_text(const BenchShape& shape);
+
+/// What all variants compute attention over.
+struct BenchInput {
+    Array<float> query, key, value;
+    bool causal = false;
+};
+
+/// Standard normal query, key and value, (groups, length, head_dim) each.
+BenchInput draw_bench_input(const BenchShape& shape, bool causal);
+
+/// Attention as one series computes it, scores scaled by 1 / sqrt(head_dim).
+///
+/// loop and vectorized make every step's tensor and keep it to the end, as a walk does; fused makes
+/// the context alone.
+///
+/// Shapes  result (groups, length, head_dim).
+/// Errors  ConfigError when this processor lacks the architecture.
+Array<float> attend(const BenchSeries& series, const BenchInput& input);
+
+/// The bytes that attend() holds when it is done: scores, scaled_scores, mask, masked_scores,
+/// weights and context; for fused the context and each thread's block of scores. The inputs do not
+/// count, nor what a step or a library uses for itself.
+double held_bytes(const BenchSeries& series, const BenchShape& shape, bool causal);
+
+/// The useful operations: a multiplication and an addition for each feature of each visible cell,
+/// once for the scores and once for the context.
+double useful_operations(const BenchShape& shape, bool causal);
+
+}  // namespace attn

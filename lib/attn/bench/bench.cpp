@@ -1,0 +1,279 @@
+#include "attn/bench/bench.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "attn/bench/fit.hpp"
+#include "attn/bench/peak.hpp"
+#include "attn/bench/words.hpp"
+#include "attn/tensor/error.hpp"
+
+namespace attn {
+namespace {
+
+constexpr double trusted_seconds = 0.02;
+constexpr double too_slow_seconds = 1;
+
+/// Seconds that `calls` runs take.
+double timed(const BenchSeries& series, const BenchInput& input, std::size_t calls) {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point start = Clock::now();
+    for (std::size_t i = 0; i < calls; ++i) attend(series, input);
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// How many runs take long enough to be timed, when one took some `first_seconds`.
+std::size_t enough_calls(const BenchSeries& series, const BenchInput& input, double first_seconds) {
+    std::size_t calls = 1;
+    double seconds = first_seconds;
+    while (seconds < trusted_seconds) {
+        const double missing = 1.2 * trusted_seconds / std::max(seconds, 1e-9);
+        calls = static_cast<std::size_t>(
+            std::ceil(static_cast<double>(calls) * std::clamp(missing, 1.5, 100.0)));
+        seconds = timed(series, input, calls);
+    }
+    return calls;
+}
+
+/// What loops would take at `shape`, from how fast they are at a small one.
+double foreseen_seconds(const BenchSeries& series, const BenchShape& shape, bool causal) {
+    const BenchShape small{1, std::min<std::size_t>(shape.length, 128), shape.head_dim};
+    const BenchInput input = draw_bench_input(small, causal);
+    const double seconds = std::min(timed(series, input, 1), timed(series, input, 1));
+    const auto cells = [](const BenchShape& s) {
+        const auto length = static_cast<double>(s.length);
+        return static_cast<double>(s.groups) * length * length;
+    };
+    return seconds * cells(shape) / cells(small);
+}
+
+/// What a run needs at its height: inputs, two contexts to compare and what the series holds.
+double needed_bytes(const BenchSeries& series, const BenchShape& shape, bool causal) {
+    const double one = static_cast<double>(shape.groups) * static_cast<double>(shape.length) *
+                       static_cast<double>(shape.head_dim) * sizeof(float);
+    return 5 * one + held_bytes(series, shape, causal);
+}
+
+/// Why a series is not timed at a shape, or nothing.
+std::string reason_to_leave_out(const BenchConfig& config, const BenchSeries& series,
+                                const BenchShape& shape, const Machine& machine) {
+    const double bytes = needed_bytes(series, shape, config.causal);
+    if (machine.memory_bytes > 0 && bytes > machine.memory_bytes) {
+        const std::string large = fmt::format("{} at {} needs {} and this machine has {}",
+                                              series_name(series), bench_shape_text(shape),
+                                              bytes_text(bytes), bytes_text(machine.memory_bytes));
+        if (!config.leave_out) throw ConfigError(large + ": make the shape smaller");
+        return "needs " + bytes_text(bytes) + ": more than there is";
+    }
+    if (!config.leave_out || series.variant != BenchVariant::loop) return {};
+    const double seconds = foreseen_seconds(series, shape, config.causal);
+    if (seconds <= too_slow_seconds) return {};
+    return fmt::format("would take some {}: say --variant loop to time it", time_text(seconds));
+}
+
+FusedArchitecture architecture_of(const BenchSeries& series) {
+    if (series.architecture != FusedArchitecture::automatic) return series.architecture;
+    const std::vector<FusedArchitecture> available = available_architectures();
+    return available.empty() ? FusedArchitecture::automatic : available.back();
+}
+
+/// All that is measured at once, and what becomes of it.
+class Measurement {
+public:
+    Measurement(const BenchConfig& config, const Machine& machine, const BenchProgress& progress)
+        : config_(config), progress_(progress) {
+        report_.machine = machine;
+        report_.causal = config.causal;
+        report_.rounds = config.rounds;
+        for (const BenchSeries& series : config.series) {
+            if (peak_of(series) == nullptr) {
+                report_.peaks.push_back({architecture_of(series), series.threads, 0});
+            }
+        }
+        for (const BenchShape& shape : config.shapes) total_ += operations_of(shape);
+    }
+
+    BenchReport run() {
+        refuse_what_is_too_large();
+        for (const BenchShape& shape : config_.shapes) {
+            measure(shape);
+            if (report_.dispute) break;
+            done_ += operations_of(shape);
+        }
+        fill_in_peaks();
+        report_.growth = growth_of(report_.rows);
+        return std::move(report_);
+    }
+
+private:
+    struct Runner {
+        std::size_t row;
+        std::size_t calls;
+        std::vector<double> seconds;
+    };
+
+    // Nothing is measured when a later shape is going to be refused.
+    void refuse_what_is_too_large() const {
+        if (config_.leave_out) return;
+        for (const BenchShape& shape : config_.shapes) {
+            for (const BenchSeries& series : config_.series) {
+                reason_to_leave_out(config_, series, shape, report_.machine);
+            }
+        }
+    }
+
+    BenchPeak* peak_of(const BenchSeries& series) {
+        for (BenchPeak& peak : report_.peaks) {
+            if (peak.architecture == architecture_of(series) && peak.threads == series.threads) {
+                return &peak;
+            }
+        }
+        return nullptr;
+    }
+
+    double operations_of(const BenchShape& shape) const {
+        return useful_operations(shape, config_.causal);
+    }
+
+    void tell(const BenchShape& shape, const BenchSeries& series, double part_of_shape) const {
+        if (!progress_) return;
+        progress_((done_ + part_of_shape * operations_of(shape)) / total_,
+                  series_name(series) + " " + bench_shape_text(shape));
+    }
+
+    void measure(const BenchShape& shape) {
+        // Leave out what takes too much time or memory.
+        std::vector<BenchRow> rows;
+        bool any = false;
+        for (const BenchSeries& series : config_.series) {
+            tell(shape, series, 0);
+            BenchRow row;
+            row.shape = shape;
+            row.series = series;
+            row.left_out = reason_to_leave_out(config_, series, shape, report_.machine);
+            row.held_bytes = held_bytes(series, shape, config_.causal);
+            any = any || row.left_out.empty();
+            rows.push_back(row);
+        }
+
+        // Hold every variant against the first, then time them all.
+        if (any) {
+            const BenchInput input = draw_bench_input(shape, config_.causal);
+            std::vector<Runner> runners = agreeing_runners(rows, input);
+            if (report_.dispute) return;
+            time_in_rounds(runners, rows, input);
+        }
+        report_.rows.insert(report_.rows.end(), rows.begin(), rows.end());
+    }
+
+    std::vector<Runner> agreeing_runners(std::vector<BenchRow>& rows, const BenchInput& input) {
+        using Clock = std::chrono::steady_clock;
+        const double tolerance = agreement_tolerance(input);
+        Array<float> first;
+        std::vector<Runner> runners;
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            BenchRow& row = rows[i];
+            if (!row.left_out.empty()) continue;
+            tell(row.shape, row.series, 0);
+            const Clock::time_point start = Clock::now();
+            Array<float> context = attend(row.series, input);
+            const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+            row.tolerance = tolerance;
+            if (runners.empty()) {
+                first = std::move(context);
+            } else {
+                const Disagreement where = farthest_apart(context, first);
+                row.apart = where.apart;
+                if (where.apart > tolerance) {
+                    const BenchSeries& against = rows[runners.front().row].series;
+                    report_.dispute = {row.shape, row.series, against, where, tolerance};
+                    return {};
+                }
+            }
+            runners.push_back({i, enough_calls(row.series, input, seconds), {}});
+        }
+        return runners;
+    }
+
+    void time_in_rounds(std::vector<Runner>& runners, std::vector<BenchRow>& rows,
+                        const BenchInput& input) {
+        for (std::size_t round = 0; round < config_.rounds; ++round) {
+            for (Runner& runner : runners) {
+                const BenchRow& row = rows[runner.row];
+                tell(row.shape, row.series,
+                     static_cast<double>(round) / static_cast<double>(config_.rounds));
+                BenchPeak& peak = *peak_of(row.series);
+                peak.gflops = std::max(peak.gflops, measure_peak(peak.architecture, peak.threads));
+                runner.seconds.push_back(timed(row.series, input, runner.calls) /
+                                         static_cast<double>(runner.calls));
+            }
+        }
+        for (const Runner& runner : runners) {
+            BenchRow& row = rows[runner.row];
+            row.seconds = median(runner.seconds);
+            row.gflops = operations_of(row.shape) / row.seconds * 1e-9;
+        }
+    }
+
+    // Only the end knows the largest of all measured peaks.
+    void fill_in_peaks() {
+        for (BenchRow& row : report_.rows) {
+            const double peak = peak_of(row.series)->gflops;
+            if (row.left_out.empty() && peak > 0) row.peak_part = row.gflops / peak;
+        }
+        std::erase_if(report_.peaks, [](const BenchPeak& peak) { return peak.gflops <= 0; });
+    }
+
+    const BenchConfig& config_;
+    const BenchProgress& progress_;
+    BenchReport report_;
+    double total_ = 0;
+    double done_ = 0;
+};
+
+}  // namespace
+
+BenchReport run_bench(const BenchConfig& config, const Machine& machine,
+                      const BenchProgress& progress) {
+    return Measurement(config, machine, progress).run();
+}
+
+std::vector<BenchGrowth> growth_of(const std::vector<BenchRow>& rows) {
+    std::vector<BenchGrowth> growths;
+    for (const BenchRow& first : rows) {
+        const auto alike = [&first](const auto& other, std::size_t groups, std::size_t head_dim) {
+            return other.series == first.series && groups == first.shape.groups &&
+                   head_dim == first.shape.head_dim;
+        };
+        const bool known =
+            std::any_of(growths.begin(), growths.end(), [&](const BenchGrowth& growth) {
+                return alike(growth, growth.groups, growth.head_dim);
+            });
+        if (known) continue;
+
+        BenchGrowth growth{first.series, first.shape.groups, first.shape.head_dim, 0, 0, 0, 0};
+        std::vector<std::pair<double, double>> times;
+        std::vector<std::pair<double, double>> memory;
+        for (const BenchRow& row : rows) {
+            if (!row.left_out.empty() || !alike(row, row.shape.groups, row.shape.head_dim)) {
+                continue;
+            }
+            const std::size_t length = row.shape.length;
+            growth.from = times.empty() ? length : std::min(growth.from, length);
+            growth.to = std::max(growth.to, length);
+            times.emplace_back(static_cast<double>(length), row.seconds);
+            memory.emplace_back(static_cast<double>(length), row.held_bytes);
+        }
+        const std::optional<double> time_exponent = fitted_exponent(times);
+        if (!time_exponent) continue;
+        growth.time_exponent = *time_exponent;
+        growth.memory_exponent = *fitted_exponent(memory);
+        growths.push_back(growth);
+    }
+    return growths;
+}
+
+}  // namespace attn

@@ -1,0 +1,86 @@
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attn/bench/agree.hpp"
+#include "attn/bench/attend.hpp"
+#include "attn/bench/machine.hpp"
+
+namespace attn {
+
+/// What to time.
+struct BenchConfig {
+    std::vector<BenchShape> shapes;
+    std::vector<BenchSeries> series;
+    bool causal = false;
+    std::size_t rounds = 5;
+    /// Leave out what would take more than a second a run, or more memory than there is, and say
+    /// so; otherwise the first is done and the second refused.
+    bool leave_out = true;
+};
+
+/// One series at one shape.
+struct BenchRow {
+    BenchShape shape;
+    BenchSeries series;
+    std::string left_out;             ///< why it was not timed; empty when it was
+    double seconds = 0;               ///< of one run, the median of the rounds
+    double gflops = 0;                ///< useful ones: hidden cells do not count
+    std::optional<double> peak_part;  ///< of the measured peak of its architecture and threads
+    double held_bytes = 0;            ///< as held_bytes() counts them
+    std::optional<double> apart;      ///< largest difference from the first variant's context
+    double tolerance = 0;             ///< what rounding explains of that
+};
+
+/// The measured peak of multiply-adds.
+struct BenchPeak {
+    FusedArchitecture architecture = FusedArchitecture::automatic;
+    std::size_t threads = 1;
+    double gflops = 0;
+};
+
+/// How time and memory of one series grow with T, all else equal.
+struct BenchGrowth {
+    BenchSeries series;
+    std::size_t groups = 0, head_dim = 0;
+    std::size_t from = 0, to = 0;  ///< the shortest and the longest T
+    double time_exponent = 0;
+    double memory_exponent = 0;
+};
+
+/// Two variants that do not compute the same.
+struct BenchDispute {
+    BenchShape shape;
+    BenchSeries series, against;
+    Disagreement where;
+    double tolerance = 0;
+};
+
+struct BenchReport {
+    Machine machine;
+    bool causal = false;
+    std::size_t rounds = 0;
+    std::vector<BenchPeak> peaks;
+    std::vector<BenchRow> rows;  ///< shape by shape, in the order of the series
+    std::vector<BenchGrowth> growth;
+    std::optional<BenchDispute> dispute;  ///< ends the measurement; no row is of its shape
+};
+
+/// Told now and then how much is done, from 0 to 1, and what comes next.
+using BenchProgress = std::function<void(double done, const std::string& next)>;
+
+/// Checks at each shape that the variants agree, and times them: in rounds, one series after the
+/// other, so that a machine that slows down slows all of them. A run too short for the clock is
+/// repeated until it takes 20 ms.
+///
+/// Errors  ConfigError when something asked for is larger than the memory, or an architecture is
+///         not there.
+BenchReport run_bench(const BenchConfig& config, const Machine& machine,
+                      const BenchProgress& progress = {});
+
+/// The growth of each series over the rows that were timed, where they have more than one T.
+std::vector<BenchGrowth> growth_of(const std::vector<BenchRow>& rows);
+
+}  // namespace attn
