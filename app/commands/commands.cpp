@@ -11,6 +11,7 @@ const std::vector<Command>& commands() {
         {"diagnose", "find the mistake in your own tensors", setup_diagnose},
         {"probe", "write inputs on which nearly every mistake shows", setup_probe},
         {"bugs", "list the catalogued mistakes, or tell one whole", setup_bugs},
+        {"bench", "time loop, vectorized and fused, and plot how they grow", setup_bench},
     };
     return all;
 }

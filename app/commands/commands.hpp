@@ -44,4 +44,7 @@ void setup_probe(CLI::App& cli, int& exit_code);
 /// `attn-explain bugs [ID]`: lists the catalogued mistakes, or tells one whole.
 void setup_bugs(CLI::App& cli, int& exit_code);
 
+/// `attn-explain bench`: times the variants and says how they grow with T.
+void setup_bench(CLI::App& cli, int& exit_code);
+
 }  // namespace app

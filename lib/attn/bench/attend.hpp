@@ -56,8 +56,8 @@ BenchInput draw_bench_input(const BenchShape& shape, bool causal);
 Array<float> attend(const BenchSeries& series, const BenchInput& input);
 
 /// The bytes that attend() holds when it is done: scores, scaled_scores, mask, masked_scores,
-/// weights and context; for fused the context and each thread's block of scores. The inputs do not
-/// count, nor what a step or a library uses for itself.
+/// weights and context; for fused the context and a block of scores for each thread, should all of
+/// them be worth starting. The inputs do not count, nor what a step or a library uses for itself.
 double held_bytes(const BenchSeries& series, const BenchShape& shape, bool causal);
 
 /// The useful operations: a multiplication and an addition for each feature of each visible cell,

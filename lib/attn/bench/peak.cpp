@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <latch>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -52,11 +53,16 @@ double measure_peak(FusedArchitecture architecture, std::size_t threads) {
     std::vector<double> rates(std::max<std::size_t>(threads, 1));
     std::latch all_started(static_cast<std::ptrdiff_t>(rates.size()));
     std::vector<std::jthread> helpers;
-    for (std::size_t i = 1; i < rates.size(); ++i) {
-        helpers.emplace_back([&, i] {
-            all_started.arrive_and_wait();
-            rates[i] = rate_of(loop);
-        });
+    try {
+        for (std::size_t i = 1; i < rates.size(); ++i) {
+            helpers.emplace_back([&, i] {
+                all_started.arrive_and_wait();
+                rates[i] = rate_of(loop);
+            });
+        }
+    } catch (const std::system_error&) {
+        // The system has no more threads to give, and nobody may wait for those that never start.
+        all_started.count_down(static_cast<std::ptrdiff_t>(rates.size() - 1 - helpers.size()));
     }
     all_started.arrive_and_wait();
     rates[0] = rate_of(loop);
