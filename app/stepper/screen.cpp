@@ -180,10 +180,7 @@ private:
         }
         if (goes_over_the_edge(key)) return;
         for (const StepCommand& command : step_commands()) {
-            if (std::find(command.keys.begin(), command.keys.end(), key.name) ==
-                command.keys.end()) {
-                continue;
-            }
+            if (!has_key(command, key.name)) continue;
             const bool asks = !command.arguments.empty() && command.arguments.front() != '[';
             if (asks) return ask(command.name + " ", command.name + " ");
             return run(command.name);

@@ -46,10 +46,7 @@ std::string Session::cell_line() const {
         if (before == nullptr) {
             line += " (new)";
         } else {
-            std::size_t flat = 0;
-            for (std::size_t i = 0; i < at.indices.size(); ++i) {
-                flat = flat * before->shape()[i] + at.indices[i];
-            }
+            const std::size_t flat = attn::flat_index(at.indices, before->shape());
             line += " (was " + text(before->at(flat)) + ")";
         }
     }

@@ -31,13 +31,6 @@ const std::string& needed(const std::string& arguments, const std::string& examp
     return arguments;
 }
 
-/// A command whose function returns nothing, and what it leaves to be shown.
-template <auto function, Shows shows>
-Reply plain(Session& session, const std::string&) {
-    (session.*function)();
-    return {shows};
-}
-
 /// Goes on, or says that there is nothing further.
 Reply next_step(Session& session, std::ptrdiff_t count) {
     const std::size_t before = session.step();
@@ -46,286 +39,107 @@ Reply next_step(Session& session, std::ptrdiff_t count) {
     return {Shows::text, count > 0 ? "this is the last step\n" : "this is the first step\n"};
 }
 
-std::vector<StepCommand> moving_commands() {
-    return {
-        {"next",
-         "[N]",
-         "the next step",
-         {"n", "Shift-Right"},
-         {},
-         [](Session& s, const std::string& a) -> Reply {
-             return next_step(s, count_of("next", a));
-         }},
-        {"previous",
-         "[N]",
-         "the step before",
-         {"p", "Shift-Left"},
-         {},
-         [](Session& s, const std::string& a) -> Reply {
-             return next_step(s, -count_of("previous", a));
-         }},
-        {"goto",
-         "STEP",
-         "a step by its name or number",
-         {"g"},
-         {},
-         [](Session& s, const std::string& a) -> Reply {
-             s.go_to(needed(a, "goto weights"));
-             return {Shows::step};
-         }},
-        {"search",
-         "TEXT",
-         "the next step that speaks of it",
-         {"/"},
-         {},
-         [](Session& s, const std::string& a) -> Reply {
-             s.search(needed(a, "search softmax"));
-             return {Shows::step};
-         }},
-        {"list",
-         "",
-         "the steps with their shapes",
-         {},
-         {},
-         [](Session& s, const std::string&) -> Reply {
-             return {Shows::text, s.list_text()};
-         }},
-        {"left",
-         "[N]",
-         "move the cell",
-         {"h", "Left"},
-         {},
-         [](Session& s, const std::string& a) -> Reply {
-             s.move(0, -count_of("left", a));
-             return {Shows::cell};
-         }},
-        {"down",
-         "[N]",
-         "",
-         {"j", "Down"},
-         {},
-         [](Session& s, const std::string& a) -> Reply {
-             s.move(count_of("down", a), 0);
-             return {Shows::cell};
-         }},
-        {"up",
-         "[N]",
-         "",
-         {"k", "Up"},
-         {},
-         [](Session& s, const std::string& a) -> Reply {
-             s.move(-count_of("up", a), 0);
-             return {Shows::cell};
-         }},
-        {"right",
-         "[N]",
-         "",
-         {"l", "Right"},
-         {},
-         [](Session& s, const std::string& a) -> Reply {
-             s.move(0, count_of("right", a));
-             return {Shows::cell};
-         }},
-        {"first",
-         "",
-         "the first cell of the row",
-         {"Home", "0"},
-         {},
-         [](Session& s, const std::string&) -> Reply {
-             s.move(0, -all_the_way);
-             return {Shows::cell};
-         }},
-        {"last",
-         "",
-         "the last cell of the row",
-         {"End", "$"},
-         {},
-         [](Session& s, const std::string&) -> Reply {
-             s.move(0, all_the_way);
-             return {Shows::cell};
-         }},
-        {"most",
-         "",
-         "the largest number of the row",
-         {"m"},
-         {},
-         plain<&Session::go_to_most, Shows::cell>},
-        {"cell",
-         "I,J,...",
-         "a cell by numbers or words: cell 0,short,eat",
-         {},
-         {},
-         [](Session& s, const std::string& a) -> Reply {
-             if (!a.empty()) s.go_to_cell(a);
-             return {Shows::cell};
-         }},
-        {"page",
-         "",
-         "the next head",
-         {"Tab"},
-         {},
-         [](Session& s, const std::string&) -> Reply {
-             s.turn_page(true);
-             return {Shows::cell};
-         }},
-        {"page-back",
-         "",
-         "the head before",
-         {"Shift-Tab"},
-         {},
-         [](Session& s, const std::string&) -> Reply {
-             s.turn_page(false);
-             return {Shows::cell};
-         }},
-        {"head",
-         "[N]",
-         "head number N; the next one",
-         {},
-         {},
-         [](Session& s, const std::string& a) -> Reply {
-             s.turn("head", index_of("head", a));
-             return {Shows::cell};
-         }},
-        {"batch",
-         "[N]",
-         "sequence number N; the next one",
-         {"b"},
-         {},
-         [](Session& s, const std::string& a) -> Reply {
-             s.turn("batch", index_of("batch", a));
-             return {Shows::cell};
-         }},
-    };
+Reply moved(Session& session, std::ptrdiff_t rows, std::ptrdiff_t columns) {
+    session.move(rows, columns);
+    return {Shows::cell};
 }
 
-std::vector<StepCommand> asking_commands() {
-    return {
-        {"why",
-         "[DEPTH]",
-         "where the number comes from, all of it",
-         {"w"},
-         {},
-         [](Session& s, const std::string& a) -> Reply {
-             const std::ptrdiff_t depth = count_of("why", a);
-             if (depth > 20) throw attn::ConfigError("why goes 20 levels deep at most");
-             return {Shows::text, s.why(static_cast<std::size_t>(depth), 12)};
-         }},
-        {"dive",
-         "",
-         "go to the cell that the number came from",
-         {"Enter"},
-         {},
-         [](Session& s, const std::string&) -> Reply {
-             s.dive();
-             return {Shows::cell, s.trail_line()};
-         }},
-        {"other",
-         "",
-         "go to the other cell that it came from",
-         {"x"},
-         {},
-         [](Session& s, const std::string&) -> Reply {
-             s.other_source();
-             return {Shows::cell, s.trail_line()};
-         }},
-        {"back", "", "return from a dive", {"Backspace"}, {}, plain<&Session::back, Shows::cell>},
-    };
+// One function for each command, in the order of the table below.
+
+Reply next(Session& s, const std::string& count) { return next_step(s, count_of("next", count)); }
+Reply previous(Session& s, const std::string& count) {
+    return next_step(s, -count_of("previous", count));
+}
+Reply go_to(Session& s, const std::string& step) {
+    s.go_to(needed(step, "goto weights"));
+    return {Shows::step};
+}
+Reply search(Session& s, const std::string& text) {
+    s.search(needed(text, "search softmax"));
+    return {Shows::step};
+}
+Reply list(Session& s, const std::string&) { return {Shows::text, s.list_text()}; }
+
+Reply left(Session& s, const std::string& count) { return moved(s, 0, -count_of("left", count)); }
+Reply down(Session& s, const std::string& count) { return moved(s, count_of("down", count), 0); }
+Reply up(Session& s, const std::string& count) { return moved(s, -count_of("up", count), 0); }
+Reply right(Session& s, const std::string& count) { return moved(s, 0, count_of("right", count)); }
+Reply first(Session& s, const std::string&) { return moved(s, 0, -all_the_way); }
+Reply last(Session& s, const std::string&) { return moved(s, 0, all_the_way); }
+Reply most(Session& s, const std::string&) {
+    s.go_to_most();
+    return {Shows::cell};
+}
+Reply cell(Session& s, const std::string& indices) {
+    if (!indices.empty()) s.go_to_cell(indices);
+    return {Shows::cell};
 }
 
-std::vector<StepCommand> changing_commands() {
-    return {
-        {"set",
-         "NAME=VALUE",
-         "walk again with it, mark what changed: set mask=causal",
-         {},
-         {},
-         [](Session& s, const std::string& a) -> Reply {
-             return {Shows::text, s.set(a) + "\n"};
-         }},
-        {"undo",
-         "",
-         "take the last set back",
-         {"u"},
-         {},
-         [](Session& s, const std::string&) -> Reply {
-             return {Shows::text, s.undo() + "\n"};
-         }},
-        {"only",
-         "[STEPS]",
-         "keep steps or parts: only weights[0],x; alone: all again",
-         {},
-         {},
-         [](Session& s, const std::string& a) -> Reply {
-             s.only(a);
-             return {Shows::step};
-         }},
-        {"detail",
-         "",
-         "show or hide parameters and the parts of softmax",
-         {"d"},
-         {},
-         [](Session& s, const std::string&) -> Reply {
-             s.toggle_detail();
-             return {Shows::text, s.list_text()};
-         }},
-        {"precision",
-         "N",
-         "decimals of the numbers",
-         {},
-         {},
-         [](Session& s, const std::string& a) -> Reply {
-             s.set_precision(parse_integer("precision", needed(a, "precision 6")));
-             return {Shows::step};
-         }},
-        {"more-digits",
-         "",
-         "one decimal more",
-         {"+", "="},
-         {},
-         [](Session& s, const std::string&) -> Reply {
-             s.set_precision(s.precision() + 1);
-             return {Shows::step};
-         }},
-        {"fewer-digits",
-         "",
-         "one decimal less",
-         {"-"},
-         {},
-         [](Session& s, const std::string&) -> Reply {
-             s.set_precision(s.precision() - 1);
-             return {Shows::step};
-         }},
-        {"print",
-         "",
-         "the step as the walk prints it",
-         {"t"},
-         {},
-         [](Session&, const std::string&) -> Reply { return {Shows::step}; }},
-        {"write",
-         "FILE",
-         "write the step to a .npy, .npz, .csv, .json, .md or .txt",
-         {},
-         {"w"},
-         [](Session& s, const std::string& a) -> Reply {
-             s.write(needed(a, "write weights.npy"));
-             return {Shows::text, "wrote " + a + "\n"};
-         }},
-        {"help",
-         "",
-         "this page",
-         {"?", "F1"},
-         {"?"},
-         [](Session&, const std::string&) -> Reply {
-             return {Shows::text, step_help()};
-         }},
-        {"quit",
-         "",
-         "end",
-         {"q"},
-         {"exit"},
-         [](Session&, const std::string&) -> Reply { return {Shows::end}; }},
-    };
+Reply page(Session& s, const std::string&) {
+    s.turn_page(true);
+    return {Shows::cell};
 }
+Reply page_back(Session& s, const std::string&) {
+    s.turn_page(false);
+    return {Shows::cell};
+}
+Reply head(Session& s, const std::string& number) {
+    s.turn("head", index_of("head", number));
+    return {Shows::cell};
+}
+Reply batch(Session& s, const std::string& number) {
+    s.turn("batch", index_of("batch", number));
+    return {Shows::cell};
+}
+
+Reply why(Session& s, const std::string& depth) {
+    const std::ptrdiff_t levels = count_of("why", depth);
+    if (levels > 20) throw attn::ConfigError("why goes 20 levels deep at most");
+    return {Shows::text, s.why(static_cast<std::size_t>(levels), 12)};
+}
+Reply dive(Session& s, const std::string&) {
+    s.dive();
+    return {Shows::cell, s.trail_line()};
+}
+Reply other(Session& s, const std::string&) {
+    s.other_source();
+    return {Shows::cell, s.trail_line()};
+}
+Reply back(Session& s, const std::string&) {
+    s.back();
+    return {Shows::cell};
+}
+
+Reply set(Session& s, const std::string& settings) { return {Shows::text, s.set(settings) + "\n"}; }
+Reply undo(Session& s, const std::string&) { return {Shows::text, s.undo() + "\n"}; }
+Reply only(Session& s, const std::string& steps) {
+    s.only(steps);
+    return {Shows::step};
+}
+Reply detail(Session& s, const std::string&) {
+    s.toggle_detail();
+    return {Shows::text, s.list_text()};
+}
+Reply precision(Session& s, const std::string& decimals) {
+    s.set_precision(parse_integer("precision", needed(decimals, "precision 6")));
+    return {Shows::step};
+}
+Reply more_digits(Session& s, const std::string&) {
+    s.set_precision(s.precision() + 1);
+    return {Shows::step};
+}
+Reply fewer_digits(Session& s, const std::string&) {
+    s.set_precision(s.precision() - 1);
+    return {Shows::step};
+}
+
+Reply print(Session& s, const std::string&) { return {Shows::text, s.step_text()}; }
+Reply write(Session& s, const std::string& path) {
+    s.write(needed(path, "write weights.npy"));
+    return {Shows::text, "wrote " + path + "\n"};
+}
+Reply help(Session&, const std::string&) { return {Shows::text, step_help()}; }
+Reply quit(Session&, const std::string&) { return {Shows::end}; }
 
 std::string trimmed(const std::string& text) {
     const std::size_t first = text.find_first_not_of(" \t\r");
@@ -333,16 +147,13 @@ std::string trimmed(const std::string& text) {
     return text.substr(first, text.find_last_not_of(" \t\r") + 1 - first);
 }
 
+/// `w` writes, as in an editor; `why` can be written out.
 const StepCommand& find_command(const std::string& name) {
     const StepCommand* found = nullptr;
     bool several = false;
     std::vector<std::string> names;
     for (const StepCommand& command : step_commands()) {
-        const auto& aliases = command.aliases;
-        if (command.name == name ||
-            std::find(aliases.begin(), aliases.end(), name) != aliases.end()) {
-            return command;
-        }
+        if (command.name == (name == "w" ? "write" : name)) return command;
         if (command.name.starts_with(name)) {
             several = found != nullptr;
             if (found == nullptr) found = &command;
@@ -359,14 +170,46 @@ const StepCommand& find_command(const std::string& name) {
 }  // namespace
 
 const std::vector<StepCommand>& step_commands() {
-    static const std::vector<StepCommand> all = [] {
-        std::vector<StepCommand> commands = moving_commands();
-        for (auto part : {asking_commands(), changing_commands()}) {
-            commands.insert(commands.end(), part.begin(), part.end());
-        }
-        return commands;
-    }();
+    static const std::vector<StepCommand> all{
+        {"next", "[N]", "n Shift-Right", "the next step", next},
+        {"previous", "[N]", "p Shift-Left", "the step before", previous},
+        {"goto", "STEP", "g", "a step by its name or number", go_to},
+        {"search", "TEXT", "/", "the next step that speaks of it", search},
+        {"list", "", "", "the steps with their shapes", list},
+        {"left", "[N]", "h Left", "move the cell", left},
+        {"down", "[N]", "j Down", "", down},
+        {"up", "[N]", "k Up", "", up},
+        {"right", "[N]", "l Right", "", right},
+        {"first", "", "Home 0", "the first cell of the row", first},
+        {"last", "", "End $", "the last cell of the row", last},
+        {"most", "", "m", "the largest number of the row", most},
+        {"cell", "I,J,...", "", "a cell by numbers or words: cell 0,short,eat", cell},
+        {"page", "", "Tab", "the next head", page},
+        {"page-back", "", "Shift-Tab", "the head before", page_back},
+        {"head", "[N]", "", "head number N; the next one", head},
+        {"batch", "[N]", "b", "sequence number N; the next one", batch},
+        {"why", "[DEPTH]", "w", "where the number comes from, all of it", why},
+        {"dive", "", "Enter", "go to the cell that the number came from", dive},
+        {"other", "", "x", "go to the other cell that it came from", other},
+        {"back", "", "Backspace", "return from a dive", back},
+        {"set", "NAME=VALUE", "", "walk again with it, mark what changed: set mask=causal", set},
+        {"undo", "", "u", "take the last set back", undo},
+        {"only", "[STEPS]", "", "keep steps or parts: only weights[0],x; alone: all again", only},
+        {"detail", "", "d", "show or hide parameters and the parts of softmax", detail},
+        {"precision", "N", "", "decimals of the numbers", precision},
+        {"more-digits", "", "+ =", "one decimal more", more_digits},
+        {"fewer-digits", "", "-", "one decimal less", fewer_digits},
+        {"print", "", "t", "the step as the walk prints it", print},
+        {"write", "FILE", "", "write the step to a .npy, .npz, .csv, .json, .md or .txt", write},
+        {"help", "", "? F1", "this page", help},
+        {"quit", "", "q", "end", quit},
+    };
     return all;
+}
+
+bool has_key(const StepCommand& command, const std::string& key) {
+    const std::vector<std::string> keys = split(command.keys, ' ');
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
 Reply perform(Session& session, const std::string& line) {
@@ -397,8 +240,7 @@ std::string step_help() {
         "\n"
         "key             command          what it does\n";
     for (const StepCommand& command : step_commands()) {
-        std::string keys;
-        for (const std::string& key : command.keys) keys += (keys.empty() ? "" : " ") + key;
+        std::string keys = command.keys;
         std::string name = ":" + command.name;
         if (!command.arguments.empty()) name += " " + command.arguments;
         keys.resize(std::max<std::size_t>(keys.size() + 1, 16), ' ');
@@ -408,10 +250,11 @@ std::string step_help() {
         text += "\n";
     }
     return text +
-           ":               any command by its name; PgUp and PgDn move by a screen\n"
+           ":               any command by its name\n"
+           "PgUp PgDn       move by a screen\n"
            "\n"
-           "Cells marked * changed with the last set. A cell that a dive came from is "
-           "underlined.\n";
+           "A cell with * changed with the last set. Underlined cells are those that the\n"
+           "number of the last dive was made of.\n";
 }
 
 }  // namespace app

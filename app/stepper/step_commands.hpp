@@ -23,15 +23,17 @@ struct Reply {
 /// on the screen.
 struct StepCommand {
     std::string name;
-    std::string arguments;               ///< as the help shows them; empty when it takes none
-    std::string help;                    ///< what it does, in a few words
-    std::vector<std::string> keys{};     ///< on the screen: `n`, `Right`, `Enter`, ...
-    std::vector<std::string> aliases{};  ///< other names
+    std::string arguments;  ///< as the help shows them; empty when it takes none
+    std::string keys;       ///< on the screen, blanks between them: `n Shift-Right`
+    std::string help;       ///< what it does, in a few words
     Reply (*run)(Session&, const std::string& arguments) = nullptr;
 };
 
 /// All commands, in the order of the help.
 const std::vector<StepCommand>& step_commands();
+
+/// Whether a key, by its name, performs the command.
+bool has_key(const StepCommand& command, const std::string& key);
 
 /// Performs one line: a command's name, or the beginning of it, and its arguments.
 ///

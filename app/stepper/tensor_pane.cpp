@@ -63,10 +63,7 @@ Line TensorPane::column_labels(std::size_t axis, std::size_t label_width,
 
 Span TensorPane::cell(const Session& session, std::vector<std::size_t> indices, bool shaded) const {
     const attn::Tensor& tensor = *session.tensor();
-    const attn::Shape shape = tensor.shape();
-    std::size_t flat = 0;
-    for (std::size_t i = 0; i < shape.size(); ++i) flat = flat * shape[i] + indices[i];
-    const double value = tensor.at(flat);
+    const double value = tensor.at(attn::flat_index(indices, tensor.shape()));
     const bool changed = session.is_changed(indices);
     Span span{" " + fitted(view_->number(value), cell_width_, true) + (changed ? "*" : " ")};
     if (shaded && view_->has_colors()) span.look.background = view_->color(value);
