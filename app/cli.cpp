@@ -63,7 +63,11 @@ int run(int argc, char** argv) {
     }
     if (!found) setup_walk(cli, exit_code);
 
-    const CLI::App& asked_command = found ? *cli.get_subcommand(std::string(asked)) : cli;
+    CLI::App& asked_command = found ? *cli.get_subcommand(std::string(asked)) : cli;
+    asked_command
+        .add_flag_callback("--no-pager", Pager::forbid, "print long output without a pager")
+        ->group("Output")
+        ->trigger_on_parse();
     try {
         std::vector<std::string> arguments = arguments_of(argc, argv);
         cli.parse(std::move(arguments));
