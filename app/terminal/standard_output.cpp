@@ -11,7 +11,7 @@
 namespace app {
 namespace {
 
-constexpr std::size_t piece = std::size_t{1} << 18;
+constexpr std::size_t piece = std::size_t{1} << 16;
 
 void write_all(std::string_view text) {
     while (!text.empty()) {
@@ -30,8 +30,13 @@ void write_all(std::string_view text) {
 }  // namespace
 
 void StandardOutput::write(std::string_view text) {
-    gathered_ += text;
-    if (gathered_.size() >= piece) flush();
+    if (gathered_.size() + text.size() < piece) {
+        gathered_ += text;
+        return;
+    }
+    // What is large already need not be copied.
+    flush();
+    write_all(text);
 }
 
 void StandardOutput::flush() {

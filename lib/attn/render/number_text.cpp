@@ -19,7 +19,7 @@ char* write_non_finite(char* out, double value) {
 }
 
 // The callers' buffer has room for anything, so the end that to_chars wants is out of reach.
-char* limit(char* out) { return out + NumberBuffer{}.size(); }
+char* limit(char* out) { return out + std::tuple_size_v<NumberBuffer>; }
 
 template <class T>
 char* write_shortest_as(char* out, T value, std::chars_format format) {
@@ -122,11 +122,5 @@ char* write_integer(char* out, std::int64_t value) {
 char* write_scalar(char* out, double value) { return write_scalar_as(out, value); }
 
 char* write_scalar(char* out, float value) { return write_scalar_as(out, value); }
-
-void append_padded(std::string& out, const char* begin, const char* end, std::size_t width) {
-    const auto length = static_cast<std::size_t>(end - begin);
-    if (length < width) out.append(width - length, ' ');
-    out.append(begin, length);
-}
 
 }  // namespace attn

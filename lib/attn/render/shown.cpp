@@ -1,12 +1,45 @@
 #include "attn/render/shown.hpp"
 
+#include <bit>
 #include <cmath>
 #include <string>
+#include <type_traits>
 
 #include "attn/render/number_text.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {
+namespace {
+
+/// The magnitudes of one sign that a survey knows already, as bits: they are ordered like integers.
+template <class T>
+class Known {
+public:
+    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+
+    void update(const Survey& found) {
+        for (const int sign : {0, 1}) {
+            if (found.greatest[sign] == 0.0) continue;
+            least_[sign] = std::bit_cast<Bits>(static_cast<T>(found.least[sign]));
+            span_[sign] = std::bit_cast<Bits>(static_cast<T>(found.greatest[sign])) - least_[sign];
+        }
+    }
+
+    /// Whether the value lies between two of its sign. Zeros, infinities and nan do not.
+    bool covers(T value) const {
+        const Bits bits = std::bit_cast<Bits>(value);
+        const Bits sign = bits >> sign_at;
+        return (bits & ~(Bits{1} << sign_at)) - least_[sign] <= span_[sign];
+    }
+
+private:
+    static constexpr int sign_at = 8 * sizeof(T) - 1;
+    // No magnitude has the bit of the sign, so that nothing is covered at first.
+    Bits least_[2] = {~Bits{0}, ~Bits{0}};
+    Bits span_[2] = {0, 0};
+};
+
+}  // namespace
 
 Settings settings_for(const PrintOptions& options, const Settings& defaults) {
     const int precision = options.precision.value_or(defaults.precision);
@@ -80,5 +113,27 @@ void Survey::see(double value) {
     greatest[sign] = std::max(greatest[sign], magnitude);
     whole = whole && magnitude == std::trunc(magnitude);
 }
+
+template <class T>
+Survey survey(const T* data, const Shown& shown) {
+    Survey result;
+    Known<T> known;
+    shown.for_each_range([&](std::size_t begin, std::size_t end) {
+        std::size_t i = begin;
+        for (; i < end && result.whole; ++i) result.see(static_cast<double>(data[i]));
+        known.update(result);
+
+        // A number between two that were seen adds nothing once one was not whole.
+        for (; i < end; ++i) {
+            if (known.covers(data[i])) continue;
+            result.see(static_cast<double>(data[i]));
+            known.update(result);
+        }
+    });
+    return result;
+}
+
+template Survey survey(const float*, const Shown&);
+template Survey survey(const double*, const Shown&);
 
 }  // namespace attn

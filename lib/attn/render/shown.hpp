@@ -121,12 +121,6 @@ struct Survey {
 
 /// The survey of the printed elements.
 template <class T>
-Survey survey(const T* data, const Shown& shown) {
-    Survey result;
-    shown.for_each_range([&](std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i) result.see(static_cast<double>(data[i]));
-    });
-    return result;
-}
+Survey survey(const T* data, const Shown& shown);
 
 }  // namespace attn

@@ -1,0 +1,174 @@
+#include "attn/render/numpy_cells.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "attn/render/scaled.hpp"
+
+namespace attn {
+namespace {
+
+template <class T>
+[[gnu::noinline]] char* write_any(char* out, T value, NumpyStyle style) {
+    return write_numpy_cell(out, value, style);
+}
+
+template <class T>
+struct AnyCell {
+    NumpyStyle style;
+
+    char* operator()(char* out, T value) const { return write_numpy_cell(out, value, style); }
+};
+
+/// The scaled numbers whose digits may be rounded from the exact value.
+///
+/// NumPy prints the shortest decimals that identify a number if these are few enough. They lie
+/// within half the spacing of T at the number. Where that spacing is less than a unit of the last
+/// decimal, no other number of so many decimals is as close, so that rounding finds the same.
+template <class T>
+double limit_for(int decimals) {
+    const double power = power_of_ten(decimals);
+    const int digits = std::numeric_limits<T>::digits;
+    return std::ldexp(1.0, std::ilogb(1.0 / power) + digits) * power;
+}
+
+/// The letters with blanks in place of the zeros that they end in. `zeros` has a zero wherever one
+/// may be, and the other letters are no blanks.
+std::uint64_t without_end_zeros(std::uint64_t letters, std::uint64_t zeros) {
+    const auto end_zeros = static_cast<unsigned>(std::countl_zero(letters ^ zeros) & ~7);
+    const std::uint64_t kept = ~std::uint64_t{0} >> end_zeros;
+    return (letters & kept) | (eight_blanks & ~kept);
+}
+
+/// Fixed form for numbers of up to eight digits in all.
+template <class T>
+class FixedCell {
+public:
+    static bool suits(const NumpyStyle& style) { return !style.exponent && style.precision <= 7; }
+
+    explicit FixedCell(const NumpyStyle& style)
+        : style_(style),
+          power_(power_of_ten(style.precision)),
+          limit_(std::min(99'999'999.5, limit_for<T>(style.precision))),
+          shift_(static_cast<unsigned>(8 * (7 - style.precision))),
+          fill_(style.precision < 7 ? eight_zeros << 8 * (style.precision + 1) : 0),
+          tail_(1 + style.right) {}
+
+    char* operator()(char* out, T value) const {
+        const Scaled<T> scaled(value, power_);
+        if (!scaled.is_below(limit_)) [[unlikely]] {
+            return write_any(out, value, style_);
+        }
+        const std::uint64_t digits = eight_digits(scaled.rounded());
+        const std::uint64_t last_before_point = std::uint64_t{1} << shift_;
+        const auto zeros = static_cast<unsigned>(
+            std::countr_zero((digits & ~eight_zeros) | last_before_point) & ~7);
+        const std::size_t before_point = (shift_ + 8 - zeros) / 8;
+        const std::size_t length = scaled.is_negative() + before_point;
+
+        // Each word written here covers what the one before has written too far.
+        out = write_blanks(out, std::max(style_.left, length) - length);
+        *out = '-';
+        out += scaled.is_negative();
+        store(out, digits >> zeros);
+        const std::uint64_t fraction = (digits >> shift_ & ~std::uint64_t{0xFF}) | '.' | fill_;
+        store(out + before_point, without_end_zeros(fraction, eight_zeros << 8));
+        return out + before_point + tail_;
+    }
+
+private:
+    NumpyStyle style_;
+    double power_;
+    double limit_;
+    unsigned shift_;
+    std::uint64_t fill_;  ///< zeros behind the decimals
+    std::size_t tail_;
+};
+
+/// Fixed form of one to four decimals for numbers below ten, which fit into one word.
+template <class T>
+class OneDigitCell {
+public:
+    static bool suits(const NumpyStyle& style) {
+        return !style.exponent && style.precision >= 1 && style.precision <= 4 && style.left <= 2;
+    }
+
+    explicit OneDigitCell(const NumpyStyle& style)
+        : style_(style),
+          power_(power_of_ten(style.precision)),
+          limit_(std::min(power_of_ten(style.precision + 1) - 0.5, limit_for<T>(style.precision))),
+          fill_(static_cast<std::uint64_t>(power_of_ten(4 - style.precision))),
+          shift_(style.left == 2 ? 0 : 8),
+          width_(numpy_cell_width(style)) {}
+
+    char* operator()(char* out, T value) const {
+        const Scaled<T> scaled(value, power_);
+        const bool has_room = shift_ == 0 || !scaled.is_negative();
+        if (!scaled.is_below(limit_) || !has_room) [[unlikely]] {
+            return write_any(out, value, style_);
+        }
+        const OneDigitWord word(scaled.rounded() * fill_, scaled.is_negative());
+        store(out, without_end_zeros(word.letters(), 0x0030303030000000) >> shift_);
+        return out + width_;
+    }
+
+private:
+    NumpyStyle style_;
+    double power_;
+    double limit_;
+    std::uint64_t fill_;
+    unsigned shift_;
+    std::size_t width_;
+};
+
+/// Exponent form with exponents of two digits.
+template <class T>
+class ExponentCell {
+public:
+    /// As for the fixed form, where the spacing of T is a part of the number itself.
+    static bool suits(const NumpyStyle& style) {
+        return style.exponent && style.exponent_digits == 2 &&
+               style.precision < std::numeric_limits<T>::digits10 &&
+               ScientificDigits::suits(style.precision);
+    }
+
+    explicit ExponentCell(const NumpyStyle& style)
+        : style_(style),
+          tail_(static_cast<std::size_t>(style.precision) + 1),
+          width_(numpy_cell_width(style)) {}
+
+    char* operator()(char* out, T value) const {
+        const ScientificDigits digits(static_cast<double>(value), style_.precision);
+        // The spacing of subnormal numbers is wider.
+        const bool is_normal = std::fabs(value) >= std::numeric_limits<T>::min();
+        if (!digits.are_known() || !is_normal) [[unlikely]]
+            return write_any(out, value, style_);
+        const std::size_t length = digits.is_negative() + 1 + tail_ + 4;
+        out = write_blanks(out, std::max(width_, length) - length);
+        return digits.write(out, tail_);
+    }
+
+private:
+    NumpyStyle style_;
+    std::size_t tail_;
+    std::size_t width_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Cells> numpy_cells(const T* data, const NumpyStyle& style) {
+    const auto cells = [&](auto write_cell) {
+        return make_cells(data, numpy_cell_width(style), write_cell);
+    };
+    if (ExponentCell<T>::suits(style)) return cells(ExponentCell<T>(style));
+    if (OneDigitCell<T>::suits(style)) return cells(OneDigitCell<T>(style));
+    if (FixedCell<T>::suits(style)) return cells(FixedCell<T>(style));
+    return cells(AnyCell<T>{style});
+}
+
+template std::unique_ptr<Cells> numpy_cells(const float*, const NumpyStyle&);
+template std::unique_ptr<Cells> numpy_cells(const double*, const NumpyStyle&);
+
+}  // namespace attn

@@ -1,0 +1,171 @@
+#include "attn/render/torch_cells.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "attn/render/scaled.hpp"
+
+namespace attn {
+namespace {
+
+using Form = TorchStyle::Form;
+
+/// The way for any number.
+[[gnu::noinline]] char* write_any(char* out, double value, Form form, int precision,
+                                  std::size_t width) {
+    if (!std::isfinite(value)) {
+        const std::string_view word = std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
+        return write_padded(out, word.data(), word.data() + word.size(), width);
+    }
+    NumberBuffer buffer;
+    const char* end = write_torch_value(buffer.data(), value, form, precision);
+    return write_padded(out, buffer.data(), end, width);
+}
+
+template <class T>
+struct AnyCell {
+    TorchStyle style;
+
+    char* operator()(char* out, T value) const {
+        return write_any(out, static_cast<double>(value), style.form, style.precision, style.width);
+    }
+};
+
+/// Fixed form for numbers of up to eight digits in all.
+template <class T>
+class FixedCell {
+public:
+    static bool suits(const TorchStyle& style) { return decimals(style) <= 7; }
+
+    explicit FixedCell(const TorchStyle& style)
+        : style_(style),
+          power_(power_of_ten(decimals(style))),
+          shift_(static_cast<unsigned>(8 * (7 - decimals(style)))),
+          // the point is left out only where a precision of 0 was asked for
+          tail_(style.form == Form::whole ? 1
+                : style.precision == 0    ? 0
+                                          : style.precision + 1) {}
+
+    char* operator()(char* out, T value) const {
+        const Scaled<T> scaled(value, power_);
+        if (!scaled.is_below(99'999'999.5)) [[unlikely]] {
+            return write_any(out, static_cast<double>(value), style_.form, style_.precision,
+                             style_.width);
+        }
+        // The last digit before the point is shown even when it is 0.
+        const std::uint64_t digits = eight_digits(scaled.rounded());
+        const std::uint64_t last_before_point = std::uint64_t{1} << shift_;
+        const auto zeros = static_cast<unsigned>(
+            std::countr_zero((digits & ~eight_zeros) | last_before_point) & ~7);
+        const std::size_t before_point = (shift_ + 8 - zeros) / 8;
+        const std::size_t length = scaled.is_negative() + before_point + tail_;
+        const std::size_t cell = std::max(style_.width, length);
+
+        // Each word written here covers what the one before has written too far.
+        out = write_blanks(out, cell - length);
+        *out = '-';
+        out += scaled.is_negative();
+        store(out, digits >> zeros);
+        store(out + before_point, (digits >> shift_ & ~std::uint64_t{0xFF}) | '.');
+        return out + before_point + tail_;
+    }
+
+private:
+    static int decimals(const TorchStyle& style) {
+        return style.form == Form::whole ? 0 : style.precision;
+    }
+
+    TorchStyle style_;
+    double power_;
+    unsigned shift_;
+    std::size_t tail_;
+};
+
+/// Fixed form of one to four decimals for numbers below ten, which fit into one word.
+template <class T, bool with_sign>
+class OneDigitCell {
+public:
+    static bool suits(const TorchStyle& style, double greatest) {
+        const int decimals = style.precision;
+        return style.form == Form::fixed && decimals >= 1 && decimals <= 4 &&
+               style.width >= static_cast<std::size_t>(decimals + 2 + with_sign) &&
+               greatest * power_of_ten(decimals) < limit(decimals);
+    }
+
+    explicit OneDigitCell(const TorchStyle& style)
+        : style_(style),
+          power_(power_of_ten(style.precision)),
+          limit_(limit(style.precision)),
+          fill_(static_cast<std::uint64_t>(power_of_ten(4 - style.precision))),
+          blanks_(style.width - static_cast<std::size_t>(style.precision + 2 + with_sign)) {}
+
+    char* operator()(char* out, T value) const {
+        const Scaled<T> scaled(value, power_);
+        const bool has_room = with_sign || !scaled.is_negative();
+        if (!scaled.is_below(limit_) || !has_room) [[unlikely]] {
+            return write_any(out, static_cast<double>(value), style_.form, style_.precision,
+                             style_.width);
+        }
+        const OneDigitWord word(scaled.rounded() * fill_, scaled.is_negative());
+        if (blanks_ > 0) write_blanks(out, blanks_);
+        store(out + blanks_, with_sign ? word.letters() : word.letters() >> 8);
+        return out + style_.width;
+    }
+
+private:
+    static double limit(int decimals) { return power_of_ten(decimals + 1) - 0.5; }
+
+    TorchStyle style_;
+    double power_;
+    double limit_;
+    std::uint64_t fill_;
+    std::size_t blanks_;
+};
+
+/// Exponent form of up to seven decimals.
+template <class T>
+class ScientificCell {
+public:
+    static bool suits(const TorchStyle& style) {
+        return style.form == Form::scientific && ScientificDigits::suits(style.precision);
+    }
+
+    explicit ScientificCell(const TorchStyle& style)
+        : style_(style), tail_(style.precision == 0 ? 0 : style.precision + 1) {}
+
+    char* operator()(char* out, T value) const {
+        const ScientificDigits digits(static_cast<double>(value), style_.precision);
+        if (!digits.are_known()) [[unlikely]] {
+            return write_any(out, static_cast<double>(value), style_.form, style_.precision,
+                             style_.width);
+        }
+        const std::size_t length = digits.is_negative() + 1 + tail_ + 4;
+        out = write_blanks(out, std::max(style_.width, length) - length);
+        return digits.write(out, tail_);
+    }
+
+private:
+    TorchStyle style_;
+    std::size_t tail_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Cells> torch_cells(const T* data, const TorchStyle& style, double greatest) {
+    const auto cells = [&](auto write_cell) { return make_cells(data, style.width, write_cell); };
+    if (style.form == Form::scientific) {
+        if (ScientificCell<T>::suits(style)) return cells(ScientificCell<T>(style));
+        return cells(AnyCell<T>{style});
+    }
+    if (OneDigitCell<T, true>::suits(style, greatest)) return cells(OneDigitCell<T, true>(style));
+    if (OneDigitCell<T, false>::suits(style, greatest)) return cells(OneDigitCell<T, false>(style));
+    if (FixedCell<T>::suits(style)) return cells(FixedCell<T>(style));
+    return cells(AnyCell<T>{style});
+}
+
+template std::unique_ptr<Cells> torch_cells(const float*, const TorchStyle&, double);
+template std::unique_ptr<Cells> torch_cells(const double*, const TorchStyle&, double);
+
+}  // namespace attn
