@@ -1,6 +1,7 @@
 #include "attn/render/cells.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace attn {
 
@@ -35,6 +36,15 @@ std::unique_ptr<Cells> word_cells(const bool* data, std::size_t width) {
         const std::string_view word = value ? "True" : "False";
         return write_padded(out, word.data(), word.data() + word.size(), width);
     });
+}
+
+char* write_not_finite(char* out, double value, std::size_t width) {
+    constexpr std::uint64_t nan = 'n' | 'a' << 8 | 'n' << 16;
+    constexpr std::uint64_t inf = 'i' | 'n' << 8 | 'f' << 16;
+    const std::size_t length = value < 0 ? 4 : 3;
+    if (length < width) out = write_blanks(out, width - length);
+    store(out, std::isnan(value) ? nan : value < 0 ? inf << 8 | '-' : inf);
+    return out + length;
 }
 
 }  // namespace attn

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -13,6 +14,30 @@
 #include "attn/render/text_pieces.hpp"
 
 namespace attn {
+
+/// A text that is written often, without a call where it is short.
+class ShortText {
+public:
+    explicit ShortText(std::string_view text) : text_(text) {
+        std::memcpy(words_, text.data(), std::min(text.size(), sizeof words_));
+    }
+
+    /// A text of at most eight letters.
+    char* write(char* out) const {
+        store(out, words_[0]);
+        return out + text_.size();
+    }
+    char* write_any_length(char* out) const {
+        store(out, words_[0]);
+        store(out + 8, words_[1]);
+        if (text_.size() > 16) std::memcpy(out, text_.data(), text_.size());
+        return out + text_.size();
+    }
+
+private:
+    std::string_view text_;
+    std::uint64_t words_[2] = {0, 0};
+};
 
 /// What stands between the cells of a row.
 struct Separators {
@@ -72,12 +97,10 @@ private:
         // Local copies stay in registers: a letter written could be part of anything else.
         const T* const data = data_;
         const WriteCell write_cell = write_cell_;
-        const std::string_view line_break = separators.line_break;
+        const ShortText line_break(separators.line_break);
         const std::size_t cells_per_line = separators.cells_per_line;
         const bool trims = separators.trims;
-        const std::size_t gap_length = separators.gap.size();
-        std::uint64_t gap = 0;
-        std::memcpy(&gap, separators.gap.data(), gap_length);
+        const ShortText gap(separators.gap);
         std::size_t left = place.left;
         const char* line_begin = nullptr;
 
@@ -88,12 +111,10 @@ private:
         }
         for (; i != end; ++i, --left) {
             if (left != 0) {
-                store(out, gap);
-                out += gap_length;
+                out = gap.write(out);
             } else {
                 while (trims && out[-1] == ' ') --out;
-                std::memcpy(out, line_break.data(), line_break.size());
-                out += line_break.size();
+                out = line_break.write_any_length(out);
                 left = cells_per_line;
                 line_begin = out;
             }
@@ -125,5 +146,8 @@ inline char* write_padded(char* out, const char* begin, const char* end, std::si
     std::memcpy(out, begin, length);
     return out + length;
 }
+
+/// Writes `nan`, `inf` or `-inf` in the same way: masked scores have many.
+char* write_not_finite(char* out, double value, std::size_t width);
 
 }  // namespace attn

@@ -22,6 +22,18 @@ inline constexpr std::array<std::uint32_t, 10'000> four_digits = [] {
     return table;
 }();
 
+/// The same with blanks in place of the zeros at the end: decimals that are not needed.
+inline constexpr std::array<std::uint32_t, 10'000> four_trimmed_digits = [] {
+    std::array<std::uint32_t, 10'000> table = four_digits;
+    for (std::uint32_t i = 0; i < table.size(); ++i) {
+        std::uint32_t rest = i;
+        for (int at = 24; at >= 0 && rest % 10 == 0; at -= 8, rest /= 10) {
+            table[i] ^= std::uint32_t{'0' ^ ' '} << at;
+        }
+    }
+    return table;
+}();
+
 /// The digits of a number below 100,000,000, filled up with zeros.
 inline std::uint64_t eight_digits(std::uint64_t number) {
     const auto small = static_cast<std::uint32_t>(number);

@@ -5,12 +5,16 @@
 #include <limits>
 
 #include "attn/render/scaled.hpp"
+#include "attn/render/small_cell.hpp"
 
 namespace attn {
 namespace {
 
 template <class T>
 [[gnu::noinline]] char* write_any(char* out, T value, NumpyStyle style) {
+    if (!std::isfinite(value)) {
+        return write_not_finite(out, static_cast<double>(value), numpy_cell_width(style));
+    }
     return write_numpy_cell(out, value, style);
 }
 
@@ -18,7 +22,7 @@ template <class T>
 struct AnyCell {
     NumpyStyle style;
 
-    char* operator()(char* out, T value) const { return write_numpy_cell(out, value, style); }
+    char* operator()(char* out, T value) const { return write_any(out, value, style); }
 };
 
 /// The scaled numbers whose digits may be rounded from the exact value.
@@ -33,10 +37,11 @@ double limit_for(int decimals) {
     return std::ldexp(1.0, std::ilogb(1.0 / power) + digits) * power;
 }
 
-/// The letters with blanks in place of the zeros that they end in. `zeros` has a zero wherever one
-/// may be, and the other letters are no blanks.
-std::uint64_t without_end_zeros(std::uint64_t letters, std::uint64_t zeros) {
-    const auto end_zeros = static_cast<unsigned>(std::countl_zero(letters ^ zeros) & ~7);
+/// The point and seven decimals with blanks in place of the zeros at the end.
+std::uint64_t without_end_zeros(std::uint64_t letters) {
+    // Counted from the other side: processors without lzcnt count from above slowly.
+    const std::uint64_t from_the_end = __builtin_bswap64(letters ^ (eight_zeros << 8));
+    const auto end_zeros = static_cast<unsigned>(std::countr_zero(from_the_end) & ~7);
     const std::uint64_t kept = ~std::uint64_t{0} >> end_zeros;
     return (letters & kept) | (eight_blanks & ~kept);
 }
@@ -73,7 +78,7 @@ public:
         out += scaled.is_negative();
         store(out, digits >> zeros);
         const std::uint64_t fraction = (digits >> shift_ & ~std::uint64_t{0xFF}) | '.' | fill_;
-        store(out + before_point, without_end_zeros(fraction, eight_zeros << 8));
+        store(out + before_point, without_end_zeros(fraction));
         return out + before_point + tail_;
     }
 
@@ -84,42 +89,6 @@ private:
     unsigned shift_;
     std::uint64_t fill_;  ///< zeros behind the decimals
     std::size_t tail_;
-};
-
-/// Fixed form of one to four decimals for numbers below ten, which fit into one word.
-template <class T>
-class OneDigitCell {
-public:
-    static bool suits(const NumpyStyle& style) {
-        return !style.exponent && style.precision >= 1 && style.precision <= 4 && style.left <= 2;
-    }
-
-    explicit OneDigitCell(const NumpyStyle& style)
-        : style_(style),
-          power_(power_of_ten(style.precision)),
-          limit_(std::min(power_of_ten(style.precision + 1) - 0.5, limit_for<T>(style.precision))),
-          fill_(static_cast<std::uint64_t>(power_of_ten(4 - style.precision))),
-          shift_(style.left == 2 ? 0 : 8),
-          width_(numpy_cell_width(style)) {}
-
-    char* operator()(char* out, T value) const {
-        const Scaled<T> scaled(value, power_);
-        const bool has_room = shift_ == 0 || !scaled.is_negative();
-        if (!scaled.is_below(limit_) || !has_room) [[unlikely]] {
-            return write_any(out, value, style_);
-        }
-        const OneDigitWord word(scaled.rounded() * fill_, scaled.is_negative());
-        store(out, without_end_zeros(word.letters(), 0x0030303030000000) >> shift_);
-        return out + width_;
-    }
-
-private:
-    NumpyStyle style_;
-    double power_;
-    double limit_;
-    std::uint64_t fill_;
-    unsigned shift_;
-    std::size_t width_;
 };
 
 /// Exponent form with exponents of two digits.
@@ -163,7 +132,11 @@ std::unique_ptr<Cells> numpy_cells(const T* data, const NumpyStyle& style) {
         return make_cells(data, numpy_cell_width(style), write_cell);
     };
     if (ExponentCell<T>::suits(style)) return cells(ExponentCell<T>(style));
-    if (OneDigitCell<T>::suits(style)) return cells(OneDigitCell<T>(style));
+    using Small = SmallCell<T, AnyCell<T>, four_trimmed_digits>;
+    if (!style.exponent && style.left <= 4 && Small::suits(style.precision)) {
+        return cells(Small(style.precision, style.left, numpy_cell_width(style),
+                           limit_for<T>(style.precision), {style}));
+    }
     if (FixedCell<T>::suits(style)) return cells(FixedCell<T>(style));
     return cells(AnyCell<T>{style});
 }

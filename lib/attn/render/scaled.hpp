@@ -47,22 +47,6 @@ private:
     bool is_negative_;
 };
 
-/// `-1.2345` in one word: a sign or a blank, one digit, the point and four decimals.
-class OneDigitWord {
-public:
-    /// `digits` is a number below 100,000.
-    OneDigitWord(std::uint64_t digits, bool is_negative) {
-        const auto small = static_cast<std::uint32_t>(digits);
-        const std::uint64_t sign = is_negative ? '-' : ' ';
-        letters_ = sign | std::uint64_t{small / 10'000 + '0'} << 8 | std::uint64_t{'.'} << 16 |
-                   std::uint64_t{four_digits[small % 10'000]} << 24;
-    }
-    std::uint64_t letters() const { return letters_; }
-
-private:
-    std::uint64_t letters_;
-};
-
 /// The rounded digits of a number in exponent form, found by one multiplication in double. Where
 /// that is too close to a tie to tell, and beyond 10^-59 and 10^59, they are not known.
 class ScientificDigits {

@@ -92,7 +92,7 @@ std::size_t integer_width(const std::int64_t* data, const Shown& shown) {
     return std::max(length(least), length(greatest));
 }
 
-void Survey::see(double value) {
+bool Survey::see(double value) {
     if (!std::isfinite(value)) {
         if (std::isnan(value)) {
             not_a_number = true;
@@ -100,18 +100,19 @@ void Survey::see(double value) {
             infinity = true;
             negative_infinity = negative_infinity || value < 0;
         }
-        return;
+        return false;
     }
     if (value == 0.0) {
         zero = true;
         negative_zero = negative_zero || std::signbit(value);
-        return;
+        return false;
     }
     const int sign = value < 0.0 ? 1 : 0;
     const double magnitude = std::fabs(value);
     least[sign] = std::min(least[sign], magnitude);
     greatest[sign] = std::max(greatest[sign], magnitude);
     whole = whole && magnitude == std::trunc(magnitude);
+    return true;
 }
 
 template <class T>
@@ -126,8 +127,7 @@ Survey survey(const T* data, const Shown& shown) {
         // A number between two that were seen adds nothing once one was not whole.
         for (; i < end; ++i) {
             if (known.covers(data[i])) continue;
-            result.see(static_cast<double>(data[i]));
-            known.update(result);
+            if (result.see(static_cast<double>(data[i]))) known.update(result);
         }
     });
     return result;

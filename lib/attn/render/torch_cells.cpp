@@ -2,22 +2,22 @@
 
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
+#include <limits>
 
 #include "attn/render/scaled.hpp"
+#include "attn/render/small_cell.hpp"
 
 namespace attn {
 namespace {
 
 using Form = TorchStyle::Form;
 
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
 /// The way for any number.
 [[gnu::noinline]] char* write_any(char* out, double value, Form form, int precision,
                                   std::size_t width) {
-    if (!std::isfinite(value)) {
-        const std::string_view word = std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
-        return write_padded(out, word.data(), word.data() + word.size(), width);
-    }
+    if (!std::isfinite(value)) return write_not_finite(out, value, width);
     NumberBuffer buffer;
     const char* end = write_torch_value(buffer.data(), value, form, precision);
     return write_padded(out, buffer.data(), end, width);
@@ -82,47 +82,6 @@ private:
     std::size_t tail_;
 };
 
-/// Fixed form of one to four decimals for numbers below ten, which fit into one word.
-template <class T, bool with_sign>
-class OneDigitCell {
-public:
-    static bool suits(const TorchStyle& style, double greatest) {
-        const int decimals = style.precision;
-        return style.form == Form::fixed && decimals >= 1 && decimals <= 4 &&
-               style.width >= static_cast<std::size_t>(decimals + 2 + with_sign) &&
-               greatest * power_of_ten(decimals) < limit(decimals);
-    }
-
-    explicit OneDigitCell(const TorchStyle& style)
-        : style_(style),
-          power_(power_of_ten(style.precision)),
-          limit_(limit(style.precision)),
-          fill_(static_cast<std::uint64_t>(power_of_ten(4 - style.precision))),
-          blanks_(style.width - static_cast<std::size_t>(style.precision + 2 + with_sign)) {}
-
-    char* operator()(char* out, T value) const {
-        const Scaled<T> scaled(value, power_);
-        const bool has_room = with_sign || !scaled.is_negative();
-        if (!scaled.is_below(limit_) || !has_room) [[unlikely]] {
-            return write_any(out, static_cast<double>(value), style_.form, style_.precision,
-                             style_.width);
-        }
-        const OneDigitWord word(scaled.rounded() * fill_, scaled.is_negative());
-        if (blanks_ > 0) write_blanks(out, blanks_);
-        store(out + blanks_, with_sign ? word.letters() : word.letters() >> 8);
-        return out + style_.width;
-    }
-
-private:
-    static double limit(int decimals) { return power_of_ten(decimals + 1) - 0.5; }
-
-    TorchStyle style_;
-    double power_;
-    double limit_;
-    std::uint64_t fill_;
-    std::size_t blanks_;
-};
-
 /// Exponent form of up to seven decimals.
 template <class T>
 class ScientificCell {
@@ -159,8 +118,13 @@ std::unique_ptr<Cells> torch_cells(const T* data, const TorchStyle& style, doubl
         if (ScientificCell<T>::suits(style)) return cells(ScientificCell<T>(style));
         return cells(AnyCell<T>{style});
     }
-    if (OneDigitCell<T, true>::suits(style, greatest)) return cells(OneDigitCell<T, true>(style));
-    if (OneDigitCell<T, false>::suits(style, greatest)) return cells(OneDigitCell<T, false>(style));
+    using Small = SmallCell<T, AnyCell<T>, four_digits>;
+    if (style.form == Form::fixed && greatest < 999.0 && Small::suits(style.precision)) {
+        // All texts are at least that long, even where zeros have had no say in the width.
+        const auto after_point = static_cast<std::size_t>(style.precision + 1);
+        const std::size_t width = std::max(style.width, after_point + 1);
+        return cells(Small(style.precision, width - after_point, width, infinity, {style}));
+    }
     if (FixedCell<T>::suits(style)) return cells(FixedCell<T>(style));
     return cells(AnyCell<T>{style});
 }
