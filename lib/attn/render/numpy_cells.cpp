@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "attn/render/scaled.hpp"
+#include "attn/render/scientific.hpp"
 #include "attn/render/small_cell.hpp"
 
 namespace attn {
@@ -99,29 +100,22 @@ public:
     static bool suits(const NumpyStyle& style) {
         return style.exponent && style.exponent_digits == 2 &&
                style.precision < std::numeric_limits<T>::digits10 &&
-               ScientificDigits::suits(style.precision);
+               ScientificCells::suits(style.precision);
     }
 
     explicit ExponentCell(const NumpyStyle& style)
-        : style_(style),
-          tail_(static_cast<std::size_t>(style.precision) + 1),
-          width_(numpy_cell_width(style)) {}
+        : any_{style}, cells_(style.precision, true, numpy_cell_width(style)) {}
 
     char* operator()(char* out, T value) const {
-        const ScientificDigits digits(static_cast<double>(value), style_.precision);
         // The spacing of subnormal numbers is wider.
-        const bool is_normal = std::fabs(value) >= std::numeric_limits<T>::min();
-        if (!digits.are_known() || !is_normal) [[unlikely]]
-            return write_any(out, value, style_);
-        const std::size_t length = digits.is_negative() + 1 + tail_ + 4;
-        out = write_blanks(out, std::max(width_, length) - length);
-        return digits.write(out, tail_);
+        const bool is_normal = std::fabs(value) >= std::numeric_limits<T>::min() || value == 0;
+        char* end = is_normal ? cells_.write(out, static_cast<double>(value)) : nullptr;
+        return end != nullptr ? end : any_(out, value);
     }
 
 private:
-    NumpyStyle style_;
-    std::size_t tail_;
-    std::size_t width_;
+    AnyCell<T> any_;
+    ScientificCells cells_;
 };
 
 }  // namespace

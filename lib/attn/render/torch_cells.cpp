@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "attn/render/scaled.hpp"
+#include "attn/render/scientific.hpp"
 #include "attn/render/small_cell.hpp"
 
 namespace attn {
@@ -82,31 +83,20 @@ private:
     std::size_t tail_;
 };
 
-/// Exponent form of up to seven decimals.
 template <class T>
 class ScientificCell {
 public:
-    static bool suits(const TorchStyle& style) {
-        return style.form == Form::scientific && ScientificDigits::suits(style.precision);
-    }
-
     explicit ScientificCell(const TorchStyle& style)
-        : style_(style), tail_(style.precision == 0 ? 0 : style.precision + 1) {}
+        : any_{style}, cells_(style.precision, false, style.width) {}
 
     char* operator()(char* out, T value) const {
-        const ScientificDigits digits(static_cast<double>(value), style_.precision);
-        if (!digits.are_known()) [[unlikely]] {
-            return write_any(out, static_cast<double>(value), style_.form, style_.precision,
-                             style_.width);
-        }
-        const std::size_t length = digits.is_negative() + 1 + tail_ + 4;
-        out = write_blanks(out, std::max(style_.width, length) - length);
-        return digits.write(out, tail_);
+        char* end = cells_.write(out, static_cast<double>(value));
+        return end != nullptr ? end : any_(out, value);
     }
 
 private:
-    TorchStyle style_;
-    std::size_t tail_;
+    AnyCell<T> any_;
+    ScientificCells cells_;
 };
 
 }  // namespace
@@ -115,7 +105,7 @@ template <class T>
 std::unique_ptr<Cells> torch_cells(const T* data, const TorchStyle& style, double greatest) {
     const auto cells = [&](auto write_cell) { return make_cells(data, style.width, write_cell); };
     if (style.form == Form::scientific) {
-        if (ScientificCell<T>::suits(style)) return cells(ScientificCell<T>(style));
+        if (ScientificCells::suits(style.precision)) return cells(ScientificCell<T>(style));
         return cells(AnyCell<T>{style});
     }
     using Small = SmallCell<T, AnyCell<T>, four_digits>;
