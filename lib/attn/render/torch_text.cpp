@@ -38,7 +38,10 @@ std::unique_ptr<Cells> cells_of(const bool* data, const Shown& shown, const Sett
 class TorchLayout {
 public:
     TorchLayout(TextPieces& text, const Shown& shown, const Cells& cells, std::size_t linewidth)
-        : text_(text), shown_(shown), cells_(cells), last_line_begin_(text.size()) {
+        : text_(text),
+          shown_(shown),
+          cells_(cells),
+          last_line_begin_(text.size() + shown.dimension()) {
         if (shown.dimension() == 0) return;
         const std::size_t indent = prefix.size() + shown.dimension();
         const std::size_t room = linewidth > indent - 1 ? linewidth - (indent - 1) : 0;
@@ -67,6 +70,7 @@ private:
     const Shown& shown_;
     const Cells& cells_;
     Separators separators_{", "};
+    /// Where the first cell of the last line begins; where it would begin as long as there is none.
     std::size_t last_line_begin_;
 
     void write_row(std::size_t position, std::size_t offset) {
