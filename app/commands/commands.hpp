@@ -26,6 +26,9 @@ void setup_walk(CLI::App& cli, int& exit_code);
 /// `attn-explain notebook [NAME]`: replays a source notebook, or lists them.
 void setup_notebook(CLI::App& cli, int& exit_code);
 
+/// `attn-explain step [FLAGS]`: the walk, one step at a time, by keys or from a script.
+void setup_step(CLI::App& cli, int& exit_code);
+
 /// `attn-explain why CELL [FLAGS]`: derives one number back to the inputs.
 void setup_why(CLI::App& cli, int& exit_code);
 

@@ -8,6 +8,7 @@
 #include "app/commands/commands.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
+#include "app/stepper/step_flags.hpp"
 #include "app/terminal/standard_output.hpp"
 
 namespace app {
@@ -15,8 +16,9 @@ namespace {
 
 struct NotebookCommand {
     std::string name, seed, variant, torch_build;
-    bool corrected = false;
+    bool corrected = false, step = false;
     OutputFlags output;
+    StepFlags stepping;
 };
 
 void list_notebooks() {
@@ -71,8 +73,24 @@ void check_language(const OutputFlags& flags, const attn::Notebook& notebook) {
                             (torch ? "torch" : "numpy"));
 }
 
+/// Refuses flags of the one way to show a notebook that the other does not know.
+void check_stepping(const NotebookCommand& command) {
+    const StepFlags& stepping = command.stepping;
+    if (!command.step && (stepping.lines || stepping.full_screen || !stepping.script.empty())) {
+        throw attn::ConfigError("--script, --lines and --full-screen say how to step: add --step");
+    }
+    const OutputFlags& output = command.output;
+    if (command.step && (command.name.empty() || !output.format.empty() || !output.output.empty() ||
+                         !output.save_dir.empty() || output.heatmap || wants_code(output))) {
+        throw attn::ConfigError(
+            "--step needs the name of a notebook, and none of --format, --output, --save-dir, "
+            "--heatmap and --code");
+    }
+}
+
 int run_notebook(const NotebookCommand& command) {
     check_output_flags(command.output);
+    check_stepping(command);
     if (command.name.empty()) {
         list_notebooks();
         return 0;
@@ -91,6 +109,10 @@ int run_notebook(const NotebookCommand& command) {
         attn::Replay faithful = replay;
         faithful.corrected = false;
         document = attn::old_and_new(notebook.replay(faithful), document);
+    }
+    if (command.step) {
+        step_through({std::move(document), usual}, command.output, command.stepping);
+        return 0;
     }
     if (!wants_code(command.output)) {
         for (attn::Section& section : document.sections) section.code.clear();
@@ -119,6 +141,9 @@ void setup_notebook(CLI::App& cli, int& exit_code) {
         ->type_name("TWIN");
     cli.add_option("--torch-build", command->torch_build, "avx2 or portable (the page's own)")
         ->type_name("BUILD");
+    cli.add_flag("--step", command->step, "step through it, by keys or from a script")
+        ->group("Stepping");
+    setup_step_flags(cli, command->stepping);
     setup_output_flags(cli, command->output);
     cli.callback([command, &exit_code] { exit_code = run_notebook(*command); });
 }

@@ -118,6 +118,27 @@ attn::PrintOptions print_options(const OutputFlags& flags) {
     return options;
 }
 
+void setup_print_flags(CLI::App& cli, OutputFlags& flags) {
+    const std::string group = "Output";
+    const auto add = [&](const char* name, auto& value, const std::string& help) {
+        return cli.add_option(name, value, help)->group(group);
+    };
+    cli.add_flag("--detail", flags.detail, "show parameters and the parts of softmax too")
+        ->group(group);
+    add("--color", flags.color, "auto, always or never (auto)")->type_name("WHEN");
+    add("--only", flags.only, "these steps only, parts too: weights[0,:,1:3],output")
+        ->type_name("STEPS");
+    add("--from", flags.from, "from this step on")->type_name("STEP");
+    add("--until", flags.until, "up to and with this step")->type_name("STEP");
+    add("--precision", flags.precision, "decimals (4; NumPy 8)");
+    add("--threshold", flags.threshold, "summarise above so many elements, or inf (1000)")
+        ->type_name("N");
+    add("--edgeitems", flags.edgeitems, "elements shown at each end of a summary (3)");
+    add("--linewidth", flags.linewidth, "columns (80; NumPy 75)");
+    add("--sci-mode", flags.sci_mode, "auto, on or off (auto)")->type_name("WHEN");
+    cli.add_flag("-q,--no-notes", flags.no_notes, "tensors only, no words")->group(group);
+}
+
 void setup_output_flags(CLI::App& cli, OutputFlags& flags) {
     const std::string group = "Output";
     const auto add = [&](const char* name, auto& value, const std::string& help) {
@@ -129,25 +150,11 @@ void setup_output_flags(CLI::App& cli, OutputFlags& flags) {
     add("--save-dir", flags.save_dir,
         "write a .npy file for each step and walk.json, whole or not at all")
         ->type_name("DIR");
-    cli.add_flag("--detail", flags.detail, "show parameters and the parts of softmax too")
-        ->group(group);
     cli.add_flag("--heatmap", flags.heatmap, "labelled cells, shaded by value on a terminal")
         ->group(group);
-    add("--color", flags.color, "colours of the heatmap: auto, always or never (auto)")
-        ->type_name("WHEN");
-    add("--only", flags.only, "these steps only, parts too: weights[0,:,1:3],output")
-        ->type_name("STEPS");
-    add("--from", flags.from, "from this step on")->type_name("STEP");
-    add("--until", flags.until, "up to and with this step")->type_name("STEP");
-    add("--precision", flags.precision, "decimals (4; NumPy 8)");
-    add("--threshold", flags.threshold, "summarise above so many elements, or inf (1000)")
-        ->type_name("N");
-    add("--edgeitems", flags.edgeitems, "elements shown at each end of a summary (3)");
-    add("--linewidth", flags.linewidth, "columns (80; NumPy 75)");
-    add("--sci-mode", flags.sci_mode, "auto, on or off (auto)")->type_name("WHEN");
     add("--code", flags.code, "the torch or numpy lines that make each tensor, above it")
         ->type_name("LANGUAGE");
-    cli.add_flag("-q,--no-notes", flags.no_notes, "tensors only, no words")->group(group);
+    setup_print_flags(cli, flags);
 }
 
 void check_output_flags(const OutputFlags& flags) {

@@ -22,7 +22,10 @@ struct OutputFlags {
     std::string code;
 };
 
-/// Adds the output flags to a command.
+/// Adds the flags that say which steps are shown and how their numbers are printed.
+void setup_print_flags(CLI::App& cli, OutputFlags& flags);
+
+/// Adds these, and the flags that say where the output goes and in which format.
 void setup_output_flags(CLI::App& cli, OutputFlags& flags);
 
 /// Refuses what no document could satisfy, before anything is computed.

@@ -55,26 +55,8 @@ int squared_distance(Color from, int red, int green, int blue) {
     return r * r + g * g + b * b;
 }
 
-/// The nearest of the 240 fixed colours; the first 16 are whatever the user made of them.
-int nearest_index(Color color) {
-    int best = 16;
-    int nearest = 3 * 256 * 256;
-    const auto consider = [&](int index, int red, int green, int blue) {
-        const int distance = squared_distance(color, red, green, blue);
-        if (distance >= nearest) return;
-        nearest = distance;
-        best = index;
-    };
-    for (int i = 0; i < 216; ++i) {
-        const auto level = [](int place) { return cube_levels[static_cast<std::size_t>(place)]; };
-        consider(16 + i, level(i / 36), level(i / 6 % 6), level(i % 6));
-    }
-    for (int i = 0; i < 24; ++i) consider(232 + i, 8 + 10 * i, 8 + 10 * i, 8 + 10 * i);
-    return best;
-}
-
 std::string parameters(Color color, ColorDepth depth) {
-    if (depth == ColorDepth::indexed) return "5;" + std::to_string(nearest_index(color));
+    if (depth == ColorDepth::indexed) return "5;" + std::to_string(color_index(color));
     return "2;" + std::to_string(color.red) + ";" + std::to_string(color.green) + ";" +
            std::to_string(color.blue);
 }
@@ -112,6 +94,24 @@ Color readable_on(Color background) {
     // Both contrasts are equal where (l + 0.05) / 0.05 = 1.05 / (l + 0.05).
     constexpr double equal = 0.1791;
     return luminance(background) > equal ? Color{0, 0, 0} : Color{255, 255, 255};
+}
+
+int color_index(Color color) {
+    // The first 16 are whatever the user made of them.
+    int best = 16;
+    int nearest = 3 * 256 * 256;
+    const auto consider = [&](int index, int red, int green, int blue) {
+        const int distance = squared_distance(color, red, green, blue);
+        if (distance >= nearest) return;
+        nearest = distance;
+        best = index;
+    };
+    for (int i = 0; i < 216; ++i) {
+        const auto level = [](int place) { return cube_levels[static_cast<std::size_t>(place)]; };
+        consider(16 + i, level(i / 36), level(i / 6 % 6), level(i % 6));
+    }
+    for (int i = 0; i < 24; ++i) consider(232 + i, 8 + 10 * i, 8 + 10 * i, 8 + 10 * i);
+    return best;
 }
 
 std::string colored(const std::string& text, Color background, ColorDepth depth) {

@@ -33,6 +33,9 @@ Color diverging_color(double share);
 /// Black or white, whichever is easier to read on `background`.
 Color readable_on(Color background);
 
+/// The nearest of the 240 fixed colours of a terminal that has 256, as their number.
+int color_index(Color color);
+
 /// `text` on a background, with a foreground that can be read on it: both are set, so that the
 /// terminal's own colours do not matter. With ColorDepth::none the text alone.
 std::string colored(const std::string& text, Color background, ColorDepth depth);

@@ -65,3 +65,12 @@ find_library(ATTN_ZLIB NAMES libz.a z)
 if(NOT ATTN_MINIZIP_INCLUDE OR NOT ATTN_MINIZIP OR NOT ATTN_ZLIB)
     message(FATAL_ERROR "attn-explain needs minizip: apt-get install libminizip-dev zlib1g-dev")
 endif()
+
+# ncurses, wide characters: CMake's own module knows neither the static libraries nor the order in
+# which they are linked.
+find_path(ATTN_CURSES_INCLUDE NAMES curses.h)
+find_library(ATTN_CURSES NAMES libncursesw.a ncursesw)
+find_library(ATTN_TINFO NAMES libtinfo.a tinfo)
+if(NOT ATTN_CURSES_INCLUDE OR NOT ATTN_CURSES OR NOT ATTN_TINFO)
+    message(FATAL_ERROR "attn-explain needs ncurses: apt-get install libncurses-dev")
+endif()

@@ -407,12 +407,10 @@ Cell parse_cell(const Plan& plan, const Ledger& ledger, const std::string& text)
         throw ConfigError(text + " has " + std::to_string(words.size()) + " indices but " +
                           cell.step + " is " + tensor.described() + ": give one for each axis");
     }
-    std::size_t flat = 0;
     for (std::size_t axis = 0; axis < words.size(); ++axis) {
         cell.indices.push_back(index_of(plan, tensor, axis, cell.indices, words[axis]));
-        flat = flat * tensor.shape()[axis] + cell.indices.back();
     }
-    cell.value = tensor.at(flat);
+    cell.value = tensor.at(flat_index(cell.indices, tensor.shape()));
     return cell;
 }
 
@@ -431,11 +429,7 @@ std::string cell_text(const Cell& cell) {
 std::string row_text(const Ledger& ledger, const Cell& cell) {
     const Tensor& tensor = ledger[cell.step];
     const std::size_t length = tensor.shape().back();
-    std::size_t flat = 0;
-    for (std::size_t i = 0; i < cell.indices.size(); ++i) {
-        flat = flat * tensor.shape()[i] + cell.indices[i];
-    }
-    const std::size_t start = flat / length * length;
+    const std::size_t start = flat_index(cell.indices, tensor.shape()) / length * length;
     constexpr std::size_t most = 8;
     std::string text;
     double sum = 0;

@@ -18,6 +18,12 @@ std::size_t element_count(const Shape& shape) {
     return count;
 }
 
+std::size_t flat_index(const std::vector<std::size_t>& indices, const Shape& shape) {
+    std::size_t flat = 0;
+    for (std::size_t i = 0; i < shape.size(); ++i) flat = flat * shape[i] + indices[i];
+    return flat;
+}
+
 std::string shape_text(const Shape& shape) {
     std::string text = "(";
     for (std::size_t i = 0; i < shape.size(); ++i) {

@@ -33,6 +33,9 @@ std::string_view dtype_name(DType dtype);
 /// The number of elements that `shape` has. The empty shape is a scalar and has one.
 std::size_t element_count(const Shape& shape);
 
+/// The row-major place of the element at `indices`, which has one index for each axis.
+std::size_t flat_index(const std::vector<std::size_t>& indices, const Shape& shape);
+
 /// `(2, 4, 3)`: a shape for a message.
 std::string shape_text(const Shape& shape);
 

@@ -1,0 +1,30 @@
+#pragma once
+#include <string>
+
+#include "app/stepper/frame.hpp"
+#include "app/stepper/session.hpp"
+#include "app/stepper/tensor_pane.hpp"
+
+namespace app {
+
+/// What the screen shows beside the session.
+struct ScreenState {
+    std::string message{};   ///< on the last line, instead of the hints
+    bool is_typing = false;  ///< the last line is being typed
+    std::string prompt{};    ///< what stands before the typed text: `:`, `/`, `goto `
+    std::string typed{};
+    std::string page{};         ///< a text over everything: help, why, a list; empty without
+    std::size_t page_line = 0;  ///< its first visible line
+};
+
+/// The screen of a session: title, formula and sentence above, the steps on the left, the tensor in
+/// the middle, why of the cell below, and one line for hints, messages and typing.
+///
+/// Range  any size; from 20 columns and 6 rows on the cell is visible.
+Frame draw_screen(const Session& session, const ScreenState& state, TensorPane& pane,
+                  std::size_t rows, std::size_t columns, bool shaded);
+
+/// How many lines the page over the screen has, broken to the columns.
+std::size_t page_lines(const ScreenState& state, std::size_t columns);
+
+}  // namespace app

@@ -1,0 +1,24 @@
+#pragma once
+#include <iosfwd>
+#include <string>
+
+#include "app/stepper/session.hpp"
+
+namespace app {
+
+/// Where the lines of a session come from.
+struct LineSource {
+    std::istream& lines;
+    std::string name;      ///< of the file, for messages
+    bool prompts = false;  ///< a person types: ask for each line, and go on after a mistake
+};
+
+/// Steps through a session line by line: shows the first step, then performs each line and shows
+/// what it leaves. Empty lines and those that begin with # do nothing. Ends with `quit` or with the
+/// lines.
+///
+/// Errors  ConfigError for a line that cannot be performed, with its number; after a prompt it is a
+///         message and the session goes on.
+void step_by_line(Session& session, const LineSource& source);
+
+}  // namespace app

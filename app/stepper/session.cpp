@@ -1,0 +1,214 @@
+#include "app/stepper/session.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/flags/parse.hpp"
+
+namespace app {
+namespace {
+
+constexpr std::int64_t most_decimals_shown = 20;
+
+bool differs(double a, double b) { return a != b && !(std::isnan(a) && std::isnan(b)); }
+
+}  // namespace
+
+Session::Session(Scene scene, OutputFlags print) : scene_(std::move(scene)) { select(print); }
+
+// --- what is looked at
+
+bool Session::is_listed(std::size_t section) const {
+    return section == step_ || document_.sections[section].shown;
+}
+
+const attn::Tensor* Session::tensor() const {
+    return std::get_if<attn::Tensor>(&section().content);
+}
+
+std::vector<std::size_t> Session::cursor() const {
+    std::vector<std::size_t> indices;
+    if (tensor() == nullptr) return indices;
+    const attn::Shape shape = tensor()->shape();
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+        const auto found = place_.find(tensor()->axes()[i]);
+        const std::size_t wanted = found == place_.end() ? 0 : found->second;
+        indices.push_back(shape[i] == 0 ? 0 : std::min(wanted, shape[i] - 1));
+    }
+    return indices;
+}
+
+attn::PrintOptions Session::options() const {
+    attn::PrintOptions options = print_options(print_);
+    options.default_dtype = scene_.default_dtype;
+    return options;
+}
+
+const attn::Tensor* Session::whole_before(const std::string& step) const {
+    const attn::Tensor* before = before_->ledger.find(step);
+    const attn::Tensor* now = scene_.ledger.find(step);
+    const bool comparable = before != nullptr && now != nullptr && before->shape() == now->shape();
+    return comparable ? before : nullptr;
+}
+
+bool Session::is_changed(const std::vector<std::size_t>& indices) const {
+    if (!before_ || tensor() == nullptr) return false;
+    const attn::Tensor* before = whole_before(section().name);
+    if (before == nullptr) return true;
+    const std::size_t flat = attn::flat_index(whole_indices(indices), before->shape());
+    return differs(before->at(flat), scene_.ledger[section().name].at(flat));
+}
+
+void Session::count_changes() {
+    changed_.assign(document_.sections.size(), 0);
+    if (!before_) return;
+    for (std::size_t i = 0; i < document_.sections.size(); ++i) {
+        const attn::Section& section = document_.sections[i];
+        const attn::Tensor& now = scene_.ledger[section.name];
+        const attn::Tensor* before = whole_before(section.name);
+        for (std::size_t flat = 0; flat < now.size(); ++flat) {
+            if (before == nullptr || differs(before->at(flat), now.at(flat))) ++changed_[i];
+        }
+    }
+}
+
+bool Session::is_source(const std::vector<std::size_t>& indices) const {
+    if (sources_.empty()) return false;
+    const std::vector<std::size_t> whole = whole_indices(indices);
+    return std::any_of(sources_.begin(), sources_.end(), [&](const attn::Cell& cell) {
+        return cell.step == section().name && cell.indices == whole;
+    });
+}
+
+std::vector<std::size_t> Session::whole_indices(const std::vector<std::size_t>& indices) const {
+    if (section().part.empty()) return indices;
+    std::vector<std::size_t> whole;
+    std::size_t axis = 0;
+    for (const attn::AxisPart& part : section().part) {
+        const std::size_t i = part.drops_axis ? 0 : indices[axis++];
+        whole.push_back(
+            static_cast<std::size_t>(part.first + static_cast<std::ptrdiff_t>(i) * part.step));
+    }
+    return whole;
+}
+
+attn::Cell Session::cell() const {
+    if (tensor() == nullptr || tensor()->size() == 0) {
+        throw attn::ConfigError(section().name + " has no cells: go to another step");
+    }
+    const std::vector<std::size_t> indices = cursor();
+    return {section().name, whole_indices(indices),
+            tensor()->at(attn::flat_index(indices, tensor()->shape()))};
+}
+
+// --- changing what is there
+
+void Session::require_plan() const {
+    if (!scene_.plan) {
+        throw attn::ConfigError(
+            "a notebook's page is not derived; attn-explain step derives each number of a walk");
+    }
+}
+
+void Session::select(const OutputFlags& print) {
+    // Choose what is listed; the other steps can still be reached.
+    check_output_flags(print);
+    attn::Document selected = scene_.document;
+    select_sections(print, selected);
+    std::vector<attn::Section> sections;
+    for (const attn::Section& section : scene_.document.sections) {
+        bool found = false;
+        for (attn::Section& one : selected.sections) {
+            if (one.name != section.name) continue;
+            sections.push_back(one);
+            found = true;
+        }
+        if (found) continue;
+        sections.push_back(section);
+        sections.back().shown = false;
+    }
+    const auto is_shown = [](const attn::Section& section) { return section.shown; };
+    const auto first = std::find_if(sections.begin(), sections.end(), is_shown);
+    if (first == sections.end()) throw attn::ConfigError("there is no step to show");
+
+    // Stay at the step, or else go to the first.
+    const std::string now = document_.sections.empty() ? std::string() : section().name;
+    const auto same = std::find_if(sections.begin(), sections.end(), [&](const attn::Section& one) {
+        return one.name == now && one.shown;
+    });
+    step_ = static_cast<std::size_t>((same == sections.end() ? first : same) - sections.begin());
+    document_ = scene_.document;
+    document_.sections = std::move(sections);
+    print_ = print;
+    leave_trail();
+    count_changes();
+    ++revision_;
+}
+
+std::string Session::replace_scene(Scene scene) {
+    std::string gone;
+    for (const auto& entry : scene_.ledger.entries()) {
+        if (!scene.ledger.has(entry.name)) gone += (gone.empty() ? "" : ", ") + entry.name;
+    }
+    before_ = std::move(scene_);
+    scene_ = std::move(scene);
+    try {
+        select(print_);
+    } catch (const attn::Error&) {
+        // A part that was asked for does not exist any more: show everything.
+        OutputFlags all = print_;
+        all.only = all.from = all.until = "";
+        select(all);
+    }
+    std::string changed;
+    for (std::size_t i = 0; i < sections().size(); ++i) {
+        if (changed_[i] == 0) continue;
+        changed += (changed.empty() ? "" : ", ") + sections()[i].name + " " +
+                   std::to_string(changed_[i]) + " of " +
+                   std::to_string(scene_.ledger[sections()[i].name].size());
+    }
+    return (changed.empty() ? "nothing changed" : "changed cells: " + changed) +
+           (gone.empty() ? "" : "; gone: " + gone);
+}
+
+std::string Session::set(const std::string& settings) {
+    Scene scene = changed_scene(scene_, settings);
+    undone_by_.push_back(scene_);
+    return replace_scene(std::move(scene));
+}
+
+std::string Session::undo() {
+    if (undone_by_.empty())
+        throw attn::ConfigError("there is nothing to undo: set changes settings");
+    Scene scene = std::move(undone_by_.back());
+    undone_by_.pop_back();
+    return replace_scene(std::move(scene));
+}
+
+void Session::only(const std::string& steps) {
+    OutputFlags print = print_;
+    print.only = steps;
+    print.from = print.until = "";
+    select(print);
+}
+
+void Session::toggle_detail() {
+    OutputFlags print = print_;
+    print.detail = !print.detail;
+    select(print);
+}
+
+std::int64_t Session::precision() const {
+    return print_.precision.value_or(scene_.form == attn::TextForm::numpy ? 8 : 4);
+}
+
+void Session::set_precision(std::int64_t decimals) {
+    if (decimals < 0 || decimals > most_decimals_shown) {
+        throw attn::ConfigError("precision goes from 0 to " + std::to_string(most_decimals_shown) +
+                                " decimals");
+    }
+    print_.precision = static_cast<int>(decimals);
+    ++revision_;
+}
+
+}  // namespace app

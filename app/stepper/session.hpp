@@ -1,0 +1,149 @@
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/flags/output_flags.hpp"
+#include "app/stepper/scene.hpp"
+#include "attn/explain/why.hpp"
+
+namespace app {
+
+/// A walk that is stepped through: which step is looked at, which cell of it, and how one got
+/// there. Knows nothing of keys, screens or lines.
+///
+/// Where a function says Errors, the session is as it was before.
+class Session {
+public:
+    /// `print` says which steps are there and how their numbers are printed.
+    /// Errors  ConfigError when there is no step to show.
+    Session(Scene scene, OutputFlags print);
+
+    // --- what is looked at
+
+    const Scene& scene() const { return scene_; }
+    /// The steps that can be reached, those that are not shown included.
+    const std::vector<attn::Section>& sections() const { return document_.sections; }
+    const attn::Document& document() const { return document_; }
+    std::size_t step() const { return step_; }
+    const attn::Section& section() const { return document_.sections[step_]; }
+    /// Whether `next` and `previous` stop at that section: it is shown, or the one looked at.
+    bool is_listed(std::size_t section) const;
+    /// The step's tensor, or nullptr where a notebook shows text.
+    const attn::Tensor* tensor() const;
+    /// The index on each axis of the cell looked at; the place on an axis is kept from step to
+    /// step.
+    std::vector<std::size_t> cursor() const;
+    attn::PrintOptions options() const;
+    const OutputFlags& print_flags() const { return print_; }
+
+    /// Grows whenever tensors or their printing may have changed.
+    std::size_t revision() const { return revision_; }
+    /// Whether the cell at these indices differs from what it was before the last `set`.
+    bool is_changed(const std::vector<std::size_t>& indices) const;
+    /// How many cells of a section differ.
+    std::size_t changed_cells(std::size_t section) const { return changed_.at(section); }
+    /// Whether the last `dive` came from this cell.
+    bool is_source(const std::vector<std::size_t>& indices) const;
+
+    /// The cell looked at, in the whole tensor.  Errors  ConfigError where there is none.
+    attn::Cell cell() const;
+    /// `weights[0,2,3] = 0.1553   head 0, query 'short', key 'eat'`
+    std::string cell_line() const;
+    /// Where one dived from and may go from here; empty without a dive.
+    std::string trail_line() const;
+    /// Where the number comes from, `depth` levels deep, `top` terms of a sum.
+    /// Errors  ConfigError for a notebook's page.
+    std::string why(std::size_t depth, std::size_t top) const;
+    /// The step as the walk prints it.
+    std::string step_text() const;
+    /// The steps with their shapes, the one looked at marked.
+    std::string list_text() const;
+
+    // --- going elsewhere
+
+    /// Moves over `count` listed steps, back when it is negative; stops at the ends.
+    void next(std::ptrdiff_t count);
+    /// A step by its name, by the beginning of its name, or by its number in the list from 1.
+    /// Errors  ConfigError, with what was probably meant.
+    void go_to(const std::string& name);
+    /// The next step whose name, title or formula holds `text`.  Errors  ConfigError: there is
+    /// none.
+    void search(const std::string& text);
+
+    /// Moves within the matrix.
+    void move(std::ptrdiff_t rows, std::ptrdiff_t columns);
+    /// Goes to one index of an axis, or, without a number, to the next one, around the end.
+    /// Errors  ConfigError when the tensor lacks the axis, or it is shorter.
+    void turn(const std::string& axis, std::optional<std::int64_t> index);
+    /// Turns the page through all axes before the matrix but batch, `forward` or back.
+    void turn_page(bool forward);
+    /// Goes to a cell by numbers or words: `0,short,eat`.  Errors  ConfigError, ShapeError.
+    void go_to_cell(const std::string& indices);
+    /// Goes to the largest number of the row.
+    void go_to_most();
+
+    /// Goes to the cell that this number came from; where there are several, to the one that
+    /// counts most. Errors  ConfigError when the walk starts from it.
+    void dive();
+    /// After `dive`: goes to the next of the other cells that the number came from.
+    /// Errors  ConfigError without them.
+    void other_source();
+    /// Returns to where `dive` was called.  Errors  ConfigError when there was none.
+    void back();
+
+    // --- changing what is there
+
+    /// Walks again with other settings and marks what changed. Returns what did, in words.
+    /// Errors  as changed_scene.
+    std::string set(const std::string& settings);
+    /// Takes the last `set` back.  Errors  ConfigError when there was none.
+    std::string undo();
+    /// Keeps these steps, or parts of them: `weights[0,:,1:3],context`; without text, all.
+    /// Errors  ConfigError, ShapeError.
+    void only(const std::string& steps);
+    /// Shows or hides parameters and the parts of softmax.
+    void toggle_detail();
+    void set_precision(std::int64_t decimals);
+    std::int64_t precision() const;
+
+    /// Writes the step looked at to a file, in the format of its ending: npy, npz, safetensors,
+    /// csv, json, md, txt. Errors  ConfigError for another ending, OutputError.
+    void write(const std::string& path) const;
+
+private:
+    struct Visit {
+        std::string step;
+        std::map<std::string, std::size_t> place;
+        std::vector<attn::Cell> sources;
+        std::size_t source;
+        attn::Cell from;  ///< the cell that was dived into
+    };
+
+    void require_plan() const;
+    /// Chooses the sections again, keeping the step if it is still there.
+    void select(const OutputFlags& print);
+    void count_changes();
+    std::string replace_scene(Scene scene);
+    std::vector<std::size_t> whole_indices(const std::vector<std::size_t>& indices) const;
+    void look_at(const attn::Cell& cell);
+    void leave_trail();
+    const attn::Tensor* whole_before(const std::string& step) const;
+
+    Scene scene_;
+    std::optional<Scene> before_;
+    std::vector<Scene> undone_by_;  ///< the scenes that `undo` returns to
+    OutputFlags print_;
+    attn::Document document_;
+    std::vector<std::size_t> changed_;
+    std::size_t step_ = 0;
+    std::size_t revision_ = 0;
+    std::map<std::string, std::size_t> place_;  ///< the index looked at, by axis
+    std::vector<Visit> trail_;
+    std::vector<attn::Cell> sources_;  ///< of the number that was dived from; targets first
+    std::size_t targets_ = 0;          ///< how many of them `other_source` goes through
+    std::size_t source_ = 0;
+};
+
+}  // namespace app

@@ -1,0 +1,242 @@
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "app/stepper/session.hpp"
+#include "attn/tensor/error.hpp"
+#include "attn/text/closest.hpp"
+
+namespace app {
+namespace {
+
+std::string lower(std::string text) {
+    for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return text;
+}
+
+}  // namespace
+
+void Session::leave_trail() {
+    sources_.clear();
+    targets_ = source_ = 0;
+    trail_.clear();
+}
+
+void Session::next(std::ptrdiff_t count) {
+    leave_trail();
+    const std::ptrdiff_t direction = count < 0 ? -1 : 1;
+    for (; count != 0; count -= direction) {
+        std::size_t step = step_;
+        do {
+            const std::ptrdiff_t beyond = static_cast<std::ptrdiff_t>(step) + direction;
+            if (beyond < 0 || beyond >= static_cast<std::ptrdiff_t>(sections().size())) return;
+            step = static_cast<std::size_t>(beyond);
+        } while (!document_.sections[step].shown);
+        step_ = step;
+    }
+}
+
+void Session::go_to(const std::string& name) {
+    std::vector<std::size_t> begins;
+    std::vector<std::string> names;
+    std::size_t number = 0;
+    for (std::size_t i = 0; i < sections().size(); ++i) {
+        const attn::Section& section = sections()[i];
+        if (is_listed(i)) ++number;
+        if (section.name == name || (is_listed(i) && std::to_string(number) == name)) {
+            begins = {i};
+            break;
+        }
+        if (!name.empty() && section.name.starts_with(name)) begins.push_back(i);
+        names.push_back(section.name);
+    }
+    if (begins.empty()) {
+        const std::string meant = attn::closest(name, names);
+        throw attn::ConfigError("there is no step '" + name + "'" +
+                                (meant.empty() ? ": list shows them" : "; " + meant + "?"));
+    }
+    leave_trail();
+    step_ = begins.front();
+}
+
+void Session::search(const std::string& text) {
+    const std::string wanted = lower(text);
+    for (std::size_t i = 1; i <= sections().size(); ++i) {
+        const std::size_t step = (step_ + i) % sections().size();
+        const attn::Section& section = sections()[step];
+        const std::string words = section.name + "\n" + section.title + "\n" + section.formula;
+        if (lower(words).find(wanted) == std::string::npos) continue;
+        leave_trail();
+        step_ = step;
+        return;
+    }
+    throw attn::ConfigError("no step speaks of '" + text + "': list shows them");
+}
+
+void Session::move(std::ptrdiff_t rows, std::ptrdiff_t columns) {
+    if (tensor() == nullptr) return;
+    const std::vector<std::size_t> indices = cursor();
+    const std::size_t axes = indices.size();
+    const auto shift = [&](std::size_t axis, std::ptrdiff_t by) {
+        const auto last = static_cast<std::ptrdiff_t>(tensor()->shape()[axis]) - 1;
+        const auto from = static_cast<std::ptrdiff_t>(indices[axis]);
+        // Only as far as there are cells, so that no sum can overflow.
+        const std::ptrdiff_t to = by > last - from ? last : by < -from ? 0 : from + by;
+        place_[tensor()->axes()[axis]] = static_cast<std::size_t>(std::max<std::ptrdiff_t>(to, 0));
+    };
+    if (axes > 1) shift(axes - 2, rows);
+    if (axes > 0) shift(axes - 1, columns);
+}
+
+void Session::turn(const std::string& axis, std::optional<std::int64_t> index) {
+    if (tensor() == nullptr || !tensor()->has_axis(axis)) {
+        throw attn::ConfigError(section().name + " has no " + axis + " axis");
+    }
+    const auto length = static_cast<std::int64_t>(tensor()->extent(axis));
+    const auto now = static_cast<std::int64_t>(cursor()[tensor()->axis(axis)]);
+    const std::int64_t wanted = index ? *index : length == 0 ? 0 : (now + 1) % length;
+    if (wanted < 0 || wanted >= length) {
+        throw attn::ConfigError("there is no " + axis + " " + std::to_string(wanted) +
+                                ": use 0 to " + std::to_string(length - 1));
+    }
+    place_[axis] = static_cast<std::size_t>(wanted);
+}
+
+void Session::turn_page(bool forward) {
+    if (tensor() == nullptr) return;
+    const attn::Shape shape = tensor()->shape();
+    const std::vector<std::size_t> indices = cursor();
+    for (std::size_t axis = shape.size() < 2 ? 0 : shape.size() - 2; axis-- > 0;) {
+        const std::string& name = tensor()->axes()[axis];
+        if (name == "batch" || shape[axis] == 0) continue;
+        const std::size_t last = shape[axis] - 1;
+        const bool turns_over = indices[axis] == (forward ? last : 0);
+        place_[name] = turns_over ? (forward ? 0 : last) : indices[axis] + (forward ? 1 : -1);
+        if (!turns_over) return;
+    }
+}
+
+void Session::go_to_cell(const std::string& indices) {
+    if (tensor() == nullptr) cell();
+    if (scene_.plan && section().part.empty()) {
+        look_at(
+            attn::parse_cell(*scene_.plan, scene_.ledger, section().name + "[" + indices + "]"));
+        return;
+    }
+    const std::vector<attn::AxisPart> parts = attn::slice_parts(*tensor(), indices);
+    for (const attn::AxisPart& part : parts) {
+        if (!part.drops_axis) {
+            throw attn::ConfigError("'" + indices + "' is no cell of " + tensor()->described() +
+                                    ": give one number for each axis");
+        }
+    }
+    for (std::size_t axis = 0; axis < parts.size(); ++axis) {
+        place_[tensor()->axes()[axis]] = static_cast<std::size_t>(parts[axis].first);
+    }
+}
+
+void Session::go_to_most() {
+    cell();
+    const attn::Shape shape = tensor()->shape();
+    if (shape.empty()) return;
+    std::vector<std::size_t> indices = cursor();
+    const std::size_t row = attn::flat_index(indices, shape) - indices.back();
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < shape.back(); ++i) {
+        const double best_value = tensor()->at(row + best);
+        if (tensor()->at(row + i) > best_value || std::isnan(best_value)) best = i;
+    }
+    place_[tensor()->axes().back()] = best;
+}
+
+void Session::look_at(const attn::Cell& cell) {
+    const auto found =
+        std::find_if(sections().begin(), sections().end(),
+                     [&](const attn::Section& section) { return section.name == cell.step; });
+    const attn::Section& section = *found;
+    const attn::Tensor& tensor = std::get<attn::Tensor>(section.content);
+    std::map<std::string, std::size_t> place = place_;
+    std::size_t axis = 0;
+    for (std::size_t i = 0; i < cell.indices.size(); ++i) {
+        if (section.part.empty()) {
+            place[tensor.axes()[i]] = cell.indices[i];
+            continue;
+        }
+        const attn::AxisPart& part = section.part[i];
+        const std::ptrdiff_t beyond = static_cast<std::ptrdiff_t>(cell.indices[i]) - part.first;
+        const std::ptrdiff_t at = beyond / part.step;
+        if (beyond % part.step != 0 || at < 0 || at >= static_cast<std::ptrdiff_t>(part.count)) {
+            throw attn::ConfigError(attn::cell_text(cell) +
+                                    " lies outside the part that is shown: only shows all again");
+        }
+        if (!part.drops_axis) place[tensor.axes()[axis++]] = static_cast<std::size_t>(at);
+    }
+    place_ = std::move(place);
+    step_ = static_cast<std::size_t>(found - sections().begin());
+}
+
+void Session::dive() {
+    require_plan();
+    const attn::Cell from = cell();
+    const attn::Derivation derivation = attn::derive(*scene_.plan, scene_.ledger, from);
+
+    // The cells to go to, one of each step; of a sum those of the term that counts most.
+    std::vector<attn::Cell> targets;
+    const auto add = [&](const attn::Cell& cell) {
+        const bool known = std::any_of(targets.begin(), targets.end(), [&](const auto& target) {
+            return target.step == cell.step;
+        });
+        if (!known) targets.push_back(cell);
+    };
+    const auto most = std::max_element(derivation.terms.begin(), derivation.terms.end(),
+                                       [](const attn::Term& a, const attn::Term& b) {
+                                           return std::abs(a.value) < std::abs(b.value);
+                                       });
+    if (most != derivation.terms.end()) {
+        add(most->left);
+        if (most->right) add(*most->right);
+    }
+    for (const attn::Cell& source : derivation.sources) add(source);
+    if (targets.empty()) {
+        throw attn::ConfigError(attn::cell_text(from) +
+                                " is where the walk starts: " + derivation.rule);
+    }
+
+    Visit visit{section().name, place_, sources_, source_, from};
+    look_at(targets.front());
+    trail_.push_back(std::move(visit));
+    targets_ = targets.size();
+    source_ = 0;
+    sources_ = std::move(targets);
+    sources_.insert(sources_.end(), derivation.sources.begin(), derivation.sources.end());
+}
+
+void Session::other_source() {
+    if (targets_ < 2) {
+        throw attn::ConfigError("there is no other: dive into a number first, a score or a weight");
+    }
+    look_at(sources_[(source_ + 1) % targets_]);
+    source_ = (source_ + 1) % targets_;
+}
+
+void Session::back() {
+    if (trail_.empty()) throw attn::ConfigError("there is nothing to return to: dive first");
+    const Visit visit = std::move(trail_.back());
+    trail_.pop_back();
+    const auto found =
+        std::find_if(sections().begin(), sections().end(),
+                     [&](const attn::Section& section) { return section.name == visit.step; });
+    step_ = static_cast<std::size_t>(found - sections().begin());
+    place_ = visit.place;
+    sources_ = visit.sources;
+    source_ = visit.source;
+    targets_ = 0;
+    std::vector<std::string> names;
+    for (const attn::Cell& cell : sources_) {
+        if (std::find(names.begin(), names.end(), cell.step) != names.end()) break;
+        names.push_back(cell.step);
+        ++targets_;
+    }
+}
+
+}  // namespace app

@@ -1,0 +1,145 @@
+#include <array>
+#include <filesystem>
+
+#include "app/flags/formats.hpp"
+#include "app/stepper/session.hpp"
+#include "attn/explain/words.hpp"
+#include "attn/io/atomic_file.hpp"
+#include "attn/io/npy.hpp"
+#include "attn/notes/labels.hpp"
+#include "attn/tensor/error.hpp"
+
+namespace app {
+namespace {
+
+/// The step by itself, as the output of a walk that shows nothing else.
+attn::Document alone(const Session& session) {
+    attn::Document document = session.document();
+    document.sections = {session.section()};
+    document.sections.front().shown = true;
+    document.sections.front().code.clear();
+    return document;
+}
+
+TextChoices text_choices(const Session& session) {
+    TextChoices choices;
+    choices.form = choices.program_form = session.scene().form;
+    choices.options = session.options();
+    choices.words = session.print_flags().no_notes ? attn::Words::none : attn::Words::all;
+    return choices;
+}
+
+}  // namespace
+
+std::string Session::cell_line() const {
+    const attn::Cell at = cell();
+    const attn::Tensor& shown = *tensor();
+    const auto text = [&](double value) {
+        if (shown.dtype() == attn::DType::boolean)
+            return std::string(value != 0 ? "True" : "False");
+        if (shown.dtype() == attn::DType::int64) return std::to_string(static_cast<long>(value));
+        return attn::four_decimals(value);
+    };
+    std::string line = attn::cell_text(at) + " = " + text(at.value);
+    if (before_ && is_changed(cursor())) {
+        const attn::Tensor* before = whole_before(at.step);
+        if (before == nullptr) {
+            line += " (new)";
+        } else {
+            const std::size_t flat = attn::flat_index(at.indices, before->shape());
+            line += " (was " + text(before->at(flat)) + ")";
+        }
+    }
+
+    // Say in words where the cell lies; a slice has lost the names of its axes that were dropped.
+    if (!section().part.empty()) return line;
+    std::size_t batch = 0;
+    std::string where;
+    for (std::size_t axis = 0; axis < at.indices.size(); ++axis) {
+        const std::string& name = shown.axes()[axis];
+        if (name == "batch") batch = at.indices[axis];
+        const auto& tokens = name == "query" ? document_.query_tokens : document_.key_tokens;
+        const bool has_word = (name == "query" || name == "key") && batch < tokens.size();
+        where += (where.empty() ? "   " : ", ") + name + " " +
+                 (has_word ? attn::notes::quoted(tokens[batch][at.indices[axis]])
+                           : std::to_string(at.indices[axis]));
+    }
+    return line + where;
+}
+
+std::string Session::trail_line() const {
+    if (trail_.empty()) return {};
+    std::string line = attn::cell_text(trail_.back().from) + " came from here";
+    if (targets_ > 1) {
+        line += " and from " + attn::cell_text(sources_[(source_ + 1) % targets_]) + " (x)";
+    }
+    return line + "; Backspace returns";
+}
+
+std::string Session::why(std::size_t depth, std::size_t top) const {
+    require_plan();
+    return attn::why_text(*scene_.plan, scene_.ledger, cell(), {depth, top});
+}
+
+std::string Session::step_text() const {
+    std::string text;
+    const TextChoices choices = text_choices(*this);
+    attn::render_text(alone(*this), choices.form, choices.options, choices.words,
+                      [&](std::string_view piece) { text += piece; });
+    return text;
+}
+
+std::string Session::list_text() const {
+    std::string text;
+    std::size_t number = 0;
+    for (std::size_t i = 0; i < sections().size(); ++i) {
+        if (!is_listed(i)) continue;
+        const attn::Section& section = sections()[i];
+        const auto* tensor = std::get_if<attn::Tensor>(&section.content);
+        std::string line = std::to_string(++number);
+        line.insert(0, line.size() < 2 ? 2 - line.size() : 0, ' ');
+        line = (i == step_ ? "> " : "  ") + line + " " + section.name;
+        if (tensor != nullptr) line += "   " + tensor->described();
+        if (changed_[i] > 0) line += "   changed: " + std::to_string(changed_[i]);
+        text += line + "\n";
+    }
+    return text;
+}
+
+void Session::write(const std::string& path) const {
+    static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> endings{
+        {{".npz", "npz"},
+         {".safetensors", "safetensors"},
+         {".csv", "csv"},
+         {".json", "json"},
+         {".md", "markdown"},
+         {".txt", "torch"}}};
+    const std::string ending = std::filesystem::path(path).extension().string();
+    if (ending == ".npy") {
+        cell();
+        attn::OutputFile file(path);
+        attn::write_npy(file, *tensor());
+        file.commit();
+        return;
+    }
+    for (const auto& [known, name] : endings) {
+        if (ending != known) continue;
+        const bool numpy = name == "torch" && scene_.form == attn::TextForm::numpy;
+        const Format& format = find_format(numpy ? "numpy" : name);
+        if (format.render == nullptr) cell();
+        const attn::Document document = alone(*this);
+        attn::OutputFile file(path);
+        if (format.render != nullptr) {
+            format.render(document, text_choices(*this),
+                          [&](std::string_view text) { file.write(text); });
+        } else {
+            format.write(document, file);
+        }
+        file.commit();
+        return;
+    }
+    throw attn::ConfigError("write " + path +
+                            ": end the name in .npy, .npz, .safetensors, .csv, .json, .md or .txt");
+}
+
+}  // namespace app

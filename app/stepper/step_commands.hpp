@@ -1,0 +1,46 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "app/stepper/session.hpp"
+
+namespace app {
+
+/// What a command leaves to be shown.
+struct Reply {
+    enum class Shows {
+        nothing,
+        step,  ///< another step
+        cell,  ///< another cell; `text` is for the screen, which shows the cell itself
+        text,  ///< `text`
+        end,   ///< nothing more: the session is over
+    };
+    Shows shows = Shows::nothing;
+    std::string text{};
+};
+
+/// Something that can be done in a session: by its name, in a script or after a colon, or by a key
+/// on the screen.
+struct StepCommand {
+    std::string name;
+    std::string arguments;  ///< as the help shows them; empty when it takes none
+    std::string keys;       ///< on the screen, blanks between them: `n Shift-Right`
+    std::string help;       ///< what it does, in a few words
+    Reply (*run)(Session&, const std::string& arguments) = nullptr;
+};
+
+/// All commands, in the order of the help.
+const std::vector<StepCommand>& step_commands();
+
+/// Whether a key, by its name, performs the command.
+bool has_key(const StepCommand& command, const std::string& key);
+
+/// Performs one line: a command's name, or the beginning of it, and its arguments.
+///
+/// Errors  ConfigError for a command that does not exist; what the command throws.
+Reply perform(Session& session, const std::string& line);
+
+/// The help: a worked example, then every command with its keys.
+std::string step_help();
+
+}  // namespace app

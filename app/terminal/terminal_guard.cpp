@@ -1,0 +1,45 @@
+#include "app/terminal/terminal_guard.hpp"
+
+#include <termios.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+
+#include "attn/io/atomic_file.hpp"
+
+namespace app {
+namespace {
+
+// What a signal handler may read: plain data, set before the handlers are.
+termios modes_before;
+bool has_modes = false;
+std::string leaving_text;
+
+constexpr std::array fatal_signals{SIGINT,  SIGTERM, SIGHUP, SIGQUIT, SIGSEGV,
+                                   SIGABRT, SIGBUS,  SIGFPE, SIGILL};
+
+void restore_and_end(int signal) {
+    attn::remove_pending_files();
+    // A failure to write changes nothing: the program ends.
+    if (write(STDOUT_FILENO, leaving_text.data(), leaving_text.size()) >= 0 && has_modes) {
+        tcsetattr(STDIN_FILENO, TCSANOW, &modes_before);
+    }
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+}
+
+}  // namespace
+
+TerminalGuard::TerminalGuard() { has_modes = tcgetattr(STDIN_FILENO, &modes_before) == 0; }
+
+void TerminalGuard::watch(std::string leaving) {
+    leaving_text = std::move(leaving);
+    for (const int signal : fatal_signals) std::signal(signal, restore_and_end);
+}
+
+TerminalGuard::~TerminalGuard() {
+    for (const int signal : fatal_signals) std::signal(signal, SIG_DFL);
+}
+
+}  // namespace app

@@ -1,0 +1,217 @@
+// The stepper on a full screen, driven through tmux: what is seen after each key, and how the
+// terminal is left.
+#include "tests/support/golden.hpp"
+#include "tests/support/terminal.hpp"
+
+namespace {
+
+// The loop twin's digits are the same on every machine.
+const std::string two_heads = "attn-explain step --variant loop --heads 2 --mask causal";
+
+/// A command between two looks at the terminal's modes, which go to files.
+std::string with_modes(const std::string& command) {
+    return "trap : INT\nstty -a > before\n" + command + "\necho \"code $?\"\nstty -a > after";
+}
+
+}  // namespace
+
+TEST_SUITE("app: step on screen") {
+    TEST_CASE("the first screen, a step further, and back") {
+        Terminal terminal(two_heads);
+        golden::check("screen_first", terminal.wait_for("> ids"));
+        terminal.press("n n");
+        golden::check("screen_third", terminal.wait_for("> projected_query"));
+        terminal.press("p");
+        terminal.wait_for("> x ");
+        terminal.press("S-Right");
+        terminal.wait_for("> projected_query");
+        terminal.press("q");
+        terminal.wait_for("[ended]");
+    }
+    TEST_CASE("the cell moves, and why follows it") {
+        Terminal terminal(two_heads);
+        terminal.wait_for("> ids");
+        terminal.press("g");
+        terminal.type("weights");
+        terminal.press("Enter j j Right");
+        golden::check("screen_cell", terminal.wait_for("weights[0,2,1] = "));
+        terminal.press("Tab");
+        terminal.wait_for("weights[1,2,1] = ");
+        terminal.press("BTab k h");
+        terminal.wait_for("weights[0,1,0] = ");
+        terminal.press("End");
+        terminal.wait_for("weights[0,1,5] = ");
+        terminal.press("m");
+        terminal.wait_for("weights[0,1,1] = ");
+    }
+    TEST_CASE("at the edge Right goes on to the next step") {
+        Terminal terminal(two_heads);
+        terminal.wait_for("ids[0] = ");
+        terminal.press("Right");
+        terminal.wait_for("ids[1] = ");
+        terminal.press("End Right");
+        terminal.wait_for("> x ");
+        terminal.press("Home Left");
+        terminal.wait_for("> ids");
+    }
+    TEST_CASE("a dive and its return") {
+        Terminal terminal(two_heads);
+        terminal.wait_for("> ids");
+        terminal.press("/");
+        terminal.type("attention logits");
+        terminal.press("Enter Down");
+        terminal.wait_for("scores[0,1,0] = ");
+        terminal.press("Enter");
+        golden::check("screen_dive", terminal.wait_for("scores[0,1,0] came from here"));
+        terminal.press("x");
+        terminal.wait_for("> key");
+        terminal.press("BSpace");
+        terminal.wait_for("scores[0,1,0] = ");
+        terminal.press("BSpace");
+        terminal.wait_for("dive first");
+    }
+    TEST_CASE("a setting is changed after a colon, and what changed is marked") {
+        Terminal terminal(two_heads);
+        terminal.wait_for("> ids");
+        terminal.press("g");
+        terminal.type("weights");
+        terminal.press("Enter");
+        terminal.wait_for("> weights");
+        terminal.press(":");
+        terminal.type("set mask=none");
+        terminal.wait_for(":set mask=none");
+        terminal.press("Enter");
+        terminal.wait_for("gone: mask");
+        terminal.press("Enter");
+        golden::check("screen_changed", terminal.wait_for(">*weights"));
+        terminal.press("u");
+        terminal.wait_for("masked_scores");
+        terminal.press("q");
+        terminal.wait_for("rows query");
+        terminal.press("+");
+        terminal.wait_for("1.00000");
+        terminal.press(":");
+        terminal.type("w " + terminal.file("weights.npy"));
+        terminal.press("Enter");
+        terminal.wait_for("wrote ");
+        CHECK(program::read_file(terminal.file("weights.npy")).size() == 128 + 2 * 6 * 6 * 4);
+        terminal.press(":");
+        terminal.type("only nonsense");
+        terminal.press("Enter");
+        terminal.wait_for("there is no step");
+        terminal.press(":");
+        terminal.type("qq");
+        terminal.press("BSpace BSpace BSpace");
+        terminal.wait_for("? help");
+    }
+    TEST_CASE("any size is enough, and another one is drawn anew") {
+        Terminal terminal(two_heads + " --from scores");
+        terminal.wait_for("> scores");
+        terminal.resize(40, 12);
+        golden::check("screen_40x12", terminal.wait_for(" scores  1/7  every query compared with…"));
+        terminal.press("End Down Down Down Down Down");
+        golden::check("screen_40x12_scrolled", terminal.wait_for("scores[0,5,5] = "));
+        terminal.resize(200, 60);
+        golden::check("screen_200x60", terminal.wait_for("q quit"));
+        terminal.resize(20, 6);
+        terminal.wait_for("[ 0.");
+        terminal.resize(2, 1);
+        terminal.resize(80, 24);
+        terminal.wait_for("> scores");
+    }
+    TEST_CASE("labels stay while a large matrix scrolls") {
+        Terminal terminal("attn-explain step --variant loop --seq-len 100 --only scores");
+        terminal.wait_for("scores[0,0] = ");
+        terminal.press("NPage End");
+        const std::string screen = terminal.wait_for("scores[10,99] = ");
+        CHECK(screen.find(" 99\n") != std::string::npos);
+        CHECK(screen.find("\n10 ") == std::string::npos);
+        CHECK(screen.find(" 10  0.2045") != std::string::npos);
+    }
+    TEST_CASE("the cells are shaded by value") {
+        Terminal terminal(two_heads + " --only weights");
+        terminal.wait_for("> weights");
+        CHECK(terminal.screen(true).find("\x1b[38;5;231m\x1b[48;5;") != std::string::npos);
+    }
+    TEST_CASE("help is a page that scrolls") {
+        Terminal terminal(two_heads);
+        terminal.wait_for("> ids");
+        terminal.press("'?'");
+        const std::string screen = terminal.wait_for("Which word does 'short' attend to most");
+        CHECK(screen.find("line 23 of") != std::string::npos);
+        terminal.press("NPage NPage");
+        terminal.wait_for("number of the last dive was made of");
+        terminal.press("q");
+        terminal.wait_for("> ids");
+    }
+    TEST_CASE("the terminal is as it was after q, Ctrl-C, a termination and a crash") {
+        for (const auto& [keys, code] : {std::pair{"q", "code 0"},
+                                         {"C-c", "code 130"},
+                                         {"TERM", "code 143"},
+                                         {"SEGV", "code 139"}}) {
+            INFO(keys);
+            const program::Folder folder;
+            Terminal terminal("cd '" + folder.path().string() + "'\necho 'was here'\n" +
+                              with_modes("sh -c 'echo $$ > pid; exec attn-explain step'"));
+            terminal.wait_for("> ids");
+            const std::string name = keys;
+            if (name == "TERM" || name == "SEGV") {
+                REQUIRE(std::system(
+                            ("kill -" + name + " $(cat " + (folder / "pid") + ")").c_str()) == 0);
+            } else {
+                terminal.press(keys);
+            }
+            const std::string screen = terminal.wait_for("[ended]");
+            CHECK_MESSAGE(screen.find(code) != std::string::npos, screen);
+            CHECK(screen.starts_with("was here\n"));
+            CHECK(program::read_file(folder / "before") == program::read_file(folder / "after"));
+        }
+    }
+    TEST_CASE("Ctrl-Z leaves the screen, and fg draws it again") {
+        Terminal terminal("exec bash --norc -i");
+        terminal.type("PS1=\"ready> \"; echo was here");
+        terminal.press("Enter");
+        terminal.wait_for("was here\nready>");
+        terminal.type("attn-explain step --variant loop");
+        terminal.press("Enter");
+        terminal.wait_for("> ids");
+        terminal.press("n");
+        terminal.wait_for("> x ");
+        terminal.press("C-z");
+        terminal.wait_for("Stopped");
+        terminal.type("fg");
+        terminal.press("Enter");
+        terminal.wait_for("> x ");
+        terminal.press("q");
+        terminal.wait_for("ready>");
+    }
+    TEST_CASE("without colours, and on a dumb terminal, it goes line by line") {
+        for (const std::string how :
+             {"NO_COLOR=1 attn-explain step", "TERM=dumb attn-explain step",
+              "attn-explain step --color never", "attn-explain step --lines",
+              "TERM=vt100 attn-explain step"}) {
+            INFO(how);
+            Terminal terminal(how);
+            terminal.wait_for("tensor([5, 4, 6, 2, 1, 3])\n>");
+            terminal.type("nonsense");
+            terminal.press("Enter");
+            terminal.wait_for("error: there is no command 'nonsense'");
+            terminal.type("cell 2");
+            terminal.press("Enter");
+            terminal.wait_for("ids[2] = 6   query 'short'\n>");
+            terminal.press("C-d");
+            terminal.wait_for("[ended]");
+        }
+    }
+    TEST_CASE("the screen can be had without colours") {
+        Terminal terminal("NO_COLOR=1 attn-explain step --full-screen --only weights");
+        terminal.wait_for("> weights");
+        CHECK(terminal.screen(true).find("48;5;") == std::string::npos);
+    }
+    TEST_CASE("a notebook's page has its own words below") {
+        Terminal terminal("attn-explain notebook 000 --step");
+        terminal.wait_for("> ids");
+        terminal.press("n Down Down");
+        terminal.wait_for("x[0,2,0] = ");
+    }
+}

@@ -1,0 +1,166 @@
+// The stepper led by a script: every command by its name, no prompt, no escape, the same bytes.
+#include "tests/support/golden.hpp"
+
+using program::check_refused;
+using program::Folder;
+using program::run;
+
+namespace {
+
+/// What a script of these lines says after the first step was shown.
+std::string says(const std::string& lines, const std::string& flags = {}) {
+    const program::Result first = run("step --variant loop " + flags, "");
+    const program::Result result = run("step --variant loop " + flags, lines);
+    REQUIRE_MESSAGE(result.exit_code == 0, result.err);
+    REQUIRE(result.out.starts_with(first.out));
+    return result.out.substr(first.out.size());
+}
+
+}  // namespace
+
+TEST_SUITE("app: step by script") {
+    TEST_CASE("a whole session is as it was, byte for byte") {
+        const Folder folder;
+        std::ofstream(folder / "script") << "# what attends to what\n"
+                                            "next\n"
+                                            "goto weights\n"
+                                            "cell 1,short,life\n"
+                                            "most\n"
+                                            "why\n"
+                                            "dive\nother\nback\ndive\ndive\nback\nback\n"
+                                            "search values\n"
+                                            "\n"
+                                            "set mask=none scale=none\n"
+                                            "list\n"
+                                            "goto weights\n"
+                                            "cell\n"
+                                            "undo\n"
+                                            "only weights[0,:2],context\n"
+                                            "next\n"
+                                            "only\n"
+                                            "detail\n"
+                                            "precision 2\n"
+                                            "help\n"
+                                            "quit\n"
+                                            "this is not read\n";
+        const std::string command =
+            "step --variant loop --heads 2 --mask causal --script " + (folder / "script");
+        const program::Result result = run(command);
+        CHECK_MESSAGE(result.exit_code == 0, result.err);
+        CHECK(result.err.empty());
+        CHECK(result.out.find('\x1b') == std::string::npos);
+        golden::check("step_script", result.out);
+        CHECK(run(command).out == result.out);
+    }
+    TEST_CASE("without a terminal the lines come from standard input, and it ends with them") {
+        CHECK(run("step", "").out == run("--only ids").out);
+        CHECK(says("next\n") == "\n" + run("--variant loop --only x").out);
+        CHECK(says("next") == says("next\n"));
+        CHECK(says("# nothing\n\n   \n").empty());
+    }
+    TEST_CASE("next and previous stop at the ends") {
+        CHECK(says("previous\n") == "this is the first step\n");
+        CHECK(says("goto context\nnext\n").ends_with("this is the last step\n"));
+        CHECK(says("next 3\nprevious 2\n").ends_with(run("--variant loop --only x").out));
+    }
+    TEST_CASE("the place is kept from step to step") {
+        CHECK(says("goto scores\ncell 2,3\ngoto weights\ncell\n")
+                  .ends_with("weights[2,3] = 0.1553   query 'short', key 'eat'\n"));
+    }
+    TEST_CASE("moving stops at the edges") {
+        const std::string start = "goto weights\n";
+        CHECK(says(start + "right 2\ndown\nleft\n").ends_with("   query 'is', key 'is'\n"));
+        CHECK(says(start + "right 99\n").ends_with("key 'first'\n"));
+        CHECK(says(start + "last\nfirst\n").ends_with("query 'life', key 'life'\n"));
+        CHECK(says(start + "down 9223372036854775807\nup 2\n").find("query 'eat'") !=
+              std::string::npos);
+    }
+    TEST_CASE("pages turn through heads and sequences, around the end") {
+        const std::string two = "--heads 2 --text 'a b' --text 'c d'";
+        CHECK(says("goto weights\npage\n", two).find("weights[0,1,0,0]") != std::string::npos);
+        CHECK(says("goto weights\npage\npage\n", two).find("weights[0,0,0,0]") !=
+              std::string::npos);
+        CHECK(says("goto weights\npage-back\n", two).find("weights[0,1,0,0]") != std::string::npos);
+        CHECK(says("goto weights\nbatch\n", two).find("weights[1,0,0,0]") != std::string::npos);
+        CHECK(says("goto weights\nbatch 1\nhead 1\n", two).find("batch 1, head 1, query 'c'") !=
+              std::string::npos);
+    }
+    TEST_CASE("a dive goes to what the number was made of, and back") {
+        const std::string weight = "goto weights\ncell 2,1\n";
+        CHECK(says(weight + "dive\n").find("\nscaled_scores[2,1] = ") != std::string::npos);
+        CHECK(says(weight + "dive\ndive\n").find("\nscores[2,1] = ") != std::string::npos);
+        // Of the features of a score the one that counts most; its partner is the other source.
+        const std::string deep = says(weight + "dive\ndive\ndive\nother\n");
+        CHECK(deep.find("\nquery[2,2] = 0.7546") != std::string::npos);
+        CHECK(deep.find("\nkey[1,2] = 0.8584") != std::string::npos);
+        CHECK(says(weight + "dive\ndive\ndive\nother\nback\nback\nback\n")
+                  .ends_with("weights[2,1] = 0.2773   query 'short', key 'is'\n"));
+    }
+    TEST_CASE("what a setting changes is counted and marked") {
+        const std::string changed = says("goto weights\ncell 0,1\nset mask=causal\ncell\n");
+        CHECK(changed.find("weights 30 of 36") != std::string::npos);
+        CHECK(changed.ends_with("weights[0,1] = 0.0000 (was 0.2158)   query 'life', key 'is'\n"));
+        CHECK(says("set heads=1\n") == "nothing changed\n");
+        CHECK(says("set text='to be or not'\ngoto weights\n").find("query 4 x key 4") !=
+              std::string::npos);
+    }
+    TEST_CASE("a step is written to a file, as the walk writes it") {
+        const Folder folder;
+        for (const std::string name : {"w.npy", "w.npz", "w.csv", "w.json", "w.txt", "w.md"}) {
+            INFO(name);
+            CHECK(says("goto weights\nwrite " + (folder / name) + "\n")
+                      .ends_with("wrote " + (folder / name) + "\n"));
+        }
+        CHECK(program::read_file(folder / "w.txt") == run("--variant loop --only weights").out);
+        CHECK(run("--x " + (folder / "w.npy") + " --only x -q").out ==
+              run("--variant loop --only weights -q").out);
+    }
+    TEST_CASE("a notebook's page is stepped through too") {
+        const program::Result result = run("notebook 000 --step", "next\ncell 1,2,3\nlist\n");
+        CHECK_MESSAGE(result.exit_code == 0, result.err);
+        CHECK(result.out.find("x[1,2,3] = 1.7528") != std::string::npos);
+        CHECK(run("notebook 000 --step", "why\n").err.find("not derived") != std::string::npos);
+    }
+    TEST_CASE("a line that cannot be performed ends the session, with its number") {
+        const auto refused = [](const std::string& lines, const std::string& reason) {
+            INFO(lines);
+            const program::Result result = run("step", lines);
+            CHECK(result.exit_code == 2);
+            CHECK(result.err.starts_with("attn-explain: error: standard input:"));
+            CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+            CHECK_MESSAGE(result.err.find(reason) != std::string::npos, result.err);
+        };
+        refused("next\nwrte x\n",
+                "standard input:2: there is no command 'wrte'; did you mean write?");
+        refused("goto wieghts\n", "weights?");
+        refused("goto\n", "goto weights");
+        refused("cell 9,9\n", "9");
+        refused("goto weights\ncell 9,9\n", "beyond the query axis");
+        refused("goto weights\ncell nobody,life\n", "'nobody' is no index");
+        refused("head 2\n", "ids has no head axis");
+        refused("next zero\n", "zero");
+        refused("next 0\n", "from 1 on");
+        refused("quit now\n", "stands alone");
+        refused("other\n", "dive");
+        refused("back\n", "dive first");
+        refused("undo\n", "nothing to undo");
+        refused("set\n", "set what");
+        refused("set mask=diagonal\n", "diagonal");
+        refused("set nonsense=1\n", "nonsense");
+        refused("only nothing\n", "nothing");
+        refused("precision 99\n", "20");
+        refused("write\n", "write weights.npy");
+        refused("write w.bin\n", ".npy");
+        refused("write /nowhere/w.npy\n", "/nowhere/w.npy");
+        refused("search zebra\n", "zebra");
+    }
+    TEST_CASE("flags that contradict each other are refused") {
+        check_refused("step --script /nowhere/script", "/nowhere/script");
+        check_refused("step --full-screen", "needs a terminal");
+        check_refused("step --full-screen --lines", "leave --lines");
+        check_refused("notebook 000 --script x", "add --step");
+        check_refused("notebook --step", "needs the name");
+        check_refused("notebook 000 --step --format json", "none of");
+        check_refused("step --only nothing", "nothing");
+    }
+}
