@@ -105,6 +105,33 @@ void check_numpy(const std::vector<T>& values, int precision) {
     check_words(text.substr(1, text.size() - 2), expected);
 }
 
+/// In exponent form all numbers have the decimals of the one with most.
+template <class T>
+void check_numpy_exponents(const std::vector<T>& values) {
+    for (int precision = 0; precision <= 7; ++precision) {
+        PrintOptions options{.precision = precision, .threshold = no_threshold};
+        options.sci_mode = SciMode::on;
+        const std::string text = numpy_str(vector_of(values), options);
+        const std::vector<std::string> words = words_of(text.substr(1, text.size() - 2));
+        const std::size_t decimals = words[0].find('e') - words[0].find('.') - 1;
+        std::vector<std::string> expected;
+        for (const T value : values) {
+            std::array<char, 100> buffer;
+            const auto end =
+                std::to_chars(buffer.begin(), buffer.end(), value, std::chars_format::scientific);
+            std::string word(buffer.begin(), end.ptr);
+            const std::size_t point = word.find('.');
+            if (decimals == 0 || point == word.npos || word.find('e') - point - 1 != decimals) {
+                word = printed("%.*e", static_cast<double>(value), static_cast<int>(decimals));
+            }
+            if (decimals == 0) word.insert(word.find('e'), ".");
+            expected.push_back(word);
+        }
+        CAPTURE(precision);
+        check_words(text.substr(1, text.size() - 2), expected);
+    }
+}
+
 /// Numbers of the sizes and kinds that take different ways.
 template <class T>
 std::vector<T> random_numbers(std::mt19937_64& generator, double size) {
@@ -128,6 +155,17 @@ std::vector<T> random_bits(std::mt19937_64& generator) {
     std::vector<T> values;
     for (int i = 0; i < 1000; ++i) {
         values.push_back(std::bit_cast<T>(static_cast<Bits<T>>(generator())));
+    }
+    return values;
+}
+
+/// Subnormal numbers and the least normal ones.
+template <class T>
+std::vector<T> small_bits(std::mt19937_64& generator) {
+    std::vector<T> values;
+    for (int i = 0; i < 1000; ++i) {
+        const int dropped = static_cast<int>(generator() % (8 * sizeof(T) - 8)) + 6;
+        values.push_back(std::bit_cast<T>(static_cast<Bits<T>>(generator()) >> dropped));
     }
     return values;
 }
@@ -214,6 +252,16 @@ TEST_SUITE("render: cells") {
         }
     }
 
+    TEST_CASE("the exponent form of NumPy shows the shortest digits or rounded ones") {
+        std::mt19937_64 generator(4);
+        for (int i = 0; i < 20; ++i) {
+            check_numpy_exponents(small_bits<float>(generator));
+            check_numpy_exponents(random_numbers<float>(generator, 1e-40));
+            check_numpy_exponents(random_numbers<double>(generator, 1e-20));
+        }
+        check_numpy_exponents(special_numbers<float>());
+    }
+
     TEST_CASE("PyTorch's width leaves out zeros and infinities, which then are wider") {
         CHECK(torch_text(Tensor({"key"}, Array<float>{-0.0F, 0.5F, -infinity<float>})) ==
               "tensor([-0.0000, 0.5000,   -inf])");
@@ -229,5 +277,7 @@ TEST_SUITE("render: cells") {
         const float least = std::numeric_limits<float>::denorm_min();
         CHECK(torch_text(Tensor({"key"}, Array<float>{0.5F, least})) ==
               "tensor([5.0000e-01, 1.4013e-45])");
+        CHECK(torch_text(Tensor({"key"}, Array<float>{0.5F, -least})) ==
+              "tensor([ 5.0000e-01, -1.4013e-45])");
     }
 }

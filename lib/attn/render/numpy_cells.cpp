@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "attn/render/powers_of_ten.hpp"
 #include "attn/render/scaled.hpp"
 #include "attn/render/scientific.hpp"
 #include "attn/render/small_cell.hpp"
@@ -54,7 +55,7 @@ public:
     static bool suits(const NumpyStyle& style) { return !style.exponent && style.precision <= 7; }
 
     explicit FixedCell(const NumpyStyle& style)
-        : style_(style),
+        : any_{style},
           power_(power_of_ten(style.precision)),
           limit_(std::min(99'999'999.5, limit_for<T>(style.precision))),
           shift_(static_cast<unsigned>(8 * (7 - style.precision))),
@@ -64,7 +65,7 @@ public:
     char* operator()(char* out, T value) const {
         const Scaled<T> scaled(value, power_);
         if (!scaled.is_below(limit_)) [[unlikely]] {
-            return write_any(out, value, style_);
+            return any_(out, value);
         }
         const std::uint64_t digits = eight_digits(scaled.rounded());
         const std::uint64_t last_before_point = std::uint64_t{1} << shift_;
@@ -74,7 +75,7 @@ public:
         const std::size_t length = scaled.is_negative() + before_point;
 
         // Each word written here covers what the one before has written too far.
-        out = write_blanks(out, std::max(style_.left, length) - length);
+        out = write_blanks(out, std::max(any_.style.left, length) - length);
         *out = '-';
         out += scaled.is_negative();
         store(out, digits >> zeros);
@@ -84,7 +85,7 @@ public:
     }
 
 private:
-    NumpyStyle style_;
+    AnyCell<T> any_;
     double power_;
     double limit_;
     unsigned shift_;
@@ -92,14 +93,14 @@ private:
     std::size_t tail_;
 };
 
-/// Exponent form with exponents of two digits.
+/// Exponent form with exponents of two digits. NumPy takes the shortest digits that identify a
+/// number where they have just the decimals that are shown. Of all such digits they are the closest
+/// to it, so that rounding finds the same.
 template <class T>
 class ExponentCell {
 public:
-    /// As for the fixed form, where the spacing of T is a part of the number itself.
     static bool suits(const NumpyStyle& style) {
         return style.exponent && style.exponent_digits == 2 &&
-               style.precision < std::numeric_limits<T>::digits10 &&
                ScientificCells::suits(style.precision);
     }
 
@@ -107,9 +108,7 @@ public:
         : any_{style}, cells_(style.precision, true, numpy_cell_width(style)) {}
 
     char* operator()(char* out, T value) const {
-        // The spacing of subnormal numbers is wider.
-        const bool is_normal = std::fabs(value) >= std::numeric_limits<T>::min() || value == 0;
-        char* end = is_normal ? cells_.write(out, static_cast<double>(value)) : nullptr;
+        char* end = cells_.write(out, static_cast<double>(value));
         return end != nullptr ? end : any_(out, value);
     }
 

@@ -1,19 +1,11 @@
 #pragma once
-#include <array>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
 #include "attn/render/digits.hpp"
 
 namespace attn {
-
-/// 10^0 to 10^22 are doubles, and these are most that the fast ways need.
-inline double power_of_ten(int exponent) {
-    static constexpr std::array<double, 9> powers{1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8};
-    return powers[static_cast<std::size_t>(exponent)];
-}
 
 /// The magnitude of a number times a power of ten up to 10^7, to be rounded to an integer: these
 /// are the digits of its fixed form.

@@ -7,33 +7,9 @@
 #include <cstdint>
 
 #include "attn/render/digits.hpp"
+#include "attn/render/powers_of_ten.hpp"
 
 namespace attn {
-
-/// Powers of ten from 10^-60 to 10^66. They err by less than 3 * 2^-53 of themselves: up to 10^22
-/// every product is exact, so that at most three operations round.
-class PowersOfTen {
-public:
-    static constexpr int least = -60;
-    static constexpr int most = 66;
-
-    static constexpr double at(int exponent) {
-        return powers[static_cast<std::size_t>(exponent - least)];
-    }
-
-private:
-    static constexpr std::array<double, most - least + 1> powers = [] {
-        std::array<double, most - least + 1> table{};
-        for (int i = least; i <= most; ++i) {
-            const int size = i < 0 ? -i : i;
-            double power = 1.0;
-            for (int k = 0; k < size % 22; ++k) power *= 10.0;
-            for (int k = 0; k < size / 22; ++k) power *= 1e22;
-            table[static_cast<std::size_t>(i - least)] = i < 0 ? 1.0 / power : power;
-        }
-        return table;
-    }();
-};
 
 /// Writes numbers in exponent form with up to six decimals, aligned to the right: the texts of
 /// write_scientific, found by one multiplication and a look-up for every four digits.
@@ -70,7 +46,7 @@ public:
         exponent += static_cast<int>(magnitude >= binades[binade].next_power);
 
         // Round to as many digits as are shown. A carry gives one more.
-        const double product = magnitude * PowersOfTen::at(precision_ - exponent);
+        const double product = magnitude * power_of_ten(precision_ - exponent);
         const RoundedHalfEven rounded(product);
         if (std::fabs(product - rounded.value()) > 0.5 - doubt) [[unlikely]]
             return nullptr;
@@ -92,7 +68,7 @@ public:
     }
 
 private:
-    /// A product errs by less than 2^-51 of itself, which is 3e-9 for seven digits.
+    /// With such a power a product errs by less than 2^-50 of itself, 9e-9 for seven digits.
     static constexpr double doubt = 1e-7;
 
     /// 2^-196 to 2^196 lie between 10^-60 and 10^60.
@@ -110,8 +86,8 @@ private:
         for (int i = 0; i < 196; ++i) least /= 2;
         int exponent = -most;
         for (Binade& binade : table) {
-            while (PowersOfTen::at(exponent + 1) <= least) ++exponent;
-            binade = {exponent, PowersOfTen::at(exponent + 1)};
+            while (power_of_ten(exponent + 1) <= least) ++exponent;
+            binade = {exponent, power_of_ten(exponent + 1)};
             least *= 2;
         }
         return table;

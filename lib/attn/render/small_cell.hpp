@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "attn/render/digits.hpp"
+#include "attn/render/powers_of_ten.hpp"
 #include "attn/render/scaled.hpp"
 
 namespace attn {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "attn/render/powers_of_ten.hpp"
 #include "attn/render/scaled.hpp"
 #include "attn/render/scientific.hpp"
 #include "attn/render/small_cell.hpp"
@@ -40,7 +41,7 @@ public:
     static bool suits(const TorchStyle& style) { return decimals(style) <= 7; }
 
     explicit FixedCell(const TorchStyle& style)
-        : style_(style),
+        : any_{style},
           power_(power_of_ten(decimals(style))),
           shift_(static_cast<unsigned>(8 * (7 - decimals(style)))),
           // the point is left out only where a precision of 0 was asked for
@@ -51,8 +52,7 @@ public:
     char* operator()(char* out, T value) const {
         const Scaled<T> scaled(value, power_);
         if (!scaled.is_below(99'999'999.5)) [[unlikely]] {
-            return write_any(out, static_cast<double>(value), style_.form, style_.precision,
-                             style_.width);
+            return any_(out, value);
         }
         // The last digit before the point is shown even when it is 0.
         const std::uint64_t digits = eight_digits(scaled.rounded());
@@ -61,7 +61,7 @@ public:
             std::countr_zero((digits & ~eight_zeros) | last_before_point) & ~7);
         const std::size_t before_point = (shift_ + 8 - zeros) / 8;
         const std::size_t length = scaled.is_negative() + before_point + tail_;
-        const std::size_t cell = std::max(style_.width, length);
+        const std::size_t cell = std::max(any_.style.width, length);
 
         // Each word written here covers what the one before has written too far.
         out = write_blanks(out, cell - length);
@@ -77,7 +77,7 @@ private:
         return style.form == Form::whole ? 0 : style.precision;
     }
 
-    TorchStyle style_;
+    AnyCell<T> any_;
     double power_;
     unsigned shift_;
     std::size_t tail_;
