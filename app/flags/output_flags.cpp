@@ -152,6 +152,8 @@ void setup_output_flags(CLI::App& cli, OutputFlags& flags) {
         ->type_name("DIR");
     cli.add_flag("--heatmap", flags.heatmap, "labelled cells, shaded by value on a terminal")
         ->group(group);
+    cli.add_flag("--pace", flags.pace, "wait for Enter between the steps, on a terminal")
+        ->group(group);
     add("--code", flags.code, "the torch or numpy lines that make each tensor, above it")
         ->type_name("LANGUAGE");
     setup_print_flags(cli, flags);
@@ -172,9 +174,12 @@ void check_output_flags(const OutputFlags& flags) {
     color_depth(flags.color, false);
     const bool is_text = flags.format.empty() || flags.format == "torch" ||
                          flags.format == "numpy" || flags.format == "plain";
-    if (flags.heatmap && !is_text) {
-        throw attn::ConfigError("--heatmap is a printed form and --format " + flags.format +
-                                " is not: leave one out");
+    for (const auto& [flag, given] :
+         {std::pair{"--heatmap", flags.heatmap}, {"--pace", flags.pace}}) {
+        if (given && !is_text) {
+            throw attn::ConfigError(std::string(flag) + " is for printed forms and --format " +
+                                    flags.format + " is none: leave one out");
+        }
     }
     if (!flags.only.empty() && !(flags.from.empty() && flags.until.empty())) {
         throw attn::ConfigError("--only already says which steps: leave --from and --until out");

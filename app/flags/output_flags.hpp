@@ -17,7 +17,7 @@ struct OutputFlags {
     std::string threshold;
     std::optional<std::int64_t> edgeitems, linewidth;
     std::string sci_mode = "auto";
-    bool no_notes = false, detail = false, heatmap = false;
+    bool no_notes = false, detail = false, heatmap = false, pace = false;
     std::string color = "auto";
     std::string code;
 };

@@ -7,6 +7,7 @@
 #include "app/flags/formats.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/terminal/heatmap.hpp"
+#include "app/terminal/pace.hpp"
 #include "app/terminal/signals.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "attn/io/npy.hpp"
@@ -40,6 +41,27 @@ struct Writing {
     std::function<void(const attn::Sink&)> render;
     std::function<void(attn::OutputFile&)> write;
 };
+
+/// Prints a document with a pause between its steps.
+void print_at_a_pace(const attn::Document& document,
+                     const std::function<void(const attn::Document&, const attn::Sink&)>& render,
+                     bool apart) {
+    Pace pace;
+    attn::Document whole = document;
+    attn::gather_code(whole);
+    attn::Document part = whole;
+    bool first = true;
+    for (const attn::Section& section : whole.sections) {
+        if (!section.shown) continue;
+        if (!first) pace.wait();
+        StandardOutput output;
+        if (!first && apart) output.write("\n");
+        first = false;
+        part.sections = {section};
+        render(part, [&output](std::string_view text) { output.write(text); });
+        output.flush();
+    }
+}
 
 void print(const Writing& writing) {
     if (writing.render) {
@@ -118,13 +140,16 @@ void write_document(const OutputFlags& flags, const attn::Document& document, at
                     attn::DType default_dtype) {
     const TextChoices choices = text_choices(flags, usual, default_dtype);
     const Format& format = format_of(flags, usual);
+    const auto render = [&](const attn::Document& shown, const attn::Sink& sink) {
+        if (flags.heatmap) {
+            render_heatmap(flags, shown, choices, sink);
+        } else {
+            format.render(shown, choices, sink);
+        }
+    };
     Writing writing;
-    if (flags.heatmap) {
-        writing.render = [&](const attn::Sink& sink) {
-            render_heatmap(flags, document, choices, sink);
-        };
-    } else if (format.render != nullptr) {
-        writing.render = [&](const attn::Sink& sink) { format.render(document, choices, sink); };
+    if (flags.heatmap || format.render != nullptr) {
+        writing.render = [&](const attn::Sink& sink) { render(document, sink); };
     } else {
         writing.write = [&](attn::OutputFile& file) { format.write(document, file); };
     }
@@ -134,7 +159,9 @@ void write_document(const OutputFlags& flags, const attn::Document& document, at
     if (to_file) {
         save(flags.output, writing);
     } else if (flags.save_dir.empty() || flags.output == "-" || !flags.format.empty()) {
-        print(writing);
+        const bool apart =
+            choices.words == attn::Words::all || flags.heatmap || format.name == "plain";
+        flags.pace ? print_at_a_pace(document, render, apart) : print(writing);
     }
 }
 

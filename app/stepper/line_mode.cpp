@@ -30,6 +30,7 @@ void show(const Session& session, const Reply& reply, StandardOutput& output) {
 }  // namespace
 
 void step_by_line(Session& session, const LineSource& source) {
+    Pager::forbid();
     StandardOutput output;
     output.write(session.step_text());
     std::string line;

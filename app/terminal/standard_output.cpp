@@ -13,9 +13,9 @@ namespace {
 
 constexpr std::size_t piece = std::size_t{1} << 16;
 
-void write_all(std::string_view text) {
+void write_all(int descriptor, std::string_view text) {
     while (!text.empty()) {
-        const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
+        const ssize_t written = ::write(descriptor, text.data(), text.size());
         if (written >= 0) {
             text.remove_prefix(static_cast<std::size_t>(written));
         } else if (errno == EPIPE) {
@@ -41,7 +41,8 @@ void StandardOutput::write(std::string_view text) {
 
 void StandardOutput::flush() {
     release_notes();
-    write_all(gathered_);
+    if (!pager_.is_running() && Pager::suits(gathered_)) pager_.start();
+    write_all(pager_.is_running() ? pager_.descriptor() : STDOUT_FILENO, gathered_);
     gathered_.clear();
 }
 

@@ -1,0 +1,64 @@
+// What printing does on a terminal: the pager, and the pauses of --pace.
+#include "tests/support/terminal.hpp"
+
+namespace {
+
+// This pager shows all at once and marks what went through it.
+const std::string marked = "export PAGER='sed s/^/paged:/'\n";
+
+}  // namespace
+
+TEST_SUITE("app: terminal") {
+    TEST_CASE("what is longer than the screen goes through the pager") {
+        Terminal terminal(marked + "attn-explain; echo \"code $?\"");
+        CHECK(terminal.wait_for("code 0").find("paged:tensor([[ 0.1472") != std::string::npos);
+    }
+    TEST_CASE("what fits, a pipe, a file and --no-pager do not") {
+        for (const std::string how :
+             {"attn-explain --only ids", "attn-explain | cat", "attn-explain --no-pager",
+              "attn-explain -o /dev/stdout", "attn-explain why 'weights[0,1]'",
+              "attn-explain --help --no-pager", "TERM=dumb attn-explain", "PAGER= attn-explain",
+              "PAGER=cat attn-explain", "PAGER=/nowhere/pager attn-explain"}) {
+            INFO(how);
+            Terminal terminal(marked + how + "; echo \"code $?\"");
+            CHECK(terminal.wait_for("code 0").find("paged:") == std::string::npos);
+        }
+    }
+    TEST_CASE("the exit code is the command's, also behind the pager") {
+        Terminal terminal(marked + "attn-explain compare loop '--scale none'; echo \"code $?\"", 80,
+                          12);
+        CHECK(terminal.wait_for("code 1").find("paged:") != std::string::npos);
+    }
+    TEST_CASE("a reader who leaves the pager ends the program quietly") {
+        Terminal terminal(
+            "export PAGER='head -n 2'\nattn-explain --seq-len 300 --threshold inf; "
+            "echo \"code $?\"");
+        const std::string screen = terminal.wait_for("code 0");
+        CHECK(screen.find("error") == std::string::npos);
+    }
+    TEST_CASE("--pace waits for Enter between the steps, and its hints disappear") {
+        Terminal terminal("attn-explain --variant loop -q --from weights --pace", 80, 24);
+        std::string screen = terminal.wait_for("-- Enter for the next step --");
+        CHECK(screen.find("0.2469") == std::string::npos);
+        terminal.press("Enter");
+        screen = terminal.wait_for("[ended]");
+        CHECK(screen.find("0.2469") != std::string::npos);
+        CHECK(screen.find("-- Enter") == std::string::npos);
+    }
+    TEST_CASE("--pace takes its keys from the terminal, and the end of them ends the pauses") {
+        Terminal terminal("echo nothing | attn-explain notebook 001 --pace", 80, 200);
+        terminal.wait_for("-- Enter for the next step --");
+        terminal.press("Enter");
+        terminal.wait_for("-- Enter for the next step --");
+        terminal.press("C-d");
+        terminal.wait_for("[ended]");
+    }
+    TEST_CASE("without a terminal --pace prints as ever") {
+        for (const std::string form :
+             {"", "-q", "--format plain", "--format plain -q", "--heatmap -q", "--code torch"}) {
+            INFO(form);
+            CHECK(program::run("--pace " + form).out == program::run(form).out);
+        }
+        program::check_refused("--pace --format json", "leave one out");
+    }
+}
