@@ -22,18 +22,20 @@ void attend(const peer::Problem& p, float* context) {
     const auto size = static_cast<std::ptrdiff_t>(p.length);
     const xt::xarray<bool> hidden = xt::triu(xt::ones<bool>({size, size}), 1);
     for (std::size_t g = 0; g < p.groups; ++g) {
-        const auto head_key = xt::view(key, g, xt::all(), xt::all());
-        xt::xarray<float> scores =
-            xt::linalg::dot(xt::view(query, g, xt::all(), xt::all()), xt::transpose(head_key));
+        const xt::xarray<float> head_query = xt::view(query, g, xt::all(), xt::all());
+        const xt::xarray<float> head_key = xt::view(key, g, xt::all(), xt::all());
+        const xt::xarray<float> head_value = xt::view(value, g, xt::all(), xt::all());
+        xt::xarray<float> scores = xt::linalg::dot(head_query, xt::transpose(head_key));
         scores = scores / std::sqrt(static_cast<float>(p.dim));
         if (p.causal) {
             scores = xt::where(hidden, -std::numeric_limits<float>::infinity(), scores);
         }
+        const xt::xarray<float> largest = xt::amax(scores, {1});
         const xt::xarray<float> exponentials =
-            xt::exp(scores - xt::amax(scores, {1}, xt::keep_dims));
-        const xt::xarray<float> weights = exponentials / xt::sum(exponentials, {1}, xt::keep_dims);
-        xt::view(result, g, xt::all(), xt::all()) =
-            xt::linalg::dot(weights, xt::view(value, g, xt::all(), xt::all()));
+            xt::exp(scores - xt::view(largest, xt::all(), xt::newaxis()));
+        const xt::xarray<float> sums = xt::sum(exponentials, {1});
+        const xt::xarray<float> weights = exponentials / xt::view(sums, xt::all(), xt::newaxis());
+        xt::view(result, g, xt::all(), xt::all()) = xt::linalg::dot(weights, head_value);
     }
     std::copy(result.begin(), result.end(), context);
 }
