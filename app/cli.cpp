@@ -4,9 +4,9 @@
 #include <string_view>
 
 #include "app/commands/commands.hpp"
-#include "attn/text/closest.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
+#include "attn/text/closest.hpp"
 #include "attn/version.hpp"
 
 namespace app {
@@ -36,8 +36,8 @@ std::vector<std::string> arguments_of(int argc, char** argv) {
     for (int i = argc - 1; i > 0; --i) {
         std::string argument = argv[i];
         const std::size_t end = argument.find_first_of(" =");
-        const bool several = argument.starts_with("--") && end != std::string::npos &&
-                             argument[end] == ' ';
+        const bool several =
+            argument.starts_with("--") && end != std::string::npos && argument[end] == ' ';
         arguments.push_back(several ? " " + argument : std::move(argument));
     }
     return arguments;
@@ -45,9 +45,19 @@ std::vector<std::string> arguments_of(int argc, char** argv) {
 
 }  // namespace
 
-int run(int argc, char** argv) {
-    CLI::App cli{"attention, step by step, right to the last digit", "attn-explain"};
+void add_version_flag(CLI::App& cli) {
     cli.set_version_flag("--version", "attn-explain " + std::string(attn::version()));
+}
+
+void add_common_flags(CLI::App& command) {
+    command.add_flag_callback("--no-pager", Pager::forbid, "print long output without a pager")
+        ->group("Output")
+        ->trigger_on_parse();
+}
+
+int run(int argc, char** argv) {
+    CLI::App cli{std::string(program_description), "attn-explain"};
+    add_version_flag(cli);
     cli.get_formatter()->column_width(34);
 
     // Only the command that was asked for builds its flags: building them all would be felt.
@@ -64,10 +74,7 @@ int run(int argc, char** argv) {
     if (!found) setup_walk(cli, exit_code);
 
     CLI::App& asked_command = found ? *cli.get_subcommand(std::string(asked)) : cli;
-    asked_command
-        .add_flag_callback("--no-pager", Pager::forbid, "print long output without a pager")
-        ->group("Output")
-        ->trigger_on_parse();
+    add_common_flags(asked_command);
     try {
         std::vector<std::string> arguments = arguments_of(argc, argv);
         cli.parse(std::move(arguments));

@@ -1,12 +1,13 @@
 #include "attn/bench/bench.hpp"
 
 #include <CLI/CLI.hpp>
-#include <array>
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <optional>
 
 #include "app/commands/commands.hpp"
+#include "app/flags/bench_words.hpp"
 #include "app/flags/parse.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/progress.hpp"
@@ -15,23 +16,6 @@
 #include "attn/bench/report.hpp"
 #include "attn/io/atomic_file.hpp"
 #include "attn/tensor/error.hpp"
-
-namespace attn {
-
-template <>
-inline constexpr std::array<std::pair<std::string_view, BenchVariant>, 3> words<BenchVariant>{
-    {{"loop", BenchVariant::loop},
-     {"vectorized", BenchVariant::vectorized},
-     {"fused", BenchVariant::fused}}};
-
-template <>
-inline constexpr std::array<std::pair<std::string_view, FusedArchitecture>, 4>
-    words<FusedArchitecture>{{{"sse2", FusedArchitecture::sse2},
-                              {"avx2", FusedArchitecture::avx2},
-                              {"avx512", FusedArchitecture::avx512},
-                              {"neon64", FusedArchitecture::neon64}}};
-
-}  // namespace attn
 
 namespace app {
 namespace {

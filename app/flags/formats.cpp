@@ -94,6 +94,12 @@ constexpr std::array<Format, 9> formats{{
 
 }  // namespace
 
+std::vector<std::string> format_list() {
+    std::vector<std::string> names;
+    for (const Format& format : formats) names.emplace_back(format.name);
+    return names;
+}
+
 std::string format_names() {
     std::string names;
     for (const Format& format : formats) {

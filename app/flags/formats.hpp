@@ -1,6 +1,7 @@
 #pragma once
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "attn/io/atomic_file.hpp"
 #include "attn/render/document.hpp"
@@ -27,7 +28,10 @@ struct Format {
 /// The format of that name.  Errors  ConfigError, listing the names there are.
 const Format& find_format(std::string_view name);
 
-/// The names of all formats, for the help: `torch, numpy, ... or npz`.
+/// The names of all formats.
+std::vector<std::string> format_list();
+
+/// The same for the help: `torch, numpy, ... or npz`.
 std::string format_names();
 
 }  // namespace app

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -11,7 +12,7 @@
 namespace app {
 namespace {
 
-constexpr std::size_t piece = std::size_t{1} << 18;
+constexpr std::size_t piece = std::size_t{1} << 16;
 
 void write_all(int descriptor, std::string_view text) {
     while (!text.empty()) {
@@ -30,15 +31,30 @@ void write_all(int descriptor, std::string_view text) {
 }  // namespace
 
 void StandardOutput::write(std::string_view text) {
-    gathered_ += text;
-    if (gathered_.size() >= piece) flush();
+    // The first piece decides about the pager, so that it is filled before anything is sent.
+    const std::size_t part = std::min(text.size(), piece - gathered_.size());
+    gathered_ += text.substr(0, part);
+    if (gathered_.size() < piece) return;
+    flush();
+
+    // What is large already need not be copied.
+    text.remove_prefix(part);
+    if (text.size() < piece) {
+        gathered_ = text;
+    } else {
+        send(text);
+    }
 }
 
 void StandardOutput::flush() {
     release_notes();
-    if (!pager_.is_running() && Pager::suits(gathered_)) pager_.start();
-    write_all(pager_.is_running() ? pager_.descriptor() : STDOUT_FILENO, gathered_);
+    send(gathered_);
     gathered_.clear();
+}
+
+void StandardOutput::send(std::string_view text) {
+    if (!pager_.is_running() && Pager::suits(text)) pager_.start();
+    write_all(pager_.is_running() ? pager_.descriptor() : STDOUT_FILENO, text);
 }
 
 }  // namespace app

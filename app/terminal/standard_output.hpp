@@ -20,6 +20,8 @@ public:
     void flush();
 
 private:
+    void send(std::string_view text);
+
     std::string gathered_;
     Pager pager_;
 };

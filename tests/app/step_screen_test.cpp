@@ -108,7 +108,8 @@ TEST_SUITE("app: step on screen") {
         Terminal terminal(two_heads + " --from scores");
         terminal.wait_for("> scores");
         terminal.resize(40, 12);
-        golden::check("screen_40x12", terminal.wait_for(" scores  1/7  every query compared with…"));
+        golden::check("screen_40x12",
+                      terminal.wait_for(" scores  1/7  every query compared with…"));
         terminal.press("End Down Down Down Down Down");
         golden::check("screen_40x12_scrolled", terminal.wait_for("scores[0,5,5] = "));
         terminal.resize(200, 60);

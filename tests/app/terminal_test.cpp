@@ -25,8 +25,8 @@ TEST_SUITE("app: terminal") {
         }
     }
     TEST_CASE("the exit code is the command's, also behind the pager") {
-        Terminal terminal(marked + "attn-explain compare loop '--scale none'; echo \"code $?\"", 40,
-                          4);
+        Terminal terminal(marked + "attn-explain compare loop '--scale none'; echo \"code $?\"", 80,
+                          12);
         CHECK(terminal.wait_for("code 1").find("paged:") != std::string::npos);
     }
     TEST_CASE("a reader who leaves the pager ends the program quietly") {

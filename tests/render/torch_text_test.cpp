@@ -177,6 +177,16 @@ TEST_SUITE("render: torch layout") {
         CHECK(torch_text(wide, {.linewidth = 46}, "requires_grad=True") ==
               "tensor([1.], dtype=torch.float64,\n"
               "       requires_grad=True)");
+        const Tensor square = constant<std::int64_t>({2, 2}, 7);
+        // tensor([...] has 12 columns, and 2 + 2 + 18 more make 34
+        const PrintOptions dots{.threshold = 0, .edgeitems = 0, .linewidth = 34};
+        CHECK(torch_text(square, dots, "requires_grad=True") ==
+              "tensor([...], requires_grad=True)");
+        // the last line of a matrix decides, not the first
+        CHECK(torch_text(square, {.linewidth = 37}, "requires_grad=True") ==
+              "tensor([[7, 7],\n        [7, 7]], requires_grad=True)");
+        CHECK(torch_text(square, {.linewidth = 36}, "requires_grad=True") ==
+              "tensor([[7, 7],\n        [7, 7]],\n       requires_grad=True)");
     }
 
     TEST_CASE("a shape is a torch.Size") {

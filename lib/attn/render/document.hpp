@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attn/render/print_options.hpp"
+#include "attn/render/sink.hpp"
 #include "attn/tensor/slice.hpp"
 #include "attn/tensor/tensor.hpp"
 #include "attn/walk/walk.hpp"
@@ -41,16 +42,14 @@ struct Document {
 /// The document of a walk: one section for each entry of the ledger, in the order of the table.
 Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& table = step_table());
 
-/// Receives output piece by piece, so that large tensors need not be held as text.
-using Sink = std::function<void(std::string_view)>;
-
 /// Which printed form tensors take.
 enum class TextForm { torch, numpy, plain };
 
 /// Whether the words around the tensors are printed.
 enum class Words { all, none };
 
-/// Writes the shown sections as text, one blank line apart.
+/// Writes the shown sections as text, one blank line apart. The memory that the renderers take does
+/// not grow with the tensors; each piece of text is at most some 256 kB long.
 void render_text(const Document& document, TextForm form, const PrintOptions& options, Words words,
                  const Sink& sink);
 

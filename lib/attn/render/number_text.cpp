@@ -1,10 +1,11 @@
 #include "attn/render/number_text.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <string_view>
+
+#include "attn/render/powers_of_ten.hpp"
 
 namespace attn {
 namespace {
@@ -19,7 +20,7 @@ char* write_non_finite(char* out, double value) {
 }
 
 // The callers' buffer has room for anything, so the end that to_chars wants is out of reach.
-char* limit(char* out) { return out + NumberBuffer{}.size(); }
+char* limit(char* out) { return out + std::tuple_size_v<NumberBuffer>; }
 
 template <class T>
 char* write_shortest_as(char* out, T value, std::chars_format format) {
@@ -51,13 +52,11 @@ char* write_scalar_as(char* out, T value) {
     return write_word(out, ".0");
 }
 
-constexpr std::array<double, 10> powers_of_ten{1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
-
 /// Fixed form by integers, for usual sizes. Returns null where the general way must be taken.
 char* write_fixed_quickly(char* out, double value, int precision) {
     constexpr double most = 4503599627370496.0;  // 2^52: below it doubles have halves
-    if (precision >= static_cast<int>(powers_of_ten.size())) return nullptr;
-    const double power = powers_of_ten[static_cast<std::size_t>(precision)];
+    if (precision > 9) return nullptr;
+    const double power = power_of_ten(precision);
     const double magnitude = std::fabs(value);
     const double product = magnitude * power;
     if (!(product < most)) return nullptr;
@@ -122,11 +121,5 @@ char* write_integer(char* out, std::int64_t value) {
 char* write_scalar(char* out, double value) { return write_scalar_as(out, value); }
 
 char* write_scalar(char* out, float value) { return write_scalar_as(out, value); }
-
-void append_padded(std::string& out, const char* begin, const char* end, std::size_t width) {
-    const auto length = static_cast<std::size_t>(end - begin);
-    if (length < width) out.append(width - length, ' ');
-    out.append(begin, length);
-}
 
 }  // namespace attn

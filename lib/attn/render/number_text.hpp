@@ -2,7 +2,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 namespace attn {
 
@@ -44,9 +43,5 @@ std::size_t written_length(Write&& write) {
     NumberBuffer buffer;
     return static_cast<std::size_t>(write(buffer.data()) - buffer.data());
 }
-
-/// Appends the text between `begin` and `end`, after the blanks that bring it to `width`. A longer
-/// text is not cut.
-void append_padded(std::string& out, const char* begin, const char* end, std::size_t width);
 
 }  // namespace attn

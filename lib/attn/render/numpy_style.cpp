@@ -151,16 +151,12 @@ NumpyStyle numpy_style(const T* data, const Shown& shown, const Settings& settin
 
 template <class T>
 char* write_numpy_cell(char* out, T value, const NumpyStyle& style) {
-    const bool finite = std::isfinite(value);
     NumberBuffer buffer;
     char* const begin = buffer.data();
     char* end = begin;
     std::size_t before = 0;
     std::size_t after = 0;
-    if (!finite) {
-        end = write_shortest(begin, value);
-        before = style.left + style.right + 1 - static_cast<std::size_t>(end - begin);
-    } else if (style.exponent) {
+    if (style.exponent) {
         end = write_exponent_form(begin, value, style);
         before = style.left - (std::signbit(value) ? 2 : 1);
     } else {

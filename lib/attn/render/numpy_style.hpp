@@ -26,7 +26,7 @@ NumpyStyle numpy_style(const T* data, const Shown& shown, const Settings& settin
 /// The columns of every cell.
 std::size_t numpy_cell_width(const NumpyStyle& style);
 
-/// Writes the cell of one of the measured values, padded on both sides. Returns its end.
+/// Writes the cell of one of the measured finite values, padded on both sides. Returns its end.
 template <class T>
 char* write_numpy_cell(char* out, T value, const NumpyStyle& style);
 

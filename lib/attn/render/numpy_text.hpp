@@ -2,6 +2,7 @@
 #include <string>
 
 #include "attn/render/print_options.hpp"
+#include "attn/render/text_pieces.hpp"
 #include "attn/tensor/tensor.hpp"
 
 namespace attn {
@@ -16,6 +17,10 @@ std::string numpy_str(const Tensor& tensor, const PrintOptions& options = {});
 ///
 /// Errors  ConfigError when the precision is negative or above 1074.
 std::string numpy_repr(const Tensor& tensor, const PrintOptions& options = {});
+
+/// The same, written in pieces: the memory they take does not grow with the array.
+void write_numpy_str(TextPieces& text, const Tensor& tensor, const PrintOptions& options = {});
+void write_numpy_repr(TextPieces& text, const Tensor& tensor, const PrintOptions& options = {});
 
 /// The text of a shape as NumPy prints it: `(4, 1)`, `(20,)`, `()`.
 std::string numpy_shape_text(const Shape& shape);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <type_traits>
+#include <memory>
 
+#include "attn/render/cells.hpp"
 #include "attn/render/number_text.hpp"
+#include "attn/render/torch_cells.hpp"
 #include "attn/render/torch_style.hpp"
 
 namespace attn {
@@ -24,56 +26,57 @@ std::size_t longest_text(const Survey& survey, TorchStyle::Form form, int precis
     return result;
 }
 
-/// Writes the numbers of `array` with `write(out, value)`, each padded to `width`.
-template <class T, class Write>
-std::string rows(const Array<T>& array, std::size_t width, Write&& write) {
-    const Shape shape = shape_of(array);
-    const T* data = array.data();
-    std::string text;
-    text.reserve(array.size() * (width + 1) + 64);
-    NumberBuffer buffer;
+template <class T>
+std::unique_ptr<Cells> cells_of(const T* data, const Shown& shown, const Settings& settings) {
+    const Survey found = survey(data, shown);
+    TorchStyle style = torch_style(found, settings);
+    if (style.form == TorchStyle::Form::whole) style.form = TorchStyle::Form::fixed;
+    style.width = longest_text(found, style.form, style.precision);
+    return torch_cells(data, style, found.maximum());
+}
+
+std::unique_ptr<Cells> cells_of(const std::int64_t* data, const Shown& shown, const Settings&) {
+    return integer_cells(data, integer_width(data, shown));
+}
+
+std::unique_ptr<Cells> cells_of(const bool* data, const Shown&, const Settings&) {
+    return make_cells(data, 1, [](char* out, bool value) {
+        *out = value ? '1' : '0';
+        return out + 1;
+    });
+}
+
+void write_rows(TextPieces& text, const Cells& cells, const Shape& shape) {
+    const Separators separators{" "};
+    const std::size_t size = element_count(shape);
     const std::size_t row_length = shape.empty() ? 1 : shape.back();
-    for (std::size_t begin = 0; begin < array.size(); begin += row_length) {
+    for (std::size_t begin = 0; begin < size; begin += row_length) {
         // A line ends with every full row, and once more for each outer axis that is full too.
         for (std::size_t axis = shape.size(), block = 1; axis-- > 0 && begin > 0;) {
             block *= shape[axis];
             if (begin % block != 0) break;
-            text += '\n';
+            text << '\n';
         }
-        for (std::size_t i = begin; i < begin + row_length; ++i) {
-            if (i > begin) text += ' ';
-            append_padded(text, buffer.data(), write(buffer.data(), data[i]), width);
-        }
-    }
-    return text;
-}
-
-template <class T>
-std::string plain_values(const Array<T>& array, const Settings& settings) {
-    if constexpr (std::is_floating_point_v<T>) {
-        const Survey found = survey(array.data(), Shown(shape_of(array)));
-        const TorchStyle style = torch_style(found, settings);
-        const TorchStyle::Form form = style.form == TorchStyle::Form::scientific
-                                          ? TorchStyle::Form::scientific
-                                          : TorchStyle::Form::fixed;
-        return rows(array, longest_text(found, form, settings.precision), [&](char* out, T value) {
-            return write_torch_value(out, static_cast<double>(value), form, settings.precision);
-        });
-    } else {
-        std::size_t width = 1;
-        if constexpr (std::is_same_v<T, std::int64_t>) {
-            width = integer_width(array.data(), Shown(shape_of(array)));
-        }
-        return rows(array, width, [](char* out, T value) { return write_integer(out, value); });
+        RowPlace place{separators.cells_per_line, text.size()};
+        cells.write(text, begin, begin + row_length, separators, place);
     }
 }
 
 }  // namespace
 
-std::string plain_text(const Tensor& tensor, const PrintOptions& options) {
+void write_plain_text(TextPieces& text, const Tensor& tensor, const PrintOptions& options) {
     const Settings settings = settings_for(options, torch_defaults);
-    return std::visit([&](const auto& array) { return plain_values(array, settings); },
-                      tensor.values());
+    if (tensor.size() == 0) return;
+    std::visit(
+        [&](const auto& array) {
+            const Shape shape = tensor.shape();
+            write_rows(text, *cells_of(array.data(), Shown(shape), settings), shape);
+        },
+        tensor.values());
+}
+
+std::string plain_text(const Tensor& tensor, const PrintOptions& options) {
+    return gathered_text([&](TextPieces& text) { write_plain_text(text, tensor, options); });
 }
 
 }  // namespace attn

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "attn/render/print_options.hpp"
+#include "attn/render/text_pieces.hpp"
 #include "attn/tensor/tensor.hpp"
 
 namespace attn {
@@ -15,5 +16,8 @@ namespace attn {
 ///
 /// Errors  ConfigError when the precision is negative or above 1074.
 std::string plain_text(const Tensor& tensor, const PrintOptions& options = {});
+
+/// The same, written in pieces: the memory it takes does not grow with the tensor.
+void write_plain_text(TextPieces& text, const Tensor& tensor, const PrintOptions& options = {});
 
 }  // namespace attn

@@ -32,31 +32,49 @@ std::string code_span(const std::string& code) {
     return ticks.size() == 1 ? ticks + code + ticks : ticks + " " + code + " " + ticks;
 }
 
-void write_fenced(const std::string& content, std::string_view language, const Sink& sink) {
+void write_fenced(TextPieces& text, const std::string& content, std::string_view language) {
     const std::string ticks = fence(content, 3);
-    sink("\n" + ticks + std::string(language) + "\n" + content + "\n" + ticks + "\n");
+    text << '\n' << ticks << language << '\n' << content << '\n' << ticks << '\n';
+}
+
+void write_fenced_tensor(TextPieces& text, const Section& section, TextForm form,
+                         const PrintOptions& options) {
+    // Numbers have no backticks, only the note behind them might.
+    const std::string ticks = fence(section.suffix, 3);
+    text << '\n' << ticks << "text\n";
+    write_content(text, section, form, options);
+    text << '\n' << ticks << '\n';
 }
 
 }  // namespace
 
 void render_markdown(const Document& document, TextForm form, const PrintOptions& options,
                      Words words, const Sink& sink) {
-    sink("# Attention, step by step\n");
+    TextPieces text(sink);
+    text << "# Attention, step by step\n";
     for (const Section& section : document.sections) {
         if (!section.shown) continue;
-        sink("\n## `" + section.name + "`: " + escaped(section.title) + "\n");
+        const auto* tensor = std::get_if<Tensor>(&section.content);
+        text << "\n## `" << section.name << "`: " << escaped(section.title) << '\n';
         if (words == Words::all) {
-            if (!section.formula.empty()) sink("\n" + code_span(section.formula) + "\n");
-            if (const auto* tensor = std::get_if<Tensor>(&section.content)) {
-                sink("\n" + escaped(tensor->described()) + (tensor->dimension() > 0 ? ", " : "") +
-                     std::string(dtype_name(tensor->dtype())) + "\n");
+            if (!section.formula.empty()) text << '\n' << code_span(section.formula) << '\n';
+            if (tensor != nullptr) {
+                text << '\n' << escaped(tensor->described());
+                text << (tensor->dimension() > 0 ? ", " : "") << dtype_name(tensor->dtype());
+                text << '\n';
             }
-            if (!section.note.empty()) sink("\n" + escaped(section.note) + "\n");
-            if (!section.margin.empty()) sink("\n> " + escaped(section.margin) + "\n");
+            if (!section.note.empty()) text << '\n' << escaped(section.note) << '\n';
+            if (!section.margin.empty()) text << "\n> " << escaped(section.margin) << '\n';
         }
-        if (!section.code.empty()) write_fenced(section.code, "python", sink);
-        write_fenced(content_text(section, form, options), "text", sink);
+        if (!section.code.empty()) write_fenced(text, section.code, "python");
+        if (tensor != nullptr) {
+            write_fenced_tensor(text, section, form, options);
+        } else {
+            write_fenced(text, std::get<std::string>(section.content), "text");
+        }
+        text.flush();
     }
+    text.flush();
 }
 
 }  // namespace attn

@@ -8,65 +8,75 @@ namespace attn {
 namespace {
 
 /// Writes words as comment lines, so that the output stays valid Python, awk or gnuplot input.
-void write_comment(std::string_view words, std::size_t columns, const Sink& sink) {
-    for (const std::string& line : wrap(words, columns - 2)) sink("# " + line + "\n");
+void write_comment(std::string_view words, std::size_t columns, TextPieces& text) {
+    for (const std::string& line : wrap(words, columns - 2)) text << "# " << line << '\n';
 }
 
-void write_words(const Section& section, std::size_t columns, const Sink& sink) {
-    write_comment(section.name + ": " + section.title, columns, sink);
+void write_words(const Section& section, std::size_t columns, TextPieces& text) {
+    write_comment(section.name + ": " + section.title, columns, text);
     if (const auto* tensor = std::get_if<Tensor>(&section.content)) {
-        write_comment(section.formula, columns, sink);
+        write_comment(section.formula, columns, text);
         write_comment(tensor->described() + ", " + std::string(dtype_name(tensor->dtype())),
-                      columns, sink);
+                      columns, text);
     } else {
-        write_comment(section.formula, columns, sink);
+        write_comment(section.formula, columns, text);
     }
-    write_comment(section.note, columns, sink);
-    if (!section.margin.empty()) write_comment("! " + section.margin, columns, sink);
+    write_comment(section.note, columns, text);
+    if (!section.margin.empty()) write_comment("! " + section.margin, columns, text);
 }
 
-void write_sections(const Document& document, const ContentForm& form, const PrintOptions& options,
-                    Words words, bool apart, const Sink& sink) {
+/// `write_form` writes what stands between the words. Every section is handed over at its end.
+template <class WriteForm>
+void write_sections(const Document& document, const PrintOptions& options, Words words, bool apart,
+                    const Sink& sink, WriteForm&& write_form) {
     const std::size_t columns = std::max<std::size_t>(options.linewidth.value_or(80), 24);
+    TextPieces text(sink);
     bool first = true;
     for (const Section& section : document.sections) {
         if (!section.shown) continue;
-        if (!first && apart) sink("\n");
+        if (!first && apart) text << '\n';
         first = false;
-        if (words == Words::all) write_words(section, columns, sink);
-        if (!section.code.empty()) sink(section.code + "\n");
-        sink(form(section));
-        sink("\n");
+        if (words == Words::all) write_words(section, columns, text);
+        if (!section.code.empty()) text << section.code << '\n';
+        write_form(text, section);
+        text << '\n';
+        text.flush();
     }
 }
 
 }  // namespace
 
-std::string content_text(const Section& section, TextForm form, const PrintOptions& options) {
-    if (const auto* text = std::get_if<std::string>(&section.content)) return *text;
-    const Tensor& tensor = std::get<Tensor>(section.content);
-    switch (form) {
-        case TextForm::torch:
-            return torch_text(tensor, options, section.suffix);
-        case TextForm::numpy:
-            return numpy_str(tensor, options);
-        case TextForm::plain:
-            break;
+void write_content(TextPieces& text, const Section& section, TextForm form,
+                   const PrintOptions& options) {
+    const auto* tensor = std::get_if<Tensor>(&section.content);
+    if (tensor == nullptr) {
+        text << std::get<std::string>(section.content);
+    } else if (form == TextForm::torch) {
+        write_torch_text(text, *tensor, options, section.suffix);
+    } else if (form == TextForm::numpy) {
+        write_numpy_str(text, *tensor, options);
+    } else {
+        write_plain_text(text, *tensor, options);
     }
-    return plain_text(tensor, options);
+}
+
+std::string content_text(const Section& section, TextForm form, const PrintOptions& options) {
+    return gathered_text([&](TextPieces& text) { write_content(text, section, form, options); });
 }
 
 void render_text(const Document& document, TextForm form, const PrintOptions& options, Words words,
                  const Sink& sink) {
     const bool apart = words == Words::all || form == TextForm::plain;
-    write_sections(
-        document, [&](const Section& section) { return content_text(section, form, options); },
-        options, words, apart, sink);
+    write_sections(document, options, words, apart, sink,
+                   [&](TextPieces& text, const Section& section) {
+                       write_content(text, section, form, options);
+                   });
 }
 
 void render_text(const Document& document, const ContentForm& form, const PrintOptions& options,
                  Words words, const Sink& sink) {
-    write_sections(document, form, options, words, true, sink);
+    write_sections(document, options, words, true, sink,
+                   [&](TextPieces& text, const Section& section) { text << form(section); });
 }
 
 }  // namespace attn

@@ -1,12 +1,45 @@
 #include "attn/render/shown.hpp"
 
+#include <bit>
 #include <cmath>
 #include <string>
+#include <type_traits>
 
 #include "attn/render/number_text.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {
+namespace {
+
+/// The magnitudes of one sign that a survey knows already, as bits: they are ordered like integers.
+template <class T>
+class Known {
+public:
+    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+
+    void update(const Survey& found) {
+        for (const int sign : {0, 1}) {
+            if (found.greatest[sign] == 0.0) continue;
+            least_[sign] = std::bit_cast<Bits>(static_cast<T>(found.least[sign]));
+            span_[sign] = std::bit_cast<Bits>(static_cast<T>(found.greatest[sign])) - least_[sign];
+        }
+    }
+
+    /// Whether the value lies between two of its sign. Zeros, infinities and nan do not.
+    bool covers(T value) const {
+        const Bits bits = std::bit_cast<Bits>(value);
+        const Bits sign = bits >> sign_at;
+        return (bits & ~(Bits{1} << sign_at)) - least_[sign] <= span_[sign];
+    }
+
+private:
+    static constexpr int sign_at = 8 * sizeof(T) - 1;
+    // No magnitude has the bit of the sign, so that nothing is covered at first.
+    Bits least_[2] = {~Bits{0}, ~Bits{0}};
+    Bits span_[2] = {0, 0};
+};
+
+}  // namespace
 
 Settings settings_for(const PrintOptions& options, const Settings& defaults) {
     const int precision = options.precision.value_or(defaults.precision);
@@ -59,7 +92,7 @@ std::size_t integer_width(const std::int64_t* data, const Shown& shown) {
     return std::max(length(least), length(greatest));
 }
 
-void Survey::see(double value) {
+bool Survey::see(double value) {
     if (!std::isfinite(value)) {
         if (std::isnan(value)) {
             not_a_number = true;
@@ -67,18 +100,40 @@ void Survey::see(double value) {
             infinity = true;
             negative_infinity = negative_infinity || value < 0;
         }
-        return;
+        return false;
     }
     if (value == 0.0) {
         zero = true;
         negative_zero = negative_zero || std::signbit(value);
-        return;
+        return false;
     }
     const int sign = value < 0.0 ? 1 : 0;
     const double magnitude = std::fabs(value);
     least[sign] = std::min(least[sign], magnitude);
     greatest[sign] = std::max(greatest[sign], magnitude);
     whole = whole && magnitude == std::trunc(magnitude);
+    return true;
 }
+
+template <class T>
+Survey survey(const T* data, const Shown& shown) {
+    Survey result;
+    Known<T> known;
+    shown.for_each_range([&](std::size_t begin, std::size_t end) {
+        std::size_t i = begin;
+        for (; i < end && result.whole; ++i) result.see(static_cast<double>(data[i]));
+        known.update(result);
+
+        // A number between two that were seen adds nothing once one was not whole.
+        for (; i < end; ++i) {
+            if (known.covers(data[i])) continue;
+            if (result.see(static_cast<double>(data[i]))) known.update(result);
+        }
+    });
+    return result;
+}
+
+template Survey survey(const float*, const Shown&);
+template Survey survey(const double*, const Shown&);
 
 }  // namespace attn

@@ -102,7 +102,8 @@ struct Survey {
     double minimum() const { return std::min(least[0], least[1]); }
     double maximum() const { return std::max(greatest[0], greatest[1]); }
 
-    void see(double value);
+    /// Returns whether `least` or `greatest` may have changed.
+    bool see(double value);
 
     /// The longest of the texts that have the lengths `length(value)`, over the non-zero values.
     /// Reads the four extreme ones only, since a number's text grows towards them.
@@ -121,12 +122,6 @@ struct Survey {
 
 /// The survey of the printed elements.
 template <class T>
-Survey survey(const T* data, const Shown& shown) {
-    Survey result;
-    shown.for_each_range([&](std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i) result.see(static_cast<double>(data[i]));
-    });
-    return result;
-}
+Survey survey(const T* data, const Shown& shown);
 
 }  // namespace attn

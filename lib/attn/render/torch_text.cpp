@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <vector>
 
+#include "attn/render/cells.hpp"
 #include "attn/render/number_text.hpp"
+#include "attn/render/torch_cells.hpp"
 #include "attn/render/torch_style.hpp"
 
 namespace attn {
@@ -12,149 +16,121 @@ namespace {
 
 constexpr std::string_view prefix = "tensor(";
 
-/// The cells of one tensor: a width for all, and the text of each.
 template <class T>
-struct TorchCells {
-    TorchStyle style;
-    TorchCells(const T* data, const Shown& shown, const Settings& settings)
-        : style(torch_style(survey(data, shown), settings)) {}
-    std::size_t width() const { return style.width; }
-    void append(std::string& out, T value) const {
-        NumberBuffer buffer;
-        const char* end = write_torch_value(buffer.data(), static_cast<double>(value), style.form,
-                                            style.precision);
-        append_padded(out, buffer.data(), end, style.width);
-    }
-};
+std::unique_ptr<Cells> cells_of(const T* data, const Shown& shown, const Settings& settings) {
+    const Survey found = survey(data, shown);
+    return torch_cells(data, torch_style(found, settings), found.maximum());
+}
 
-template <>
-struct TorchCells<std::int64_t> {
-    std::size_t widest;
-    TorchCells(const std::int64_t* data, const Shown& shown, const Settings&)
-        : widest(integer_width(data, shown)) {}
-    std::size_t width() const { return widest; }
-    void append(std::string& out, std::int64_t value) const {
-        NumberBuffer buffer;
-        append_padded(out, buffer.data(), write_integer(buffer.data(), value), widest);
-    }
-};
+std::unique_ptr<Cells> cells_of(const std::int64_t* data, const Shown& shown, const Settings&) {
+    return integer_cells(data, integer_width(data, shown));
+}
 
-template <>
-struct TorchCells<bool> {
-    std::size_t widest = 1;
-    TorchCells(const bool* data, const Shown& shown, const Settings&) {
-        shown.for_each_range([&](std::size_t begin, std::size_t end) {
-            for (std::size_t i = begin; i < end; ++i) {
-                widest = std::max(widest, word(data[i]).size());
-            }
-        });
-    }
-    static std::string_view word(bool value) { return value ? "True" : "False"; }
-    std::size_t width() const { return widest; }
-    void append(std::string& out, bool value) const {
-        const std::string_view text = word(value);
-        append_padded(out, text.data(), text.data() + text.size(), widest);
-    }
-};
+std::unique_ptr<Cells> cells_of(const bool* data, const Shown& shown, const Settings&) {
+    std::size_t width = 4;
+    shown.for_each_range([&](std::size_t begin, std::size_t end) {
+        if (!std::all_of(data + begin, data + end, std::identity())) width = 5;
+    });
+    return word_cells(data, width);
+}
 
 /// Writes brackets, commas and line breaks around the cells.
-template <class T>
 class TorchLayout {
 public:
-    TorchLayout(std::string& out, const T* data, const Shown& shown, const TorchCells<T>& cells,
-                std::size_t linewidth)
-        : out_(out), data_(data), shown_(shown), cells_(cells) {
+    TorchLayout(TextPieces& text, const Shown& shown, const Cells& cells, std::size_t linewidth)
+        : text_(text),
+          shown_(shown),
+          cells_(cells),
+          last_line_begin_(text.size() + shown.dimension()) {
         if (shown.dimension() == 0) return;
-        const std::size_t indent = prefix.size() + shown.dimension() - 1;
-        const std::size_t room = linewidth > indent ? linewidth - indent : 0;
-        cells_per_line_ = std::max<std::size_t>(1, room / (cells.width() + 2));
+        const std::size_t indent = prefix.size() + shown.dimension();
+        const std::size_t room = linewidth > indent - 1 ? linewidth - (indent - 1) : 0;
+        separators_.cells_per_line = std::max<std::size_t>(1, room / (cells.width() + 2));
+        separators_.line_break = ",\n" + std::string(indent, ' ');
     }
 
-    void append_axis(std::size_t position, std::size_t offset) {
+    void write_axis(std::size_t position, std::size_t offset) {
         if (position == shown_.dimension()) {
-            cells_.append(out_, data_[offset]);
+            RowPlace place{1, text_.size()};
+            cells_.write(text_, offset, offset + 1, separators_, place);
         } else if (position + 1 == shown_.dimension()) {
-            append_row(position, offset);
+            write_row(position, offset);
         } else {
-            append_parts(position, offset);
+            write_parts(position, offset);
         }
+    }
+
+    /// The columns of the last line so far.
+    std::size_t last_line() const {
+        return prefix.size() + shown_.dimension() + text_.size() - last_line_begin_;
     }
 
 private:
-    std::string& out_;
-    const T* data_;
+    TextPieces& text_;
     const Shown& shown_;
-    const TorchCells<T>& cells_;
-    std::size_t cells_per_line_ = 1;
+    const Cells& cells_;
+    Separators separators_{", "};
+    /// Where the first cell of the last line begins; where it would begin as long as there is none.
+    std::size_t last_line_begin_;
 
-    void append_line_break(std::size_t position, std::size_t lines) {
-        out_ += ',';
-        out_.append(lines, '\n');
-        out_.append(prefix.size() + position + 1, ' ');
-    }
-
-    void append_row(std::size_t position, std::size_t offset) {
+    void write_row(std::size_t position, std::size_t offset) {
         const ShownAxis& axis = shown_.axis(position);
-        std::size_t cell = 0;
-        const auto begin_cell = [&] {
-            if (cell > 0 && cell % cells_per_line_ == 0) {
-                append_line_break(position, 1);
-            } else if (cell > 0) {
-                out_ += ", ";
-            }
-            ++cell;
-        };
-        const auto append_cells = [&](std::size_t begin, std::size_t end) {
-            for (std::size_t i = begin; i < end; ++i) {
-                begin_cell();
-                cells_.append(out_, data_[offset + i]);
-            }
-        };
-
-        out_ += '[';
-        append_cells(0, axis.head);
+        text_ << '[';
+        RowPlace place{separators_.cells_per_line, text_.size()};
+        cells_.write(text_, offset, offset + axis.head, separators_, place);
         if (axis.cut) {
-            begin_cell();
-            // The dots bring a blank of their own, except where nothing else is shown.
-            out_ += axis.head > 0 ? " ..." : "...";
+            // They are a cell with a blank of its own, except where nothing else is shown.
+            write_separator(place);
+            text_ << (axis.head > 0 ? " ..." : "...");
+            place.first = false;
+            --place.left;
         }
-        append_cells(axis.length - axis.tail, axis.length);
-        out_ += ']';
+        cells_.write(text_, offset + axis.length - axis.tail, offset + axis.length, separators_,
+                     place);
+        last_line_begin_ = place.line_begin;
+        text_ << ']';
     }
 
-    void append_parts(std::size_t position, std::size_t offset) {
+    void write_separator(RowPlace& place) {
+        if (place.first) return;
+        if (place.left > 0) {
+            text_ << separators_.gap;
+        } else {
+            text_ << separators_.line_break;
+            place.left = separators_.cells_per_line;
+            place.line_begin = text_.size();
+        }
+    }
+
+    void write_parts(std::size_t position, std::size_t offset) {
         const ShownAxis& axis = shown_.axis(position);
         const std::size_t lines = shown_.dimension() - 1 - position;
         bool first = true;
         const auto begin_part = [&] {
-            if (!first) append_line_break(position, lines);
+            if (!first) {
+                text_ << ',';
+                text_.repeat(lines, '\n');
+                text_.repeat(prefix.size() + position + 1, ' ');
+            }
             first = false;
         };
-        const auto append_range = [&](std::size_t begin, std::size_t end) {
+        const auto write_range = [&](std::size_t begin, std::size_t end) {
             for (std::size_t i = begin; i < end; ++i) {
                 begin_part();
-                append_axis(position + 1, offset + i * axis.stride);
+                write_axis(position + 1, offset + i * axis.stride);
             }
         };
 
-        out_ += '[';
-        append_range(0, axis.head);
+        text_ << '[';
+        write_range(0, axis.head);
         if (axis.cut) {
             begin_part();
-            out_ += "...";
+            text_ << "...";
         }
-        append_range(axis.length - axis.tail, axis.length);
-        out_ += ']';
+        write_range(axis.length - axis.tail, axis.length);
+        text_ << ']';
     }
 };
-
-template <class T>
-void append_values(std::string& out, const Array<T>& array, const Settings& settings) {
-    const Shown shown(shape_of(array), settings);
-    const TorchCells<T> cells(array.data(), shown, settings);
-    out.reserve(out.size() + shown.count() * (cells.width() + 3) + 64);
-    TorchLayout<T>(out, array.data(), shown, cells, settings.linewidth).append_axis(0, 0);
-}
 
 /// `size=...` of an empty tensor, and `dtype=...` where the reader could not guess it.
 std::vector<std::string> notes(const Tensor& tensor, DType default_dtype) {
@@ -168,32 +144,46 @@ std::vector<std::string> notes(const Tensor& tensor, DType default_dtype) {
 
 }  // namespace
 
-std::string torch_text(const Tensor& tensor, const PrintOptions& options, std::string_view suffix) {
+void write_torch_text(TextPieces& text, const Tensor& tensor, const PrintOptions& options,
+                      std::string_view suffix) {
     const Settings settings = settings_for(options, torch_defaults);
-    std::string text(prefix);
+    text << prefix;
+    // PyTorch counts two columns more than the last line has.
+    std::size_t line = 2;
     if (tensor.size() == 0) {
-        text += "[]";
+        text << "[]";
+        line += prefix.size() + 2;
     } else {
-        std::visit([&](const auto& array) { append_values(text, array, settings); },
-                   tensor.values());
+        std::visit(
+            [&](const auto& array) {
+                const Shown shown(tensor.shape(), settings);
+                const auto cells = cells_of(array.data(), shown, settings);
+                TorchLayout layout(text, shown, *cells, settings.linewidth);
+                layout.write_axis(0, 0);
+                line += layout.last_line();
+            },
+            tensor.values());
     }
 
     std::vector<std::string> suffixes = notes(tensor, options.default_dtype);
     if (!suffix.empty()) suffixes.emplace_back(suffix);
-    // PyTorch counts two columns more than the last line has.
-    const std::size_t line_break = text.rfind('\n');
-    std::size_t line = text.size() + 2 - (line_break == std::string::npos ? 0 : line_break + 1);
     for (const std::string& note : suffixes) {
         if (line + note.size() + 2 > settings.linewidth) {
-            text += ",\n" + std::string(prefix.size(), ' ');
+            text << ",\n";
+            text.repeat(prefix.size(), ' ');
             line = prefix.size() + note.size();
         } else {
-            text += ", ";
+            text << ", ";
             line += note.size() + 2;
         }
-        text += note;
+        text << note;
     }
-    return text + ')';
+    text << ')';
+}
+
+std::string torch_text(const Tensor& tensor, const PrintOptions& options, std::string_view suffix) {
+    return gathered_text(
+        [&](TextPieces& text) { write_torch_text(text, tensor, options, suffix); });
 }
 
 std::string torch_size_text(const Shape& shape) {

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "attn/render/print_options.hpp"
+#include "attn/render/text_pieces.hpp"
 #include "attn/tensor/tensor.hpp"
 
 namespace attn {
@@ -16,6 +17,10 @@ namespace attn {
 /// Errors  ConfigError when the precision is negative or above 1074.
 std::string torch_text(const Tensor& tensor, const PrintOptions& options = {},
                        std::string_view suffix = {});
+
+/// The same, written in pieces: the memory it takes does not grow with the tensor.
+void write_torch_text(TextPieces& text, const Tensor& tensor, const PrintOptions& options = {},
+                      std::string_view suffix = {});
 
 /// The text of a shape as PyTorch prints it: `torch.Size([2, 4])`.
 std::string torch_size_text(const Shape& shape);
