@@ -11,6 +11,8 @@
 
 #include <xtensor/xarray.hpp>
 
+#include "attn/tensor/pages.hpp"
+
 namespace attn {
 
 /// A dense array in row-major order. Results are always declared with this type, never `auto`: a
@@ -99,10 +101,12 @@ decltype(auto) with_floating(DType dtype, F&& f) {
     return dtype == DType::float64 ? std::forward<F>(f)(double{}) : std::forward<F>(f)(float{});
 }
 
-/// An array of `shape` whose elements are not initialised.
+/// An array of `shape` whose elements are not initialised, on large pages when it is large.
 template <class T>
 Array<T> empty_array(const Shape& shape) {
-    return Array<T>::from_shape(shape);
+    Array<T> array = Array<T>::from_shape(shape);
+    prefer_large_pages(array.data(), array.size() * sizeof(T));
+    return array;
 }
 
 /// The shape of an array as a plain vector.
