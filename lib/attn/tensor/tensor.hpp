@@ -41,6 +41,9 @@ std::size_t flat_index(const std::vector<std::size_t>& indices, const Shape& sha
 /// `(2, 4, 3)`: a shape for a message.
 std::string shape_text(const Shape& shape);
 
+/// `head 2 x query 4 x key 4`: axis words and sizes for a message or a heading.
+std::string described(const Axes& axes, const Shape& shape);
+
 /// Any tensor that the ledger records: values of one of four types, and a name for each axis.
 ///
 /// Values never change once made, so that copies share them: a copy costs nothing.
@@ -80,8 +83,8 @@ public:
     /// Length of the axis `name`.  Errors  ShapeError when there is none.
     std::size_t extent(std::string_view name) const;
 
-    /// `head 2 x query 4 x key 4`: axis words and sizes for a message or a heading.
-    std::string described() const;
+    /// The axis words and sizes.
+    std::string described() const { return attn::described(axes_, shape()); }
 
 private:
     void require_a_name_for_each_axis() const;

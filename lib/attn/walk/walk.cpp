@@ -1,5 +1,6 @@
 #include "attn/walk/walk.hpp"
 
+#include "attn/walk/memory.hpp"
 #include "attn/walk/windows.hpp"
 
 namespace attn {
@@ -19,6 +20,7 @@ bool keeps(const Step& step, const Plan& plan, Details details) {
 }  // namespace
 
 Ledger walk(const Plan& plan, const Ledger& given, const StepTable& table, Details details) {
+    require_memory(plan);
     const bool in_windows = runs_in_windows(plan, given, table);
     Ledger ledger;
     Ledger from_windows;
