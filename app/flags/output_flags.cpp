@@ -201,6 +201,7 @@ attn::Document document_of_parts(const attn::Plan& plan, const attn::StepTable& 
         section.name = step.name;
         section.title = step.title;
         section.formula = step.formula(plan);
+        section.note = wanted[i].sliced ? "Only this part was computed." : "";
         section.content = std::move(parts[i].tensor);
         section.part = std::move(parts[i].place);
         if (wanted[i].sliced) name_the_part(section, wanted[i].indices);

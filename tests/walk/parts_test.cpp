@@ -22,7 +22,7 @@ std::string random_slice(const attn::Shape& shape, std::mt19937& random) {
                 text += "-1";
                 break;
             case 2:
-                text += "::2";
+                text += random() % 2 == 0 ? "::2" : "::-1";
                 break;
             default:
                 text += ":";

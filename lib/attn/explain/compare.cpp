@@ -145,8 +145,8 @@ Comparison compare(const Plan& plan, const Ledger& left, const Ledger& right,
         step.left = tensor.shape();
         step.right = other->shape();
         if (!step.same_shape()) continue;
-        step.tolerance = tolerance.value_or(
-            rounding_tolerance(plan, right, name, *other, coarser_type(tensor, *other)));
+        step.tolerance = tolerance.value_or(rounding_tolerance(
+            plan, right.has("scores") ? right : left, name, *other, coarser_type(tensor, *other)));
         step.distance = distance(tensor, *other, step.tolerance);
         const std::size_t cell = step.distance.first.value_or(step.distance.worst);
         if (tensor.size() == 0) continue;

@@ -20,7 +20,7 @@ namespace {
 std::size_t window_rows(const FusedShape& shape) {
     constexpr std::size_t cells_in_cache = std::size_t{1} << 18;
     const std::size_t rows = cells_in_cache / std::max<std::size_t>(shape.key_len, 1);
-    return std::min(std::clamp<std::size_t>(rows, 64, 256), shape.query_len);
+    return std::min(std::clamp<std::size_t>(rows, 128, 256), shape.query_len);
 }
 
 std::size_t padded(std::size_t count) { return (count + 15) / 16 * 16; }
@@ -66,7 +66,7 @@ public:
             evaluate(task / windows, first, memory + thread * cells);
         });
         if (first_empty_row_ != no_row) {
-            throw ConfigError("row " + std::to_string(first_empty_row_) +
+            throw ConfigError("row " + std::to_string(options_.first_row + first_empty_row_) +
                               " of the scores hides every key, so there is nothing to share out: "
                               "mend the mask, or choose nan or zero for empty rows");
         }
@@ -86,9 +86,7 @@ private:
     }
 
     /// Strips for scores and weights, a row for what lies between them, the mask's row.
-    std::size_t scratch_cells() const {
-        return (2 * height_ + 2) * padded(shape_.key_len);
-    }
+    std::size_t scratch_cells() const { return (2 * height_ + 2) * padded(shape_.key_len); }
 
     /// How many keys row `q` sees, up to its last one. Cells hidden before that are true in
     /// `hidden`; returns whether there are any.

@@ -27,6 +27,8 @@ struct SteppedOptions {
     EmptyRow empty_row = EmptyRow::nan;
     /// At most this many threads; 0 is one for each core. Small work keeps to one whatever is said.
     std::size_t threads = 1;
+    /// The number that an error gives the first row.
+    std::size_t first_row = 0;
 };
 
 /// The steps from scores to context, one after the other as in the walk, over some rows of queries

@@ -62,8 +62,7 @@ public:
         options.empty_row = plan_.config.empty_row;
         options.threads = static_cast<std::size_t>(plan_.config.threads);
         const FusedShape whole = attention_shape(plan_);
-        const std::size_t count = rows_.batches.size() * rows_.heads.size() * rows_.queries.size();
-        if (count == whole.batch * whole.heads * whole.query_len) {
+        if (rows_ == all_rows(plan_)) {
             options.mask = hidden_.mask();
             attend(0, 0, 0, whole, 0, options);
         } else {
@@ -81,6 +80,7 @@ private:
         shape.batch = shape.heads = 1;
         for (const Run& run : runs_of(rows_)) {
             shape.query_len = run.count;
+            options.first_row = (run.batch * plan_.heads + run.head) * plan_.query_len + run.first;
             options.mask = hidden_.mask_from(run.batch, run.head, run.first);
             attend(run.batch, run.head, run.first, shape, run.place, options);
         }

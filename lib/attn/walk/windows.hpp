@@ -14,6 +14,8 @@ bool runs_in_windows(const Plan& plan, const Ledger& given, const StepTable& tab
 /// Which queries of which batch entries and heads are evaluated, in this order.
 struct QueryRows {
     std::vector<std::size_t> batches, heads, queries;
+
+    bool operator==(const QueryRows&) const = default;
 };
 
 QueryRows all_rows(const Plan& plan);

@@ -1,0 +1,52 @@
+// Inputs too long to be shown whole, and the variant that keeps no weights, through the program.
+#include "tests/support/program.hpp"
+
+using program::check_refused;
+using program::run;
+
+TEST_SUITE("app: long inputs") {
+    TEST_CASE("what nobody can hold is refused with its sizes and what to do instead") {
+        check_refused("--seq-len 16384 --heads 8 --embed-dim 512", "45.0 GB");
+        check_refused("--seq-len 16384 --heads 8 --embed-dim 512", "--only 'weights[0,5],context'");
+        check_refused("--seq-len 100000 --batch 2", "--only 'weights[0,5],context'");
+        check_refused("--seq-len 100000 --variant loop --only 'weights[5]'", "would need");
+        check_refused("--seq-len 100000 --only weights", "would need");
+    }
+    TEST_CASE("a part of a long walk is computed alone, and says so") {
+        const std::string walk = "--seq-len 50000 --mask causal --only ";
+        const program::Result row = run(walk + "'weights[2,:4],masked_scores[0,:2]'");
+        CHECK_MESSAGE(row.exit_code == 0, row.err);
+        CHECK(row.out.find("# key 4, float32") != std::string::npos);
+        CHECK(row.out.find("# Only this part was computed.") != std::string::npos);
+        CHECK(row.out.find("-inf])") != std::string::npos);
+        check_refused(walk + "'nothing[0]'", "there is no step 'nothing'");
+        check_refused(walk + "output", "there is no step output in this walk");
+        check_refused(walk + "'weights[0'", "lacks its closing bracket");
+        check_refused(walk + "'weights[100000]'", "use 0 to 49999");
+        // The first query sees itself alone, whatever the length.
+        CHECK(run(walk + "'weights[0,:3]' -q").out == "tensor([1., 0., 0.])\n");
+    }
+    TEST_CASE("the fused variant lists its own steps, and a question about weights is answered") {
+        const std::string steps = run("--list-steps --variant fused --mask causal").out;
+        CHECK(steps.find("running_max") != std::string::npos);
+        CHECK(steps.find("partial_context") != std::string::npos);
+        CHECK(steps.find("\nweights ") == std::string::npos);
+        CHECK(run("--list-steps --variant fused --seq-len 65").out.find("running_max") ==
+              std::string::npos);
+        const program::Result why = run("why 'weights[0,1]' --variant fused");
+        CHECK(why.exit_code == 0);
+        CHECK(why.err.find("this is --variant vectorized") != std::string::npos);
+        CHECK(run("why 'context[0,0]' --variant fused").out.find("partial_context / running_sum") !=
+              std::string::npos);
+        CHECK(run("--variant fused --format json").out.find("\"axes\":[\"query\",\"block\"]") !=
+              std::string::npos);
+        const program::Result empty = run("--variant fused --lengths 0 --mask padding");
+        CHECK(empty.err.find("6 rows hide every key") != std::string::npos);
+        CHECK(run("step --variant fused", "goto running\ncell 1,1\nwhy\n").exit_code == 0);
+    }
+    TEST_CASE("compare names the steps that only one variant has") {
+        const program::Result result = run("compare vectorized fused --mask causal");
+        CHECK(result.exit_code == 0);
+        CHECK(result.out.find("only in the second: running_max correction") != std::string::npos);
+    }
+}
