@@ -117,10 +117,10 @@ std::vector<attn::BenchSeries> series_of(const BenchCommand& command) {
         command.variant.empty() ? "loop,vectorized,fused" : command.variant;
     std::vector<attn::BenchSeries> all;
     for (const std::string& word : split(variants, ',')) {
-        const auto variant = parse_word<attn::BenchVariant>("--variant", word);
-        if (variant == attn::BenchVariant::loop) {
+        const auto variant = parse_word<attn::Variant>("--variant", word);
+        if (variant == attn::Variant::loop) {
             add_series(all, {variant, attn::FusedArchitecture::automatic, 1});
-        } else if (variant == attn::BenchVariant::vectorized) {
+        } else if (variant == attn::Variant::vectorized) {
             for (const std::size_t count : threads) {
                 add_series(all, {variant, attn::FusedArchitecture::automatic, count});
             }

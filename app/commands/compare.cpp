@@ -75,7 +75,7 @@ int run_compare(const CompareCommand& command) {
 void setup_compare(CLI::App& cli, int& exit_code) {
     auto command = std::make_shared<CompareCommand>();
     cli.add_option("A", command->left,
-                   "loop, vectorized, flags in one word (\"--scale none\"), or a file")
+                   "loop, vectorized, fused, flags in one word (\"--scale none\"), or a file")
         ->required();
     cli.add_option("B", command->right, "the other")->required();
     cli.add_option("--atol", command->atol, "absolute difference that is let pass (rounding)")

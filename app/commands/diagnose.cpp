@@ -108,6 +108,7 @@ attn::DiagnoseOptions options_of(const DiagnoseCommand& command) {
 /// Says which mistakes the input of the flags (and files) can reveal.
 int run_power(const DiagnoseCommand& command) {
     attn::WalkConfig config = config_of(command.walk);
+    require_all_steps(config, "diagnose");
     for (const std::string& path : {command.given, command.file}) {
         if (!path.empty()) take_inputs(read_ledger(path), command.walk, config);
     }
@@ -126,6 +127,7 @@ int run_diagnose(const DiagnoseCommand& command) {
     }
     const attn::Ledger file = renamed(read_ledger(command.file), command.map);
     attn::WalkConfig config = config_of(command.walk);
+    require_all_steps(config, "diagnose");
     if (!command.given.empty()) take_inputs(read_ledger(command.given), command.walk, config);
     take_inputs(file, command.walk, config);
     const attn::Plan plan = attn::resolve(std::move(config));

@@ -80,7 +80,9 @@ int run_lint(const LintCommand& command) {
     std::vector<std::string> wanted;
     if (!command.only.empty()) wanted = split(command.only, ',');
     for (const std::string& id : wanted) find_rule(id);
-    const attn::Plan plan = attn::resolve(config_of(command.walk));
+    const attn::WalkConfig config = config_of(command.walk);
+    require_all_steps(config, "lint");
+    const attn::Plan plan = attn::resolve(config);
     std::vector<attn::LintFinding> findings = attn::lint(plan, attn::walk(plan, attn::draw(plan)));
     if (!wanted.empty()) {
         std::erase_if(findings, [&](const attn::LintFinding& finding) {

@@ -36,6 +36,11 @@ attn::Replay replay_of(const NotebookCommand& command) {
     if (!command.seed.empty()) replay.seed = parse_seed(command.seed);
     if (!command.variant.empty()) {
         replay.variant = parse_word<attn::Variant>("--variant", command.variant);
+        if (*replay.variant == attn::Variant::fused) {
+            throw attn::ConfigError(
+                "a notebook shows its scores and weights, which --variant "
+                "fused does not keep: use loop or vectorized");
+        }
     }
     if (!command.torch_build.empty()) {
         replay.torch_build = parse_word<attn::TorchBuild>("--torch-build", command.torch_build);

@@ -35,14 +35,32 @@ void list_steps(const attn::Plan& plan) {
     output.flush();
 }
 
+/// How many rows hide every key. Where attention went block by block, the context tells: such a row
+/// is nan through and through, or zero.
+std::size_t empty_rows(const attn::Ledger& ledger) {
+    std::size_t empty = 0;
+    if (const attn::Tensor* largest = ledger.find("row_max")) {
+        for (std::size_t i = 0; i < largest->size(); ++i) {
+            if (largest->at(i) == -std::numeric_limits<double>::infinity()) ++empty;
+        }
+        return empty;
+    }
+    const attn::Tensor& context = ledger["context"];
+    const std::size_t width = context.shape().back();
+    for (std::size_t start = 0; start < context.size(); start += width) {
+        bool all = true;
+        for (std::size_t i = start; all && i < start + width; ++i) {
+            all = std::isnan(context.at(i)) || context.at(i) == 0;
+        }
+        if (all) ++empty;
+    }
+    return empty;
+}
+
 /// Says on standard error how many rows hide every key and what they give.
 void note_empty_rows(const attn::Plan& plan, const attn::Ledger& ledger) {
-    const attn::Tensor* largest = ledger.find("row_max");
-    if (!plan.masks() || largest == nullptr) return;
-    std::size_t empty = 0;
-    for (std::size_t i = 0; i < largest->size(); ++i) {
-        if (largest->at(i) == -std::numeric_limits<double>::infinity()) ++empty;
-    }
+    if (!plan.masks()) return;
+    const std::size_t empty = empty_rows(ledger);
     if (empty == 0) return;
     const bool zero = plan.config.empty_row == attn::EmptyRow::zero;
     report_note(
@@ -78,7 +96,10 @@ void mark_mistakes(const std::vector<std::string>& ids, attn::Document& document
 
 int run_walk(const WalkCommand& command) {
     check_output_flags(command.output);
-    const attn::Plan plan = attn::resolve(config_of(command.walk));
+    attn::WalkConfig config = config_of(command.walk);
+    if (!command.bugs.empty()) require_all_steps(config, "--bug");
+    if (wants_code(command.output)) require_all_steps(config, "--code");
+    const attn::Plan plan = attn::resolve(std::move(config));
     if (command.list_steps) {
         list_steps(plan);
         return 0;

@@ -4,6 +4,7 @@
 
 #include "app/commands/commands.hpp"
 #include "app/flags/walk_flags.hpp"
+#include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "attn/tensor/error.hpp"
 
@@ -41,8 +42,15 @@ int run_why(const WhyCommand& command) {
     if (command.depth < 1 || command.depth > 20 || command.top < 1) {
         throw attn::ConfigError("--depth goes from 1 to 20, --top from 1 on");
     }
-    const attn::Plan plan = attn::resolve(config_of(command.walk));
-    const attn::Ledger ledger = attn::walk(plan, attn::draw(plan));
+    attn::Plan plan = attn::resolve(config_of(command.walk));
+    attn::Ledger ledger = attn::walk(plan, attn::draw(plan));
+    if (plan.fused() && !ledger.has(command.cell.substr(0, command.cell.find('[')))) {
+        report_note(
+            "--variant fused keeps no such step: this is --variant vectorized, which "
+            "differs by rounding");
+        plan = attn::resolve(config_of(with_flags(command.walk, "--variant vectorized")));
+        ledger = attn::walk(plan, attn::draw(plan));
+    }
     const attn::Cell cell = attn::parse_cell(plan, ledger, command.cell);
     attn::WhyOptions options;
     options.depth = static_cast<std::size_t>(command.depth);

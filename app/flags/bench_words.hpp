@@ -5,12 +5,6 @@
 namespace attn {
 
 template <>
-inline constexpr std::array<std::pair<std::string_view, BenchVariant>, 3> words<BenchVariant>{
-    {{"loop", BenchVariant::loop},
-     {"vectorized", BenchVariant::vectorized},
-     {"fused", BenchVariant::fused}}};
-
-template <>
 inline constexpr std::array<std::pair<std::string_view, FusedArchitecture>, 4>
     words<FusedArchitecture>{{{"sse2", FusedArchitecture::sse2},
                               {"avx2", FusedArchitecture::avx2},

@@ -96,7 +96,7 @@ void setup_draw_flags(CLI::App& cli, WalkFlags& flags) {
     add("--dtype", flags.dtype, "float32 or float64 (float32; NumPy float64)")->type_name("TYPE");
     add("--compute-dtype", flags.compute_dtype, "type of the arithmetic (dtype)")
         ->type_name("TYPE");
-    add("--variant", flags.variant, "loop or vectorized (vectorized)")->type_name("HOW");
+    add("--variant", flags.variant, "loop, vectorized or fused (vectorized)")->type_name("HOW");
     add("--threads", flags.threads, "threads for large work (all cores)");
 }
 
@@ -223,6 +223,13 @@ WalkFlags with_flags(const WalkFlags& base, const std::string& text) {
         throw attn::ConfigError("'" + text + "': " + message.substr(0, message.find('\n')));
     }
     return flags;
+}
+
+void require_all_steps(const attn::WalkConfig& config, const std::string& who) {
+    if (config.variant != attn::Variant::fused) return;
+    throw attn::ConfigError(who +
+                            " looks at scores and weights, which --variant fused does not "
+                            "keep: use --variant vectorized");
 }
 
 attn::WalkConfig config_of(const WalkFlags& flags) {

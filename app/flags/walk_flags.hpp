@@ -47,4 +47,9 @@ WalkFlags with_flags(const WalkFlags& base, const std::string& text);
 /// Errors  ConfigError naming the flag; InputError naming the file.
 attn::WalkConfig config_of(const WalkFlags& flags);
 
+/// Refuses a walk that leaves steps out, for `who` looks at them all.
+///
+/// Errors  ConfigError with --variant fused.
+void require_all_steps(const attn::WalkConfig& config, const std::string& who);
+
 }  // namespace app

@@ -103,7 +103,7 @@ const std::map<std::string, Values>& table() {
         {"compare B", words_of<attn::Variant>(Kind::file)},
         {"diagnose FILE", {Kind::file, {}}},
         {"bugs ID", mistakes()},
-        {"bench --variant", words_of<attn::BenchVariant>(Kind::list)},
+        {"bench --variant", words_of<attn::Variant>(Kind::list)},
         {"bench --arch", words_of<attn::FusedArchitecture>(Kind::list)},
         {"bench --mask", only_words({"none", "causal"})},
     };

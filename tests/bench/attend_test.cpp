@@ -11,16 +11,16 @@
 
 using attn::BenchSeries;
 using attn::BenchShape;
-using attn::BenchVariant;
+using attn::Variant;
 using attn::FusedArchitecture;
 
 namespace {
 
 std::vector<BenchSeries> all_series() {
-    std::vector<BenchSeries> all{{BenchVariant::loop, FusedArchitecture::automatic, 1},
-                                 {BenchVariant::vectorized, FusedArchitecture::automatic, 2}};
+    std::vector<BenchSeries> all{{Variant::loop, FusedArchitecture::automatic, 1},
+                                 {Variant::vectorized, FusedArchitecture::automatic, 2}};
     for (const FusedArchitecture architecture : attn::available_architectures()) {
-        all.push_back({BenchVariant::fused, architecture, 2});
+        all.push_back({Variant::fused, architecture, 2});
     }
     return all;
 }

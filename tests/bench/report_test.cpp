@@ -9,14 +9,14 @@
 #include "tests/support/program.hpp"
 
 using attn::BenchSeries;
-using attn::BenchVariant;
+using attn::Variant;
 using attn::FusedArchitecture;
 
 namespace {
 
-constexpr BenchSeries loop{BenchVariant::loop, FusedArchitecture::automatic, 1};
-constexpr BenchSeries vectorized{BenchVariant::vectorized, FusedArchitecture::automatic, 1};
-constexpr BenchSeries fused{BenchVariant::fused, FusedArchitecture::avx2, 2};
+constexpr BenchSeries loop{Variant::loop, FusedArchitecture::automatic, 1};
+constexpr BenchSeries vectorized{Variant::vectorized, FusedArchitecture::automatic, 1};
+constexpr BenchSeries fused{Variant::fused, FusedArchitecture::avx2, 2};
 
 attn::BenchRow timed(std::size_t length, const BenchSeries& series, double seconds) {
     attn::BenchRow row;

@@ -13,6 +13,7 @@
 #include "attn/steps/scaling.hpp"
 #include "attn/steps/scores.hpp"
 #include "attn/steps/softmax.hpp"
+#include "attn/walk/words.hpp"
 
 namespace attn {
 namespace {
@@ -73,20 +74,9 @@ Array<float> attend_fused(const BenchInput& input, const BenchSeries& series) {
 
 }  // namespace
 
-std::string_view bench_variant_name(BenchVariant variant) {
-    switch (variant) {
-        case BenchVariant::loop:
-            return "loop";
-        case BenchVariant::vectorized:
-            return "vectorized";
-        default:
-            return "fused";
-    }
-}
-
 std::string series_name(const BenchSeries& series) {
-    std::string name(bench_variant_name(series.variant));
-    if (series.variant == BenchVariant::fused) {
+    std::string name(word(series.variant));
+    if (series.variant == Variant::fused) {
         name += " " + std::string(architecture_name(series.architecture));
     }
     return series.threads > 1 ? name + " x" + std::to_string(series.threads) : name;
@@ -112,9 +102,9 @@ BenchInput draw_bench_input(const BenchShape& shape, bool causal) {
 
 Array<float> attend(const BenchSeries& series, const BenchInput& input) {
     switch (series.variant) {
-        case BenchVariant::loop:
+        case Variant::loop:
             return attend_by_loops(input);
-        case BenchVariant::vectorized:
+        case Variant::vectorized:
             return attend_vectorized(input, series.threads);
         default:
             return attend_fused(input, series);
@@ -125,7 +115,7 @@ double held_bytes(const BenchSeries& series, const BenchShape& shape, bool causa
     const auto groups = static_cast<double>(shape.groups);
     const auto length = static_cast<double>(shape.length);
     const double context = groups * length * static_cast<double>(shape.head_dim) * sizeof(float);
-    if (series.variant == BenchVariant::fused) {
+    if (series.variant == Variant::fused) {
         const fused::Kernels kernels = fused::choose_kernels(series.architecture);
         const std::size_t scratch = kernels.float32.scratch_size(shape.head_dim, shape.head_dim);
         return context + static_cast<double>(series.threads * scratch * sizeof(float));

@@ -4,18 +4,13 @@
 
 #include "attn/fused/architecture.hpp"
 #include "attn/tensor/tensor.hpp"
+#include "attn/walk/config.hpp"
 
 namespace attn {
 
-/// The three ways to compute attention that are timed.
-enum class BenchVariant { loop, vectorized, fused };
-
-/// `loop`, `vectorized` or `fused`.
-std::string_view bench_variant_name(BenchVariant variant);
-
 /// One way to compute attention: what a line of the plot stands for.
 struct BenchSeries {
-    BenchVariant variant = BenchVariant::vectorized;
+    Variant variant = Variant::vectorized;
     FusedArchitecture architecture = FusedArchitecture::automatic;  ///< of fused alone
     std::size_t threads = 1;
 

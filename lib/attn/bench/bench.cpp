@@ -68,7 +68,7 @@ std::string reason_to_leave_out(const BenchConfig& config, const BenchSeries& se
         if (!config.leave_out) throw ConfigError(large + ": make the shape smaller");
         return "needs " + bytes_text(bytes) + ": more than there is";
     }
-    if (!config.leave_out || series.variant != BenchVariant::loop) return {};
+    if (!config.leave_out || series.variant != Variant::loop) return {};
     const double seconds = foreseen_seconds(series, shape, config.causal);
     if (seconds <= too_slow_seconds) return {};
     return fmt::format("would take some {}: say --variant loop to time it", time_text(seconds));

@@ -4,6 +4,7 @@
 
 #include "attn/bench/report.hpp"
 #include "attn/version.hpp"
+#include "attn/walk/words.hpp"
 
 namespace attn {
 namespace {
@@ -29,9 +30,9 @@ Json shape_json(const BenchShape& shape) {
 
 Json series_json(const BenchSeries& series) {
     Json json;
-    json["variant"] = bench_variant_name(series.variant);
+    json["variant"] = word(series.variant);
     json["architecture"] = nullptr;
-    if (series.variant == BenchVariant::fused) {
+    if (series.variant == Variant::fused) {
         json["architecture"] = architecture_name(series.architecture);
     }
     json["threads"] = series.threads;

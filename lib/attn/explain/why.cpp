@@ -4,6 +4,7 @@
 #include <charconv>
 #include <map>
 
+#include "attn/explain/why_blocks.hpp"
 #include "attn/explain/words.hpp"
 #include "attn/steps/groups.hpp"
 #include "attn/tensor/error.hpp"
@@ -29,7 +30,11 @@ public:
         Derivation derivation;
         derivation.cell = cell;
         const Place place = place_of(ledger_[cell.step], cell);
-        derive_rule(cell.step, place, derivation);
+        if (const auto block = derive_block(plan_, ledger_, cell)) {
+            derivation = *block;
+        } else {
+            derive_rule(cell.step, place, derivation);
+        }
         for (const Term& term : derivation.terms) {
             derivation.sources.push_back(term.left);
             if (term.right) derivation.sources.push_back(*term.right);

@@ -93,6 +93,7 @@ std::size_t features_read(const Subject& subject) {
 }  // namespace
 
 std::string context_note(const Subject& subject) {
+    if (subject.plan.fused()) return fused_context_note(subject);
     const Tensor* weights = subject.ledger.find("weights");
     const std::string mixes = "Each row is the values mixed by that query's weights.";
     const bool readable = weights != nullptr && reads_as_rows(*weights) &&

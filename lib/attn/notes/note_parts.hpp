@@ -40,6 +40,12 @@ std::string exponentials_note(const Subject& subject);
 std::string row_sum_note(const Subject& subject);
 std::string weights_note(const Subject& subject);
 
+std::string running_max_note(const Subject& subject);
+std::string correction_note(const Subject& subject);
+std::string running_sum_note(const Subject& subject);
+std::string partial_context_note(const Subject& subject);
+std::string fused_context_note(const Subject& subject);
+
 std::string context_note(const Subject& subject);
 std::string merged_note(const Subject& subject);
 std::string output_note(const Subject& subject);

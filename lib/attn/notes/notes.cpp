@@ -11,7 +11,7 @@ namespace {
 using Writer = std::string (*)(const notes::Subject&);
 
 /// Who writes the note of which step.
-constexpr std::array<std::pair<std::string_view, Writer>, 34> writers{{
+constexpr std::array<std::pair<std::string_view, Writer>, 38> writers{{
     {"ids", notes::ids_note},
     {"embedding", notes::embedding_note},
     {"x", notes::x_note},
@@ -41,6 +41,10 @@ constexpr std::array<std::pair<std::string_view, Writer>, 34> writers{{
     {"exponentials", notes::exponentials_note},
     {"row_sum", notes::row_sum_note},
     {"weights", notes::weights_note},
+    {"running_max", notes::running_max_note},
+    {"correction", notes::correction_note},
+    {"running_sum", notes::running_sum_note},
+    {"partial_context", notes::partial_context_note},
     {"context", notes::context_note},
     {"merged", notes::merged_note},
     {"w_output", notes::weight_parameter_note},

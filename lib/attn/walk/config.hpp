@@ -29,7 +29,8 @@ enum class Projection {
 };
 
 enum class Init { linear, uniform, normal };
-enum class Variant { loop, vectorized };
+/// loops that read like the formulas; whole arrays; or blocks of keys, without the T x T steps
+enum class Variant { loop, vectorized, fused };
 enum class SoftmaxAxis { key, query, head, batch };
 enum class Distribution { uniform, normal };
 

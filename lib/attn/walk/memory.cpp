@@ -36,7 +36,8 @@ double bytes_needed(const Plan& plan) {
     };
 
     // scores, scaled, masked, exponentials and weights are kept, and the mask
-    const double score_cells = batch * heads * queries * keys * 5 + queries * keys;
+    const double score_cells =
+        plan.fused() ? 0 : batch * heads * queries * keys * 5 + queries * keys;
     // x and memory, each projected, split, mixed, merged and projected again
     const double token_cells =
         batch * (queries + keys) *

@@ -287,6 +287,11 @@ void resolve_mask_and_softmax(Plan& plan) {
                              ": from the right, each length must be equal or 1");
         }
     }
+    refuse_unless(!plan.fused() || config.softmax_axis == SoftmaxAxis::key,
+                  "--variant fused runs softmax over the keys alone, as they come: leave "
+                  "--softmax-axis out, or use --variant vectorized");
+    refuse_unless(!plan.fused() || config.empty_row != EmptyRow::error,
+                  "--variant fused cannot stop at an empty row: use --empty-row nan or zero");
     refuse_unless(config.softmax_axis != SoftmaxAxis::head || plan.has_head,
                   "softmax over heads needs a head axis: pass --heads 2 or more");
     refuse_unless(config.softmax_axis != SoftmaxAxis::batch || plan.has_batch,
@@ -309,6 +314,11 @@ ScaleFactor scale_factor(const Plan& plan) {
 }
 
 }  // namespace
+
+bool Plan::traces_blocks() const {
+    constexpr std::size_t most_tokens = 64;
+    return fused() && query_len <= most_tokens && key_len <= most_tokens;
+}
 
 bool Plan::has_x() const {
     return config.projection != Projection::none ||

@@ -39,6 +39,12 @@ struct Plan {
     bool masks() const {
         return config.mask.causal || config.mask.padding || config.mask.given.has_value();
     }
+    /// Whether attention goes block by block, without scores and weights.
+    bool fused() const { return config.variant == Variant::fused; }
+    /// Whether it is small enough to be followed block by block.
+    bool traces_blocks() const;
+    /// The keys of one block where the blocks are followed: three blocks, to see two corrections.
+    std::size_t key_block() const { return (key_len + 2) / 3; }
     bool has_x() const;                ///< false when query, key and value are drawn directly
     bool one_weight() const;           ///< query, key and value share w_qkv
     bool head_axis_on_weight() const;  ///< stacked and per_head matrices

@@ -112,6 +112,7 @@ Tensor compute_weights(const Plan& plan, const Ledger& ledger) {
 }
 
 Tensor compute_context(const Plan& plan, const Ledger& ledger) {
+    if (plan.fused()) return fused_context(plan, ledger);
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
         const auto step = twin(plan, loop::context<T>, vectorized::context<T>);
@@ -176,6 +177,22 @@ std::string mask_formula(const Plan& plan) {
 
 bool always_applies(const Plan&) { return true; }
 
+/// The steps that hold a cell for each query and key, or a part of softmax: fused has none.
+StepTable without_fused(StepTable steps) {
+    for (Step& step : steps) {
+        step.applies = [applies = step.applies](const Plan& plan) {
+            return !plan.fused() && applies(plan);
+        };
+    }
+    return steps;
+}
+
+std::string context_formula(const Plan& plan) {
+    if (!plan.fused()) return "context = weights @ value";
+    return plan.traces_blocks() ? "context = partial_context / running_sum, after the last block"
+                                : "context = softmax(scores) @ value, block by block";
+}
+
 }  // namespace
 
 StepTable attention_steps() {
@@ -183,7 +200,7 @@ StepTable attention_steps() {
     const auto masks = [](const Plan& plan) { return plan.masks(); };
     const auto scales = [](const Plan& plan) { return plan.scales(); };
     const auto has_output = [](const Plan& plan) { return plan.config.output_projection; };
-    StepTable steps{
+    StepTable steps = without_fused({
         {"scores", "every query compared with every key (also called attention logits)",
          Kind::computed, true, always_applies, always("scores = query @ key^T"), compute_scores},
         {"scaled_scores", "the scores, brought to scale", Kind::computed, true, scales,
@@ -224,13 +241,14 @@ StepTable attention_steps() {
                     softmax_axis_name(plan) + " axis";
          },
          compute_weights},
-        {"context", "the values, mixed by attention", Kind::computed, true, always_applies,
-         always("context = weights @ value"), compute_context},
-        {"merged", "the heads of each token, side by side again", Kind::computed, true,
-         [](const Plan& plan) { return plan.has_head && plan.merges; },
-         always("merged(t) = context of head 0, head 1, ... of token t, side by side"),
-         compute_merged},
-    };
+    });
+    for (Step& step : fused_steps()) steps.push_back(std::move(step));
+    steps.push_back({"context", "the values, mixed by attention", Kind::computed, true,
+                     always_applies, context_formula, compute_context});
+    steps.push_back({"merged", "the heads of each token, side by side again", Kind::computed, true,
+                     [](const Plan& plan) { return plan.has_head && plan.merges; },
+                     always("merged(t) = context of head 0, head 1, ... of token t, side by side"),
+                     compute_merged});
     for (Step& step : output_parameter_steps()) steps.push_back(std::move(step));
     steps.push_back({"output", "the heads, mixed by the output projection", Kind::computed, true,
                      has_output,

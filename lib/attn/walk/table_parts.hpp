@@ -9,6 +9,11 @@ StepTable parameter_steps();
 StepTable projection_steps();
 StepTable attention_steps();
 
+/// What stands in place of scores, weights and all between them where attention goes block by
+/// block, and how it makes the context.
+StepTable fused_steps();
+Tensor fused_context(const Plan& plan, const Ledger& ledger);
+
 /// w_output and b_output, which stand right before the step that reads them.
 StepTable output_parameter_steps();
 

@@ -26,8 +26,8 @@ template <>
 inline constexpr std::array<std::pair<std::string_view, Init>, 3> words<Init>{
     {{"linear", Init::linear}, {"uniform", Init::uniform}, {"normal", Init::normal}}};
 template <>
-inline constexpr std::array<std::pair<std::string_view, Variant>, 2> words<Variant>{
-    {{"loop", Variant::loop}, {"vectorized", Variant::vectorized}}};
+inline constexpr std::array<std::pair<std::string_view, Variant>, 3> words<Variant>{
+    {{"loop", Variant::loop}, {"vectorized", Variant::vectorized}, {"fused", Variant::fused}}};
 template <>
 inline constexpr std::array<std::pair<std::string_view, SoftmaxAxis>, 4> words<SoftmaxAxis>{
     {{"key", SoftmaxAxis::key},
