@@ -10,7 +10,10 @@
 #include "app/terminal/standard_output.hpp"
 #include "attn/codegen/code.hpp"
 #include "attn/mistakes/mistake.hpp"
+#include "attn/walk/memory.hpp"
+#include "attn/walk/parts.hpp"
 #include "attn/walk/walk.hpp"
+#include "attn/walk/windows.hpp"
 
 namespace app {
 namespace {
@@ -94,6 +97,15 @@ void mark_mistakes(const std::vector<std::string>& ids, attn::Document& document
     }
 }
 
+/// Whether only what is asked for is computed. The sentences of a small walk are worth the rest of
+/// it, which takes no time.
+bool walks_in_parts(const WalkCommand& command, const attn::Plan& plan, const attn::Ledger& given,
+                    const attn::StepTable& table) {
+    constexpr double small = 5e7;
+    return !command.output.only.empty() && !wants_code(command.output) && command.bugs.empty() &&
+           attn::bytes_needed(plan) > small && attn::runs_in_windows(plan, given, table);
+}
+
 int run_walk(const WalkCommand& command) {
     check_output_flags(command.output);
     attn::WalkConfig config = config_of(command.walk);
@@ -105,7 +117,17 @@ int run_walk(const WalkCommand& command) {
         return 0;
     }
     const attn::StepTable table = attn::with_mistakes(attn::step_table(), plan, command.bugs);
-    const attn::Ledger ledger = attn::walk(plan, attn::draw(plan), table);
+    const auto usual =
+        plan.config.rng == attn::Rng::torch ? attn::TextForm::torch : attn::TextForm::numpy;
+    const attn::Ledger given = attn::draw(plan);
+    if (walks_in_parts(command, plan, given, table)) {
+        const std::vector<attn::WantedPart> wanted = wanted_parts(command.output);
+        const attn::Document parts =
+            document_of_parts(plan, table, wanted, attn::walk_parts(plan, given, table, wanted));
+        write_document(command.output, parts, usual, plan.compute_dtype);
+        return 0;
+    }
+    const attn::Ledger ledger = attn::walk(plan, given, table);
     note_empty_rows(plan, ledger);
     attn::Document document = attn::document_of(plan, ledger, table);
     mark_mistakes(command.bugs, document);
@@ -116,8 +138,6 @@ int run_walk(const WalkCommand& command) {
                        print_options(command.output));
     }
     select_sections(command.output, document);
-    const auto usual =
-        plan.config.rng == attn::Rng::torch ? attn::TextForm::torch : attn::TextForm::numpy;
     write_document(command.output, document, usual, plan.compute_dtype);
     return 0;
 }

@@ -13,14 +13,7 @@
 namespace app {
 namespace {
 
-/// What --only asks for: a step, and perhaps a part of it.
-struct Wanted {
-    std::string name;
-    std::string indices;
-    bool sliced = false;
-};
-
-Wanted parse_wanted(const std::string& text) {
+attn::WantedPart parse_wanted(const std::string& text) {
     const std::size_t open = text.find('[');
     if (open == std::string::npos) return {text, {}, false};
     if (text.back() != ']') {
@@ -39,10 +32,17 @@ std::size_t section_index(const attn::Document& document, const std::string& fla
     throw attn::ConfigError(flag + ": there is no step '" + name + "' here; there are:" + names);
 }
 
+/// Says in the words of a section that it is a part.
+void name_the_part(attn::Section& section, const std::string& indices) {
+    section.title += ", [" + indices + "]";
+    section.expression =
+        (section.expression.empty() ? section.name : section.expression) + "[" + indices + "]";
+}
+
 std::vector<attn::Section> only(const attn::Document& document, const std::string& text) {
     std::vector<attn::Section> sections;
     for (const std::string& part : split(text, ',')) {
-        const Wanted wanted = parse_wanted(part);
+        const attn::WantedPart wanted = parse_wanted(part);
         attn::Section section = document.sections[section_index(document, "--only", wanted.name)];
         section.shown = true;
         if (wanted.sliced) {
@@ -53,9 +53,7 @@ std::vector<attn::Section> only(const attn::Document& document, const std::strin
             }
             section.part = attn::slice_parts(*tensor, wanted.indices);
             section.content = attn::slice(*tensor, wanted.indices);
-            section.title += ", [" + wanted.indices + "]";
-            section.expression = (section.expression.empty() ? section.name : section.expression) +
-                                 "[" + wanted.indices + "]";
+            name_the_part(section, wanted.indices);
         }
         sections.push_back(std::move(section));
     }
@@ -184,6 +182,31 @@ void check_output_flags(const OutputFlags& flags) {
     if (!flags.only.empty() && !(flags.from.empty() && flags.until.empty())) {
         throw attn::ConfigError("--only already says which steps: leave --from and --until out");
     }
+}
+
+std::vector<attn::WantedPart> wanted_parts(const OutputFlags& flags) {
+    std::vector<attn::WantedPart> wanted;
+    for (const std::string& part : split(flags.only, ',')) wanted.push_back(parse_wanted(part));
+    return wanted;
+}
+
+attn::Document document_of_parts(const attn::Plan& plan, const attn::StepTable& table,
+                                 const std::vector<attn::WantedPart>& wanted,
+                                 std::vector<attn::WalkPart> parts) {
+    attn::Ledger nothing;
+    attn::Document document = attn::document_of(plan, nothing, table);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        const attn::Step& step = attn::find_step(table, wanted[i].name);
+        attn::Section section;
+        section.name = step.name;
+        section.title = step.title;
+        section.formula = step.formula(plan);
+        section.content = std::move(parts[i].tensor);
+        section.part = std::move(parts[i].place);
+        if (wanted[i].sliced) name_the_part(section, wanted[i].indices);
+        document.sections.push_back(std::move(section));
+    }
+    return document;
 }
 
 bool wants_code(const OutputFlags& flags) { return !flags.code.empty() || runs(flags); }

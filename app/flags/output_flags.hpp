@@ -3,6 +3,7 @@
 #include <string>
 
 #include "attn/codegen/code.hpp"
+#include "attn/walk/parts.hpp"
 
 namespace CLI {
 class App;
@@ -41,6 +42,15 @@ attn::CodeLanguage code_language(const OutputFlags& flags, attn::CodeLanguage us
 
 /// --precision and its like.  Errors  ConfigError naming the flag.
 attn::PrintOptions print_options(const OutputFlags& flags);
+
+/// What --only asks for.  Errors  ConfigError for a slice without its closing bracket.
+std::vector<attn::WantedPart> wanted_parts(const OutputFlags& flags);
+
+/// The document of such parts of a walk. It has no sentences about the numbers: these look at whole
+/// tensors.
+attn::Document document_of_parts(const attn::Plan& plan, const attn::StepTable& table,
+                                 const std::vector<attn::WantedPart>& wanted,
+                                 std::vector<attn::WalkPart> parts);
 
 /// Keeps the sections that --only, --from and --until ask for, cut to their slices.
 /// A format that runs keeps the lines of all others.

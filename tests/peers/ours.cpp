@@ -2,12 +2,9 @@
 // weights.
 #include <string_view>
 
+#include "attn/bench/peak.hpp"
 #include "attn/fused/fused_attention.hpp"
-#include "attn/steps/context.hpp"
-#include "attn/steps/mask.hpp"
-#include "attn/steps/scaling.hpp"
-#include "attn/steps/scores.hpp"
-#include "attn/steps/softmax.hpp"
+#include "attn/steps/stepped_attention.hpp"
 #include "tests/peers/peer.hpp"
 
 namespace {
@@ -21,33 +18,43 @@ void fused(const peer::Problem& p, float* context) {
                           {1, p.groups, p.length, p.length, p.dim, p.dim}, options);
 }
 
-attn::Array<float> array_of(const peer::Problem& p, const std::vector<float>& values) {
-    attn::Array<float> array = attn::empty_array<float>({p.groups, p.length, p.dim});
-    std::copy(values.begin(), values.end(), array.data());
-    return array;
+/// The walk's own way over windows of rows, with the scores and the weights kept whole, in memory
+/// that is used again.
+void vectorized(const peer::Problem& p, float* context) {
+    static attn::Array<float> scores, weights;
+    const attn::Shape square{p.groups, p.length, p.length};
+    if (attn::shape_of(scores) != square) {
+        scores = attn::empty_array<float>(square);
+        weights = attn::empty_array<float>(square);
+    }
+    attn::SteppedOptions options;
+    options.scale = {attn::ScaleFactor::Operation::divide, std::sqrt(static_cast<double>(p.dim))};
+    options.mask.causal = p.causal;
+    options.threads = static_cast<std::size_t>(p.threads);
+    attn::KeptSteps<float> kept;
+    kept.scores = scores.data();
+    kept.weights = weights.data();
+    kept.context = context;
+    attn::stepped_attention(p.query.data(), p.key.data(), p.value.data(),
+                            {1, p.groups, p.length, p.length, p.dim, p.dim}, options, kept);
 }
 
-/// The twins one after another, every tensor kept to the end.
-void vectorized(const peer::Problem& p, float* context) {
-    attn::Arithmetic arithmetic;
-    arithmetic.threads = p.threads;
-    const attn::Array<float> scores =
-        attn::vectorized::scores(array_of(p, p.query), array_of(p, p.key), arithmetic);
-    attn::Array<float> scaled = attn::vectorized::scale(
-        scores, {attn::ScaleFactor::Operation::divide, std::sqrt(static_cast<double>(p.dim))});
-    if (p.causal) {
-        scaled = attn::vectorized::apply_mask(
-            scaled, attn::causal_mask(p.length, p.length, attn::CausalAlign::start));
+/// The measured peak of multiply-adds on one thread, GFLOP/s.
+double peak() {
+    double largest = 0;
+    for (const attn::FusedArchitecture architecture : attn::available_architectures()) {
+        largest = std::max(largest, attn::measure_peak(architecture, 1));
     }
-    const attn::Array<float> weights = attn::vectorized::softmax(scaled, 2);
-    const attn::Array<float> result =
-        attn::vectorized::context(weights, array_of(p, p.value), arithmetic);
-    std::copy(result.data(), result.data() + result.size(), context);
+    return largest;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    const std::string_view variant = argc > 1 ? argv[1] : "fused";
-    return peer::serve(variant == "vectorized" ? vectorized : fused);
+    const std::string_view what = argc > 1 ? argv[1] : "fused";
+    if (what == "peak") {
+        std::cout << peak() << std::endl;
+        return 0;
+    }
+    return peer::serve(what == "vectorized" ? vectorized : fused);
 }

@@ -7,6 +7,7 @@
 #include "attn/explain/why.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/walk/memory.hpp"
 #include "attn/walk/walk.hpp"
 #include "tests/walk/random_plans.hpp"
 

@@ -183,7 +183,13 @@ TEST_SUITE("walk") {
     TEST_CASE("an absurd size is refused before memory is taken, with the size it would need") {
         WalkConfig config;
         config.query_len = 1'000'000'000;
-        CHECK_THROWS_WITH_AS(resolve(config), doctest::Contains("24.0 EB"), ConfigError);
+        config.head_dim = 1000;
+        CHECK_THROWS_WITH_AS(resolve(config), doctest::Contains("12.0 TB"), ConfigError);
+        config.head_dim = 1;
+        config.query_len = 1'000'000;
+        const Plan plan = resolve(config);
+        CHECK_THROWS_WITH_AS(walk(plan, {}), doctest::Contains("24.0 TB"), ConfigError);
+        CHECK_THROWS_WITH_AS(walk(plan, {}), doctest::Contains("--variant fused"), ConfigError);
     }
 
     TEST_CASE("given parameters take the place of drawn ones and the rest stays the same") {

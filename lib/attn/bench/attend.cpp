@@ -13,6 +13,7 @@
 #include "attn/steps/scaling.hpp"
 #include "attn/steps/scores.hpp"
 #include "attn/steps/softmax.hpp"
+#include "attn/steps/stepped_attention.hpp"
 #include "attn/walk/words.hpp"
 
 namespace attn {
@@ -26,7 +27,7 @@ ScaleFactor scale_of(const BenchShape& shape) {
     return {ScaleFactor::Operation::divide, std::sqrt(static_cast<double>(shape.head_dim))};
 }
 
-// In both twins every step's tensor has a name, so that it lives until the context is done.
+// Every step's tensor has a name, so that it lives until the context is done.
 Array<float> attend_by_loops(const BenchInput& input) {
     const Arithmetic arithmetic;
     const BenchShape shape = shape_of_input(input);
@@ -42,20 +43,24 @@ Array<float> attend_by_loops(const BenchInput& input) {
     return loop::context(weights, input.value, arithmetic);
 }
 
+/// The walk's own way over windows of rows, with the scores and the weights kept whole.
 Array<float> attend_vectorized(const BenchInput& input, std::size_t threads) {
-    Arithmetic arithmetic;
-    arithmetic.threads = static_cast<int>(threads);
     const BenchShape shape = shape_of_input(input);
-    const Array<float> scores = vectorized::scores(input.query, input.key, arithmetic);
-    const Array<float> scaled_scores = vectorized::scale(scores, scale_of(shape));
-    if (!input.causal) {
-        const Array<float> weights = vectorized::softmax(scaled_scores, 2);
-        return vectorized::context(weights, input.value, arithmetic);
-    }
-    const Array<bool> mask = causal_mask(shape.length, shape.length, CausalAlign::start);
-    const Array<float> masked_scores = vectorized::apply_mask(scaled_scores, mask);
-    const Array<float> weights = vectorized::softmax(masked_scores, 2);
-    return vectorized::context(weights, input.value, arithmetic);
+    SteppedOptions options;
+    options.scale = scale_of(shape);
+    options.mask.causal = input.causal;
+    options.threads = threads;
+    Array<float> scores = empty_array<float>({shape.groups, shape.length, shape.length});
+    Array<float> weights = empty_array<float>({shape.groups, shape.length, shape.length});
+    Array<float> context = empty_array<float>({shape.groups, shape.length, shape.head_dim});
+    KeptSteps<float> kept;
+    kept.scores = scores.data();
+    kept.weights = weights.data();
+    kept.context = context.data();
+    stepped_attention(input.query.data(), input.key.data(), input.value.data(),
+                      {1, shape.groups, shape.length, shape.length, shape.head_dim, shape.head_dim},
+                      options, kept);
+    return context;
 }
 
 Array<float> attend_fused(const BenchInput& input, const BenchSeries& series) {
@@ -121,6 +126,9 @@ double held_bytes(const BenchSeries& series, const BenchShape& shape, bool causa
         return context + static_cast<double>(series.threads * scratch * sizeof(float));
     }
     const double cells = length * length;
+    if (series.variant == Variant::vectorized) {
+        return 2 * groups * cells * sizeof(float) + context;
+    }
     const double kept = causal ? 4 : 3;  // scores, scaled_scores, weights; masked_scores
     return kept * groups * cells * sizeof(float) + (causal ? cells * sizeof(bool) : 0) + context;
 }

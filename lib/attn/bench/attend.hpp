@@ -2,7 +2,7 @@
 #include <string>
 #include <string_view>
 
-#include "attn/fused/architecture.hpp"
+#include "attn/tensor/architecture.hpp"
 #include "attn/tensor/tensor.hpp"
 #include "attn/walk/config.hpp"
 
@@ -43,16 +43,17 @@ BenchInput draw_bench_input(const BenchShape& shape, bool causal);
 
 /// Attention as one series computes it, scores scaled by 1 / sqrt(head_dim).
 ///
-/// loop and vectorized make every step's tensor and keep it to the end, as a walk does; fused makes
-/// the context alone.
+/// loop makes every step's tensor, one after the other, and keeps it to the end; vectorized keeps
+/// the scores and the weights; fused makes the context alone.
 ///
 /// Shapes  result (groups, length, head_dim).
 /// Errors  ConfigError when this processor lacks the architecture.
 Array<float> attend(const BenchSeries& series, const BenchInput& input);
 
-/// The bytes that attend() holds when it is done: scores, scaled_scores, mask, masked_scores,
-/// weights and context; for fused the context and a block of scores for each thread, should all of
-/// them be worth starting. The inputs do not count, nor what a step or a library uses for itself.
+/// The bytes that attend() holds when it is done. loop: scores, scaled_scores, mask, masked_scores,
+/// weights and context; vectorized: scores, weights and context; fused: the context and a block of
+/// scores for each thread, should all of them be worth starting. The inputs do not count, nor what
+/// a step or a library uses for itself.
 double held_bytes(const BenchSeries& series, const BenchShape& shape, bool causal);
 
 /// The useful operations: a multiplication and an addition for each feature of each visible cell,

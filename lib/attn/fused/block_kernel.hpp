@@ -5,7 +5,7 @@
 #include <xsimd/xsimd.hpp>
 
 #include "attn/fused/kernel.hpp"
-#include "attn/fused/vector_math.hpp"
+#include "attn/tensor/vector_math.hpp"
 
 // Included only by the files that are compiled for one instruction set. Everything here is a member
 // of a class template on Arch: no two of those files may define a function of the same name, or the
@@ -26,7 +26,7 @@ namespace attn::fused {
 template <class Real, class Arch>
 class BlockKernel {
     using Batch = xsimd::batch<Real, Arch>;
-    using Math = VectorMath<Real, Arch>;
+    using Math = simd::VectorMath<Real, Arch>;
 
     static constexpr std::size_t lanes = Batch::size;
     // A block is at most three vectors wide. With tile_rows rows of sums they take 24 of the 32

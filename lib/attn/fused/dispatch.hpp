@@ -1,6 +1,6 @@
 #pragma once
-#include "attn/fused/architecture.hpp"
 #include "attn/fused/kernel.hpp"
+#include "attn/tensor/architecture.hpp"
 
 namespace attn::fused {
 

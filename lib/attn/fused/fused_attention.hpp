@@ -1,7 +1,7 @@
 #pragma once
 #include <cstddef>
 
-#include "attn/fused/architecture.hpp"
+#include "attn/tensor/architecture.hpp"
 
 namespace attn {
 

@@ -2,10 +2,10 @@
 
 #include <limits>
 
-#include <xtensor/xbroadcast.hpp>
 #include <xtensor/xoperation.hpp>
 
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/rows.hpp"
 
 namespace attn {
 namespace {
@@ -21,6 +21,20 @@ void require_broadcast(const Shape& mask, const Shape& scores) {
                          " does not broadcast to scores of shape " + shape_text(scores) +
                          ": from the right, each length must be equal or 1");
     }
+}
+
+/// Where the cells of row number `row` of the scores begin in the mask.
+std::size_t place_in_mask(std::size_t row, const Shape& shape, const Shape& mask_shape) {
+    std::size_t place = 0;
+    std::size_t step = mask_shape.empty() ? 1 : mask_shape.back();
+    for (std::size_t axis = 1; axis < mask_shape.size(); ++axis) {
+        const std::size_t length = shape[shape.size() - 1 - axis];
+        const std::size_t mask_length = mask_shape[mask_shape.size() - 1 - axis];
+        if (mask_length != 1) place += row % length * step;
+        step *= mask_length;
+        row /= length;
+    }
+    return place;
 }
 
 }  // namespace
@@ -81,8 +95,26 @@ Array<T> loop::apply_mask(const Array<T>& scores, const Array<bool>& mask) {
 
 template <class T>
 Array<T> vectorized::apply_mask(const Array<T>& scores, const Array<bool>& mask) {
-    require_broadcast(shape_of(mask), shape_of(scores));
-    return xt::where(mask, -std::numeric_limits<T>::infinity(), scores);
+    const Shape shape = shape_of(scores);
+    const Shape mask_shape = shape_of(mask);
+    require_broadcast(mask_shape, shape);
+    Array<T> result = empty_array<T>(shape);
+    const std::size_t length = shape.empty() ? 1 : shape.back();
+    const bool one_cell = mask_shape.empty() || mask_shape.back() == 1;
+    const RowOperations<T>& rows = row_operations<T>(length);
+    Array<bool> repeated;
+
+    // Find each row's place in the mask and hide what that row of the mask hides.
+    for (std::size_t row = 0; length > 0 && row < scores.size() / length; ++row) {
+        const bool* hidden = mask.data() + place_in_mask(row, shape, mask_shape);
+        if (one_cell) {
+            repeated = Array<bool>::from_shape({length});
+            std::fill_n(repeated.data(), length, *hidden);
+            hidden = repeated.data();
+        }
+        rows.hide(scores.data() + row * length, hidden, result.data() + row * length, length);
+    }
+    return result;
 }
 
 template Array<float> loop::apply_mask(const Array<float>&, const Array<bool>&);

@@ -1,4 +1,5 @@
 #pragma once
+#include "attn/tensor/rows.hpp"
 #include "attn/tensor/tensor.hpp"
 
 namespace attn {
@@ -25,6 +26,11 @@ Array<T> scale(const Array<T>& scores, const ScaleFactor& factor);
 namespace vectorized {
 template <class T>
 Array<T> scale(const Array<T>& scores, const ScaleFactor& factor);
-}
+
+/// The same for `count` scores in plain memory.
+template <class T>
+void scale_row(const RowOperations<T>& rows, const T* scores, const ScaleFactor& factor, T* result,
+               std::size_t count);
+}  // namespace vectorized
 
 }  // namespace attn

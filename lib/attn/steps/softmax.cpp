@@ -9,6 +9,7 @@
 #include "attn/steps/groups.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/reduce.hpp"
+#include "attn/tensor/rows.hpp"
 
 namespace attn {
 namespace {
@@ -128,29 +129,66 @@ Array<T> loop::softmax(const Array<T>& scores, std::size_t axis, EmptyRow empty_
     return weights;
 }
 
+// Along the last axis a row is contiguous: rows.hpp says how it is worked on. Along another axis
+// neighbours belong to different rows, which are the lanes.
+
 template <class T>
 Array<T> vectorized::row_max(const Array<T>& scores, std::size_t axis) {
-    // Whatever is not smaller comes through, nan too.
-    const auto larger = [](T a, T b) { return a >= b || std::isnan(a) ? a : b; };
-    return reduce_axis(scores, axis, -std::numeric_limits<T>::infinity(), larger);
+    const auto [outer, length, inner] = axis_view(shape_of(scores), axis);
+    if (inner != 1) {
+        // Whatever is not smaller comes through, nan too.
+        const auto larger = [](T a, T b) { return a >= b || std::isnan(a) ? a : b; };
+        return reduce_axis(scores, axis, -std::numeric_limits<T>::infinity(), larger);
+    }
+    Array<T> result = empty_array<T>(without_axis(shape_of(scores), axis));
+    const RowOperations<T>& rows = row_operations<T>(length);
+    for (std::size_t row = 0; row < outer; ++row) {
+        result.data()[row] = rows.maximum(scores.data() + row * length, length);
+    }
+    return result;
 }
 
 template <class T>
 Array<T> vectorized::exponentials(const Array<T>& scores, const Array<T>& row_max,
                                   std::size_t axis) {
-    return xt::exp(scores - with_axis(row_max, axis));
+    const auto [outer, length, inner] = axis_view(shape_of(scores), axis);
+    if (inner != 1) return xt::exp(scores - with_axis(row_max, axis));
+    Array<T> result = empty_array<T>(shape_of(scores));
+    const RowOperations<T>& rows = row_operations<T>(length);
+    for (std::size_t row = 0; row < outer; ++row) {
+        rows.exponentials(scores.data() + row * length, row_max.data()[row],
+                          result.data() + row * length, length);
+    }
+    return result;
 }
 
 template <class T>
 Array<T> vectorized::row_sum(const Array<T>& exponentials, std::size_t axis) {
-    return reduce_axis(exponentials, axis, T(0), std::plus<T>());
+    const auto [outer, length, inner] = axis_view(shape_of(exponentials), axis);
+    if (inner != 1) return reduce_axis(exponentials, axis, T(0), std::plus<T>());
+    Array<T> result = empty_array<T>(without_axis(shape_of(exponentials), axis));
+    const RowOperations<T>& rows = row_operations<T>(length);
+    for (std::size_t row = 0; row < outer; ++row) {
+        result.data()[row] = rows.sum(exponentials.data() + row * length, length);
+    }
+    return result;
 }
 
 template <class T>
 Array<T> vectorized::softmax(const Array<T>& scores, std::size_t axis, EmptyRow empty_row) {
     const Array<T> largest = vectorized::row_max(scores, axis);
     Array<T> weights = vectorized::exponentials(scores, largest, axis);
-    weights /= with_axis(vectorized::row_sum(weights, axis), axis);
+    const Array<T> sums = vectorized::row_sum(weights, axis);
+    const auto [outer, length, inner] = axis_view(shape_of(scores), axis);
+    if (inner != 1) {
+        weights /= with_axis(sums, axis);
+    } else {
+        const RowOperations<T>& rows = row_operations<T>(length);
+        for (std::size_t row = 0; row < outer; ++row) {
+            T* cells = weights.data() + row * length;
+            rows.divide(cells, sums.data()[row], cells, length);
+        }
+    }
     treat_empty_rows(weights, largest, axis, empty_row);
     return weights;
 }

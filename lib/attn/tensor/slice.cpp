@@ -68,13 +68,16 @@ AxisPart range(const std::vector<std::string_view>& parts, std::ptrdiff_t length
 }  // namespace
 
 std::vector<AxisPart> slice_parts(const Tensor& tensor, std::string_view indices) {
+    return slice_parts(tensor.axes(), tensor.shape(), indices);
+}
+
+std::vector<AxisPart> slice_parts(const Axes& axes, const Shape& shape, std::string_view indices) {
     std::vector<std::string_view> words = split(indices, ',');
-    const Shape shape = tensor.shape();
     std::size_t named = 0;
     for (const std::string_view word : words) named += word == "..." ? 0 : 1;
     if (named > shape.size()) {
         throw ShapeError("[" + std::string(indices) + "] has " + std::to_string(named) +
-                         " indices for " + tensor.described());
+                         " indices for " + described(axes, shape));
     }
     std::vector<AxisPart> ranges;
     const auto take_whole = [&](std::size_t count) {
@@ -95,7 +98,7 @@ std::vector<AxisPart> slice_parts(const Tensor& tensor, std::string_view indices
         if (parts.size() > 1) {
             ranges.push_back(range(parts, length, word));
         } else if (const auto index = number(word, word)) {
-            ranges.push_back(single(*index, length, tensor.axes()[ranges.size()]));
+            ranges.push_back(single(*index, length, axes[ranges.size()]));
         } else {
             throw ConfigError("[" + std::string(indices) + "] has an empty index");
         }
@@ -105,7 +108,10 @@ std::vector<AxisPart> slice_parts(const Tensor& tensor, std::string_view indices
 }
 
 Tensor slice(const Tensor& tensor, std::string_view indices) {
-    const std::vector<AxisPart> ranges = slice_parts(tensor, indices);
+    return slice(tensor, slice_parts(tensor, indices));
+}
+
+Tensor slice(const Tensor& tensor, const std::vector<AxisPart>& parts) {
     const Shape shape = tensor.shape();
     std::vector<std::size_t> strides(shape.size(), 1);
     for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
@@ -113,11 +119,11 @@ Tensor slice(const Tensor& tensor, std::string_view indices) {
     Axes axes;
     Shape kept;
     std::size_t count = 1;
-    for (std::size_t i = 0; i < ranges.size(); ++i) {
-        count *= ranges[i].count;
-        if (ranges[i].drops_axis) continue;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        count *= parts[i].count;
+        if (parts[i].drops_axis) continue;
         axes.push_back(tensor.axes()[i]);
-        kept.push_back(ranges[i].count);
+        kept.push_back(parts[i].count);
     }
     return std::visit(
         [&](const auto& source) -> Tensor {
@@ -125,10 +131,10 @@ Tensor slice(const Tensor& tensor, std::string_view indices) {
             for (std::size_t cell = 0; cell < count; ++cell) {
                 std::size_t rest = cell;
                 std::size_t place = 0;
-                for (std::size_t i = ranges.size(); i-- > 0;) {
-                    const auto step = static_cast<std::ptrdiff_t>(rest % ranges[i].count);
-                    rest /= ranges[i].count;
-                    const std::ptrdiff_t index = ranges[i].first + step * ranges[i].step;
+                for (std::size_t i = parts.size(); i-- > 0;) {
+                    const auto step = static_cast<std::ptrdiff_t>(rest % parts[i].count);
+                    rest /= parts[i].count;
+                    const std::ptrdiff_t index = parts[i].first + step * parts[i].step;
                     place += static_cast<std::size_t>(index) * strides[i];
                 }
                 part.data()[cell] = source.data()[place];

@@ -15,7 +15,8 @@ struct AxisPart {
     bool drops_axis = false;
 };
 
-/// What `indices` take of each axis of `tensor`.  Errors  as slice.
+/// What `indices` take of each axis of a tensor with these axes and lengths.  Errors  as slice.
+std::vector<AxisPart> slice_parts(const Axes& axes, const Shape& shape, std::string_view indices);
 std::vector<AxisPart> slice_parts(const Tensor& tensor, std::string_view indices);
 
 /// A part of a tensor, in Python's index notation: `0,:,1:3`, `-1`, `...,0`, `::2`.
@@ -24,5 +25,8 @@ std::vector<AxisPart> slice_parts(const Tensor& tensor, std::string_view indices
 /// as many full axes as are needed; missing axes at the end are taken whole.
 /// Errors  ConfigError for what is no index, ShapeError for an index beyond its axis.
 Tensor slice(const Tensor& tensor, std::string_view indices);
+
+/// The part that these take, one for each axis and none beyond its end.
+Tensor slice(const Tensor& tensor, const std::vector<AxisPart>& parts);
 
 }  // namespace attn

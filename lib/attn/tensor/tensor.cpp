@@ -24,6 +24,16 @@ std::size_t flat_index(const std::vector<std::size_t>& indices, const Shape& sha
     return flat;
 }
 
+std::string described(const Axes& axes, const Shape& shape) {
+    if (axes.empty()) return "a scalar";
+    std::string text;
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+        if (i > 0) text += " x ";
+        text += axes[i] + " " + std::to_string(shape[i]);
+    }
+    return text;
+}
+
 std::string shape_text(const Shape& shape) {
     std::string text = "(";
     for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -86,17 +96,6 @@ std::size_t Tensor::axis(std::string_view name) const {
 }
 
 std::size_t Tensor::extent(std::string_view name) const { return shape()[axis(name)]; }
-
-std::string Tensor::described() const {
-    if (axes_.empty()) return "a scalar";
-    const Shape sizes = shape();
-    std::string text;
-    for (std::size_t i = 0; i < axes_.size(); ++i) {
-        if (i > 0) text += " x ";
-        text += axes_[i] + " " + std::to_string(sizes[i]);
-    }
-    return text;
-}
 
 Tensor cast(const Tensor& tensor, DType dtype) {
     if (!tensor.is_floating() || tensor.dtype() == dtype) return tensor;

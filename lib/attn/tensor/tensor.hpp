@@ -11,6 +11,8 @@
 
 #include <xtensor/xarray.hpp>
 
+#include "attn/tensor/pages.hpp"
+
 namespace attn {
 
 /// A dense array in row-major order. Results are always declared with this type, never `auto`: a
@@ -38,6 +40,9 @@ std::size_t flat_index(const std::vector<std::size_t>& indices, const Shape& sha
 
 /// `(2, 4, 3)`: a shape for a message.
 std::string shape_text(const Shape& shape);
+
+/// `head 2 x query 4 x key 4`: axis words and sizes for a message or a heading.
+std::string described(const Axes& axes, const Shape& shape);
 
 /// Any tensor that the ledger records: values of one of four types, and a name for each axis.
 ///
@@ -78,8 +83,8 @@ public:
     /// Length of the axis `name`.  Errors  ShapeError when there is none.
     std::size_t extent(std::string_view name) const;
 
-    /// `head 2 x query 4 x key 4`: axis words and sizes for a message or a heading.
-    std::string described() const;
+    /// The axis words and sizes.
+    std::string described() const { return attn::described(axes_, shape()); }
 
 private:
     void require_a_name_for_each_axis() const;
@@ -99,10 +104,12 @@ decltype(auto) with_floating(DType dtype, F&& f) {
     return dtype == DType::float64 ? std::forward<F>(f)(double{}) : std::forward<F>(f)(float{});
 }
 
-/// An array of `shape` whose elements are not initialised.
+/// An array of `shape` whose elements are not initialised, on large pages when it is large.
 template <class T>
 Array<T> empty_array(const Shape& shape) {
-    return Array<T>::from_shape(shape);
+    Array<T> array = Array<T>::from_shape(shape);
+    prefer_large_pages(array.data(), array.size() * sizeof(T));
+    return array;
 }
 
 /// The shape of an array as a plain vector.

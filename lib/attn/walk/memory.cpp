@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -22,9 +23,11 @@ std::string bytes_text(double bytes) {
     return text.data();
 }
 
+double element_bytes(const Plan& plan) { return plan.compute_dtype == DType::float64 ? 8 : 4; }
+
 }  // namespace
 
-double bytes_needed(const Plan& plan) {
+double bytes_needed(const Plan& plan, Kept kept) {
     const double batch = static_cast<double>(plan.batch);
     const double heads = static_cast<double>(plan.heads);
     const double queries = static_cast<double>(plan.query_len);
@@ -36,8 +39,8 @@ double bytes_needed(const Plan& plan) {
     };
 
     // scores, scaled, masked, exponentials and weights are kept, and the mask
-    const double score_cells =
-        plan.fused() ? 0 : batch * heads * queries * keys * 5 + queries * keys;
+    const bool squares = kept == Kept::everything && !plan.fused();
+    const double score_cells = squares ? batch * heads * queries * keys * 5 + queries * keys : 0;
     // x and memory, each projected, split, mixed, merged and projected again
     const double token_cells =
         batch * (queries + keys) *
@@ -47,19 +50,30 @@ double bytes_needed(const Plan& plan) {
         static_cast<double>(plan.output_dim) * heads * static_cast<double>(plan.value_dim) +
         (rows_of(plan.config.input) + (plan.config.memory ? rows_of(*plan.config.memory) : 0)) *
             static_cast<double>(plan.embed_dim);
-    const double element = plan.compute_dtype == DType::float64 ? 8 : 4;
-    return element * (score_cells + token_cells + parameter_cells);
+    return element_bytes(plan) * (score_cells + token_cells + parameter_cells);
 }
 
-void require_memory(const Plan& plan) {
-    const double needed = bytes_needed(plan);
+void require_bytes(const Plan& plan, double needed) {
     const double machine =
         static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-    if (needed > 0.8 * machine) {
-        throw ConfigError("this walk would need " + bytes_text(needed) +
-                          " for its tensors and the machine has " + bytes_text(machine) +
-                          ": make --seq-len, --batch, --heads or the dimensions smaller");
+    // What is larger than this nobody reads, however much memory there is.
+    constexpr double readable = 32e9;
+    if (needed <= std::min(0.8 * machine, readable)) return;
+    std::string advice = "make --seq-len, --batch, --heads or the dimensions smaller";
+    std::string squares;
+    if (!plan.fused() && needed > 2 * bytes_needed(plan, Kept::inputs)) {
+        const double cells = static_cast<double>(plan.batch * plan.heads) *
+                             static_cast<double>(plan.query_len) *
+                             static_cast<double>(plan.key_len);
+        squares = ", " + bytes_text(element_bytes(plan) * cells) +
+                  " for each tensor of a cell for every query and key";
+        advice = "ask for parts (--only 'weights[" + std::string(plan.has_batch ? "0," : "") +
+                 (plan.has_head ? "0," : "") + "5],context'), use --variant fused, or " + advice;
     }
+    throw ConfigError("this walk would need " + bytes_text(needed) + " for its tensors" + squares +
+                      ", and the machine has " + bytes_text(machine) + ": " + advice);
 }
+
+void require_memory(const Plan& plan) { require_bytes(plan, bytes_needed(plan, Kept::everything)); }
 
 }  // namespace attn

@@ -390,7 +390,7 @@ Plan resolve(WalkConfig config) {
     resolve_sequences(plan);
     resolve_dimensions(plan);
     resolve_projection(plan);
-    require_memory(plan);
+    require_bytes(plan, bytes_needed(plan, Kept::inputs));
     resolve_mask_and_softmax(plan);
     plan.scale = scale_factor(plan);
     plan.arithmetic = {plan.config.torch_build == TorchBuild::avx2, plan.config.threads};

@@ -66,7 +66,4 @@ struct Plan {
 ///         would need more memory than the machine has.
 Plan resolve(WalkConfig config);
 
-/// How many bytes all the tensors of the walk take together.
-double bytes_needed(const Plan& plan);
-
 }  // namespace attn

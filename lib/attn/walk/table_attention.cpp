@@ -42,8 +42,8 @@ Tensor compute_scaled(const Plan& plan, const Ledger& ledger) {
     });
 }
 
-Tensor compute_mask(const Plan& plan, const Ledger& ledger) {
-    const Axes score_axes = ledger["scores"].axes();
+Tensor compute_mask(const Plan& plan, const Ledger&) {
+    const Axes score_axes = plan.per_head_axes("query", "key");
     const auto named = [&](Array<bool> mask) -> Tensor {
         const auto axes = static_cast<std::ptrdiff_t>(mask.dimension());
         return {Axes(score_axes.end() - axes, score_axes.end()), std::move(mask)};

@@ -2,52 +2,17 @@
 
 #include "attn/fused/fused_attention.hpp"
 #include "attn/fused/fused_trace.hpp"
+#include "attn/walk/hidden_keys.hpp"
 #include "attn/walk/table_parts.hpp"
 
 namespace attn {
 namespace {
 
-/// What padding and a given mask hide together, broadcastable to the scores; empty without either.
-Array<bool> hidden_cells(const Plan& plan) {
-    const std::size_t score_axes = plan.per_head_axes("query", "key").size();
-    Array<bool> hidden = empty_array<bool>({0});
-    if (plan.config.mask.padding) hidden = padding_mask(plan.key_padding, score_axes);
-    if (!plan.config.mask.given) return hidden;
-    const Array<bool>& given = plan.config.mask.given->as<bool>();
-    return plan.config.mask.padding ? either_mask(hidden, given) : given;
-}
-
-/// The plan's mask as the kernel reads it. `hidden` must outlive the result.
-FusedMask kernel_mask(const Plan& plan, const Array<bool>& hidden) {
-    FusedMask mask;
-    mask.causal = plan.config.mask.causal;
-    if (plan.config.causal_align == CausalAlign::end) {
-        mask.causal_offset =
-            static_cast<std::ptrdiff_t>(plan.key_len) - static_cast<std::ptrdiff_t>(plan.query_len);
-    }
-    if (hidden.size() == 0) return mask;
-    mask.hidden = hidden.data();
-    const Axes axes = plan.per_head_axes("query", "key");
-    const Shape shape = shape_of(hidden);
-    std::size_t step = 1;
-    for (std::size_t i = 1; i <= shape.size(); ++i) {
-        const std::string& axis = axes[axes.size() - i];
-        const std::size_t length = shape[shape.size() - i];
-        std::size_t& stride = axis == "key"     ? mask.key_stride
-                              : axis == "query" ? mask.query_stride
-                              : axis == "head"  ? mask.head_stride
-                                                : mask.batch_stride;
-        stride = length == 1 ? 0 : step;
-        step *= length;
-    }
-    return mask;
-}
-
-FusedOptions kernel_options(const Plan& plan, const Array<bool>& hidden) {
+FusedOptions kernel_options(const Plan& plan, const FusedMask& mask) {
     FusedOptions options;
     options.scale = plan.scale.operation == ScaleFactor::Operation::divide ? 1 / plan.scale.number
                                                                            : plan.scale.number;
-    options.mask = kernel_mask(plan, hidden);
+    options.mask = mask;
     options.empty_row =
         plan.config.empty_row == EmptyRow::zero ? FusedEmptyRow::zero : FusedEmptyRow::nan;
     options.threads = static_cast<std::size_t>(plan.config.threads);
@@ -61,8 +26,7 @@ using Pick = std::vector<double> FusedBlock::*;
 /// or, for features, one matrix of queries and features after another.
 template <class T>
 Array<T> gathered(const Plan& plan, const Ledger& ledger, Pick pick, bool features) {
-    const Array<bool> hidden = hidden_cells(plan);
-    const FusedOptions all = kernel_options(plan, hidden);
+    const HiddenKeys hidden(plan);
     const std::size_t queries = plan.query_len;
     const std::size_t blocks = (plan.key_len + plan.key_block() - 1) / plan.key_block();
     const std::size_t width = features ? plan.value_dim : 1;
@@ -73,10 +37,7 @@ Array<T> gathered(const Plan& plan, const Ledger& ledger, Pick pick, bool featur
     const FusedShape one{1, 1, queries, plan.key_len, plan.head_dim, plan.value_dim};
     for (std::size_t b = 0; b < plan.batch; ++b) {
         for (std::size_t h = 0; h < plan.heads; ++h) {
-            FusedOptions options = all;
-            if (options.mask.hidden) {
-                options.mask.hidden += b * all.mask.batch_stride + h * all.mask.head_stride;
-            }
+            const FusedOptions options = kernel_options(plan, hidden.mask_from(b, h, 0));
             const std::size_t group = b * plan.heads + h;
             const FusedTrace trace =
                 fused_trace(ledger["query"].as<T>().data() + group * queries * plan.head_dim,
@@ -124,13 +85,11 @@ std::string running_max_formula(const Plan& plan) {
 Tensor fused_context(const Plan& plan, const Ledger& ledger) {
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
-        const Array<bool> hidden = hidden_cells(plan);
+        const HiddenKeys hidden(plan);
         Array<T> context = empty_array<T>(plan.per_head_shape(plan.query_len, plan.value_dim));
-        fused_attention(
-            ledger["query"].as<T>().data(), ledger["key"].as<T>().data(),
-            ledger["value"].as<T>().data(), context.data(),
-            {plan.batch, plan.heads, plan.query_len, plan.key_len, plan.head_dim, plan.value_dim},
-            kernel_options(plan, hidden));
+        fused_attention(ledger["query"].as<T>().data(), ledger["key"].as<T>().data(),
+                        ledger["value"].as<T>().data(), context.data(), attention_shape(plan),
+                        kernel_options(plan, hidden.mask()));
         return {plan.per_head_axes("query", "feature"), std::move(context)};
     });
 }

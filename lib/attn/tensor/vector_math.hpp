@@ -5,8 +5,10 @@
 
 #include <xsimd/xsimd.hpp>
 
-// Included only by the files that are compiled for one instruction set: see block_kernel.hpp.
-namespace attn::fused {
+// Included only by the files that are compiled for one instruction set. Everything here is a member
+// of a class template on Arch: no two of those files may define a function of the same name, or the
+// linker would keep one of them, perhaps the one this processor cannot run.
+namespace attn::simd {
 
 /// The arithmetic that the kernels need beyond +, * and max.
 template <class Real, class Arch>
@@ -33,25 +35,39 @@ struct VectorMath {
     /// Every line does the same to all vectors, so that none waits for its own last result.
     template <std::size_t Count>
     [[gnu::always_inline]] static inline void exp2_below_one(Batch (&x)[Count]) {
-        using Integers = xsimd::batch<typename Format::Integer, Arch>;
-        Batch power[Count], polynomial[Count];
+        Batch power[Count];
         // Near `magic` the floating numbers are the integers, so that adding it rounds x to n and
         // leaves n + bias in the lowest bits: shifted to the exponent's place they are 2^n.
         for (Batch& number : x) number = xsimd::max(Batch(-Format::bias), number);
         for (std::size_t i = 0; i < Count; ++i) power[i] = x[i] + Batch(Format::magic);
         for (std::size_t i = 0; i < Count; ++i) x[i] -= power[i] - Batch(Format::magic);
-        for (Batch& number : power) {
-            number = xsimd::bitwise_cast<Batch>(xsimd::bitwise_cast<Integers>(number)
-                                                << Format::mantissa_bits);
+        scale_polynomial(power, x);
+    }
+
+    /// e to the power x for x <= 0, to one and a half units in the last place; the ends as
+    /// exp2_below_one.
+    ///
+    ///     x = n ln 2 + r;   e^x = 2^n p(r log2 e)
+    ///
+    /// ln 2 is subtracted in two parts, of which n times the first is exact: x log2 e alone would
+    /// lose as many digits of r as n has.
+    template <std::size_t Count>
+    [[gnu::always_inline]] static inline void exp_below_one(Batch (&x)[Count]) {
+        Batch power[Count], whole[Count];
+        const Batch lowest(-Format::bias * Format::ln2_high);
+        for (Batch& number : x) number = xsimd::max(lowest, number);
+        for (std::size_t i = 0; i < Count; ++i) {
+            power[i] = multiply_add(x[i], Batch(Format::log2_e), Batch(Format::magic));
         }
-        for (Batch& number : polynomial) number = Batch(Format::coefficients[Format::degree]);
-        for (int term = Format::degree - 1; term >= 0; --term) {
-            for (std::size_t i = 0; i < Count; ++i) {
-                polynomial[i] =
-                    multiply_add(polynomial[i], x[i], Batch(Format::coefficients[term]));
-            }
+        for (std::size_t i = 0; i < Count; ++i) whole[i] = power[i] - Batch(Format::magic);
+        for (std::size_t i = 0; i < Count; ++i) {
+            x[i] = multiply_add(whole[i], Batch(-Format::ln2_high), x[i]);
         }
-        for (std::size_t i = 0; i < Count; ++i) x[i] = polynomial[i] * power[i];
+        for (std::size_t i = 0; i < Count; ++i) {
+            x[i] = multiply_add(whole[i], Batch(-Format::ln2_low), x[i]);
+        }
+        for (std::size_t i = 0; i < Count; ++i) x[i] *= Batch(Format::log2_e);
+        scale_polynomial(power, x);
     }
 
     /// to(column, row) = from(row, column): whole squares in registers, what is left one by one.
@@ -74,6 +90,26 @@ struct VectorMath {
 
 private:
     static constexpr std::size_t lanes = Batch::size;
+
+    /// x becomes 2^n p(x), where the lowest bits of `power` hold n + bias.
+    template <std::size_t Count>
+    [[gnu::always_inline]] static inline void scale_polynomial(Batch (&power)[Count],
+                                                               Batch (&x)[Count]) {
+        using Integers = xsimd::batch<typename Format::Integer, Arch>;
+        Batch polynomial[Count];
+        for (Batch& number : power) {
+            number = xsimd::bitwise_cast<Batch>(xsimd::bitwise_cast<Integers>(number)
+                                                << Format::mantissa_bits);
+        }
+        for (Batch& number : polynomial) number = Batch(Format::coefficients[Format::degree]);
+        for (int term = Format::degree - 1; term >= 0; --term) {
+            for (std::size_t i = 0; i < Count; ++i) {
+                polynomial[i] =
+                    multiply_add(polynomial[i], x[i], Batch(Format::coefficients[term]));
+            }
+        }
+        for (std::size_t i = 0; i < Count; ++i) x[i] = polynomial[i] * power[i];
+    }
 
     /// Interleaving the upper half of the rows with the lower half moves the highest bit of the row
     /// number to the end of the column number, and the highest bit of the column number to the end
@@ -109,6 +145,9 @@ private:
         static constexpr int mantissa_bits = 23;
         static constexpr float bias = 127;
         static constexpr float magic = 0x1.8p23F + bias;
+        static constexpr float log2_e = 1.44269504F;
+        static constexpr float ln2_high = 0x1.63p-1F;
+        static constexpr float ln2_low = -0x1.bd0106p-13F;
         static constexpr int degree = 6;
         static constexpr float coefficients[] = {1.0F,          0.69314721F,   0.24022653F,  //
                                                  0.0555031055F, 0.0096176930F, 0.0013406644F,
@@ -119,6 +158,9 @@ private:
         static constexpr int mantissa_bits = 52;
         static constexpr double bias = 1023;
         static constexpr double magic = 0x1.8p52 + bias;
+        static constexpr double log2_e = 1.442695040888963407;
+        static constexpr double ln2_high = 0x1.62e42fee0p-1;
+        static constexpr double ln2_low = 0x1.a39ef35793c76p-33;
         static constexpr int degree = 11;
         static constexpr double coefficients[] = {1.0,
                                                   0.69314718055994569675,
@@ -136,4 +178,4 @@ private:
     using Format = std::conditional_t<sizeof(Real) == sizeof(float), Float32, Float64>;
 };
 
-}  // namespace attn::fused
+}  // namespace attn::simd

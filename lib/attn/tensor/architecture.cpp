@@ -1,4 +1,4 @@
-#include "attn/fused/architecture.hpp"
+#include "attn/tensor/architecture.hpp"
 
 #include <array>
 #include <cstddef>

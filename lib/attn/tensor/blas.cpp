@@ -1,0 +1,40 @@
+// Apart from matmul.cpp, because OpenBLAS's own header and the one inside xtensor-blas declare the
+// same functions differently.
+#include <cblas.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "attn/tensor/matmul.hpp"
+
+namespace attn {
+
+void set_blas_threads(int threads) {
+    const int all = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    const int wanted = threads > 0 ? threads : all;
+    if (openblas_get_num_threads() != wanted) openblas_set_num_threads(wanted);
+}
+
+std::string blas_core_type() { return openblas_get_corename(); }
+
+void multiply_rows(const float* a, std::size_t a_stride, const float* b, float* result,
+                   std::size_t result_stride, std::size_t m, std::size_t k, std::size_t n,
+                   Second second) {
+    const bool transposed = second == Second::transposed;
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, transposed ? CblasTrans : CblasNoTrans,
+                static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), 1, a,
+                static_cast<int>(a_stride), b, static_cast<int>(transposed ? k : n), 0, result,
+                static_cast<int>(result_stride));
+}
+
+void multiply_rows(const double* a, std::size_t a_stride, const double* b, double* result,
+                   std::size_t result_stride, std::size_t m, std::size_t k, std::size_t n,
+                   Second second) {
+    const bool transposed = second == Second::transposed;
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, transposed ? CblasTrans : CblasNoTrans,
+                static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), 1, a,
+                static_cast<int>(a_stride), b, static_cast<int>(transposed ? k : n), 0, result,
+                static_cast<int>(result_stride));
+}
+
+}  // namespace attn

@@ -1,0 +1,132 @@
+#pragma once
+#include <limits>
+
+#include <xsimd/xsimd.hpp>
+
+#include "attn/tensor/rows.hpp"
+#include "attn/tensor/vector_math.hpp"
+
+// Included only by the files that are compiled for one instruction set: see vector_math.hpp.
+namespace attn::simd {
+
+/// The operations that rows.hpp states, for vectors of one kind. What the compiler turns into
+/// vectors by itself stays a plain loop.
+template <class Real, class Arch>
+class RowKernel {
+    using Batch = xsimd::batch<Real, Arch>;
+    using Math = VectorMath<Real, Arch>;
+    static constexpr std::size_t lanes = Batch::size;
+    // So many vectors at once keep the processor busy while each waits for its own last result.
+    static constexpr std::size_t vectors = 4;
+    static constexpr Real minus_infinity = -std::numeric_limits<Real>::infinity();
+
+public:
+    static void multiply(const Real* row, Real number, Real* result, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) result[i] = row[i] * number;
+    }
+
+    static void divide(const Real* row, Real number, Real* result, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) result[i] = row[i] / number;
+    }
+
+    static void hide(const Real* row, const bool* hidden, Real* result, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) result[i] = hidden[i] ? minus_infinity : row[i];
+    }
+
+    static bool finite(const Real* row, std::size_t count) {
+        // A finite number minus itself is 0; inf and nan give nan.
+        Batch sums[vectors];
+        for (Batch& sum : sums) sum = Batch(Real(0));
+        for_each_group(row, count, Real(0), [&](Batch(&x)[vectors], std::size_t, std::size_t) {
+            for (std::size_t v = 0; v < vectors; ++v) sums[v] += x[v] - x[v];
+        });
+        return across(sums, [](Real a, Real b) { return a + b; }) == Real(0);
+    }
+
+    static Real maximum(const Real* row, std::size_t count) {
+        Batch largest[vectors], nan[vectors];
+        for (Batch& number : largest) number = Batch(minus_infinity);
+        for (Batch& number : nan) number = Batch(Real(0));
+        for_each_group(row, count, minus_infinity,
+                       [&](Batch(&x)[vectors], std::size_t, std::size_t) {
+                           for (std::size_t v = 0; v < vectors; ++v) {
+                               largest[v] = xsimd::max(largest[v], x[v]);
+                               nan[v] = xsimd::select(x[v] == x[v], nan[v], x[v]);
+                           }
+                       });
+        const Real sign = across(nan, [](Real a, Real b) { return a + b; });
+        if (sign != sign) return sign;
+        return across(largest, [](Real a, Real b) { return a > b ? a : b; });
+    }
+
+    static void exponentials(const Real* row, Real maximum, Real* result, std::size_t count) {
+        const Batch shift(maximum);
+        for_each_group(row, count, minus_infinity,
+                       [&](Batch(&x)[vectors], std::size_t first, std::size_t here) {
+                           for (Batch& number : x) number -= shift;
+                           Math::exp_below_one(x);
+                           store(x, result + first, here);
+                       });
+    }
+
+    static Real sum(const Real* row, std::size_t count) {
+        Batch sums[vectors];
+        for (Batch& sum : sums) sum = Batch(Real(0));
+        for_each_group(row, count, Real(0), [&](Batch(&x)[vectors], std::size_t, std::size_t) {
+            for (std::size_t v = 0; v < vectors; ++v) sums[v] += x[v];
+        });
+        return across(sums, [](Real a, Real b) { return a + b; });
+    }
+
+private:
+    static constexpr std::size_t group = vectors * lanes;
+
+    /// Calls work(numbers, first, count) for each group of numbers; the last one is filled up.
+    template <class Work>
+    [[gnu::always_inline]] static inline void for_each_group(const Real* row, std::size_t count,
+                                                             Real filling, Work work) {
+        std::size_t first = 0;
+        Batch x[vectors];
+        for (; first + group <= count; first += group) {
+            for (std::size_t v = 0; v < vectors; ++v) {
+                x[v] = Batch::load_unaligned(row + first + v * lanes);
+            }
+            work(x, first, group);
+        }
+        if (first == count) return;
+        alignas(64) Real rest[group];
+        for (std::size_t i = 0; i < group; ++i)
+            rest[i] = first + i < count ? row[first + i] : filling;
+        for (std::size_t v = 0; v < vectors; ++v) x[v] = Batch::load_aligned(rest + v * lanes);
+        work(x, first, count - first);
+    }
+
+    [[gnu::always_inline]] static inline void store(const Batch (&x)[vectors], Real* result,
+                                                    std::size_t count) {
+        if (count == group) {
+            for (std::size_t v = 0; v < vectors; ++v) x[v].store_unaligned(result + v * lanes);
+            return;
+        }
+        alignas(64) Real rest[group];
+        for (std::size_t v = 0; v < vectors; ++v) x[v].store_aligned(rest + v * lanes);
+        for (std::size_t i = 0; i < count; ++i) result[i] = rest[i];
+    }
+
+    template <class Combine>
+    [[gnu::always_inline]] static inline Real across(const Batch (&x)[vectors], Combine combine) {
+        alignas(64) Real numbers[group];
+        for (std::size_t v = 0; v < vectors; ++v) x[v].store_aligned(numbers + v * lanes);
+        Real all = numbers[0];
+        for (std::size_t i = 1; i < group; ++i) all = combine(all, numbers[i]);
+        return all;
+    }
+};
+
+template <class Real, class Arch>
+constexpr RowOperations<Real> row_operations_of() {
+    using Kernel = RowKernel<Real, Arch>;
+    return {&Kernel::multiply, &Kernel::divide,       &Kernel::hide, &Kernel::finite,
+            &Kernel::maximum,  &Kernel::exponentials, &Kernel::sum};
+}
+
+}  // namespace attn::simd

@@ -1,0 +1,12 @@
+#if defined(__x86_64__)
+#include "attn/tensor/row_kernel.hpp"
+
+namespace attn::simd {
+
+RowKernels sse2_row_kernels() {
+    using Arch = xsimd::sse2;
+    return {row_operations_of<float, Arch>(), row_operations_of<double, Arch>()};
+}
+
+}  // namespace attn::simd
+#endif

@@ -1,0 +1,145 @@
+#include "attn/walk/parts.hpp"
+
+#include <algorithm>
+
+#include "attn/tensor/error.hpp"
+#include "attn/walk/memory.hpp"
+#include "attn/walk/walk.hpp"
+#include "attn/walk/windows.hpp"
+
+namespace attn {
+namespace {
+
+/// The axes and lengths of an attention step that is not there yet.
+struct Outline {
+    Axes axes;
+    Shape shape;
+};
+
+Outline outline_of(const Plan& plan, std::string_view name) {
+    const bool context = name == "context";
+    Outline outline{plan.per_head_axes("query", context ? "feature" : "key"),
+                    plan.per_head_shape(plan.query_len, context ? plan.value_dim : plan.key_len)};
+    if (name == "row_max" || name == "row_sum") {
+        outline.axes.pop_back();
+        outline.shape.pop_back();
+    }
+    return outline;
+}
+
+std::vector<std::size_t> indices_of(const AxisPart& part) {
+    std::vector<std::size_t> indices;
+    for (std::size_t i = 0; i < part.count; ++i) {
+        indices.push_back(
+            static_cast<std::size_t>(part.first + static_cast<std::ptrdiff_t>(i) * part.step));
+    }
+    return indices;
+}
+
+/// A part of an attention step, from the rows that it touches alone.
+WalkPart part_of_rows(const Plan& plan, const Ledger& ledger, const WantedPart& wanted) {
+    const Outline outline = outline_of(plan, wanted.name);
+    WalkPart result;
+    result.place = slice_parts(outline.axes, outline.shape, wanted.indices);
+    QueryRows rows{{0}, {0}, {}};
+    std::vector<AxisPart> compact = result.place;
+    for (std::size_t axis = 0; axis < outline.axes.size(); ++axis) {
+        const std::string& name = outline.axes[axis];
+        if (name == "batch") rows.batches = indices_of(result.place[axis]);
+        if (name == "head") rows.heads = indices_of(result.place[axis]);
+        if (name == "query") rows.queries = indices_of(result.place[axis]);
+        // The rows are picked already: what is left of their axes is taken whole.
+        if (name == "batch" || name == "head" || name == "query") {
+            compact[axis].first = 0;
+            compact[axis].step = 1;
+        }
+    }
+    const bool none = rows.batches.empty() || rows.heads.empty() || rows.queries.empty();
+    if (none) {
+        throw ConfigError("--only " + wanted.name + "[" + wanted.indices + "] is an empty part");
+    }
+    const Ledger made = evaluate_windows(plan, ledger, rows, {wanted.name});
+    result.tensor = slice(made[wanted.name], compact);
+    return result;
+}
+
+bool asks_for(const std::vector<WantedPart>& wanted, std::string_view name) {
+    return std::any_of(wanted.begin(), wanted.end(),
+                       [&](const WantedPart& part) { return part.name == name; });
+}
+
+/// The attention steps that are needed from end to end.
+std::vector<std::string> whole_steps(const std::vector<WantedPart>& wanted) {
+    std::vector<std::string> names;
+    const auto add = [&](const std::string& name) {
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    };
+    for (const WantedPart& part : wanted) {
+        if (!part.sliced && is_attention_step(part.name)) add(part.name);
+    }
+    if (asks_for(wanted, "merged") || asks_for(wanted, "output")) add("context");
+    return names;
+}
+
+void require_memory_for(const Plan& plan, const std::vector<std::string>& whole, bool masks) {
+    double bytes = bytes_needed(plan, Kept::inputs);
+    const double element = plan.compute_dtype == DType::float64 ? 8 : 4;
+    for (const std::string& name : whole) {
+        bytes += element * static_cast<double>(element_count(outline_of(plan, name).shape));
+    }
+    if (masks) bytes += static_cast<double>(plan.query_len) * static_cast<double>(plan.key_len);
+    require_bytes(plan, bytes);
+}
+
+}  // namespace
+
+std::vector<WalkPart> walk_parts(const Plan& plan, const Ledger& given, const StepTable& table,
+                                 const std::vector<WantedPart>& wanted) {
+    for (const WantedPart& part : wanted) {
+        const Step& step = find_step(table, part.name);
+        if (!step.applies(plan)) {
+            throw ConfigError("there is no step " + part.name +
+                              " in this walk: --list-steps "
+                              "shows those there are");
+        }
+    }
+    const std::vector<std::string> whole = whole_steps(wanted);
+    require_memory_for(plan, whole, asks_for(wanted, "mask"));
+
+    // Walk as far as query, key and value, and evaluate what is wanted whole.
+    Ledger ledger;
+    for (const Step& step : table) {
+        if (!step.applies(plan)) continue;
+        const bool last = step.name == "merged" || step.name == "output";
+        if (step.name == "mask" && !asks_for(wanted, "mask")) continue;
+        if (last && !asks_for(wanted, "merged") && !asks_for(wanted, "output")) continue;
+        if (step.name == "scores" && !whole.empty()) {
+            const Ledger made = evaluate_windows(plan, ledger, all_rows(plan), whole);
+            for (const auto& [name, tensor] : made.entries()) ledger.record(name, tensor);
+        }
+        if (is_attention_step(step.name)) continue;
+        if (const Tensor* known = given.find(step.name)) {
+            ledger.record(step.name, *known);
+        } else if (step.compute) {
+            ledger.record(step.name, step.compute(plan, ledger));
+        }
+    }
+
+    // Take the parts, those of attention from their own rows.
+    std::vector<WalkPart> parts;
+    for (const WantedPart& part : wanted) {
+        if (const Tensor* tensor = ledger.find(part.name)) {
+            parts.push_back({*tensor, {}});
+            if (!part.sliced) continue;
+            parts.back() = {slice(*tensor, part.indices), slice_parts(*tensor, part.indices)};
+        } else if (is_attention_step(part.name)) {
+            parts.push_back(part_of_rows(plan, ledger, part));
+        } else {
+            throw ConfigError("there is no step " + part.name +
+                              " in this walk: --list-steps shows those there are");
+        }
+    }
+    return parts;
+}
+
+}  // namespace attn

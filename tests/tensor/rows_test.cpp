@@ -1,0 +1,109 @@
+// The operations on rows, of every instruction set that this processor has.
+#include "attn/tensor/rows.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+using namespace attn;
+
+namespace {
+
+template <class Real>
+constexpr Real infinity = std::numeric_limits<Real>::infinity();
+
+/// The distance from the exact exponential in units of its last place.
+template <class Real>
+double units_off(Real got, Real x) {
+    const long double exact = std::exp(static_cast<long double>(x));
+    const Real rounded = static_cast<Real>(exact);
+    const long double unit = std::nextafter(rounded, infinity<Real>) - rounded;
+    return static_cast<double>(std::abs((static_cast<long double>(got) - exact) / unit));
+}
+
+template <class Real>
+void check_exponentials(FusedArchitecture architecture) {
+    const RowOperations<Real> rows = vector_row_operations<Real>(architecture);
+    const Real lowest = sizeof(Real) == sizeof(float) ? Real(-87.3) : Real(-708.3);
+    std::mt19937 random(1);
+    std::uniform_real_distribution<double> uniform(lowest, 0);
+    std::vector<Real> x(20000), result(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        x[i] = static_cast<Real>(i % 2 == 0 ? uniform(random) : uniform(random) / 40);
+    }
+    rows.exponentials(x.data(), Real(0), result.data(), x.size());
+    double worst = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        worst = std::max(worst, units_off(result[i], x[i]));
+    }
+    CHECK(worst <= 1.5);
+    CHECK(worst > 0.4);
+}
+
+template <class Real>
+void check_ends(FusedArchitecture architecture) {
+    const RowOperations<Real> rows = vector_row_operations<Real>(architecture);
+    const Real nan = std::numeric_limits<Real>::quiet_NaN();
+    // Every length, so that whole groups and filled ones both meet the special numbers.
+    for (std::size_t length = 1; length <= 150; ++length) {
+        std::vector<Real> row(length, Real(-1)), result(length);
+        row[length - 1] = -infinity<Real>;
+        row[length / 2] = Real(2);
+        rows.exponentials(row.data(), rows.maximum(row.data(), length), result.data(), length);
+        REQUIRE(rows.maximum(row.data(), length) == Real(2));
+        REQUIRE(result[length / 2] == Real(1));
+        if (length > 2) REQUIRE(result[length - 1] == Real(0));
+        REQUIRE_FALSE((length > 2 && rows.finite(row.data(), length)));
+        row.assign(length, -infinity<Real>);
+        REQUIRE(rows.maximum(row.data(), length) == -infinity<Real>);
+        rows.exponentials(row.data(), -infinity<Real>, result.data(), length);
+        REQUIRE(std::isnan(result[length - 1]));
+        row[length / 3] = nan;
+        REQUIRE(std::isnan(rows.maximum(row.data(), length)));
+        row.assign(length, Real(0.5));
+        REQUIRE(rows.sum(row.data(), length) == Real(length) / 2);
+        REQUIRE(rows.finite(row.data(), length));
+    }
+    CHECK(rows.maximum(nullptr, 0) == -infinity<Real>);
+    CHECK(rows.sum(nullptr, 0) == Real(0));
+}
+
+}  // namespace
+
+TEST_SUITE("rows") {
+    TEST_CASE("exponentials in vectors are within one and a half units in the last place") {
+        for (const FusedArchitecture architecture : available_architectures()) {
+            INFO(std::string(architecture_name(architecture)));
+            check_exponentials<float>(architecture);
+            check_exponentials<double>(architecture);
+        }
+    }
+
+    TEST_CASE("-inf, nan and rows of any length are treated as a loop would") {
+        for (const FusedArchitecture architecture : available_architectures()) {
+            INFO(std::string(architecture_name(architecture)));
+            check_ends<float>(architecture);
+            check_ends<double>(architecture);
+        }
+    }
+
+    TEST_CASE(
+        "zeros behind a row change no bit of its sum, hidden cells none of its exponentials") {
+        std::mt19937 random(2);
+        std::uniform_real_distribution<float> uniform(-5, 0);
+        for (const FusedArchitecture architecture : available_architectures()) {
+            const RowOperations<float> rows = vector_row_operations<float>(architecture);
+            for (std::size_t visible = 1; visible < 200; ++visible) {
+                std::vector<float> row(200, -infinity<float>), whole(200), part(visible);
+                for (std::size_t i = 0; i < visible; ++i) row[i] = uniform(random);
+                rows.exponentials(row.data(), 0, whole.data(), row.size());
+                rows.exponentials(row.data(), 0, part.data(), visible);
+                REQUIRE(std::equal(part.begin(), part.end(), whole.begin()));
+                REQUIRE(rows.sum(whole.data(), 200) == rows.sum(part.data(), visible));
+            }
+        }
+    }
+}
