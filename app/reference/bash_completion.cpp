@@ -19,10 +19,9 @@ std::string offer(const Values& values) {
             return "compopt -o nospace; _attn_explain_offer " +
                    quoted(joined(values.words, "[ ") + "[");
         case Values::Kind::file:
-            return "compopt -o filenames; _attn_explain_offer " + words +
-                   "; COMPREPLY+=($(compgen -f -- \"$cur\"))";
+            return "_attn_explain_offer_files " + words;
         case Values::Kind::folder:
-            return "compopt -o filenames; COMPREPLY=($(compgen -d -- \"$cur\"))";
+            return "_attn_explain_offer_folders";
     }
     return "return";
 }
@@ -60,14 +59,45 @@ std::string bash_completion(const std::vector<CommandDescription>& commands) {
     return R"(# bash completion for attn-explain, made from the program's own flags.
 
 # Offers the words that begin with what is typed.
-_attn_explain_offer() { COMPREPLY=($(compgen -W "$1" -- "$cur")); }
+_attn_explain_offer() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur"); }
 
 # The same for the last of several words with commas between them.
 _attn_explain_offer_list() {
     local done=
     [[ $cur == *,* ]] && done=${cur%,*},
     compopt -o nospace
-    COMPREPLY=($(compgen -P "$done" -W "$1" -- "${cur#"$done"}"))
+    mapfile -t COMPREPLY < <(compgen -P "$done" -W "$1" -- "${cur#"$done"}")
+}
+
+# Offers words, and files.
+_attn_explain_offer_files() {
+    local -a files
+    compopt -o filenames
+    mapfile -t files < <(compgen -f -- "$cur")
+    _attn_explain_offer "$1"
+    COMPREPLY+=("${files[@]}")
+}
+
+_attn_explain_offer_folders() {
+    compopt -o filenames
+    mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+}
+
+# Cuts the line before the cursor into the words that the program would get. Readline's own are
+# cut at = and : too, and keep their quotes.
+_attn_explain_cut() {
+    local line=${COMP_LINE:0:COMP_POINT} quote= character i
+    words=('')
+    for ((i = 0; i < ${#line}; ++i)); do
+        character=${line:i:1}
+        case $quote$character in
+            "''" | '""') quote= ;;
+            "'" | '"') quote=$character ;;
+            \\ | '"\') ((++i)) && words[-1]+=${line:i:1} ;;
+            [[:blank:]]) [[ ${words[-1]} ]] && words+=('') ;;
+            *) words[-1]+=$character ;;
+        esac
+    done
 }
 
 _attn_explain_choose() {
@@ -77,33 +107,38 @@ _attn_explain_choose() {
 }
 
 _attn_explain() {
-    # The words as they stand on the line: readline would cut them at = and :.
-    local line=${COMP_LINE:0:COMP_POINT} word cur prev command flags head
-    local -a before
-    word=${line##* }
+    local -a words
+    local word cur prev command flags assigned= breaks= kept=
+    _attn_explain_cut
+    word=${words[-1]}
     cur=$word
-    read -r -a before <<<"${line% *}"
-    prev=${before[${#before[@]}-1]}
-    if [[ $cur == --*=* ]]; then
-        prev=${cur%%=*}
-        cur=${cur#*=}
+    prev=${words[-2]-}
+    if [[ $word == --*=* ]]; then
+        prev=${word%%=*}
+        assigned=$prev=
+        cur=${word#"$assigned"}
     fi
     COMPREPLY=()
-    command=${before[1]-}
+    command=${words[1]-}
     case " )" +
            names + R"(" in
         *" $command "*) ;;
         *) command= ;;
     esac
-    if ((${#before[@]} == 1)) && [[ $word != -* ]]; then
+    if ((${#words[@]} == 2)) && [[ $word != -* ]]; then
         _attn_explain_offer ')" +
            names + R"('
     else
         _attn_explain_choose
     fi
-    # Readline keeps what stands before the last = or :.
-    head=${cur%"${cur##*[=:]}"}
-    ((${#COMPREPLY[@]})) && COMPREPLY=("${COMPREPLY[@]#"$head"}")
+    # Readline keeps what stands before the last = or :, where it cuts words there.
+    [[ $COMP_WORDBREAKS == *=* ]] && breaks+='='
+    [[ $COMP_WORDBREAKS == *:* ]] && breaks+=':'
+    [[ $breaks ]] && kept=${word%"${word##*[$breaks]}"}
+    if ((${#COMPREPLY[@]})); then
+        COMPREPLY=("${COMPREPLY[@]/#/$assigned}")
+        COMPREPLY=("${COMPREPLY[@]#"$kept"}")
+    fi
     return 0
 }
 complete -F _attn_explain attn-explain

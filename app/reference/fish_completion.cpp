@@ -26,8 +26,13 @@ std::string fish_completion(const std::vector<CommandDescription>& commands) {
     for (const CommandDescription& command : commands) {
         if (!command.name.empty()) names.push_back(command.name);
     }
+    // Only the first word is a command; later ones are values, even where they look like one.
     std::string text =
         "# fish completion for attn-explain, made from the program's own flags.\n"
+        "function __attn_explain_command\n"
+        "    set -l words (commandline -opc)\n"
+        "    contains -- \"$words[2]\" $argv\n"
+        "end\n"
         "function __attn_explain_list\n"
         "    set -l done (string replace -r '[^,]*$' '' -- (commandline -ct))\n"
         "    printf '%s\\n' $done$argv\n"
@@ -35,12 +40,11 @@ std::string fish_completion(const std::vector<CommandDescription>& commands) {
         "complete -c attn-explain -f\n";
     for (const CommandDescription& command : commands) {
         const bool walk = command.name.empty();
-        const std::string start =
-            "complete -c attn-explain -n " +
-            quoted(walk ? "not __fish_seen_subcommand_from " + joined(names, " ")
-                        : "__fish_seen_subcommand_from " + command.name);
+        const std::string start = "complete -c attn-explain -n " +
+                                  quoted(walk ? "not __attn_explain_command " + joined(names, " ")
+                                              : "__attn_explain_command " + command.name);
         if (!walk) {
-            text += "complete -c attn-explain -n __fish_use_subcommand -a " + command.name +
+            text += "complete -c attn-explain -n '__attn_explain_command \"\"' -a " + command.name +
                     " -d " + quoted(command.help) + "\n";
         }
         for (const Flag& flag : command.flags) {

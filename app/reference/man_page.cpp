@@ -2,6 +2,7 @@
 
 #include "app/reference/description.hpp"
 #include "app/stepper/step_commands.hpp"
+#include "attn/text/width.hpp"
 #include "attn/version.hpp"
 
 namespace reference {
@@ -55,7 +56,7 @@ const std::map<std::string, std::vector<Example>>& examples() {
 }
 
 /// Text as roff reads it: no escapes by accident, no request at the beginning of a line.
-std::string roff(const std::string& text) {
+std::string roff(std::string_view text) {
     std::string result;
     bool line_begins = true;
     for (const char c : text) {
@@ -74,6 +75,21 @@ std::string roff(const std::string& text) {
     return result;
 }
 
+/// A paragraph in lines that people can read, and that roff fills as it likes. Each sentence begins
+/// a line, so that roff sees where it may put more space.
+std::string paragraph(std::string_view text) {
+    std::string result;
+    while (!text.empty()) {
+        const std::size_t stop = text.find(". ");
+        const std::size_t end = stop == std::string_view::npos ? text.size() : stop + 1;
+        for (const std::string& line : attn::wrap(text.substr(0, end), 72)) {
+            result += roff(line) + "\n";
+        }
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return result;
+}
+
 std::string bold(const std::string& text) { return "\\fB" + roff(text) + "\\fR"; }
 std::string italic(const std::string& text) { return "\\fI" + roff(text) + "\\fR"; }
 
@@ -86,6 +102,11 @@ std::string page_name(const CommandDescription& command) {
     return command.name.empty() ? "attn-explain" : "attn-explain-" + command.name;
 }
 
+/// An entry of a list: its name, ready for roff, and what is to be said of it.
+std::string item(const std::string& name, const std::string& text) {
+    return ".TP\n" + name + "\n" + paragraph(text);
+}
+
 std::string flag_entry(const Flag& flag) {
     std::string names;
     for (const std::string& name : flag.names) names += (names.empty() ? "" : ", ") + bold(name);
@@ -93,9 +114,7 @@ std::string flag_entry(const Flag& flag) {
         names = italic(flag.value);
     else if (!flag.value.empty())
         names += " " + italic(flag.value);
-    std::string text = ".TP\n" + names + "\n" + roff(flag.help) + ".\n";
-    if (flag.repeats) text += "May be given more than once.\n";
-    return text;
+    return item(names, flag.help + (flag.repeats ? ". May be given more than once." : "."));
 }
 
 std::string options(const CommandDescription& command) {
@@ -116,17 +135,102 @@ std::string options(const CommandDescription& command) {
     return text;
 }
 
-std::string stepping() {
-    std::string text =
-        ".SH COMMANDS\nBy key on the screen, by name after a colon or in a script.\n";
-    for (const app::StepCommand& command : app::step_commands()) {
-        text += ".TP\n" + bold(command.name);
-        if (!command.arguments.empty()) text += " " + italic(command.arguments);
-        if (!command.keys.empty()) text += "  (" + roff(command.keys) + ")";
-        text +=
-            "\n" + roff(command.help.empty() ? "the same in its direction" : command.help) + ".\n";
+std::string synopsis(const CommandDescription& command) {
+    std::string text = ".SH SYNOPSIS\n" + bold("attn-explain");
+    if (!command.name.empty()) text += " " + bold(command.name);
+    for (const Flag& positional : command.positionals) {
+        const std::string shown = italic(positional.value);
+        text += positional.required ? " " + shown : " [" + shown + "]";
+    }
+    text += " [" + italic("OPTION") + "]...\n";
+    if (!command.name.empty()) return text;
+    return text + ".br\n" + bold("attn-explain") + " " + italic("COMMAND") + " [" +
+           italic("OPTION") + "]...\n";
+}
+
+std::string description(const CommandDescription& command) {
+    if (command.name.empty()) {
+        return ".SH DESCRIPTION\n" +
+               paragraph(
+                   "Computes attention, the heart of every transformer, step by step, and prints "
+                   "every tensor on the way exactly as PyTorch and NumPy print them. Without flags "
+                   "it walks over a sentence with a small model. The numbers depend on nothing but "
+                   "the flags and the seed.");
+    }
+    std::string does = command.help;
+    does.front() = static_cast<char>(does.front() - 'a' + 'A');
+    return ".SH DESCRIPTION\n" + paragraph(does + ".");
+}
+
+/// The commands of the program, or of the stepper.
+std::string command_list(const std::vector<CommandDescription>& commands,
+                         const CommandDescription& command) {
+    std::string text = ".SH COMMANDS\n";
+    if (command.name.empty()) {
+        for (const CommandDescription& other : commands) {
+            if (!other.name.empty()) text += item(bold(other.name), other.help + ".");
+        }
+        return text;
+    }
+    if (command.name != "step") return {};
+    text += paragraph("By key on the screen, by name after a colon or in a script.");
+    for (const app::StepCommand& each : app::step_commands()) {
+        std::string name = bold(each.name);
+        if (!each.arguments.empty()) name += " " + italic(each.arguments);
+        if (!each.keys.empty()) name += "  (" + roff(each.keys) + ")";
+        text += item(name, (each.help.empty() ? "the same in its direction" : each.help) + ".");
     }
     return text;
+}
+
+std::string exit_status(const CommandDescription& command) {
+    std::string text =
+        ".SH EXIT STATUS\n" + item(bold("0"), "All is well.") +
+        item(bold("1"), "There is a finding, such as a difference or a pitfall.") +
+        item(bold("2"),
+             "Trouble: the flags, the data, or a file that cannot be read or written; one line on "
+             "standard error says what to do.");
+    if (command.name == "diagnose") {
+        text += item(bold("3"), "A difference that no known mistake explains.");
+    }
+    return text;
+}
+
+std::string environment(const CommandDescription& command) {
+    std::string text =
+        ".SH ENVIRONMENT\n" +
+        item(bold("PAGER"),
+             "The program that output longer than the screen of a terminal goes through; less "
+             "where it is not set. Empty or cat, or with TERM=dumb, there is none.");
+    for (const Flag& flag : command.flags) {
+        if (flag.names.back() != "--color") continue;
+        text += item(bold("NO_COLOR") + ", " + bold("FORCE_COLOR"),
+                     "Forbid colours, or ask for them, where --color does not say.") +
+                item(bold("COLORTERM"), "With truecolor or 24bit, colours are not rounded to 256.");
+    }
+    return text;
+}
+
+std::string examples_of(const CommandDescription& command) {
+    const auto found = examples().find(command.name);
+    if (found == examples().end()) return {};
+    std::string text = ".SH EXAMPLES\n";
+    for (const Example& example : found->second) {
+        if (&example != &found->second.front()) text += ".PP\n";
+        text +=
+            paragraph(example.words) + ".PP\n.RS 4\n.EX\n" + bold(example.line) + "\n.EE\n.RE\n";
+    }
+    return text;
+}
+
+std::string see_also(const std::vector<CommandDescription>& commands,
+                     const CommandDescription& command) {
+    std::string others;
+    for (const CommandDescription& other : commands) {
+        if (other.name == command.name) continue;
+        others += (others.empty() ? "" : ",\n") + (".BR " + roff(page_name(other))) + " (1)";
+    }
+    return ".SH SEE ALSO\n" + others + "\n";
 }
 
 }  // namespace
@@ -134,60 +238,13 @@ std::string stepping() {
 std::string man_page(const std::vector<CommandDescription>& commands,
                      const CommandDescription& command) {
     const std::string name = page_name(command);
-    std::string text = ".\\\" Made from the program's own flags.\n.TH " + roff(upper(name)) +
-                       " 1 \"\" \"attn-explain " + std::string(attn::version()) +
-                       "\" \"User Commands\"\n.SH NAME\n" + roff(name) + " \\- " +
-                       roff(command.help) + "\n.SH SYNOPSIS\n" + bold("attn-explain");
-    if (!command.name.empty()) text += " " + bold(command.name);
-    for (const Flag& positional : command.positionals) {
-        const std::string shown = italic(positional.value);
-        text += positional.required ? " " + shown : " [" + shown + "]";
-    }
-    text += " [" + italic("OPTION") + "]...\n";
-    if (command.name.empty()) {
-        text += ".br\n" + bold("attn-explain") + " " + italic("COMMAND") + " [" + italic("OPTION") +
-                "]...\n.SH DESCRIPTION\n" +
-                roff(
-                    "Computes attention, the heart of every transformer, step by step, and prints "
-                    "every tensor on the way exactly as PyTorch and NumPy print them. Without "
-                    "flags it walks over a sentence with a small model. The numbers depend on "
-                    "nothing but the flags and the seed.") +
-                "\n.SH COMMANDS\n";
-        for (const CommandDescription& other : commands) {
-            if (other.name.empty()) continue;
-            text += ".TP\n" + bold(other.name) + "\n" + roff(other.help) + ".\n";
-        }
-    } else {
-        std::string does = command.help;
-        does.front() = static_cast<char>(does.front() - 'a' + 'A');
-        text += ".SH DESCRIPTION\n" + roff(does) + ".\n";
-    }
-    if (command.name == "step") text += stepping();
-    text += options(command);
-    text +=
-        ".SH EXIT STATUS\n.TP\n.B 0\nAll is well.\n.TP\n.B 1\nThere is a finding: compare, lint "
-        "or diagnose found a difference or a pitfall.\n.TP\n.B 2\nTrouble: the flags, the data, "
-        "or a file that cannot be read or written; one line on standard error says what to "
-        "do.\n";
-    if (command.name == "diagnose") {
-        text += ".TP\n.B 3\nA difference that no known mistake explains.\n";
-    }
-    if (const auto found = examples().find(command.name); found != examples().end()) {
-        text += ".SH EXAMPLES\n";
-        for (const Example& example : found->second) {
-            if (&example != &found->second.front()) text += ".PP\n";
-            text +=
-                roff(example.words) + "\n.PP\n.RS 4\n.EX\n" + bold(example.line) + "\n.EE\n.RE\n";
-        }
-    }
-    text += ".SH SEE ALSO\n";
-    std::string others;
-    for (const CommandDescription& other : commands) {
-        if (other.name == command.name) continue;
-        others +=
-            (others.empty() ? "" : ",\n") + std::string(".BR ") + roff(page_name(other)) + " (1)";
-    }
-    return text + others + "\n";
+    // No date: the same sources make the same page on every day.
+    return ".\\\" Made from the program's own flags.\n.TH " + roff(upper(name)) +
+           " 1 \"\" \"attn-explain " + std::string(attn::version()) +
+           "\" \"User Commands\"\n.SH NAME\n" + roff(name) + " \\- " + roff(command.help) + "\n" +
+           synopsis(command) + description(command) + command_list(commands, command) +
+           options(command) + exit_status(command) + environment(command) + examples_of(command) +
+           see_also(commands, command);
 }
 
 }  // namespace reference

@@ -50,6 +50,20 @@ Values notebooks() {
 
 Values only_words(std::vector<std::string> words) { return {Kind::words, std::move(words)}; }
 
+const std::vector<std::string> masks{"none", "causal", "padding", "causal,padding"};
+
+/// What `why --what-if` can set, each as NAME=WORD.
+Values settings() {
+    Values values{Kind::words, {}};
+    const auto add = [&values](const std::string& name, const std::vector<std::string>& words) {
+        for (const std::string& word : words) values.words.push_back(name + "=" + word);
+    };
+    add("mask", masks);
+    add("scale", words_of<attn::ScaleChoice::By>().words);
+    add("softmax-axis", words_of<attn::SoftmaxAxis>().words);
+    return values;
+}
+
 // By the name of the flag, or by that of the command and the flag where commands differ. Words that
 // no table of the library holds are those that the flag's own parser compares with.
 const std::map<std::string, Values>& table() {
@@ -59,7 +73,7 @@ const std::map<std::string, Values>& table() {
         {"--init", words_of<attn::Init>()},
         {"--weight-layout", words_of<attn::WeightLayout>()},
         {"--model", only_words({"gpt2", "bert"})},
-        {"--mask", only_words({"none", "causal", "padding", "causal,padding"})},
+        {"--mask", only_words(masks)},
         {"--mask-true", only_words({"keep", "drop"})},
         {"--causal-align", words_of<attn::CausalAlign>()},
         {"--empty-row", words_of<attn::EmptyRow>()},
@@ -80,13 +94,13 @@ const std::map<std::string, Values>& table() {
         {"--only", steps(Kind::list)},
         {"--from", steps(Kind::words)},
         {"--until", steps(Kind::words)},
-        {"--what-if", only_words({"mask=none", "scale=none", "softmax-axis=query"})},
+        {"--what-if", settings()},
         {"notebook NAME", notebooks()},
         {"why CELL", steps(Kind::cell)},
         {"lint --only", lint_rules(Kind::list)},
         {"lint --explain", lint_rules(Kind::words)},
-        {"compare A", {Kind::file, words_of<attn::Variant>().words}},
-        {"compare B", {Kind::file, words_of<attn::Variant>().words}},
+        {"compare A", words_of<attn::Variant>(Kind::file)},
+        {"compare B", words_of<attn::Variant>(Kind::file)},
         {"diagnose FILE", {Kind::file, {}}},
         {"bugs ID", mistakes()},
         {"bench --variant", words_of<attn::Variant>(Kind::list)},

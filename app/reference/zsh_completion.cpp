@@ -29,10 +29,16 @@ std::string action(const Values& values) {
     return " ";
 }
 
+/// How zsh is told where the value stands: `--mask causal` and `--mask=causal`, `-o FILE` and
+/// `-oFILE`.
+std::string with_value(const std::string& name) { return name + (name[1] == '-' ? "=" : "+"); }
+
 std::string specification(const Flag& flag, const std::string& name) {
     const std::string others = flag.repeats ? "*" : "(" + joined(flag.names, " ") + ")";
-    std::string text = others + name + "[" + escaped(flag.help, "[]\\") + "]";
-    if (!flag.value.empty()) text += ":" + escaped(flag.value, ":\\") + ":" + action(flag.values);
+    const bool alone = flag.value.empty();
+    std::string text =
+        others + (alone ? name : with_value(name)) + "[" + escaped(flag.help, "[]\\") + "]";
+    if (!alone) text += ":" + escaped(flag.value, ":\\") + ":" + action(flag.values);
     return quoted(text);
 }
 

@@ -5,10 +5,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <sstream>
 
 #include "attn/tensor/error.hpp"
 #include "attn/text/width.hpp"
@@ -23,9 +25,19 @@ std::string environment(const char* name) {
     return value == nullptr ? std::string() : value;
 }
 
-/// Whether the first word of a command is a program on the path. The rest is for the shell.
-bool exists(const std::string& command) {
-    const std::string program = command.substr(0, command.find(' '));
+/// The program that a command runs: its first word, after the variables that it sets. The rest is
+/// for the shell.
+std::string program_of(const std::string& command) {
+    std::istringstream words(command);
+    for (std::string word; words >> word;) {
+        if (word.find('=') == std::string::npos) return word;
+    }
+    return {};
+}
+
+/// Whether a program is on the path.
+bool exists(const std::string& program) {
+    if (program.empty()) return false;
     if (program.find('/') != std::string::npos) return access(program.c_str(), X_OK) == 0;
     const std::string path = environment("PATH");
     for (std::size_t start = 0; start <= path.size();) {
@@ -42,7 +54,8 @@ bool exists(const std::string& command) {
 std::string pager_command() {
     const char* chosen = std::getenv("PAGER");
     const std::string command = chosen == nullptr ? "less -FRX" : chosen;
-    return command == "cat" || command.empty() || !exists(command) ? std::string() : command;
+    const std::string program = program_of(command);
+    return program == "cat" || !exists(program) ? std::string() : command;
 }
 
 /// The rows of the screen that a line takes; colours take none.
@@ -92,6 +105,8 @@ void Pager::start() {
                                 "; pass --no-pager");
     }
     const std::string command = pager_command();
+    // A bare PAGER=less would show colours as escapes. Who has set LESS knows what they want.
+    setenv("LESS", "FRX", 0);
     process_ = fork();
     if (process_ < 0) {
         const int reason = errno;
@@ -109,7 +124,7 @@ void Pager::start() {
     close(ends[0]);
     input_ = ends[1];
     // An interrupt is for the pager; when its reader leaves, writing tells.
-    std::signal(SIGINT, SIG_IGN);
+    on_interrupt_ = std::signal(SIGINT, SIG_IGN);
     std::signal(SIGPIPE, SIG_IGN);
 }
 
@@ -120,7 +135,7 @@ void Pager::finish() {
     while (waitpid(process_, &status, 0) < 0 && errno == EINTR) {
     }
     process_ = 0;
-    std::signal(SIGINT, SIG_DFL);
+    std::signal(SIGINT, on_interrupt_);
 }
 
 }  // namespace app

@@ -1,5 +1,6 @@
 #pragma once
 #include <sys/types.h>
+
 #include <string>
 #include <string_view>
 
@@ -33,6 +34,7 @@ public:
 private:
     pid_t process_ = 0;
     int input_ = -1;
+    void (*on_interrupt_)(int) = nullptr;
 };
 
 }  // namespace app

@@ -2,7 +2,7 @@
 #include <regex>
 #include <set>
 
-#include "tests/support/program.hpp"
+#include "tests/support/terminal.hpp"
 
 using program::Folder;
 using program::read_file;
@@ -13,15 +13,34 @@ namespace {
 const std::string folder = ATTN_REFERENCE_DIR;
 
 /// What bash offers for a line with the cursor at its end.
-std::string offered(const std::string& line) {
+std::string offered(const std::string& line, const std::string& setting = {}) {
     const Folder scratch;
-    std::ofstream(scratch / "complete") << ". '" << folder << "/attn-explain.bash'\n"
-                                        << "compopt() { :; }\n"
-                                        << "COMP_LINE=$1 COMP_POINT=${#1}\n"
-                                        << "_attn_explain\necho \"${COMPREPLY[*]}\"\n";
-    const program::Result result = shell("bash '" + (scratch / "complete") + "' \"" + line + "\"");
+    std::ofstream(scratch / "complete")
+        << ". '" << folder << "/attn-explain.bash'\n"
+        << "compopt() { :; }\n"
+        << setting << "\nIFS= read -r COMP_LINE\nCOMP_POINT=${#COMP_LINE}\n"
+        << "_attn_explain\necho \"${COMPREPLY[*]}\"\n";
+    const program::Result result = shell("bash '" + (scratch / "complete") + "'", line + "\n");
     CHECK_MESSAGE(result.err.empty(), result.err);
     return result.out.substr(0, result.out.find('\n'));
+}
+
+std::vector<std::string> words_of(const std::string& text) {
+    std::istringstream stream(text);
+    return {std::istream_iterator<std::string>(stream), {}};
+}
+
+/// What a command's help says of a flag.
+std::string help_of(const std::string& help, const std::string& flag) {
+    const std::size_t start = help.find(flag + " ");
+    if (start == std::string::npos) return {};
+    return help.substr(start, help.find("\n  -", start) - start);
+}
+
+bool is_installed(const std::string& program) {
+    if (shell("command -v " + program).exit_code == 0) return true;
+    MESSAGE(program << " is not installed: what it makes of the files was not tried");
+    return false;
 }
 
 /// The flags that a command's help lists.
@@ -48,9 +67,11 @@ std::vector<std::string> command_names() {
     return names;
 }
 
-std::string man_page(const std::string& command) {
-    return read_file(folder + "/man1/attn-explain" + (command.empty() ? "" : "-" + command) + ".1");
+std::string man_page_file(const std::string& command) {
+    return folder + "/man1/attn-explain" + (command.empty() ? "" : "-" + command) + ".1";
 }
+
+std::string man_page(const std::string& command) { return read_file(man_page_file(command)); }
 
 /// A line of a man page as it is read: without fonts and escapes.
 std::string plain(std::string line) {
@@ -86,8 +107,103 @@ TEST_SUITE("app: reference") {
         CHECK(offered("attn-explain --seed ").empty());
         CHECK(offered("attn-explain -o LICEN") == "LICENSE");
         CHECK(offered("attn-explain compare l") == "loop lib");
+        CHECK(offered("attn-explain --text 'why not' --draw") == "--draw-order");
+        CHECK(offered("attn-explain --heads 2 w").empty());
         // Readline replaces only what stands behind the last = of a word.
         CHECK(offered("attn-explain --bug softmax-axis=q") == "query");
+        const std::string uncut = "COMP_WORDBREAKS=' '";
+        CHECK(offered("attn-explain --bug softmax-axis=q", uncut) == "softmax-axis=query");
+        CHECK(offered("attn-explain --mask=pa", uncut) == "--mask=padding");
+    }
+    TEST_CASE("bash offers files by the names they have, quoted in whichever way") {
+        const Folder scratch;
+        std::filesystem::create_directory(scratch.path() / "my data");
+        std::ofstream(scratch / "my data/a b.npy") << "";
+        std::ofstream(scratch / "my data/[c].npy") << "";
+        const std::string there = "cd '" + scratch.path().string() + "'";
+        CHECK(offered("attn-explain --x m", there) == "my data");
+        CHECK(offered(R"(attn-explain --x "my data/a)", there) == "my data/a b.npy");
+        CHECK(offered(R"(attn-explain --x='my data/a)", there) == "my data/a b.npy");
+        CHECK(offered("attn-explain --save-dir ", there) == "my data");
+        CHECK(offered(R"(attn-explain --x my\ data/[)", there) == "my data/[c].npy");
+    }
+    TEST_CASE("a shell fills in what is typed") {
+        Terminal terminal("HISTFILE= INPUTRC=/dev/null PS1='ready>' bash --norc -i\n");
+        terminal.wait_for("ready>");
+        terminal.type(". " + folder + "/attn-explain.bash");
+        terminal.press("Enter C-l");
+        terminal.type("attn-explain --softmax-axis=q");
+        terminal.press("Tab");
+        terminal.type("--on");
+        terminal.press("Tab");
+        terminal.type("ids,wei");
+        terminal.press("Tab");
+        terminal.wait_for("attn-explain --softmax-axis=query --only ids,weights");
+    }
+    TEST_CASE("fish offers the same") {
+        if (!is_installed("fish")) return;
+        const auto fish = [](const std::string& line) {
+            const program::Result result =
+                shell("fish --no-config -c '. " + folder + "/attn-explain.fish; complete -C \"" +
+                      line + "\"' | cut -f 1");
+            CHECK_MESSAGE(result.err.empty(), result.err);
+            const std::vector<std::string> words = words_of(result.out);
+            return std::set<std::string>(words.begin(), words.end());
+        };
+        using Words = std::set<std::string>;
+        CHECK(fish("attn-explain wh") == Words{"why"});
+        CHECK(fish("attn-explain --variant l") == Words{"loop"});
+        CHECK(fish("attn-explain --mask=ca") == Words{"--mask=causal", "--mask=causal,padding"});
+        CHECK(fish("attn-explain --only ids,wei") == Words{"ids,weights"});
+        CHECK(fish("attn-explain --text why --dra") == Words{"--draw-order"});
+        CHECK(fish("attn-explain why --dep") == Words{"--depth"});
+        CHECK(fish("attn-explain --dep").empty());
+        CHECK(fish("attn-explain --heads 2 w").empty());
+        CHECK(fish("attn-explain -o LICEN") == Words{"LICENSE"});
+    }
+    TEST_CASE("zsh offers the same") {
+        if (!is_installed("zsh")) return;
+        Terminal terminal("PS1='ready>' zsh -f -i\n");
+        terminal.wait_for("ready>");
+        terminal.type("fpath=(" + folder + " $fpath); autoload -Uz compinit; compinit -D -u");
+        terminal.press("Enter C-l");
+        terminal.type("attn-explain --softmax-axis=q");
+        terminal.press("Tab");
+        terminal.type("--on");
+        terminal.press("Tab");
+        terminal.type("ids,wei");
+        terminal.press("Tab");
+        terminal.wait_for("attn-explain --softmax-axis=query --only=ids,weights");
+    }
+    TEST_CASE("the words that are offered are those that the program takes and tells of") {
+        const Folder scratch;
+        const auto complaint = [&](const std::string& arguments) {
+            return shell("cd '" + scratch.path().string() + "' && attn-explain " + arguments).err;
+        };
+        const std::string help = program::run("--help").out;
+        int with_words = 0;
+        for (const std::string& flag : flags_of("")) {
+            INFO(flag);
+            const std::string line = "attn-explain " + flag + " ";
+            if (complaint(flag + " nonsense").find("does not know 'nonsense'") ==
+                std::string::npos) {
+                continue;  // any value will do, or it is judged by what else is there
+            }
+            const std::vector<std::string> words = words_of(offered(line));
+            const std::string told = help_of(help, flag);
+            const auto tells = [&](const std::string& word) {
+                return told.find(word) != std::string::npos;
+            };
+            const bool tells_any = std::any_of(words.begin(), words.end(), tells);
+            CHECK(words.size() >= 2);
+            for (const std::string& word : words) {
+                INFO(word);
+                CHECK(complaint(flag + " " + word).find("does not know") == std::string::npos);
+                CHECK(tells(word) == tells_any);
+            }
+            ++with_words;
+        }
+        CHECK(with_words >= 14);
     }
     TEST_CASE("every flag of every command is in every file") {
         const std::string bash = read_file(folder + "/attn-explain.bash");
@@ -100,7 +216,8 @@ TEST_SUITE("app: reference") {
                 INFO(command << " " << flag);
                 CHECK(offers.find(" " + flag + " ") != std::string::npos);
                 CHECK(page.find(flag) != std::string::npos);
-                CHECK(zsh.find(flag + "[") != std::string::npos);
+                CHECK((zsh.find(flag + "[") != std::string::npos ||
+                       zsh.find(flag + "=[") != std::string::npos));
                 CHECK(fish.find(" -l " + flag.substr(2) + " ") != std::string::npos);
             }
         }
@@ -111,10 +228,7 @@ TEST_SUITE("app: reference") {
         CHECK(shell("bash -n '" + folder + "/attn-explain.bash'").exit_code == 0);
         for (const auto& [name, file] :
              {std::pair{"zsh", "_attn-explain"}, {"fish", "attn-explain.fish"}}) {
-            if (shell(std::string("command -v ") + name).exit_code != 0) {
-                MESSAGE(name << " is not installed: its file was not parsed");
-                continue;
-            }
+            if (!is_installed(name)) continue;
             const program::Result result =
                 shell(std::string(name) + " -n '" + folder + "/" + file + "'");
             CHECK_MESSAGE(result.exit_code == 0, result.err);
@@ -128,6 +242,19 @@ TEST_SUITE("app: reference") {
                 INFO(line);
                 const bool controls = line.starts_with(".") || line.starts_with("'");
                 CHECK((!controls || std::regex_match(line, request)));
+            }
+        }
+    }
+    TEST_CASE("the programs that show man pages have nothing to say against ours") {
+        for (const std::string reader :
+             {"man --warnings -E UTF-8 -l %s >/dev/null", "mandoc -T lint -W error %s"}) {
+            if (!is_installed(reader.substr(0, reader.find(' ')))) continue;
+            for (const std::string& command : command_names()) {
+                std::string line = reader;
+                line.replace(line.find("%s"), 2, "'" + man_page_file(command) + "'");
+                const program::Result result = shell(line);
+                CHECK(result.exit_code == 0);
+                CHECK_MESSAGE((result.out + result.err).empty(), result.out << result.err);
             }
         }
     }

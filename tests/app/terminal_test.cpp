@@ -18,7 +18,8 @@ TEST_SUITE("app: terminal") {
              {"attn-explain --only ids", "attn-explain | cat", "attn-explain --no-pager",
               "attn-explain -o /dev/stdout", "attn-explain why 'weights[0,1]'",
               "attn-explain --help --no-pager", "TERM=dumb attn-explain", "PAGER= attn-explain",
-              "PAGER=cat attn-explain", "PAGER=/nowhere/pager attn-explain"}) {
+              "PAGER=cat attn-explain", "PAGER=/nowhere/pager attn-explain",
+              "PAGER=' ' attn-explain"}) {
             INFO(how);
             Terminal terminal(marked + how + "; echo \"code $?\"");
             CHECK(terminal.wait_for("code 0").find("paged:") == std::string::npos);
@@ -35,6 +36,35 @@ TEST_SUITE("app: terminal") {
             "echo \"code $?\"");
         const std::string screen = terminal.wait_for("code 0");
         CHECK(screen.find("error") == std::string::npos);
+    }
+    TEST_CASE("less gets keys and interrupts, shows colours, and leaves the terminal as it was") {
+        if (program::shell("command -v less").exit_code != 0) {
+            MESSAGE("less is not installed: it was not tried");
+            return;
+        }
+        for (const std::string choice : {"unset PAGER LESS", "unset LESS; export PAGER=less",
+                                         "export PAGER='LESS=FRX less -i'"}) {
+            INFO(choice);
+            Terminal terminal(
+                choice +
+                "\ntrap : INT\nattn-explain --heatmap\necho \"code $?\"\nstty -a | tr ' ;' '\\n' | "
+                "grep -x -e '-\\?echo' -e '-\\?icanon'");
+            CHECK(terminal.wait_for("\n:").find("ESC") == std::string::npos);
+            terminal.press("C-c");
+            CHECK(terminal.wait_for("\n:").find("code") == std::string::npos);
+            terminal.press("G");
+            CHECK(terminal.wait_for("(END)").find("ESC") == std::string::npos);
+            terminal.press("q");
+            terminal.wait_for("code 0\nicanon\necho\n[ended]");
+        }
+    }
+    TEST_CASE("long help and lists go through the pager too, whatever prints them") {
+        for (const std::string command :
+             {"--help", "bugs", "notebook 001", "lint --help", "why 'weights[0,1]' --depth 9"}) {
+            INFO(command);
+            Terminal terminal(marked + "attn-explain " + command, 80, 12);
+            CHECK(terminal.wait_for("[ended]").find("\npaged:") != std::string::npos);
+        }
     }
     TEST_CASE("--pace waits for Enter between the steps, and its hints disappear") {
         Terminal terminal("attn-explain --variant loop -q --from weights --pace", 80, 24);

@@ -1,4 +1,4 @@
-# Installs the library, builds the consumer against it and compares what it prints.
+# Installs everything, builds the consumer against the library and compares what it prints.
 #     cmake -D build=... -D source=... -D scratch=... -D sanitized=... -P run.cmake
 function(run)
     execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
@@ -11,6 +11,12 @@ endfunction()
 file(REMOVE_RECURSE ${scratch})
 run(${CMAKE_COMMAND} --install ${build} --prefix ${scratch}/prefix)
 run(${scratch}/prefix/bin/attn-explain --version)
+foreach(file bash-completion/completions/attn-explain zsh/site-functions/_attn-explain
+        fish/vendor_completions.d/attn-explain.fish man/man1/attn-explain.1 man/man1/attn-explain-why.1)
+    if(NOT EXISTS ${scratch}/prefix/share/${file})
+        message(FATAL_ERROR "share/${file} was not installed")
+    endif()
+endforeach()
 set(flags "")
 if(sanitized)
     set(flags -DCMAKE_CXX_FLAGS=-fsanitize=address,undefined)

@@ -30,7 +30,7 @@ public:
 
     /// Sends keys by tmux's names (`n`, `Right`, `Enter`, `C-c`), blanks between them.
     void press(const std::string& keys) { tmux("send-keys " + keys); }
-    void type(const std::string& text) { tmux("send-keys -l '" + text + "'"); }
+    void type(const std::string& text) { tmux("send-keys -l -- '" + text + "'"); }
 
     void resize(int columns, int rows) {
         tmux("resize-window -x " + std::to_string(columns) + " -y " + std::to_string(rows));
