@@ -186,7 +186,7 @@ Array<T> vectorized::softmax(const Array<T>& scores, std::size_t axis, EmptyRow 
         const RowOperations<T>& rows = row_operations<T>(length);
         for (std::size_t row = 0; row < outer; ++row) {
             T* cells = weights.data() + row * length;
-            rows.divide(cells, sums.data()[row], cells, length);
+            rows.share(cells, sums.data()[row], cells, length);
         }
     }
     treat_empty_rows(weights, largest, axis, empty_row);

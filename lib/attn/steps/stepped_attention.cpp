@@ -11,17 +11,14 @@
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/matmul.hpp"
 #include "attn/tensor/rows.hpp"
+#include "attn/tensor/stream.hpp"
 
 namespace attn {
 namespace {
 
-/// The rows of a window: their scores should fill half of a core's cache, yet a matrix product of
-/// few rows is slow.
-std::size_t window_rows(const FusedShape& shape) {
-    constexpr std::size_t cells_in_cache = std::size_t{1} << 18;
-    const std::size_t rows = cells_in_cache / std::max<std::size_t>(shape.key_len, 1);
-    return std::min(std::clamp<std::size_t>(rows, 128, 256), shape.query_len);
-}
+/// The rows of a window. Fewer would stay in a nearer cache, but a matrix product of few rows is
+/// slow: BLAS lays out all keys anew for each.
+constexpr std::size_t most_window_rows = 256;
 
 std::size_t padded(std::size_t count) { return (count + 15) / 16 * 16; }
 
@@ -37,7 +34,7 @@ public:
           options_(options),
           kept_(kept),
           rows_(row_operations<T>(shape.key_len)),
-          height_(window_rows(shape)),
+          height_(std::min(most_window_rows, shape.query_len)),
           groups_(shape.batch * shape.heads),
           shortens_(groups_, false) {
         // Below this length the order of a sum depends on where the row ends.
@@ -64,6 +61,7 @@ public:
         fused::share_tasks(tasks, threads, [&](std::size_t task, std::size_t thread) {
             const std::size_t first = (windows - 1 - task % windows) * height_;
             evaluate(task / windows, first, memory + thread * cells);
+            finish_streams();
         });
         if (first_empty_row_ != no_row) {
             throw ConfigError("row " + std::to_string(options_.first_row + first_empty_row_) +
@@ -85,8 +83,8 @@ private:
                kept_.context;
     }
 
-    /// Strips for scores and weights, a row for what lies between them, the mask's row.
-    std::size_t scratch_cells() const { return (2 * height_ + 2) * padded(shape_.key_len); }
+    /// The strip in which scores become weights, and the mask's row.
+    std::size_t scratch_cells() const { return (height_ + 1) * padded(shape_.key_len); }
 
     /// How many keys row `q` sees, up to its last one. Cells hidden before that are true in
     /// `hidden`; returns whether there are any.
@@ -116,10 +114,8 @@ private:
         const std::size_t keys = shape_.key_len;
         const std::size_t count = std::min(height_, shape_.query_len - first);
         const std::size_t row = group * shape_.query_len + first;
-        T* const own_scores = scratch;
-        T* const own_weights = own_scores + height_ * padded(keys);
-        T* const between = own_weights + height_ * padded(keys);
-        bool* const hidden = reinterpret_cast<bool*>(between + padded(keys));
+        T* const strip = scratch;
+        bool* const hidden = reinterpret_cast<bool*>(strip + height_ * padded(keys));
 
         // Find the keys that this window needs.
         std::size_t seen = keys;
@@ -133,27 +129,25 @@ private:
         // Compare its queries with them.
         const bool all_scores = kept_.scores || kept_.scaled_scores;
         const std::size_t compared = all_scores ? keys : seen;
-        T* const scores = kept_.scores ? kept_.scores + row * keys : own_scores;
         multiply_rows(query_ + row * shape_.head_dim, shape_.head_dim,
-                      key_ + group * keys * shape_.head_dim, scores, compared, count,
+                      key_ + group * keys * shape_.head_dim, strip, compared, count,
                       shape_.head_dim, compared, Second::transposed);
-        // Turn each row of scores into weights.
-        const std::size_t stride = kept_.weights ? keys : seen;
-        T* const weights = kept_.weights ? kept_.weights + row * keys : own_weights;
+        // Turn each row of scores into weights. What is kept leaves the cache.
         for (std::size_t q = 0; q < count; ++q) {
-            soften(group, first + q, scores + q * compared, weights + q * stride, stride, between,
-                   hidden);
+            T* const cells = strip + q * compared;
+            if (kept_.scores) stream_row(cells, kept_.scores + (row + q) * keys, keys);
+            soften(group, first + q, cells, seen, hidden);
         }
         // Mix the values.
         if (kept_.context == nullptr) return;
-        multiply_rows(weights, stride, value_ + group * keys * shape_.value_dim,
+        multiply_rows(strip, compared, value_ + group * keys * shape_.value_dim,
                       kept_.context + row * shape_.value_dim, shape_.value_dim, count, seen,
                       shape_.value_dim, Second::as_stored);
     }
 
-    /// The steps from one row of scores to its row of weights, of which `width` cells are wanted.
-    void soften(std::size_t group, std::size_t q, const T* row, T* weights, std::size_t width,
-                T* between, bool* hidden) {
+    /// The steps from one row of scores to its row of weights, in its place, of which `width` cells
+    /// are wanted.
+    void soften(std::size_t group, std::size_t q, T* cells, std::size_t width, bool* hidden) {
         const std::size_t keys = shape_.key_len;
         const std::size_t place = group * shape_.query_len + q;
         bool hides = false;
@@ -165,14 +159,15 @@ private:
             hides = true;
         }
 
+        const T* row = cells;
         if (kept_.scaled_scores || options_.scale.number != 1) {
-            T* const scaled = kept_.scaled_scores ? kept_.scaled_scores + place * keys : between;
+            T* const scaled = kept_.scaled_scores ? kept_.scaled_scores + place * keys : cells;
             vectorized::scale_row(rows_, row, options_.scale, scaled,
                                   kept_.scaled_scores ? keys : visible);
             row = scaled;
         }
         if (hides || kept_.masked_scores) {
-            T* const masked = kept_.masked_scores ? kept_.masked_scores + place * keys : between;
+            T* const masked = kept_.masked_scores ? kept_.masked_scores + place * keys : cells;
             if (hides) {
                 rows_.hide(row, hidden, masked, visible);
             } else {
@@ -186,15 +181,21 @@ private:
         // What the hidden keys after the last visible one contribute: 0, or nan to a row of nan.
         const T largest = rows_.maximum(row, visible);
         const T rest = std::exp(minus_infinity - largest);
-        T* const exponentials = kept_.exponentials ? kept_.exponentials + place * keys : weights;
+        T* const exponentials = kept_.exponentials ? kept_.exponentials + place * keys : cells;
         rows_.exponentials(row, largest, exponentials, visible);
         if (kept_.exponentials) std::fill(exponentials + visible, exponentials + keys, rest);
         const T sum = rows_.sum(exponentials, visible) + (visible < keys ? rest : T(0));
-        rows_.divide(exponentials, sum, weights, visible);
-        if (visible < width) std::fill(weights + visible, weights + width, rest / sum);
+        rows_.share(exponentials, sum, cells, visible);
+        if (visible < width) std::fill(cells + visible, cells + width, rest / sum);
         if (kept_.row_max) kept_.row_max[place] = largest;
         if (kept_.row_sum) kept_.row_sum[place] = sum;
-        if (largest == minus_infinity) treat_empty_row(place, weights, width);
+        if (largest == minus_infinity) treat_empty_row(place, cells, width);
+        if (kept_.weights == nullptr) return;
+        T* const kept = kept_.weights + place * keys;
+        stream_row(cells, kept, width);
+        // Behind the last key that the window sees, every cell is as the last one of this row.
+        const bool zero = largest == minus_infinity && options_.empty_row == EmptyRow::zero;
+        std::fill(kept + width, kept + keys, zero ? T(0) : rest / sum);
     }
 
     void treat_empty_row(std::size_t place, T* weights, std::size_t width) {

@@ -29,6 +29,10 @@ public:
         for (std::size_t i = 0; i < count; ++i) result[i] = row[i] / number;
     }
 
+    static void share(const Real* row, Real sum, Real* result, std::size_t count) {
+        multiply(row, Real(1) / sum, result, count);
+    }
+
     static void hide(const Real* row, const bool* hidden, Real* result, std::size_t count) {
         for (std::size_t i = 0; i < count; ++i) result[i] = hidden[i] ? minus_infinity : row[i];
     }
@@ -125,8 +129,8 @@ private:
 template <class Real, class Arch>
 constexpr RowOperations<Real> row_operations_of() {
     using Kernel = RowKernel<Real, Arch>;
-    return {&Kernel::multiply, &Kernel::divide,       &Kernel::hide, &Kernel::finite,
-            &Kernel::maximum,  &Kernel::exponentials, &Kernel::sum};
+    return {&Kernel::multiply, &Kernel::divide,  &Kernel::share,        &Kernel::hide,
+            &Kernel::finite,   &Kernel::maximum, &Kernel::exponentials, &Kernel::sum};
 }
 
 }  // namespace attn::simd

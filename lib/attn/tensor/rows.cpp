@@ -55,10 +55,10 @@ struct PlainRows {
 };
 
 template <class Real>
-constexpr RowOperations<Real> plain_rows{&PlainRows<Real>::multiply, &PlainRows<Real>::divide,
-                                         &PlainRows<Real>::hide,     &PlainRows<Real>::finite,
-                                         &PlainRows<Real>::maximum,  &PlainRows<Real>::exponentials,
-                                         &PlainRows<Real>::sum};
+constexpr RowOperations<Real> plain_rows{&PlainRows<Real>::multiply,     &PlainRows<Real>::divide,
+                                         &PlainRows<Real>::divide,       &PlainRows<Real>::hide,
+                                         &PlainRows<Real>::finite,       &PlainRows<Real>::maximum,
+                                         &PlainRows<Real>::exponentials, &PlainRows<Real>::sum};
 
 template <class Real>
 const RowOperations<Real>& of_type(const simd::RowKernels& kernels) {
