@@ -24,7 +24,10 @@ bool has_screen(bool without_color) {
     if (name == nullptr || *name == '\0' || std::string_view(name) == "dumb") return false;
     int error = 0;
     if (setupterm(nullptr, STDOUT_FILENO, &error) != OK) return false;
-    return !capability("cup").empty() && (without_color || tigetnum("colors") >= 8);
+    const bool able = !capability("cup").empty() && (without_color || tigetnum("colors") >= 8);
+    // Whoever takes the screen looks the terminal up again, and would leave this copy behind.
+    del_curterm(set_curterm(nullptr));
+    return able;
 }
 
 std::string leaving_sequence() {

@@ -8,7 +8,7 @@ namespace app {
 bool has_screen(bool without_color);
 
 /// What the terminal is sent to leave a full screen, with plain text and a visible cursor. Empty
-/// before has_screen() or ncurses has looked the terminal up.
+/// before ncurses has looked the terminal up.
 std::string leaving_sequence();
 
 }  // namespace app

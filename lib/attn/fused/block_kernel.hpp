@@ -39,7 +39,7 @@ class BlockKernel {
     static constexpr std::size_t key_block = 192;
     // So many products are added up before their sum goes to the others: the rounding errors of a
     // chain grow with its length.
-    static constexpr std::size_t chain = 32;
+    static constexpr std::size_t chain = 64;
     static constexpr Real minus_infinity = -std::numeric_limits<Real>::infinity();
     static constexpr Real log2_e = static_cast<Real>(1.442695040888963407359924681001892137L);
 
