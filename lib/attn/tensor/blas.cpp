@@ -10,8 +10,12 @@
 namespace attn {
 
 void set_blas_threads(int threads) {
-    const int all = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-    const int wanted = threads > 0 ? threads : all;
+    // Asking for the number of cores opens a file, so it is done once, and only where it matters.
+    const auto all_cores = [] {
+        static const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+        return cores;
+    };
+    const int wanted = threads > 0 ? threads : all_cores();
     if (openblas_get_num_threads() != wanted) openblas_set_num_threads(wanted);
 }
 
