@@ -62,7 +62,7 @@ double largest_error(const attn::test::Problem<float>& problem, const attn::Fuse
 TEST_SUITE("fused: errors") {
     // Both round in every sum, each in an order of its own: which of them is nearer differs from
     // size to size, and with the instruction set.
-    TEST_CASE("they are less than 2.5 times those of PyTorch's float32 path, at awkward sizes") {
+    TEST_CASE("they are less than three times those of PyTorch's float32 path, at awkward sizes") {
         for (const attn::FusedArchitecture architecture : attn::available_architectures()) {
             for (const TorchError& size : torch_errors) {
                 double largest = 0;
@@ -79,7 +79,7 @@ TEST_SUITE("fused: errors") {
                 INFO(attn::architecture_name(architecture)
                      << " " << size.length << " x " << size.head_dim << ": " << largest
                      << " beside " << size.largest);
-                CHECK(largest <= 2.5 * size.largest);
+                CHECK(largest <= 3 * size.largest);
             }
         }
     }

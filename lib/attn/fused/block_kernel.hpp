@@ -37,9 +37,6 @@ class BlockKernel {
     static constexpr std::size_t tile_rows = many_registers ? 8 : 4;
     // The weights of a block and its share of the values then stay in the first two caches.
     static constexpr std::size_t key_block = 192;
-    // So many products are added up before their sum goes to the others: the rounding errors of a
-    // chain grow with its length.
-    static constexpr std::size_t chain = 64;
     static constexpr Real minus_infinity = -std::numeric_limits<Real>::infinity();
     static constexpr Real log2_e = static_cast<Real>(1.442695040888963407359924681001892137L);
 
@@ -137,24 +134,17 @@ private:
     static void score(const QueryBlock<Real>& block, const Real* queries, std::size_t first,
                       std::size_t count, Real* scores) {
         for_each_tile<tile_rows>(0, count, [&](auto rows, std::size_t k) {
-            std::size_t d = 0;
-            do {
-                Batch sums[rows][Vectors];
-                for (std::size_t r = 0; r < rows; ++r) {
-                    for (std::size_t v = 0; v < Vectors; ++v) sums[r][v] = Batch(Real(0));
+            Batch sums[rows][Vectors];
+            for (std::size_t r = 0; r < rows; ++r) {
+                for (std::size_t v = 0; v < Vectors; ++v) sums[r][v] = Batch(Real(0));
+            }
+            multiply<rows, Vectors>(sums, block.key + (first + k) * block.head_dim, block.head_dim,
+                                    1, queries, block.head_dim);
+            for (std::size_t r = 0; r < rows; ++r) {
+                for (std::size_t v = 0; v < Vectors; ++v) {
+                    sums[r][v].store_aligned(scores + ((k + r) * Vectors + v) * lanes);
                 }
-                multiply<rows, Vectors>(sums, block.key + (first + k) * block.head_dim + d,
-                                        block.head_dim, 1, queries + d * Vectors * lanes,
-                                        smaller(chain, block.head_dim - d));
-                for (std::size_t r = 0; r < rows; ++r) {
-                    for (std::size_t v = 0; v < Vectors; ++v) {
-                        Real* cell = scores + ((k + r) * Vectors + v) * lanes;
-                        if (d > 0) sums[r][v] += Batch::load_aligned(cell);
-                        sums[r][v].store_aligned(cell);
-                    }
-                }
-                d += chain;
-            } while (d < block.head_dim);
+            }
         });
     }
 
