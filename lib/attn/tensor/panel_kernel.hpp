@@ -34,8 +34,7 @@ public:
             }
             for (std::size_t step = 0; step < steps; ++step) {
                 Real* const row = panel + step * width;
-                const Real* const from = matrix + step * columns + first;
-                for (std::size_t c = 0; !transposed && c < here; ++c) row[c] = from[c];
+                if (!transposed) copy<Vectors>(matrix + step * columns + first, here, row);
                 for (std::size_t c = here; c < width; ++c) row[c] = 0;
             }
         };
@@ -64,6 +63,17 @@ public:
 
 private:
     static std::size_t vectors_for(std::size_t columns) { return (columns + lanes - 1) / lanes; }
+
+    template <std::size_t Vectors>
+    [[gnu::always_inline]] static inline void copy(const Real* from, std::size_t count, Real* to) {
+        if (count < Vectors * lanes) {
+            for (std::size_t c = 0; c < count; ++c) to[c] = from[c];
+            return;
+        }
+        for (std::size_t v = 0; v < Vectors; ++v) {
+            Batch::load_unaligned(from + v * lanes).store_aligned(to + v * lanes);
+        }
+    }
 
     /// Calls work(vectors, first, columns) for each panel of which one of the first `wanted`
     /// columns is a part. The panels are of nearly the same width, for a narrow one keeps few sums
