@@ -5,36 +5,38 @@
 namespace attn {
 namespace {
 
-template <class T>
+template <bool fused, class T>
+[[gnu::always_inline]] inline T add_product(T sum, T x, T y) {
+    return fused ? std::fma(x, y, sum) : sum + x * y;
+}
+
+template <bool fused, class T>
 [[gnu::always_inline]] inline T sum_of_products(const T* a, std::size_t a_stride, const T* b,
                                                 std::size_t b_stride, std::size_t count,
-                                                const Arithmetic& arithmetic) {
-    const auto add_product = [&](T sum, std::size_t i) __attribute__((always_inline)) {
-        const T x = a[i * a_stride];
-        const T y = b[i * b_stride];
-        return arithmetic.fused ? std::fma(x, y, sum) : sum + x * y;
-    };
+                                                bool one_chain) {
     T even = 0;
     T odd = 0;
-    if (arithmetic.one_chain) {
-        for (std::size_t i = 0; i < count; ++i) even = add_product(even, i);
+    if (one_chain) {
+        for (; count > 0; --count, a += a_stride, b += b_stride) {
+            even = add_product<fused>(even, *a, *b);
+        }
         return even;
     }
-    for (std::size_t i = 0; i + 1 < count; i += 2) {
-        even = add_product(even, i);
-        odd = add_product(odd, i + 1);
+    for (; count > 1; count -= 2, a += 2 * a_stride, b += 2 * b_stride) {
+        even = add_product<fused>(even, *a, *b);
+        odd = add_product<fused>(odd, a[a_stride], b[b_stride]);
     }
     const T sum = even + odd;
-    return count % 2 == 1 ? add_product(sum, count - 1) : sum;
+    return count == 1 ? add_product<fused>(sum, *a, *b) : sum;
 }
 
 #if defined(__x86_64__)
-// The same numbers: std::fma is one instruction here, and a call of the C library elsewhere.
+// The same numbers: here std::fma is one instruction, and a call of the C library elsewhere.
 template <class T>
 [[gnu::target("fma")]] T sum_by_instruction(const T* a, std::size_t a_stride, const T* b,
                                             std::size_t b_stride, std::size_t count,
-                                            const Arithmetic& arithmetic) {
-    return sum_of_products(a, a_stride, b, b_stride, count, arithmetic);
+                                            bool one_chain) {
+    return sum_of_products<true>(a, a_stride, b, b_stride, count, one_chain);
 }
 #endif
 
@@ -43,12 +45,16 @@ template <class T>
 template <class T>
 T loop::dot(const T* a, std::size_t a_stride, const T* b, std::size_t b_stride, std::size_t count,
             const Arithmetic& arithmetic) {
+    const bool one_chain = arithmetic.one_chain;
+    if (!arithmetic.fused) {
+        return sum_of_products<false>(a, a_stride, b, b_stride, count, one_chain);
+    }
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("fma")) {
-        return sum_by_instruction(a, a_stride, b, b_stride, count, arithmetic);
+        return sum_by_instruction(a, a_stride, b, b_stride, count, one_chain);
     }
 #endif
-    return sum_of_products(a, a_stride, b, b_stride, count, arithmetic);
+    return sum_of_products<true>(a, a_stride, b, b_stride, count, one_chain);
 }
 
 template float loop::dot(const float*, std::size_t, const float*, std::size_t, std::size_t,
