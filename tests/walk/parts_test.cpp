@@ -94,4 +94,41 @@ TEST_SUITE("walk: parts") {
         CHECK_THROWS_AS(attn::walk_parts(plan, given, attn::step_table(), {{"weights", "9", true}}),
                         attn::ShapeError);
     }
+
+    TEST_CASE("a column of many rows is gathered piece by piece") {
+        attn::WalkConfig config;
+        config.query_len = 6'000;
+        config.heads = 2;
+        config.mask.causal = true;
+        const attn::Plan plan = attn::resolve(config);
+        const attn::Ledger given = attn::draw(plan);
+        const std::vector<attn::WalkPart> parts =
+            attn::walk_parts(plan, given, attn::step_table(),
+                             {{"weights", ":,:,0", true},
+                              {"weights", ":,5999", true},
+                              {"weights", "1,::-2,7:9", true}});
+        const attn::Tensor& column = parts[0].tensor;
+        REQUIRE(column.shape() == attn::Shape{2, 6'000});
+        CHECK(column.axes() == attn::Axes{"head", "query"});
+        CHECK(column.at(0) == 1);
+        CHECK(column.at(6'000) == 1);
+        for (std::size_t head : {0, 1}) {
+            CHECK(column.at(head * 6'000 + 5'999) ==
+                  doctest::Approx(parts[1].tensor.at(head * 6'000)).epsilon(1e-5));
+        }
+        const attn::Tensor& backwards = parts[2].tensor;
+        REQUIRE(backwards.shape() == attn::Shape{3'000, 2});
+        CHECK(backwards.at(0) == doctest::Approx(parts[1].tensor.at(6'000 + 7)).epsilon(1e-5));
+        CHECK(backwards.at(5'999) == 0);
+    }
+
+    TEST_CASE("a part that would not fit is refused too") {
+        attn::WalkConfig config;
+        config.query_len = 400'000;
+        const attn::Plan plan = attn::resolve(config);
+        const attn::Ledger given = attn::draw(plan);
+        CHECK_THROWS_WITH_AS(
+            attn::walk_parts(plan, given, attn::step_table(), {{"weights", "::2", true}}),
+            doctest::Contains("GB"), attn::ConfigError);
+    }
 }

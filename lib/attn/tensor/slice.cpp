@@ -128,16 +128,21 @@ Tensor slice(const Tensor& tensor, const std::vector<AxisPart>& parts) {
     return std::visit(
         [&](const auto& source) -> Tensor {
             auto part = empty_array<std::decay_t<decltype(*source.data())>>(kept);
-            for (std::size_t cell = 0; cell < count; ++cell) {
-                std::size_t rest = cell;
-                std::size_t place = 0;
-                for (std::size_t i = parts.size(); i-- > 0;) {
-                    const auto step = static_cast<std::ptrdiff_t>(rest % parts[i].count);
-                    rest /= parts[i].count;
-                    const std::ptrdiff_t index = parts[i].first + step * parts[i].step;
-                    place += static_cast<std::size_t>(index) * strides[i];
+            // Find where each run along the last axis begins, and go along it.
+            const AxisPart run = parts.empty() ? AxisPart{0, 1, 1, true} : parts.back();
+            for (std::size_t cell = 0; cell < count; cell += run.count) {
+                std::size_t rest = cell / run.count;
+                std::ptrdiff_t place = run.first;
+                for (std::size_t i = parts.size(); i-- > 1;) {
+                    const AxisPart& axis = parts[i - 1];
+                    const auto step = static_cast<std::ptrdiff_t>(rest % axis.count);
+                    rest /= axis.count;
+                    place += (axis.first + step * axis.step) *
+                             static_cast<std::ptrdiff_t>(strides[i - 1]);
                 }
-                part.data()[cell] = source.data()[place];
+                for (std::size_t k = 0; k < run.count; ++k, place += run.step) {
+                    part.data()[cell + k] = source.data()[place];
+                }
             }
             return {axes, std::move(part)};
         },

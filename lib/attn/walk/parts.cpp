@@ -36,30 +36,78 @@ std::vector<std::size_t> indices_of(const AxisPart& part) {
     return indices;
 }
 
+/// So many cells of a step are held at a time when only some of them are wanted: 64 MB of float32.
+constexpr std::size_t most_cells = std::size_t{1} << 24;
+
+/// The rows in pieces of at most most_cells, in the order in which they lie in a tensor.
+std::vector<QueryRows> pieces_of(const QueryRows& rows, std::size_t row_cells) {
+    const std::size_t matrices = rows.batches.size() * rows.heads.size();
+    if (matrices * rows.queries.size() * row_cells <= most_cells) return {rows};
+    const std::size_t most_rows = std::max<std::size_t>(1, most_cells / row_cells);
+    std::vector<QueryRows> pieces;
+    for (const std::size_t batch : rows.batches) {
+        for (const std::size_t head : rows.heads) {
+            for (std::size_t first = 0; first < rows.queries.size(); first += most_rows) {
+                const auto begin = rows.queries.begin() + static_cast<std::ptrdiff_t>(first);
+                const std::size_t count = std::min(most_rows, rows.queries.size() - first);
+                pieces.push_back(
+                    {{batch}, {head}, {begin, begin + static_cast<std::ptrdiff_t>(count)}});
+            }
+        }
+    }
+    return pieces;
+}
+
 /// A part of an attention step, from the rows that it touches alone.
 WalkPart part_of_rows(const Plan& plan, const Ledger& ledger, const WantedPart& wanted) {
     const Outline outline = outline_of(plan, wanted.name);
     WalkPart result;
     result.place = slice_parts(outline.axes, outline.shape, wanted.indices);
     QueryRows rows{{0}, {0}, {}};
-    std::vector<AxisPart> compact = result.place;
+    std::size_t row_cells = 1;
+    Shape shape;
     for (std::size_t axis = 0; axis < outline.axes.size(); ++axis) {
         const std::string& name = outline.axes[axis];
         if (name == "batch") rows.batches = indices_of(result.place[axis]);
         if (name == "head") rows.heads = indices_of(result.place[axis]);
         if (name == "query") rows.queries = indices_of(result.place[axis]);
-        // The rows are picked already: what is left of their axes is taken whole.
-        if (name == "batch" || name == "head" || name == "query") {
-            compact[axis].first = 0;
-            compact[axis].step = 1;
-        }
+        if (name == "key" || name == "feature") row_cells = outline.shape[axis];
+        if (!result.place[axis].drops_axis) shape.push_back(result.place[axis].count);
     }
     const bool none = rows.batches.empty() || rows.heads.empty() || rows.queries.empty();
     if (none) {
         throw ConfigError("--only " + wanted.name + "[" + wanted.indices + "] is an empty part");
     }
-    const Ledger made = evaluate_windows(plan, ledger, rows, {wanted.name});
-    result.tensor = slice(made[wanted.name], compact);
+
+    // The rows of a piece are picked already: what is left of their axes is taken whole.
+    const auto made = [&](const QueryRows& piece) {
+        std::vector<AxisPart> compact = result.place;
+        const auto whole = [&](std::string_view name, std::size_t count) {
+            const auto axis = std::find(outline.axes.begin(), outline.axes.end(), name);
+            if (axis == outline.axes.end()) return;
+            AxisPart& part = compact[static_cast<std::size_t>(axis - outline.axes.begin())];
+            part = {0, 1, count, part.drops_axis};
+        };
+        whole("batch", piece.batches.size());
+        whole("head", piece.heads.size());
+        whole("query", piece.queries.size());
+        return slice(evaluate_windows(plan, ledger, piece, {wanted.name})[wanted.name], compact);
+    };
+    const std::vector<QueryRows> pieces = pieces_of(rows, row_cells);
+    result.tensor = made(pieces.front());
+    if (pieces.size() == 1) return result;
+    result.tensor = with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        Array<T> all = empty_array<T>(shape);
+        T* end = all.data();
+        const Axes axes = result.tensor.axes();
+        for (const QueryRows& piece : pieces) {
+            const Tensor tensor =
+                &piece == &pieces.front() ? std::move(result.tensor) : made(piece);
+            end = std::copy_n(tensor.as<T>().data(), tensor.size(), end);
+        }
+        return {axes, std::move(all)};
+    });
     return result;
 }
 
@@ -81,13 +129,25 @@ std::vector<std::string> whole_steps(const std::vector<WantedPart>& wanted) {
     return names;
 }
 
-void require_memory_for(const Plan& plan, const std::vector<std::string>& whole, bool masks) {
+void require_memory_for(const Plan& plan, const std::vector<std::string>& whole,
+                        const std::vector<WantedPart>& wanted) {
     double bytes = bytes_needed(plan, Kept::inputs);
     const double element = plan.compute_dtype == DType::float64 ? 8 : 4;
     for (const std::string& name : whole) {
         bytes += element * static_cast<double>(element_count(outline_of(plan, name).shape));
     }
-    if (masks) bytes += static_cast<double>(plan.query_len) * static_cast<double>(plan.key_len);
+    for (const WantedPart& part : wanted) {
+        if (!part.sliced || !is_attention_step(part.name)) continue;
+        const Outline outline = outline_of(plan, part.name);
+        double cells = element;
+        for (const AxisPart& axis : slice_parts(outline.axes, outline.shape, part.indices)) {
+            cells *= static_cast<double>(axis.count);
+        }
+        bytes += cells;
+    }
+    if (asks_for(wanted, "mask")) {
+        bytes += static_cast<double>(plan.query_len) * static_cast<double>(plan.key_len);
+    }
     require_bytes(plan, bytes);
 }
 
@@ -104,7 +164,7 @@ std::vector<WalkPart> walk_parts(const Plan& plan, const Ledger& given, const St
         }
     }
     const std::vector<std::string> whole = whole_steps(wanted);
-    require_memory_for(plan, whole, asks_for(wanted, "mask"));
+    require_memory_for(plan, whole, wanted);
 
     // Walk as far as query, key and value, and evaluate what is wanted whole.
     Ledger ledger;
