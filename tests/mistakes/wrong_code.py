@@ -130,6 +130,23 @@ def numpy_loops_right(given):
     return {"output": result @ a["w_output"].T + a["b_output"]}
 
 
+@on_probe("none")
+def extended_mask_right(given):
+    """After BERT: the mask becomes 0 and -10000 and is added."""
+    query, key, value, dense = projections(given)
+    hidden_states = given["x"]
+
+    def transpose_for_scores(z):
+        return z.view(*z.shape[:-1], 2, 4).permute(0, 2, 1, 3)
+
+    q, k, v = [transpose_for_scores(f(hidden_states)) for f in (query, key, value)]
+    extended = (1.0 - (~given["mask"]).float()) * -10000.0
+    masked = torch.matmul(q, k.transpose(-1, -2)) / math.sqrt(4) + extended
+    probs = nn.Softmax(dim=-1)(masked)
+    context = torch.matmul(probs, v).permute(0, 2, 1, 3).contiguous().view(3, 5, 8)
+    return {"masked_scores": masked, "weights": probs, "output": dense(context)}
+
+
 @work("--seed 1337 --batch 4 --seq-len 8 --embed-dim 32 --head-dim 16 --draw-order kqv "
       "--mask causal", "none")
 def lecture_head_right():
@@ -327,7 +344,7 @@ def dropout_ignores_eval(given):
     return {"attn": attn, "context": attn @ v}
 
 
-@work("--projection mha --heads 2 --embed-dim 8 --batch 2 --seq-len 5 --seed 9", "weights-averaged")
+@work("--projection mha --heads 2 --bias --batch 2 --seq-len 5 --seed 9", "weights-averaged")
 def library_averages_heads():
     torch.manual_seed(9)
     x = torch.randn(2, 5, 8)
@@ -524,7 +541,7 @@ def repeats_masks_in_the_wrong_order(given):
 
 
 @work("--heads 2 --head-dim 3 --batch 2 --seq-len 4 --lengths 4,2 --mask causal,padding --seed 8",
-      "mask-broadcast", given="walk")
+      "mask-broadcast", alike=["mask-tile-order"], given="walk")
 def mask_without_a_head_axis(given):
     """(B, T, T) meets (B, H, T, T), and B happens to be H."""
     x = given["x"]
@@ -689,8 +706,7 @@ def value_layer_without_bias(given):
     return {"output": w_o((attn @ v).transpose(1, 2).reshape(3, 5, 8))}
 
 
-@work("--seed 19 --batch 4 --seq-len 6 --heads 2 --head-dim 4 --projection mha",
-      "batch-seq-swapped")
+@work("--seed 19 --batch 4 --seq-len 6 --heads 2 --projection mha --bias", "batch-seq-swapped")
 def library_takes_tokens_first():
     """nn.MultiheadAttention wants (tokens, batch, features) unless it is told otherwise."""
     torch.manual_seed(19)
@@ -712,7 +728,7 @@ def queries_from_the_encoder(given):
 # --- scores and context ------------------------------------------------------------------------
 
 
-@on_probe("k-dot-k")
+@on_probe("k-dot-k", alike=["wrong-weight=query-by-key"])
 def einsum_of_keys_with_keys(given):
     w_q, w_k, w_v, w_o = projections(given)
     x = given["x"]
@@ -748,7 +764,7 @@ def index_that_does_not_move():
     return {"answers": output}
 
 
-@on_probe("v-is-k")
+@on_probe("v-is-k", alike=["wrong-weight=value-by-key"])
 def attention_of_q_k_k(given):
     """attention(q, k, k): the third argument was copied from the second."""
     w_q, w_k, w_v, w_o = projections(given)
@@ -762,7 +778,7 @@ def attention_of_q_k_k(given):
     return {"output": w_o(attention(q, k, k).transpose(1, 2).reshape(3, 5, 8))}
 
 
-@on_probe("v-is-k")
+@on_probe("wrong-weight=value-by-key")
 def value_through_the_key_layer(given):
     """self.key(x) twice in the list of projections; the author kept value too."""
     w_q, w_k, w_v, w_o = projections(given)
