@@ -1,0 +1,80 @@
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/support/program.hpp"
+
+using program::run;
+
+namespace {
+
+constexpr const char* folder_name = "data/reference/wrong/";
+
+nlohmann::json cases() {
+    const auto index = nlohmann::json::parse(
+        program::read_file(std::string(ATTN_SOURCE_DIR "/") + folder_name + "index.json"));
+    return index.at("cases");
+}
+
+/// What `diagnose` says of one file, in the words of its author's names.
+program::Result diagnosis_of(const nlohmann::json& one, const std::string& probe) {
+    std::string arguments = "diagnose --json " + (folder_name + one.at("file").get<std::string>()) +
+                            " " + one.at("walk").get<std::string>();
+    if (one.at("given")) arguments += " --given " + probe;
+    for (const auto& entry : one.at("map")) arguments += " --map " + entry.get<std::string>();
+    return run(arguments);
+}
+
+/// The mistake that a finding names and those that it cannot tell apart from it.
+std::multiset<std::string> named(const nlohmann::json& finding) {
+    std::multiset<std::string> ids{finding.at("id").is_null() ? "none known" : finding.at("id")};
+    for (const auto& tie : finding.at("ties")) ids.insert(tie);
+    return ids;
+}
+
+}  // namespace
+
+TEST_SUITE("mistakes: other people's code") {
+    TEST_CASE("diagnose names the mistake in each piece of code, and none in the correct ones") {
+        const program::Folder folder;
+        const std::string probe = folder / "probe.npz";
+        REQUIRE(run("probe -o " + probe).exit_code == 0);
+        std::set<std::string> mistakes;
+        std::size_t correct = 0;
+        for (const auto& one : cases()) {
+            const program::Result result = diagnosis_of(one, probe);
+            const std::string file = one.at("file");
+            INFO(file << "\n" << result.out << result.err);
+            REQUIRE(result.exit_code != 2);
+            const auto findings = nlohmann::json::parse(result.out).at("findings");
+            if (one.at("expects") == "none") {
+                CHECK(result.exit_code == 0);
+                for (const auto& finding : findings) CHECK(finding.at("harmless").get<bool>());
+                ++correct;
+                continue;
+            }
+            CHECK(result.exit_code == 1);
+            REQUIRE_FALSE(findings.empty());
+            std::multiset<std::string> expected{one.at("expects")};
+            for (const auto& id : one.at("alike")) expected.insert(id);
+            CHECK(named(findings.front()) == expected);
+            mistakes.insert(one.at("expects"));
+        }
+        CHECK(correct >= 4);
+        CHECK(mistakes.size() >= 25);
+    }
+    TEST_CASE("a mistake in code that fills with -1e9 is told with its fill") {
+        const program::Folder folder;
+        const std::string probe = folder / "probe.npz";
+        REQUIRE(run("probe -o " + probe).exit_code == 0);
+        for (const auto& one : cases()) {
+            if (one.at("file") != "strictly_lower_triangle.npz") continue;
+            const auto finding =
+                nlohmann::json::parse(diagnosis_of(one, probe).out).at("findings").front();
+            CHECK(finding.at("beside") == "finite-fill=-1e9");
+            return;
+        }
+        FAIL("strictly_lower_triangle.npz is not in the index");
+    }
+}
