@@ -725,6 +725,26 @@ def queries_from_the_encoder(given):
     return {"context": torch.softmax(q @ k.transpose(1, 2) / math.sqrt(5), dim=-1) @ v}
 
 
+@work("--ids 5,2,4,5,3,0,5,1 --vocab-size 9 --embed-dim 6 --seed 4", "vocab-duplicates",
+      given="walk")
+def numbers_repeated_words(given):
+    """A dictionary from sorted(words) instead of sorted(set(words)): 'the' comes out as 7."""
+    words = "the cat saw the dog and the bird".split()
+    numbers = {word: i for i, word in enumerate(sorted(words))}
+    x = F.embedding(torch.tensor([numbers[word] for word in words]), given["embedding"])
+    q, k, v = [F.linear(x, given["w_" + n]) for n in ("query", "key", "value")]
+    return {"context": F.softmax(q @ k.T / math.sqrt(6), dim=-1) @ v}
+
+
+@on_probe("bias-missing=output")
+def functional_linear_without_bias(given):
+    w_q, w_k, w_v, _ = projections(given)
+    x = given["x"]
+    q, k, v = [w(x).view(3, 5, 2, 4).transpose(1, 2) for w in (w_q, w_k, w_v)]
+    attn = (q @ k.transpose(-2, -1) / 2 + given["mask"] * -1e9).softmax(-1)
+    return {"output": F.linear((attn @ v).transpose(1, 2).reshape(3, 5, 8), given["w_output"])}
+
+
 # --- scores and context ------------------------------------------------------------------------
 
 
@@ -736,6 +756,17 @@ def einsum_of_keys_with_keys(given):
     energy = torch.einsum("bihd,bjhd->bhij", k, k) / 2
     attn = energy.masked_fill(given["mask"], float("-1e20")).softmax(dim=-1)
     return {"output": w_o(torch.einsum("bhij,bjhd->bihd", attn, v).reshape(3, 5, 8))}
+
+
+@on_probe("q-dot-q", alike=["wrong-weight=key-by-query"])
+def query_layer_called_twice(given):
+    """k = self.query(x), a line copied and half changed."""
+    w_q, w_k, w_v, w_o = projections(given)
+    x = given["x"]
+    q, k, v = w_q(x), w_q(x), w_v(x)
+    q, k, v = [z.reshape(3, 5, 2, 4).swapaxes(1, 2) for z in (q, k, v)]
+    attn = (q @ k.swapaxes(-1, -2) / 2).masked_fill(given["mask"], -INF).softmax(-1)
+    return {"output": w_o((attn @ v).swapaxes(1, 2).reshape(3, 5, 8))}
 
 
 @on_probe("scores-transposed")
@@ -849,7 +880,7 @@ def inputs_of(program, walk, given):
         command = ["probe"] if given == "probe" else walk.split() + ["--format", "npz"]
         subprocess.run([program, *command, "-o", str(path)], check=True, capture_output=True)
         with np.load(path) as file:
-            names = [n for n in file if n in ("x", "memory", "mask") or n[:2] in ("w_", "b_")]
+            names = [n for n in file if n in ("x", "memory", "mask", "embedding") or n[:2] in ("w_", "b_")]
             return {name: torch.from_numpy(file[name]) for name in names}
 
 
