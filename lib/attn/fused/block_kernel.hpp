@@ -1,11 +1,8 @@
 #pragma once
 #include <limits>
-#include <type_traits>
-
-#include <xsimd/xsimd.hpp>
 
 #include "attn/fused/kernel.hpp"
-#include "attn/tensor/vector_math.hpp"
+#include "attn/tensor/tile.hpp"
 
 // Included only by the files that are compiled for one instruction set. Everything here is a member
 // of a class template on Arch: no two of those files may define a function of the same name, or the
@@ -28,20 +25,18 @@ class BlockKernel {
     using Batch = xsimd::batch<Real, Arch>;
     using Math = simd::VectorMath<Real, Arch>;
 
+    using Sums = simd::Tile<Real, Arch>;
+
     static constexpr std::size_t lanes = Batch::size;
-    // A block is at most three vectors wide. With tile_rows rows of sums they take 24 of the 32
-    // registers of AVX-512 and NEON, or 12 of the 16 before; the others hold what is multiplied.
-    static constexpr std::size_t max_vectors = 3;
-    static constexpr bool many_registers =
-        std::is_base_of_v<xsimd::avx512f, Arch> || std::is_base_of_v<xsimd::neon, Arch>;
-    static constexpr std::size_t tile_rows = many_registers ? 8 : 4;
     // The weights of a block and its share of the values then stay in the first two caches.
     static constexpr std::size_t key_block = 192;
+    template <std::size_t Rows>
+    using Height = std::integral_constant<std::size_t, Rows>;
     static constexpr Real minus_infinity = -std::numeric_limits<Real>::infinity();
     static constexpr Real log2_e = static_cast<Real>(1.442695040888963407359924681001892137L);
 
 public:
-    static constexpr std::size_t query_block = max_vectors * lanes;
+    static constexpr std::size_t query_block = Sums::most_vectors * lanes;
 
     static std::size_t scratch_size(std::size_t head_dim, std::size_t value_dim) {
         return (head_dim + value_dim + key_block) * query_block;
@@ -97,50 +92,14 @@ private:
         }
     }
 
-    /// sums(r, query) += sum over steps of left(r, step) * panel(step, query). The sums stay in
-    /// registers: each step reads Rows + Vectors numbers or vectors for Rows * Vectors products.
-    template <std::size_t Rows, std::size_t Vectors>
-    [[gnu::always_inline]] static inline void multiply(Batch (&sums)[Rows][Vectors],
-                                                       const Real* left, std::size_t row_stride,
-                                                       std::size_t step_stride, const Real* panel,
-                                                       std::size_t steps) {
-        for (std::size_t step = 0; step < steps; ++step) {
-            Batch columns[Vectors];
-            for (std::size_t v = 0; v < Vectors; ++v)
-                columns[v] = Batch::load_aligned(panel + v * lanes);
-            for (std::size_t r = 0; r < Rows; ++r) {
-                const Batch number(left[r * row_stride]);
-                for (std::size_t v = 0; v < Vectors; ++v) {
-                    sums[r][v] = Math::multiply_add(number, columns[v], sums[r][v]);
-                }
-            }
-            left += step_stride;
-            panel += Vectors * lanes;
-        }
-    }
-
-    /// Calls tile(Rows, first) for rows 0 to count - 1, in tiles of 8 rows while there are 8, then
-    /// 4, 2, 1.
-    template <std::size_t Rows, class Tile>
-    [[gnu::always_inline]] static inline void for_each_tile(std::size_t first, std::size_t count,
-                                                            Tile tile) {
-        for (; first + Rows <= count; first += Rows) {
-            tile(std::integral_constant<std::size_t, Rows>(), first);
-        }
-        if constexpr (Rows > 1) for_each_tile<Rows / 2>(first, count, tile);
-    }
-
     template <std::size_t Vectors>
     static void score(const QueryBlock<Real>& block, const Real* queries, std::size_t first,
                       std::size_t count, Real* scores) {
-        for_each_tile<tile_rows>(0, count, [&](auto rows, std::size_t k) {
-            Batch sums[rows][Vectors];
-            for (std::size_t r = 0; r < rows; ++r) {
-                for (std::size_t v = 0; v < Vectors; ++v) sums[r][v] = Batch(Real(0));
-            }
-            multiply<rows, Vectors>(sums, block.key + (first + k) * block.head_dim, block.head_dim,
-                                    1, queries, block.head_dim);
-            for (std::size_t r = 0; r < rows; ++r) {
+        Sums::for_each(count, [&]<std::size_t Rows>(Height<Rows>, std::size_t k) {
+            Batch sums[Rows][Vectors];
+            Sums::multiply(sums, block.key + (first + k) * block.head_dim, block.head_dim, 1,
+                           queries, block.head_dim);
+            for (std::size_t r = 0; r < Rows; ++r) {
                 for (std::size_t v = 0; v < Vectors; ++v) {
                     sums[r][v].store_aligned(scores + ((k + r) * Vectors + v) * lanes);
                 }
@@ -238,18 +197,14 @@ private:
     static void accumulate(const QueryBlock<Real>& block, const Real* weights, std::size_t first,
                            std::size_t count, const Batch (&correction)[Vectors], Real* context) {
         const Real* values = block.value + first * block.value_dim;
-        for_each_tile<tile_rows>(0, block.value_dim, [&](auto rows, std::size_t j) {
-            Batch sums[rows][Vectors];
-            for (std::size_t r = 0; r < rows; ++r) {
+        Sums::for_each(block.value_dim, [&]<std::size_t Rows>(Height<Rows>, std::size_t j) {
+            Batch sums[Rows][Vectors];
+            Sums::multiply(sums, values + j, 1, block.value_dim, weights, count);
+            for (std::size_t r = 0; r < Rows; ++r) {
                 for (std::size_t v = 0; v < Vectors; ++v) {
-                    sums[r][v] = correction[v] *
-                                 Batch::load_aligned(context + ((j + r) * Vectors + v) * lanes);
-                }
-            }
-            multiply<rows, Vectors>(sums, values + j, 1, block.value_dim, weights, count);
-            for (std::size_t r = 0; r < rows; ++r) {
-                for (std::size_t v = 0; v < Vectors; ++v) {
-                    sums[r][v].store_aligned(context + ((j + r) * Vectors + v) * lanes);
+                    Real* const cells = context + ((j + r) * Vectors + v) * lanes;
+                    Math::multiply_add(correction[v], Batch::load_aligned(cells), sums[r][v])
+                        .store_aligned(cells);
                 }
             }
         });

@@ -44,7 +44,7 @@ public:
         for_each_group(row, count, Real(0), [&](Batch(&x)[vectors], std::size_t, std::size_t) {
             for (std::size_t v = 0; v < vectors; ++v) sums[v] += x[v] - x[v];
         });
-        return across(sums, [](Real a, Real b) { return a + b; }) == Real(0);
+        return total(sums) == Real(0);
     }
 
     static Real maximum(const Real* row, std::size_t count) {
@@ -58,19 +58,23 @@ public:
                                nan[v] = xsimd::select(x[v] == x[v], nan[v], x[v]);
                            }
                        });
-        const Real sign = across(nan, [](Real a, Real b) { return a + b; });
+        const Real sign = total(nan);
         if (sign != sign) return sign;
         return across(largest, [](Real a, Real b) { return a > b ? a : b; });
     }
 
-    static void exponentials(const Real* row, Real maximum, Real* result, std::size_t count) {
+    static Real exponentials(const Real* row, Real maximum, Real* result, std::size_t count) {
         const Batch shift(maximum);
+        Batch sums[vectors];
+        for (Batch& sum : sums) sum = Batch(Real(0));
         for_each_group(row, count, minus_infinity,
                        [&](Batch(&x)[vectors], std::size_t first, std::size_t here) {
                            for (Batch& number : x) number -= shift;
                            Math::exp_below_one(x);
+                           for (std::size_t v = 0; v < vectors; ++v) sums[v] += x[v];
                            store(x, result + first, here);
                        });
+        return total(sums);
     }
 
     static Real sum(const Real* row, std::size_t count) {
@@ -79,7 +83,7 @@ public:
         for_each_group(row, count, Real(0), [&](Batch(&x)[vectors], std::size_t, std::size_t) {
             for (std::size_t v = 0; v < vectors; ++v) sums[v] += x[v];
         });
-        return across(sums, [](Real a, Real b) { return a + b; });
+        return total(sums);
     }
 
 private:
@@ -114,6 +118,10 @@ private:
         alignas(64) Real rest[group];
         for (std::size_t v = 0; v < vectors; ++v) x[v].store_aligned(rest + v * lanes);
         for (std::size_t i = 0; i < count; ++i) result[i] = rest[i];
+    }
+
+    [[gnu::always_inline]] static inline Real total(const Batch (&x)[vectors]) {
+        return across(x, [](Real a, Real b) { return a + b; });
     }
 
     template <class Combine>

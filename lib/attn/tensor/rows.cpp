@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "attn/tensor/kernels.hpp"
+
 namespace attn {
 namespace {
 
@@ -37,8 +39,9 @@ struct PlainRows {
         return largest;
     }
 
-    static void exponentials(const Real* row, Real maximum, Real* result, std::size_t count) {
+    static Real exponentials(const Real* row, Real maximum, Real* result, std::size_t count) {
         for (std::size_t i = 0; i < count; ++i) result[i] = std::exp(row[i] - maximum);
+        return sum(result, count);
     }
 
     static Real sum(const Real* row, std::size_t count) {
@@ -60,36 +63,12 @@ constexpr RowOperations<Real> plain_rows{&PlainRows<Real>::multiply,     &PlainR
                                          &PlainRows<Real>::finite,       &PlainRows<Real>::maximum,
                                          &PlainRows<Real>::exponentials, &PlainRows<Real>::sum};
 
-template <class Real>
-const RowOperations<Real>& of_type(const simd::RowKernels& kernels) {
-    if constexpr (sizeof(Real) == sizeof(float)) {
-        return kernels.float32;
-    } else {
-        return kernels.float64;
-    }
-}
-
-simd::RowKernels kernels_for(FusedArchitecture architecture) {
-#if defined(__x86_64__)
-    if (architecture == FusedArchitecture::avx512) return simd::avx512_row_kernels();
-    if (architecture == FusedArchitecture::avx2) return simd::avx2_row_kernels();
-    return simd::sse2_row_kernels();
-#elif defined(__aarch64__)
-    return simd::neon64_row_kernels();
-#else
-    return {plain_rows<float>, plain_rows<double>};
-#endif
-}
-
 }  // namespace
 
 template <class Real>
 RowOperations<Real> vector_row_operations(FusedArchitecture architecture) {
-    if (architecture == FusedArchitecture::automatic) {
-        const std::vector<FusedArchitecture> available = available_architectures();
-        if (!available.empty()) architecture = available.back();
-    }
-    return of_type<Real>(kernels_for(architecture));
+    const auto kernels = simd::kernels_for<Real>(architecture);
+    return kernels ? kernels->rows : plain_rows<Real>;
 }
 
 template <class Real>

@@ -19,8 +19,8 @@ struct RowOperations {
     bool (*finite)(const Real* row, std::size_t count);
     /// The largest number; -inf of none; nan when there is one.
     Real (*maximum)(const Real* row, std::size_t count);
-    /// exp(row - maximum), where no number is larger than `maximum`.
-    void (*exponentials)(const Real* row, Real maximum, Real* result, std::size_t count);
+    /// exp(row - maximum), where no number is larger than `maximum`; returns their sum.
+    Real (*exponentials)(const Real* row, Real maximum, Real* result, std::size_t count);
     /// The sum. In vectors, zeros behind the row change no bit of it.
     Real (*sum)(const Real* row, std::size_t count);
 };
@@ -31,9 +31,9 @@ inline constexpr std::size_t vector_row_length = 64;
 /// The operations for rows of `length` numbers, or for parts of such rows.
 ///
 /// Range  Exponentials in vectors are within one and a half units in the last place, and 0 where
-/// they would be
-///        below the smallest normal number. Shorter rows take the C library's exp() and sums in a
-///        fixed order: what people read number by number is the same on every processor.
+///        they would be below the smallest normal number. Shorter rows take the C library's exp()
+///        and sums in a fixed order: what people read number by number is the same on every
+///        processor.
 template <class Real>
 const RowOperations<Real>& row_operations(std::size_t length);
 
@@ -42,17 +42,4 @@ template <class Real>
 RowOperations<Real> vector_row_operations(
     FusedArchitecture architecture = FusedArchitecture::automatic);
 
-namespace simd {
-
-struct RowKernels {
-    RowOperations<float> float32;
-    RowOperations<double> float64;
-};
-
-RowKernels sse2_row_kernels();
-RowKernels avx2_row_kernels();
-RowKernels avx512_row_kernels();
-RowKernels neon64_row_kernels();
-
-}  // namespace simd
 }  // namespace attn

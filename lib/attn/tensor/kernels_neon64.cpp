@@ -1,0 +1,15 @@
+#if defined(__aarch64__)
+#include "attn/tensor/kernels.hpp"
+#include "attn/tensor/panel_kernel.hpp"
+#include "attn/tensor/row_kernel.hpp"
+
+namespace attn::simd {
+
+Kernels neon64_kernels() {
+    using Arch = xsimd::neon64;
+    return {{row_operations_of<float, Arch>(), panel_operations_of<float, Arch>()},
+            {row_operations_of<double, Arch>(), panel_operations_of<double, Arch>()}};
+}
+
+}  // namespace attn::simd
+#endif
