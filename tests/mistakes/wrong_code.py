@@ -192,10 +192,11 @@ def lecture_scales_by_embedding():
 def divides_energy_by_embed_size(given):
     values, keys, queries, fc_out = [linear(given, n) for n in ("value", "key", "query", "output")]
     x, N, L, embed_size, heads = given["x"], 3, 5, 8, 2
-    v, k, q = [f(x).reshape(N, L, heads, embed_size // heads) for f in (values, keys, queries)]
+    head_dim = embed_size // heads
+    v, k, q = [f(x).reshape(N, L, heads, head_dim) for f in (values, keys, queries)]
     energy = torch.einsum("nqhd,nkhd->nhqk", [q, k]).masked_fill(given["mask"], float("-1e20"))
     attention = torch.softmax(energy / (embed_size ** (1 / 2)), dim=3)
-    out = torch.einsum("nhql,nlhd->nqhd", [attention, v]).reshape(N, L, heads * (embed_size // heads))
+    out = torch.einsum("nhql,nlhd->nqhd", [attention, v]).reshape(N, L, heads * head_dim)
     return {"output": fc_out(out)}
 
 
@@ -320,8 +321,8 @@ def softmax_along_a_column():
     return {"answers": np.stack(answers)}
 
 
-@work("--rng numpy --seed 4 --seq-len 6 --embed-dim 200 --head-dim 100 --scale none --dtype float32",
-      "softmax-overflow", given="walk")
+@work("--rng numpy --seed 4 --seq-len 6 --embed-dim 200 --head-dim 100 --scale none "
+      "--dtype float32", "softmax-overflow", given="walk")
 def exp_of_large_scores(given):
     """No maximum is subtracted, and float32 ends at exp(88.7)."""
     x = given["x"].numpy()
@@ -880,8 +881,8 @@ def inputs_of(program, walk, given):
         command = ["probe"] if given == "probe" else walk.split() + ["--format", "npz"]
         subprocess.run([program, *command, "-o", str(path)], check=True, capture_output=True)
         with np.load(path) as file:
-            names = [n for n in file if n in ("x", "memory", "mask", "embedding") or n[:2] in ("w_", "b_")]
-            return {name: torch.from_numpy(file[name]) for name in names}
+            return {name: torch.from_numpy(file[name]) for name in file
+                    if name in ("x", "memory", "mask", "embedding") or name[:2] in ("w_", "b_")}
 
 
 def main():
