@@ -53,6 +53,11 @@ int main() {
         {"minimal C++ program, same libraries", {ATTN_MINIMAL_PROGRAM}, {}},
         {"attn-explain, the default walk", {ATTN_PROGRAM}, {}},
         {"attn-explain --format json", {ATTN_PROGRAM, "--format", "json"}, {}},
+        {"attn-explain --version", {ATTN_PROGRAM, "--version"}, {}},
+        {"attn-explain notebook 000", {ATTN_PROGRAM, "notebook", "000"}, {}},
+        {"attn-explain notebook 001", {ATTN_PROGRAM, "notebook", "001"}, {}},
+        {"attn-explain notebook 002", {ATTN_PROGRAM, "notebook", "002"}, {}},
+        {"attn-explain notebook 003", {ATTN_PROGRAM, "notebook", "003"}, {}},
         {"python3 -c pass", {"python3", "-c", "pass"}, {}},
     };
     constexpr int rounds = 201;

@@ -24,14 +24,17 @@ template <class Real, class Arch>
 class BlockKernel {
     using Batch = xsimd::batch<Real, Arch>;
     using Math = simd::VectorMath<Real, Arch>;
-
     using Sums = simd::Tile<Real, Arch>;
+    template <std::size_t Rows>
+    using Height = std::integral_constant<std::size_t, Rows>;
 
     static constexpr std::size_t lanes = Batch::size;
     // The weights of a block and its share of the values then stay in the first two caches.
     static constexpr std::size_t key_block = 192;
-    template <std::size_t Rows>
-    using Height = std::integral_constant<std::size_t, Rows>;
+    // Rounding errors grow with the length of a chain of additions. Where a query takes no more
+    // multiply-adds than this, there is time for short chains.
+    static constexpr std::size_t short_chain = 8;
+    static constexpr std::size_t small_work = 4096;
     static constexpr Real minus_infinity = -std::numeric_limits<Real>::infinity();
     static constexpr Real log2_e = static_cast<Real>(1.442695040888963407359924681001892137L);
 
@@ -62,8 +65,9 @@ private:
         for (std::size_t v = 0; v < Vectors; ++v) maximum[v] = Batch(minus_infinity);
         for (std::size_t v = 0; v < Vectors; ++v) sum[v] = Batch(Real(0));
 
-        for (std::size_t first = 0; first < block.keys; first += key_block) {
-            const std::size_t count = smaller(key_block, block.keys - first);
+        const std::size_t most_keys = is_small(block) ? short_chain : key_block;
+        for (std::size_t first = 0; first < block.keys; first += most_keys) {
+            const std::size_t count = smaller(most_keys, block.keys - first);
             const Hidden hidden = hidden_cells(block, first, count);
             if (hidden == Hidden::all) continue;
             score<Vectors>(block, queries, first, count, scores);
@@ -74,6 +78,10 @@ private:
             accumulate<Vectors>(block, scores, first, count, correction, context);
         }
         unpack_context<Vectors>(block, sum, context);
+    }
+
+    static bool is_small(const QueryBlock<Real>& block) {
+        return block.keys * (block.head_dim + block.value_dim) <= small_work;
     }
 
     static std::size_t smaller(std::size_t a, std::size_t b) { return a < b ? a : b; }
@@ -95,16 +103,33 @@ private:
     template <std::size_t Vectors>
     static void score(const QueryBlock<Real>& block, const Real* queries, std::size_t first,
                       std::size_t count, Real* scores) {
-        Sums::for_each(count, [&]<std::size_t Rows>(Height<Rows>, std::size_t k) {
-            Batch sums[Rows][Vectors];
-            Sums::multiply(sums, block.key + (first + k) * block.head_dim, block.head_dim, 1,
-                           queries, block.head_dim);
-            for (std::size_t r = 0; r < Rows; ++r) {
-                for (std::size_t v = 0; v < Vectors; ++v) {
-                    sums[r][v].store_aligned(scores + ((k + r) * Vectors + v) * lanes);
+        const Real* const keys = block.key + first * block.head_dim;
+        const std::size_t chain =
+            is_small(block) ? smaller(short_chain, block.head_dim) : block.head_dim;
+        score_part<Vectors, false>(block, queries, keys, chain, count, scores);
+        for (std::size_t d = chain; d < block.head_dim; d += chain) {
+            score_part<Vectors, true>(block, queries + d * Vectors * lanes, keys + d,
+                                      smaller(chain, block.head_dim - d), count, scores);
+        }
+    }
+
+    /// The products of `dims` features, written to the scores or added to them.
+    template <std::size_t Vectors, bool Add>
+    static void score_part(const QueryBlock<Real>& block, const Real* queries, const Real* keys,
+                           std::size_t dims, std::size_t count, Real* scores) {
+        Sums::for_each(
+            count, [&]<std::size_t Rows>(Height<Rows>,
+                                         std::size_t k) __attribute__((always_inline)) {
+                Batch sums[Rows][Vectors];
+                Sums::multiply(sums, keys + k * block.head_dim, block.head_dim, 1, queries, dims);
+                for (std::size_t r = 0; r < Rows; ++r) {
+                    for (std::size_t v = 0; v < Vectors; ++v) {
+                        Real* const cells = scores + ((k + r) * Vectors + v) * lanes;
+                        if constexpr (Add) sums[r][v] += Batch::load_aligned(cells);
+                        sums[r][v].store_aligned(cells);
+                    }
                 }
-            }
-        });
+            });
     }
 
     /// Hides the keys after each query's own, if there are any in this block.
@@ -176,17 +201,22 @@ private:
             block_sum[v] = Batch(Real(0));
         }
         Math::exp2_below_one(correction);
-        for (std::size_t k = 0; k < count; ++k) {
-            Real* cells = scores + k * Vectors * lanes;
-            Batch row[Vectors];
-            for (std::size_t v = 0; v < Vectors; ++v) {
-                row[v] = Batch::load_aligned(cells + v * lanes) - shift[v];
+        for (std::size_t first = 0; first < count; first += short_chain) {
+            Batch group_sum[Vectors];
+            for (Batch& number : group_sum) number = Batch(Real(0));
+            for (std::size_t k = first; k < smaller(first + short_chain, count); ++k) {
+                Real* cells = scores + k * Vectors * lanes;
+                Batch row[Vectors];
+                for (std::size_t v = 0; v < Vectors; ++v) {
+                    row[v] = Batch::load_aligned(cells + v * lanes) - shift[v];
+                }
+                Math::exp2_below_one(row);
+                for (std::size_t v = 0; v < Vectors; ++v) {
+                    row[v].store_aligned(cells + v * lanes);
+                    group_sum[v] += row[v];
+                }
             }
-            Math::exp2_below_one(row);
-            for (std::size_t v = 0; v < Vectors; ++v) {
-                row[v].store_aligned(cells + v * lanes);
-                block_sum[v] += row[v];
-            }
+            for (std::size_t v = 0; v < Vectors; ++v) block_sum[v] += group_sum[v];
         }
         for (std::size_t v = 0; v < Vectors; ++v) {
             sum[v] = Math::multiply_add(sum[v], correction[v], block_sum[v]);
@@ -197,17 +227,19 @@ private:
     static void accumulate(const QueryBlock<Real>& block, const Real* weights, std::size_t first,
                            std::size_t count, const Batch (&correction)[Vectors], Real* context) {
         const Real* values = block.value + first * block.value_dim;
-        Sums::for_each(block.value_dim, [&]<std::size_t Rows>(Height<Rows>, std::size_t j) {
-            Batch sums[Rows][Vectors];
-            Sums::multiply(sums, values + j, 1, block.value_dim, weights, count);
-            for (std::size_t r = 0; r < Rows; ++r) {
-                for (std::size_t v = 0; v < Vectors; ++v) {
-                    Real* const cells = context + ((j + r) * Vectors + v) * lanes;
-                    Math::multiply_add(correction[v], Batch::load_aligned(cells), sums[r][v])
-                        .store_aligned(cells);
+        Sums::for_each(
+            block.value_dim, [&]<std::size_t Rows>(Height<Rows>,
+                                                   std::size_t j) __attribute__((always_inline)) {
+                Batch sums[Rows][Vectors];
+                Sums::multiply(sums, values + j, 1, block.value_dim, weights, count);
+                for (std::size_t r = 0; r < Rows; ++r) {
+                    for (std::size_t v = 0; v < Vectors; ++v) {
+                        Real* const cells = context + ((j + r) * Vectors + v) * lanes;
+                        Math::multiply_add(correction[v], Batch::load_aligned(cells), sums[r][v])
+                            .store_aligned(cells);
+                    }
                 }
-            }
-        });
+            });
     }
 
     /// Divides by the running sums and turns the block back. A sum of exactly 0 belongs to a query

@@ -9,7 +9,7 @@
 namespace attn {
 
 /// The seed sequence with which NumPy starts its Mersenne Twister from a list of integers; pass it
-/// to the constructor or to `seed` of `std::mt19937`. One integer in a list is not that integer
+/// to the constructor or to `seed` of MersenneTwister. One integer in a list is not that integer
 /// alone.
 ///
 /// Range   at least one word; the words must outlive the seeding.

@@ -1,10 +1,10 @@
 #pragma once
 #include <cstdint>
 #include <optional>
-#include <random>
 #include <span>
 
 #include "attn/random/generator.hpp"
+#include "attn/random/mersenne_twister.hpp"
 
 namespace attn {
 
@@ -41,12 +41,12 @@ public:
     void permutation(std::span<std::int64_t> out);
 
 private:
-    std::uint32_t word() { return static_cast<std::uint32_t>(engine_()); }
+    std::uint32_t word() { return engine_(); }
     double unit();
     double standard_normal();
     std::uint64_t bounded(std::uint64_t largest);
 
-    std::mt19937 engine_;
+    MersenneTwister engine_;
     std::optional<double> kept_normal_;
 };
 

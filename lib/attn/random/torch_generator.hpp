@@ -1,10 +1,10 @@
 #pragma once
 #include <cstdint>
 #include <optional>
-#include <random>
 #include <span>
 
 #include "attn/random/generator.hpp"
+#include "attn/random/mersenne_twister.hpp"
 
 namespace attn {
 
@@ -42,7 +42,7 @@ public:
     void randperm(std::span<std::int64_t> out);
 
 private:
-    std::uint32_t random() { return static_cast<std::uint32_t>(engine_()); }
+    std::uint32_t random() { return engine_(); }
     std::uint64_t random64();
     template <class T>
     T unit();
@@ -52,7 +52,7 @@ private:
     void fill_normal(std::span<T> out, double mean, double deviation);
     double single_normal();
 
-    std::mt19937 engine_;
+    MersenneTwister engine_;
     TorchBuild build_;
     std::optional<double> kept_normal_;
 };

@@ -1,5 +1,4 @@
 #pragma once
-#include <cmath>
 #include <cstddef>
 
 #include "attn/tensor/tensor.hpp"
@@ -23,25 +22,7 @@ namespace loop {
 /// Shapes  a and b are `count` numbers, `a_stride` and `b_stride` elements apart.
 template <class T>
 T dot(const T* a, std::size_t a_stride, const T* b, std::size_t b_stride, std::size_t count,
-      const Arithmetic& arithmetic) {
-    const auto add_product = [&](T sum, std::size_t i) {
-        const T x = a[i * a_stride];
-        const T y = b[i * b_stride];
-        return arithmetic.fused ? std::fma(x, y, sum) : sum + x * y;
-    };
-    T even = 0;
-    T odd = 0;
-    if (arithmetic.one_chain) {
-        for (std::size_t i = 0; i < count; ++i) even = add_product(even, i);
-        return even;
-    }
-    for (std::size_t i = 0; i + 1 < count; i += 2) {
-        even = add_product(even, i);
-        odd = add_product(odd, i + 1);
-    }
-    const T sum = even + odd;
-    return count % 2 == 1 ? add_product(sum, count - 1) : sum;
-}
+      const Arithmetic& arithmetic);
 
 }  // namespace loop
 }  // namespace attn
