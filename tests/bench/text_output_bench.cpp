@@ -28,6 +28,7 @@ namespace {
 using attn::TextForm;
 
 constexpr std::size_t rows = 5'000;
+constexpr std::size_t file_rows = 50'000;
 constexpr std::size_t columns = 100;
 constexpr std::size_t large = 100'000'000;  // float32: 400 MB
 constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -60,8 +61,8 @@ std::vector<double> seconds_of_all(const std::vector<Action>& actions, int round
 }
 
 template <class T, class Next>
-attn::Tensor filled(Next&& next) {
-    attn::Array<T> values = attn::empty_array<T>({rows, columns});
+attn::Tensor filled(Next&& next, std::size_t length = rows) {
+    attn::Array<T> values = attn::empty_array<T>({length, columns});
     for (std::size_t i = 0; i < values.size(); ++i) values.data()[i] = static_cast<T>(next(i));
     return {{"query", "feature"}, std::move(values)};
 }
@@ -157,10 +158,16 @@ std::vector<double> seconds_of_python(const std::string& script) {
     return seconds;
 }
 
-void measure_peers(const attn::Tensor& tensor, const std::string& path, int rounds) {
+void measure_peers(const std::string& path, int rounds) {
+    std::mt19937 generator(1);
+    std::normal_distribution<double> normal;
+    const attn::Tensor tensor =
+        filled<float>([&](std::size_t) { return normal(generator); }, file_rows);
     const attn::Document document = document_with(tensor);
     const attn::PrintOptions options = four_decimals(attn::SciMode::off);
     const auto seconds_to_file = [&](TextForm form) {
+        // A new file each time: replacing one has the file system write it out at once.
+        std::filesystem::remove(path);
         return seconds_of([&] {
             attn::OutputFile file(path);
             attn::render_text(document, form, options, attn::Words::none,
@@ -169,17 +176,20 @@ void measure_peers(const attn::Tensor& tensor, const std::string& path, int roun
         });
     };
     const std::string script = fmt::format(
-        "import time, numpy as np\n"
+        "import os, time, numpy as np\n"
         "def timed(action):\n"
         "    start = time.process_time(); action(); return time.process_time() - start\n"
         "x = np.random.RandomState(1).randn({0}, {1}).astype('f4')\n"
+        "for rows in 1, 0:  # the first call for a new file imports what it needs\n"
+        "    os.remove('{2}'); np.savetxt('{2}', x[:rows])\n"
+        "os.remove('{2}')\n"
         "print(timed(lambda: np.savetxt('{2}', x, fmt='%.4f')))\n"
         "import torch\n"
         "torch.set_num_threads(1)\n"
         "torch.set_printoptions(precision=4, threshold=float('inf'), sci_mode=False)\n"
-        "y = torch.from_numpy(x[:{0} // 10])\n"
-        "print(10 * timed(lambda: str(y)))\n",
-        rows, columns, path);
+        "y = torch.from_numpy(x[:{0} // 100])\n"
+        "print(100 * timed(lambda: str(y)))\n",
+        file_rows, columns, path);
 
     std::vector<std::vector<double>> ours(2);
     std::vector<std::vector<double>> theirs(2);
@@ -243,7 +253,7 @@ int main(int argc, char** argv) {
     const std::vector<Numbers> kinds = kinds_of_numbers();
     for (const Numbers& numbers : kinds) measure_forms(numbers, attn::SciMode::off, rounds);
     for (const Numbers& numbers : kinds) measure_forms(numbers, attn::SciMode::on, rounds);
-    if (peers) measure_peers(kinds[0].tensor, path, std::min(rounds, 5));
+    if (peers) measure_peers(path, std::min(rounds, 5));
     if (bytes) measure_bytes(path, std::min(rounds, 3));
     for (const char* ending : {"", ".npy"}) std::filesystem::remove(path + ending);
 }

@@ -32,11 +32,14 @@ private:
     [[noreturn]] void fail(const std::string& action, int reason) const;
     void open_temporary();
     void send(std::string_view bytes);
+    void reserve(std::size_t more);
 
     std::string path_;       // as the caller said it, for messages
     std::string target_;     // behind all symbolic links
     std::string temporary_;  // empty when the target is written straight
     std::string gathered_;
+    std::size_t sent_ = 0;      // how many bytes the system has
+    std::size_t reserved_ = 0;  // and up to where there is room for more
     int descriptor_ = -1;
     int pending_slot_ = -1;
 };

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "attn/render/digits.hpp"
 #include "attn/render/powers_of_ten.hpp"
@@ -56,12 +57,18 @@ public:
             const double most = power_of_ten(digits + decimals) - 0.5;
             limit_[minus] = digits == 0 ? 0.0 : std::min(limit, most);
         }
+        if (width <= 16) {
+            char* const text = reinterpret_cast<char*>(hidden_);
+            hidden_width_ = static_cast<std::size_t>(
+                write_any_(text, -std::numeric_limits<T>::infinity()) - text);
+        }
     }
 
     char* operator()(char* out, T value) const {
         const Scaled<T> scaled(value, power_);
         if (!scaled.is_below(limit_[scaled.is_negative()])) [[unlikely]] {
-            return write_any_(out, value);
+            const bool hidden = value == -std::numeric_limits<T>::infinity();
+            return hidden && hidden_width_ > 0 ? write_hidden(out) : write_any_(out, value);
         }
         const auto digits = static_cast<std::uint32_t>(scaled.rounded() * fill_);
         const std::uint32_t integer =
@@ -74,6 +81,12 @@ public:
     }
 
 private:
+    char* write_hidden(char* out) const {
+        store(out, hidden_[0]);
+        store(out + 8, hidden_[1]);
+        return out + hidden_width_;
+    }
+
     WriteAny write_any_;
     double power_;
     double limit_[2];  ///< for numbers without and with a minus
@@ -82,6 +95,9 @@ private:
     unsigned cut_;
     std::size_t before_point_;
     std::size_t width_;
+    // Of causal attention half the scores are hidden, so the text of -inf is kept.
+    std::uint64_t hidden_[4] = {};
+    std::size_t hidden_width_ = 0;  ///< 0 when it is too long to be kept
 };
 
 }  // namespace attn
