@@ -46,7 +46,7 @@ TEST_SUITE("app: lint") {
             {"no-output-projection", "--heads 2", "--heads 2 --output-projection"},
             {"fused-by-head", "--projection fused-by-head", "--projection fused"},
             {"three-heads", "--projection fused --heads 3", "--projection fused --heads 2"},
-            {"no-power", "--seq-len 1", "--seq-len 2"}};
+            {"no-power", "--seq-len 1 --heads 2", "--seq-len 2 --heads 2"}};
         for (const Case& one : cases) {
             INFO(one.id);
             CHECK(fires(one.id, one.met));

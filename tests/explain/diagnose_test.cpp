@@ -32,12 +32,35 @@ Tensor rounded(const Tensor& tensor, int decimals) {
     return {tensor.axes(), std::move(cells)};
 }
 
-/// Whether the first finding names the mistake, or lists it among those it cannot tell apart.
+/// Whether a finding names the mistake, or lists it among those it cannot tell apart.
+bool is_named(const Finding& finding, const std::string& id) {
+    if (finding.mistake == nullptr) return false;
+    return finding.mistake->id == id ||
+           std::any_of(finding.ties.begin(), finding.ties.end(),
+                       [&](const Mistake* tie) { return tie->id == id; });
+}
+
 bool names(const Diagnosis& diagnosis, const Mistake& mistake) {
-    if (diagnosis.findings.empty()) return false;
-    const Finding& first = diagnosis.findings.front();
-    if (first.mistake == &mistake) return true;
-    return std::find(first.ties.begin(), first.ties.end(), &mistake) != first.ties.end();
+    return !diagnosis.findings.empty() && is_named(diagnosis.findings.front(), mistake.id);
+}
+
+/// A causal walk of two heads over several samples.
+WalkConfig causal_config() {
+    WalkConfig config;
+    config.heads = 2;
+    config.query_len = 5;
+    config.batch = 3;
+    config.head_dim = 3;
+    config.mask.causal = true;
+    return config;
+}
+
+const Mistake& harmless_difference(const std::string& id) {
+    for (const Mistake& entry : harmless_differences()) {
+        if (entry.id == id) return entry;
+    }
+    FAIL("no harmless difference " << id);
+    return harmless_differences().front();
 }
 
 /// True when two ledgers differ in some step by more than rounding.
@@ -133,13 +156,7 @@ TEST_SUITE("explain: diagnose") {
     }
 
     TEST_CASE("two mistakes in one walk are found at their own steps") {
-        WalkConfig config;
-        config.heads = 2;
-        config.query_len = 5;
-        config.batch = 3;
-        config.head_dim = 3;
-        config.mask.causal = true;
-        const Plan plan = resolve(config);
+        const Plan plan = resolve(causal_config());
         const Ledger given = draw(plan);
         const StepTable table =
             with_mistakes(step_table(), plan, {"scale-missing", "weights-transposed"});
@@ -203,7 +220,7 @@ TEST_SUITE("explain: diagnose") {
             const Diagnosis diagnosis =
                 diagnose(plan, given, computed_steps(walk(plan, given, table)));
             REQUIRE_FALSE(diagnosis.findings.empty());
-            CHECK(diagnosis.findings.front().mistake->id == id);
+            CHECK(is_named(diagnosis.findings.front(), id));
             for (const Finding& finding : diagnosis.findings) CHECK(finding.harmless);
             CHECK_FALSE(diagnosis.has_mistake());
         };
@@ -211,6 +228,80 @@ TEST_SUITE("explain: diagnose") {
             harmless(entry.apply(step_table(), plan), entry.id);
         }
         harmless(with_mistakes(step_table(), plan, {"bias-missing=key"}), "bias-missing=key");
+    }
+
+    TEST_CASE("a mistake is named beside any harmless difference, from the output alone") {
+        const Plan plan = resolve(causal_config());
+        const Ledger given = draw(plan);
+        for (const Mistake& harmless : harmless_differences()) {
+            const StepTable table =
+                find_mistake("causal-diag-minus1").apply(harmless.apply(step_table(), plan), plan);
+            Ledger theirs;
+            theirs.record("merged", walk(plan, given, table)["merged"]);
+            const Diagnosis diagnosis = diagnose(plan, given, theirs);
+            INFO(harmless.id);
+            CHECK(names(diagnosis, find_mistake("causal-diag-minus1")));
+            CHECK_FALSE(diagnosis.findings.front().harmless);
+        }
+    }
+
+    TEST_CASE("a finite fill is not harmless where it leaves a row that sees nothing even") {
+        WalkConfig config = causal_config();
+        config.mask.padding = true;
+        config.lengths = {5, 0, 5};
+        const Plan plan = resolve(config);
+        const Ledger given = draw(plan);
+        const StepTable table = harmless_difference("finite-fill=-1e9").apply(step_table(), plan);
+        const Diagnosis diagnosis = diagnose(plan, given, computed_steps(walk(plan, given, table)));
+        REQUIRE_FALSE(diagnosis.findings.empty());
+        CHECK(is_named(diagnosis.findings.front(), "fully-masked-row"));
+        CHECK(diagnosis.has_mistake());
+    }
+
+    TEST_CASE("dropout is read from the weights, whatever its chance and whichever cells it hit") {
+        const Plan plan = resolve(causal_config());
+        const Ledger given = draw(plan);
+        const Tensor right = walk(plan, given)["weights"];
+        for (const std::size_t percent : {10, 25, 50}) {
+            const float kept = 1 - static_cast<float>(percent) / 100;
+            Array<float> cells = right.as<float>();
+            for (std::size_t i = 0; i < cells.size(); ++i) {
+                const bool dropped = i * 7 % 100 < percent;
+                cells.data()[i] = dropped ? 0 : cells.data()[i] / kept;
+            }
+            Ledger theirs;
+            theirs.record("weights", {right.axes(), cells});
+            CHECK(names(diagnose(plan, given, theirs), find_mistake("dropout-at-eval")));
+            // One cell with a factor of its own, and it is something else.
+            *std::max_element(cells.begin(), cells.end()) *= 1.01F;
+            theirs.record("weights", {right.axes(), cells});
+            CHECK(diagnose(plan, given, theirs).has_unknown());
+        }
+    }
+
+    TEST_CASE("dropout needs a cell that was dropped and a factor above 1") {
+        const Tensor right({"query", "key"}, Array<double>{{0.5, 0.5}, {0.25, 0.75}});
+        const auto read = [&](const Array<double>& cells) {
+            return dropout_in(Tensor({"query", "key"}, cells), right, {1e-9, 1e-9});
+        };
+        const auto found = read({{0.0, 1.0}, {0.5, 1.5}});
+        REQUIRE(found.has_value());
+        CHECK(found->dropped == 1);
+        CHECK(found->factor == doctest::Approx(2));
+        CHECK_FALSE(read({{1.0, 1.0}, {0.5, 1.5}}).has_value());
+        CHECK_FALSE(read({{0.0, 0.5}, {0.25, 0.75}}).has_value());
+        CHECK_FALSE(read({{0.0, 1.0}, {0.0, 0.0}}).has_value());
+        CHECK_FALSE(read({{0.0, 0.0}, {0.0, 0.0}}).has_value());
+        CHECK_FALSE(read({{0.0, NAN}, {0.5, 1.5}}).has_value());
+    }
+
+    TEST_CASE("-1e4 in the place of -inf is not taken for the same number elsewhere") {
+        const double hidden = -std::numeric_limits<double>::infinity();
+        const Tensor right({"query", "key"}, Array<double>{{1.0, hidden}, {1.0, 2.0}});
+        const Tensor theirs({"query", "key"}, Array<double>{{1.0, -1e4}, {1.0, 2.0}});
+        for (const std::string& sign : signs("masked_scores", theirs, right)) {
+            CHECK(sign.find("in other places") == std::string::npos);
+        }
     }
 
     TEST_CASE("tensors that are no step of the walk are refused") {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "attn/explain/words.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {
@@ -157,20 +158,55 @@ private:
         finding.step = name;
         finding.evidence = signs(name, tensor, expected);
         finding.difference = finding.runner_up_difference = HUGE_VAL;
+        try_each(table_, name, tensor, expected, finding);
+        if (finding.mistake == nullptr) try_dropout(name, tensor, expected, finding);
+        if (finding.mistake == nullptr) try_beside_harmless(name, tensor, expected, finding);
+        if (finding.mistake == nullptr && options_.pairs)
+            try_pairs(name, tensor, expected, finding);
+        for (const Mistake* made : {finding.beside, finding.mistake, finding.second}) {
+            if (made != nullptr) table_ = made->apply(std::move(table_), plan_);
+        }
+        diagnosis_.findings.push_back(std::move(finding));
+    }
+
+    void try_each(const StepTable& table, const std::string& name, const Tensor& tensor,
+                  const Tensor& expected, Finding& finding) const {
         for (const std::vector<Mistake>* entries : {&mistakes(), &harmless_differences()}) {
             for (const Mistake& mistake : *entries) {
-                const std::optional<Tensor> wrong = mistaken(mistake, table_, name, expected);
+                const std::optional<Tensor> wrong = mistaken(mistake, table, name, expected);
                 if (!wrong) continue;
                 consider(mistake, name, tensor, *wrong, finding);
             }
         }
-        if (finding.mistake == nullptr && options_.pairs)
-            try_pairs(name, tensor, expected, finding);
-        if (finding.mistake != nullptr) {
-            table_ = finding.mistake->apply(std::move(table_), plan_);
-            if (finding.second != nullptr) table_ = finding.second->apply(std::move(table_), plan_);
+    }
+
+    /// A replay draws other cells than their dropout did, so its traces are looked for instead.
+    void try_dropout(const std::string& name, const Tensor& tensor, const Tensor& expected,
+                     Finding& finding) const {
+        if (name != "weights" || tensor.shape() != expected.shape()) return;
+        const auto dropout = dropout_in(tensor, expected, tolerance(name, tensor, expected, true));
+        if (!dropout) return;
+        finding.mistake = &find_mistake("dropout-at-eval");
+        finding.difference = dropout->difference;
+        finding.evidence.push_back(std::to_string(dropout->dropped) +
+                                   " weights are 0, the others " + brief(dropout->factor) +
+                                   " times what they should be: p is " +
+                                   brief(1 - 1 / dropout->factor));
+    }
+
+    /// Where nobody can be seen, a finite fill and -inf part ways, so a mistake that hides too much
+    /// shows otherwise in code with such a fill.
+    void try_beside_harmless(const std::string& name, const Tensor& tensor, const Tensor& expected,
+                             Finding& finding) const {
+        for (const Mistake& harmless : harmless_differences()) {
+            if (!harmless.applies(plan_)) continue;
+            Finding beside = finding;
+            try_each(harmless.apply(table_, plan_), name, tensor, expected, beside);
+            if (beside.mistake == nullptr) continue;
+            finding = std::move(beside);
+            finding.beside = &harmless;
+            return;
         }
-        diagnosis_.findings.push_back(std::move(finding));
     }
 
     /// Takes a mistake in as the match, as a tie or as the runner-up.
@@ -216,12 +252,10 @@ private:
         }
     }
 
-    /// True when this step differs and everything from the weights on is right all the same.
+    /// True when this step differs and the weights and everything after them are right all the
+    /// same.
     bool is_harmless(const Finding& finding) const {
         if (finding.mistake == nullptr) return false;
-        for (const Mistake& entry : harmless_differences()) {
-            if (&entry == finding.mistake) return true;
-        }
         bool after = false;
         bool judged = false;
         bool behind_scores = false;
@@ -229,13 +263,16 @@ private:
             behind_scores = behind_scores || verdict.name == "weights" ||
                             verdict.name == "context" || verdict.name == "merged" ||
                             verdict.name == "output";
+            after = after || verdict.name == finding.step;
             if (after && behind_scores) {
                 judged = true;
                 if (verdict.global != Verdict::right) return false;
             }
-            after = after || verdict.name == finding.step;
         }
-        return judged;
+        const std::vector<Mistake>& harmless = harmless_differences();
+        return judged || std::any_of(harmless.begin(), harmless.end(), [&](const Mistake& entry) {
+                   return &entry == finding.mistake;
+               });
     }
 
     const Plan& plan_;

@@ -39,6 +39,7 @@ struct Finding {
     std::string step;
     const Mistake* mistake = nullptr;    ///< nullptr when no known one matches
     const Mistake* second = nullptr;     ///< of a pair, which is a hypothesis only
+    const Mistake* beside = nullptr;     ///< a harmless difference on top of which it matches
     std::vector<const Mistake*> ties;    ///< give the same numbers here
     bool harmless = false;               ///< the results after this step are right all the same
     double difference = 0;               ///< between the replay and their tensor
@@ -73,6 +74,19 @@ std::string diagnosis_json(const Diagnosis& diagnosis);
 
 /// Differences that change no result: other ways to write the same attention.
 const std::vector<Mistake>& harmless_differences();
+
+/// What dropout made of weights.
+struct Dropout {
+    std::size_t dropped = 0;  ///< weights that are 0 and should not be
+    double factor = 1;        ///< what the others are multiplied by, 1 / (1 - p)
+    double difference = 0;    ///< largest distance of the others from that
+};
+
+/// Reads dropout out of a tensor, whichever cells it hit and whatever its chance; nothing when
+/// some cell is neither 0 nor the one factor times what it should be.
+/// Shapes  both the same.
+std::optional<Dropout> dropout_in(const Tensor& theirs, const Tensor& expected,
+                                  const Tolerance& tolerance);
 
 /// What the numbers of a wrong tensor say by themselves: sums, symmetry, ratios, permutations.
 std::vector<std::string> signs(const std::string& step, const Tensor& theirs,

@@ -57,6 +57,9 @@ void add_finding(std::string& text, const Finding& finding) {
     }
     add_paragraph(text, "  evidence  ", match);
     for (const std::string& sign : finding.evidence) add_paragraph(text, "            ", sign);
+    if (finding.beside != nullptr) {
+        add_paragraph(text, "  beside    ", finding.beside->title + ": " + finding.beside->effect);
+    }
     if (!finding.ties.empty()) {
         add_paragraph(text, "  tie       ",
                       "this input cannot tell it from " + ids_of(finding.ties));
@@ -70,6 +73,7 @@ nlohmann::ordered_json json_of(const Finding& finding) {
     json["step"] = finding.step;
     json["id"] = finding.mistake ? nlohmann::ordered_json(finding.mistake->id) : nullptr;
     if (finding.second != nullptr) json["second"] = finding.second->id;
+    if (finding.beside != nullptr) json["beside"] = finding.beside->id;
     std::vector<std::string> ties;
     for (const Mistake* tie : finding.ties) ties.push_back(tie->id);
     json["ties"] = ties;

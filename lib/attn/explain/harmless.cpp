@@ -37,6 +37,26 @@ Mistake large_negative_fill(double fill, const std::string& word) {
     return entry;
 }
 
+Mistake added_fill(double fill, const std::string& word) {
+    Mistake entry;
+    entry.id = "added-fill=" + word;
+    entry.step = "masked_scores";
+    entry.title = word + " was added to hidden scores";
+    entry.effect = "after softmax there is no difference as long as a row keeps one visible key";
+    entry.learner = "A number far below every score hides a key as well as -inf does.";
+    entry.obstacle = unless([](const Plan& plan) { return plan.masks(); }, "nothing is masked");
+    entry.apply = made(rework(
+        {"masked_scores"}, [fill](const Plan& plan, const Ledger& ledger, const Compute& before) {
+            const Tensor& scores = unmasked(ledger);
+            std::size_t cell = 0;
+            return mapped(before(plan, ledger), [&](double masked) {
+                const double added = scores.at(cell++) + fill;
+                return masked == -std::numeric_limits<double>::infinity() ? added : masked;
+            });
+        }));
+    return entry;
+}
+
 Mistake scaled_query() {
     Mistake entry;
     entry.id = "query-scaled-first";
@@ -64,8 +84,11 @@ Mistake scaled_query() {
 
 const std::vector<Mistake>& harmless_differences() {
     static const std::vector<Mistake> all{
-        large_negative_fill(-1e9, "-1e9"), large_negative_fill(-1e10, "-1e10"),
+        large_negative_fill(-1e9, "-1e9"),
+        large_negative_fill(-1e10, "-1e10"),
         large_negative_fill(-std::numeric_limits<float>::max(), "the lowest float"),
+        added_fill(-1e4, "-1e4"),
+        added_fill(-1e9, "-1e9"),
         scaled_query()};
     return all;
 }

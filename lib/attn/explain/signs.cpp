@@ -8,7 +8,10 @@
 namespace attn {
 namespace {
 
-bool near(double a, double b) { return std::abs(a - b) <= 1e-3 * std::max(1.0, std::abs(b)); }
+bool near(double a, double b) {
+    if (!std::isfinite(b)) return a == b;
+    return std::abs(a - b) <= 1e-3 * std::max(1.0, std::abs(b));
+}
 
 /// The smallest and the largest sum along one axis.
 std::pair<double, double> sums_along(const Tensor& tensor, std::size_t axis) {

@@ -106,7 +106,7 @@ std::vector<Mistake> context_mistakes() {
         {"v-is-k", "context", "The weights were applied to the keys",
          "the context mixes keys, and the value projection has no influence",
          "context = weights @ v", "context = weights @ v",
-         "Keys say where to look, values say what is there.", "",
+         "Keys say where to look, values say what is there.", "keys for values",
          unless([](const Plan& plan) { return plan.value_dim == plan.head_dim; },
                 "keys and values differ in width"),
          made(reading({"context"},

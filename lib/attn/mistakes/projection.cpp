@@ -175,6 +175,38 @@ Change skip_projection() {
     return all_of({heads, plain("query", true), plain("key", false), plain("value", false)});
 }
 
+/// Makes one of query, key and value with the parameters of another.
+Mistake wrong_weight(std::size_t part, std::size_t other, const char* same_as) {
+    const std::string name = part_names[part];
+    const std::string taken = part_names[other];
+    const auto take = [name, taken](Ledger& ledger, const Plan&) {
+        for (const std::string parameter : {"w_", "b_"}) {
+            if (const Tensor* tensor = ledger.find(parameter + taken)) {
+                const Tensor copy = *tensor;
+                ledger.record(parameter + name, copy);
+            }
+        }
+    };
+    return {"wrong-weight=" + name + "-by-" + taken,
+            "projected_" + name,
+            "The " + name + " was made with the " + taken + "'s weight",
+            "the weight of the " + name + " has no influence",
+            name + " = self.w_" + name + "(x)",
+            name + " = x @ w_" + name,
+            "Three projections, three weights: a line that was copied needs its new name twice.",
+            same_as,
+            first_of({unless([](const Plan& plan) { return projects(plan) && !plan.one_weight(); },
+                             "query, key and value come out of one weight, or of none"),
+                      unless(
+                          [part, other](const Plan& plan) {
+                              const bool same_source =
+                                  (part != 0 && other != 0) || plan.embed_dim == plan.memory_dim;
+                              return same_source && width(plan, part) == width(plan, other);
+                          },
+                          "the weights differ in shape: the program would stop")}),
+            made(reading({"projected_" + name, name}, take))};
+}
+
 /// The value projection reads the finished keys instead of x.
 void put_keys_in_place_of_x(Ledger& ledger, const Plan& plan) {
     const Tensor* keys = ledger.find("projected_key");
@@ -261,6 +293,10 @@ std::vector<Mistake> projection_mistakes() {
          made(reading(projecting_steps(), share_one_block))},
     };
     list.insert(list.end(), rest.begin(), rest.end());
+    list.push_back(wrong_weight(0, 1, "keys for queries"));
+    list.push_back(wrong_weight(1, 0, "queries for keys"));
+    list.push_back(wrong_weight(2, 1, "keys for values"));
+    list.push_back(wrong_weight(2, 0, ""));
     for (std::size_t part = 0; part < 3; ++part) list.push_back(bias_missing(part));
     return list;
 }

@@ -165,7 +165,7 @@ std::vector<Mistake> softmax_mistakes() {
          "no difference without overflow", key_axis,
          made(all_of({rework({"row_max"}, no_maximum), rework({"weights"}, naive_softmax)}))},
         {"dropout-at-eval", "weights", "Dropout was still on",
-         "some weights are 0, the others are too large by 1 / (1 - p); here p is 0.1",
+         "some weights are 0, the others are too large by 1 / (1 - p); --bug takes p = 0.1",
          "F.dropout(weights, p, training=self.training)", "weights = weights  # no dropout here",
          "The functional form does not know that training is over: tell it.", "",
          Obstacle([](const Plan&) { return std::string(); }),

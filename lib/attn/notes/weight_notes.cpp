@@ -170,8 +170,10 @@ std::string overall_sentence(const Subject& subject, const std::vector<Attention
     }
     if (!best || group == 0) return {};
     const std::size_t batch = batch_of(subject.tensor, group);
-    return "Larger still, " + number(best->weight) + ": " + row_label(subject.plan, batch, query) +
-           " to " + seen_label(subject.plan, batch, query, best->best) +
+    const std::string opening =
+        strongest(first) ? "Larger still, " : "Elsewhere the largest weight is ";
+    return opening + number(best->weight) + ": " + row_label(subject.plan, batch, query) + " to " +
+           seen_label(subject.plan, batch, query, best->best) +
            within_matrix(subject.tensor, group) + ".";
 }
 
@@ -185,7 +187,11 @@ std::string sums_sentence(const Subject& subject, const std::vector<AttentionRow
         return several ? "Each row shares out 1 over the keys." : "The row shares out 1.";
     }
     std::size_t query = 0;
-    while (rows[query].has_nan || std::abs(rows[query].sum - 1) < 1e-4) {
+    const auto is_no_example = [](const AttentionRow& row) {
+        const bool empty = row.visible == 0 && row.sum == 0;
+        return row.has_nan || empty || std::abs(row.sum - 1) < 1e-4;
+    };
+    while (is_no_example(rows[query])) {
         if (++query == rows.size()) return {};
     }
     return "The rows do not sum to 1 here: that of " +

@@ -1,0 +1,124 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "attn/io/npz.hpp"
+#include "attn/io/read_tensor.hpp"
+#include "tests/support/program.hpp"
+
+using program::run;
+
+namespace {
+
+constexpr const char* folder_name = "data/reference/wrong/";
+
+nlohmann::json cases() {
+    const auto index = nlohmann::json::parse(
+        program::read_file(std::string(ATTN_SOURCE_DIR "/") + folder_name + "index.json"));
+    return index.at("cases");
+}
+
+std::string path_of(const nlohmann::json& one) {
+    return folder_name + one.at("file").get<std::string>();
+}
+
+/// What `diagnose` says of the tensors of one case, which lie at `path`.
+program::Result diagnosis_of(const nlohmann::json& one, const std::string& path,
+                             const std::string& probe, const std::string& more = "") {
+    std::string arguments =
+        "diagnose --json " + path + " " + one.at("walk").get<std::string>() + more;
+    if (one.at("given")) arguments += " --given " + probe;
+    for (const auto& entry : one.at("map")) arguments += " --map " + entry.get<std::string>();
+    return run(arguments);
+}
+
+/// Writes the tensors of a file anew, as copied from a screen with so many decimals.
+void write_rounded(const std::string& from, const std::string& to, int decimals) {
+    const double unit = std::pow(10.0, decimals);
+    std::vector<attn::NamedTensor> tensors = attn::read_tensors(from);
+    for (attn::NamedTensor& entry : tensors) {
+        attn::Array<double> cells = attn::empty_array<double>(entry.tensor.shape());
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+            const double rounded = std::round(entry.tensor.at(i) * unit) / unit;
+            cells.data()[i] = std::isfinite(rounded) ? rounded : entry.tensor.at(i);
+        }
+        entry.tensor = attn::Tensor(entry.tensor.axes(), std::move(cells));
+    }
+    attn::OutputFile file(to);
+    attn::write_npz(file, attn::references(tensors));
+    file.commit();
+}
+
+/// The mistake that a finding names and those that it cannot tell apart from it.
+std::multiset<std::string> named(const nlohmann::json& finding) {
+    std::multiset<std::string> ids{finding.at("id").is_null() ? "none known" : finding.at("id")};
+    for (const auto& tie : finding.at("ties")) ids.insert(tie);
+    return ids;
+}
+
+}  // namespace
+
+TEST_SUITE("mistakes: other people's code") {
+    TEST_CASE("diagnose names the mistake in each piece of code, and none in the correct ones") {
+        const program::Folder folder;
+        const std::string probe = folder / "probe.npz";
+        REQUIRE(run("probe -o " + probe).exit_code == 0);
+        std::set<std::string> mistakes;
+        std::size_t correct = 0;
+        for (const auto& one : cases()) {
+            const program::Result result = diagnosis_of(one, path_of(one), probe);
+            const std::string file = one.at("file");
+            INFO(file << "\n" << result.out << result.err);
+            REQUIRE(result.exit_code != 2);
+            const auto findings = nlohmann::json::parse(result.out).at("findings");
+            if (one.at("expects") == "none") {
+                CHECK(result.exit_code == 0);
+                for (const auto& finding : findings) CHECK(finding.at("harmless").get<bool>());
+                ++correct;
+                continue;
+            }
+            CHECK(result.exit_code == 1);
+            REQUIRE_FALSE(findings.empty());
+            std::multiset<std::string> expected{one.at("expects")};
+            for (const auto& id : one.at("alike")) expected.insert(id);
+            CHECK(named(findings.front()) == expected);
+            mistakes.insert(one.at("expects"));
+        }
+        CHECK(correct >= 4);
+        CHECK(mistakes.size() >= 25);
+    }
+    TEST_CASE("three decimals of the same tensors are enough") {
+        const program::Folder folder;
+        const std::string probe = folder / "probe.npz";
+        REQUIRE(run("probe -o " + probe).exit_code == 0);
+        for (const auto& one : cases()) {
+            const std::string file = folder / "rounded.npz";
+            write_rounded(ATTN_SOURCE_DIR "/" + path_of(one), file, 3);
+            const program::Result result = diagnosis_of(one, file, probe, " --decimals 3");
+            INFO(path_of(one) << "\n" << result.out << result.err);
+            if (one.at("expects") == "none") {
+                CHECK(result.exit_code == 0);
+                continue;
+            }
+            REQUIRE(result.exit_code == 1);
+            const auto finding = nlohmann::json::parse(result.out).at("findings").front();
+            CHECK(named(finding).count(one.at("expects")) == 1);
+        }
+    }
+    TEST_CASE("a mistake in code that fills with -1e9 is told with its fill") {
+        const program::Folder folder;
+        const std::string probe = folder / "probe.npz";
+        REQUIRE(run("probe -o " + probe).exit_code == 0);
+        for (const auto& one : cases()) {
+            if (one.at("file") != "strictly_lower_triangle.npz") continue;
+            const auto finding = nlohmann::json::parse(diagnosis_of(one, path_of(one), probe).out)
+                                     .at("findings")
+                                     .front();
+            CHECK(finding.at("beside") == "finite-fill=-1e9");
+            return;
+        }
+        FAIL("strictly_lower_triangle.npz is not in the index");
+    }
+}

@@ -1,0 +1,71 @@
+#include "attn/notes/labels.hpp"
+
+#include "tests/notes/small_walks.hpp"
+
+using namespace attn;
+using namespace attn::notes;
+using namespace attn::testing;
+
+TEST_SUITE("notes: labels") {
+    TEST_CASE("a query is called by its word, its id or its position") {
+        const Plan words = resolve(words_config({{1, 2, 1}}));
+        CHECK(row_label(words, 0, 1) == "'green'");
+        CHECK(row_label(words, 0, 2) == "'red' (position 2)");
+        CHECK(seen_label(words, 0, 2, 2) == "itself");
+        CHECK(seen_label(words, 0, 2, 0) == "'red' (position 0)");
+        WalkConfig config = words_config({{1, 2}});
+        std::get<Tokens>(config.input).vocabulary = {};
+        CHECK(row_label(resolve(config), 0, 1) == "id 2");
+        CHECK(row_label(resolve(positions_config(3)), 0, 2) == "position 2");
+    }
+
+    TEST_CASE("the words of a sequence are its own") {
+        const Plan plan = resolve(words_config({{1, 2}, {3, 2}}));
+        CHECK(row_label(plan, 0, 0) == "'red'");
+        CHECK(row_label(plan, 1, 0) == "'blue'");
+    }
+
+    TEST_CASE("keys of a memory are called so where they have no words") {
+        WalkConfig config = words_config({{1, 2}});
+        config.memory = RandomInput{};
+        config.key_len = 3;
+        const Plan plan = resolve(config);
+        CHECK(column_label(plan, 0, 1) == "memory position 1");
+        CHECK(seen_label(plan, 0, 1, 1) == "memory position 1");
+    }
+
+    TEST_CASE("a word is cut at 20 characters, as a reader counts them") {
+        CHECK(quoted("twenty characters ok") == "'twenty characters ok'");
+        CHECK(quoted("twenty-one characters") == "'twenty-one characte…'");
+        // e and a combining accent are one character.
+        std::string accents;
+        for (int i = 0; i < 20; ++i) accents += "e\u0301";
+        CHECK(quoted(accents) == "'" + accents + "'");
+    }
+
+    TEST_CASE("what would break the line or turn the sentence round is kept apart") {
+        CHECK(quoted("a\nb") == "'a\uFFFDb'");
+        CHECK(quoted("a\xff") == "'a\uFFFD'");
+        CHECK(quoted("\u05D0\u05D1") == "'\u2068\u05D0\u05D1\u2069'");
+    }
+
+    TEST_CASE("numbers are told as the tensors print them, whole and extreme ones short") {
+        CHECK(number(2) == "2");
+        CHECK(number(-0.0) == "0");
+        CHECK(number(0.25) == "0.2500");
+        CHECK(number(-1.5) == "-1.5000");
+        CHECK(number(0.00012346) == "0.0001235");
+        CHECK(number(1234567.5) == "1.235e+06");
+        CHECK(number(NAN) == "nan");
+        CHECK(number(-infinity) == "-inf");
+    }
+
+    TEST_CASE("counts and ranges have their plural") {
+        CHECK(counted(1, "key") == "1 key");
+        CHECK(counted(0, "key") == "0 keys");
+        CHECK(numbered("feature", 3, 1) == "feature 3");
+        CHECK(numbered("feature", 3, 2) == "features 3 to 4");
+        CHECK(capitalised("position 2") == "Position 2");
+        CHECK(capitalised("'red'") == "'red'");
+    }
+}
