@@ -36,9 +36,9 @@ struct SteppedOptions {
 /// that makes them to the one that reads them. What is not kept is never as large as the whole.
 ///
 /// Shapes  as fused_attention.
-/// Range   what the vectorized steps give for whole tensors with softmax over the keys: to the bit
-///         up to the weights, but for the order in which BLAS adds products. Keys that no query of
-///         a window sees are left out where that changes nothing.
+/// Range   what the vectorized steps give for whole tensors with softmax over the keys, but for the
+///         order in which products are added. Keys that no query of a window sees are left out
+///         where that changes nothing.
 /// Errors  ConfigError for a row that hides every key with EmptyRow::error.
 void stepped_attention(const float* query, const float* key, const float* value,
                        const FusedShape& shape, const SteppedOptions& options,
