@@ -252,8 +252,8 @@ private:
             const auto empty = sum[v] == Batch(Real(0));
             for (std::size_t j = 0; j < block.value_dim; ++j) {
                 Real* cells = context + j * width + v * lanes;
-                xsimd::select(empty, Batch(block.empty_row), Batch::load_aligned(cells) / sum[v])
-                    .store_aligned(cells);
+                const Batch share = Math::divide(Batch::load_aligned(cells), sum[v]);
+                xsimd::select(empty, Batch(block.empty_row), share).store_aligned(cells);
             }
         }
         Math::turn(context, block.value_dim, block.queries, width, block.context, block.value_dim);
