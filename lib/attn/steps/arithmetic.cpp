@@ -5,61 +5,90 @@
 namespace attn {
 namespace {
 
+/// The factors of a row of dot products, as loop::dots() takes them.
+template <class T>
+struct Factors {
+    const T* a;
+    const T* b;
+    std::size_t b_stride, b_distance, count;
+};
+
 template <bool fused, class T>
 [[gnu::always_inline]] inline T add_product(T sum, T x, T y) {
     return fused ? std::fma(x, y, sum) : sum + x * y;
 }
 
-template <bool fused, class T>
-[[gnu::always_inline]] inline T sum_of_products(const T* a, std::size_t a_stride, const T* b,
-                                                std::size_t b_stride, std::size_t count,
-                                                bool one_chain) {
-    T even = 0;
-    T odd = 0;
-    if (one_chain) {
-        for (; count > 0; --count, a += a_stride, b += b_stride) {
-            even = add_product<fused>(even, *a, *b);
+/// `Width` dot products, from output `first` on: while one sum waits for its last product, the
+/// others go on.
+template <bool fused, std::size_t Width, class T>
+[[gnu::always_inline]] inline void some_dots(const Factors<T>& factors, std::size_t first,
+                                             bool one_chain, T* results) {
+    const T* const a = factors.a;
+    const T* const b = factors.b + first * factors.b_distance;
+    const auto cell = [&](std::size_t i, std::size_t output) {
+        return b[i * factors.b_stride + output * factors.b_distance];
+    };
+    T even[Width] = {};
+    T odd[Width] = {};
+    std::size_t i = 0;
+    for (; one_chain && i < factors.count; ++i) {
+#pragma GCC unroll 4
+        for (std::size_t o = 0; o < Width; ++o) {
+            even[o] = add_product<fused>(even[o], a[i], cell(i, o));
         }
-        return even;
     }
-    for (; count > 1; count -= 2, a += 2 * a_stride, b += 2 * b_stride) {
-        even = add_product<fused>(even, *a, *b);
-        odd = add_product<fused>(odd, a[a_stride], b[b_stride]);
+    for (; i + 1 < factors.count; i += 2) {
+#pragma GCC unroll 4
+        for (std::size_t o = 0; o < Width; ++o) {
+            even[o] = add_product<fused>(even[o], a[i], cell(i, o));
+            odd[o] = add_product<fused>(odd[o], a[i + 1], cell(i + 1, o));
+        }
     }
-    const T sum = even + odd;
-    return count == 1 ? add_product<fused>(sum, *a, *b) : sum;
+#pragma GCC unroll 4
+    for (std::size_t o = 0; o < Width; ++o) {
+        const T sum = one_chain ? even[o] : even[o] + odd[o];
+        const bool last = i < factors.count;
+        results[first + o] = last ? add_product<fused>(sum, a[i], cell(i, o)) : sum;
+    }
+}
+
+template <bool fused, class T>
+[[gnu::always_inline]] inline void all_dots(const Factors<T>& factors, std::size_t outputs,
+                                            bool one_chain, T* results) {
+    std::size_t first = 0;
+    for (; first + 4 <= outputs; first += 4)
+        some_dots<fused, 4>(factors, first, one_chain, results);
+    for (; first < outputs; ++first) some_dots<fused, 1>(factors, first, one_chain, results);
 }
 
 #if defined(__x86_64__)
 // The same numbers: here std::fma is one instruction, and a call of the C library elsewhere.
 template <class T>
-[[gnu::target("fma")]] T sum_by_instruction(const T* a, std::size_t a_stride, const T* b,
-                                            std::size_t b_stride, std::size_t count,
-                                            bool one_chain) {
-    return sum_of_products<true>(a, a_stride, b, b_stride, count, one_chain);
+[[gnu::target("fma")]] void dots_by_instruction(const Factors<T>& factors, std::size_t outputs,
+                                                bool one_chain, T* results) {
+    all_dots<true>(factors, outputs, one_chain, results);
 }
 #endif
 
 }  // namespace
 
 template <class T>
-T loop::dot(const T* a, std::size_t a_stride, const T* b, std::size_t b_stride, std::size_t count,
-            const Arithmetic& arithmetic) {
+void loop::dots(const T* a, const T* b, std::size_t b_stride, std::size_t b_distance,
+                std::size_t count, std::size_t outputs, const Arithmetic& arithmetic, T* results) {
+    const Factors<T> factors{a, b, b_stride, b_distance, count};
     const bool one_chain = arithmetic.one_chain;
-    if (!arithmetic.fused) {
-        return sum_of_products<false>(a, a_stride, b, b_stride, count, one_chain);
-    }
+    if (!arithmetic.fused) return all_dots<false>(factors, outputs, one_chain, results);
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("fma")) {
-        return sum_by_instruction(a, a_stride, b, b_stride, count, one_chain);
+        return dots_by_instruction(factors, outputs, one_chain, results);
     }
 #endif
-    return sum_of_products<true>(a, a_stride, b, b_stride, count, one_chain);
+    all_dots<true>(factors, outputs, one_chain, results);
 }
 
-template float loop::dot(const float*, std::size_t, const float*, std::size_t, std::size_t,
-                         const Arithmetic&);
-template double loop::dot(const double*, std::size_t, const double*, std::size_t, std::size_t,
-                          const Arithmetic&);
+template void loop::dots(const float*, const float*, std::size_t, std::size_t, std::size_t,
+                         std::size_t, const Arithmetic&, float*);
+template void loop::dots(const double*, const double*, std::size_t, std::size_t, std::size_t,
+                         std::size_t, const Arithmetic&, double*);
 
 }  // namespace attn

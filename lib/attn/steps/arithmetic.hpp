@@ -15,14 +15,17 @@ struct Arithmetic {
 
 namespace loop {
 
-/// One dot product as a build of PyTorch sums it: the even and the odd positions in a chain each,
-/// the two chains added at the end; an odd last position is added after that. With `one_chain` all
-/// positions make one chain: so does PyTorch when a factor is a vector.
+/// The dot products of one vector with `outputs` others, each summed as a build of PyTorch does:
+/// the even and the odd positions in a chain each, the two chains added at the end; an odd last
+/// position is added after that. With `one_chain` all positions make one chain: so does PyTorch
+/// when a factor is a vector.
 ///
-/// Shapes  a and b are `count` numbers, `a_stride` and `b_stride` elements apart.
+/// Shapes  `a` and each of the others are `count` numbers: those of `a` side by side, those of the
+///         others `b_stride` elements apart; `b_distance` elements lie from one of the others to
+///         the next. `results` are side by side.
 template <class T>
-T dot(const T* a, std::size_t a_stride, const T* b, std::size_t b_stride, std::size_t count,
-      const Arithmetic& arithmetic);
+void dots(const T* a, const T* b, std::size_t b_stride, std::size_t b_distance, std::size_t count,
+          std::size_t outputs, const Arithmetic& arithmetic, T* results);
 
 }  // namespace loop
 }  // namespace attn

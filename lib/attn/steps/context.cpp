@@ -30,12 +30,10 @@ Array<T> loop::context(const Array<T>& weights, const Array<T>& value,
     // Weigh one feature of every value with the attention of this query and add up.
     for (std::size_t g = 0; g < groups; ++g) {
         for (std::size_t q = 0; q < query_len; ++q) {
-            for (std::size_t f = 0; f < value_dim; ++f) {
-                const T* attention = weights.data() + (g * query_len + q) * key_len;
-                const T* feature = value.data() + g * key_len * value_dim + f;
-                result.data()[(g * query_len + q) * value_dim + f] =
-                    dot(attention, 1, feature, value_dim, key_len, arithmetic);
-            }
+            const T* attention = weights.data() + (g * query_len + q) * key_len;
+            const T* values = value.data() + g * key_len * value_dim;
+            T* row = result.data() + (g * query_len + q) * value_dim;
+            dots(attention, values, value_dim, 1, key_len, value_dim, arithmetic, row);
         }
     }
     return result;

@@ -60,13 +60,11 @@ Array<T> loop::project(const Array<T>& x, const Array<T>& weight, const Array<T>
     for (std::size_t b = 0; b < s.batch; ++b) {
         for (std::size_t h = 0; h < s.heads; ++h) {
             for (std::size_t t = 0; t < s.tokens; ++t) {
-                for (std::size_t o = 0; o < s.out; ++o) {
-                    const T* features = x.data() + (b * s.tokens + t) * s.in;
-                    const T* matrix = weight.data() + h * s.in * s.out;
-                    const T* column = by_row ? matrix + o * s.in : matrix + o;
-                    result.data()[((b * s.heads + h) * s.tokens + t) * s.out + o] =
-                        dot(features, 1, column, by_row ? 1 : s.out, s.in, arithmetic);
-                }
+                const T* features = x.data() + (b * s.tokens + t) * s.in;
+                const T* matrix = weight.data() + h * s.in * s.out;
+                T* row = result.data() + ((b * s.heads + h) * s.tokens + t) * s.out;
+                dots(features, matrix, by_row ? 1 : s.out, by_row ? s.in : 1, s.in, s.out,
+                     arithmetic, row);
             }
         }
     }

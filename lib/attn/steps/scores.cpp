@@ -29,12 +29,10 @@ Array<T> loop::scores(const Array<T>& query, const Array<T>& key, const Arithmet
     // Multiply each query with each key of the same group, feature by feature, and add up.
     for (std::size_t g = 0; g < groups; ++g) {
         for (std::size_t q = 0; q < query_len; ++q) {
-            for (std::size_t k = 0; k < key_len; ++k) {
-                const T* asks = query.data() + (g * query_len + q) * head_dim;
-                const T* offers = key.data() + (g * key_len + k) * head_dim;
-                result.data()[(g * query_len + q) * key_len + k] =
-                    dot(asks, 1, offers, 1, head_dim, arithmetic);
-            }
+            const T* asks = query.data() + (g * query_len + q) * head_dim;
+            const T* offers = key.data() + g * key_len * head_dim;
+            T* row = result.data() + (g * query_len + q) * key_len;
+            dots(asks, offers, 1, head_dim, head_dim, key_len, arithmetic, row);
         }
     }
     return result;
