@@ -102,13 +102,12 @@ Array<T> vectorized::apply_mask(const Array<T>& scores, const Array<bool>& mask)
     const std::size_t length = shape.empty() ? 1 : shape.back();
     const bool one_cell = mask_shape.empty() || mask_shape.back() == 1;
     const RowOperations<T>& rows = row_operations<T>(length);
-    Array<bool> repeated;
+    Array<bool> repeated = empty_array<bool>({one_cell ? length : 0});
 
     // Find each row's place in the mask and hide what that row of the mask hides.
     for (std::size_t row = 0; length > 0 && row < scores.size() / length; ++row) {
         const bool* hidden = mask.data() + place_in_mask(row, shape, mask_shape);
         if (one_cell) {
-            repeated = Array<bool>::from_shape({length});
             std::fill_n(repeated.data(), length, *hidden);
             hidden = repeated.data();
         }

@@ -195,8 +195,10 @@ private:
         }
         if (work.group != group) {
             panels_->lay_out(key, dim, shape_.key_len, true, work.keys);
-            panels_->lay_out(value_ + group * shape_.key_len * shape_.value_dim, shape_.key_len,
-                             shape_.value_dim, false, work.values);
+            if (kept_.context) {
+                panels_->lay_out(value_ + group * shape_.key_len * shape_.value_dim, shape_.key_len,
+                                 shape_.value_dim, false, work.values);
+            }
             work.group = group;
         }
         panels_->multiply(query_ + row * dim, dim, count, {work.keys, dim, shape_.key_len}, dim,
@@ -267,6 +269,7 @@ private:
         if (kept_.row_sum) kept_.row_sum[place] = sum;
         share(place, exponentials, largest, rest, sum, cells, visible, width);
     }
+
     /// The exponentials of a row as weights, the last step. Every cell from `visible` on is alike.
     void share(std::size_t place, const T* exponentials, T largest, T rest, T sum, T* cells,
                std::size_t visible, std::size_t width) {

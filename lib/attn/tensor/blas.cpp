@@ -8,6 +8,19 @@
 #include "attn/tensor/matmul.hpp"
 
 namespace attn {
+namespace {
+
+template <class T, class Gemm>
+void multiply_by(Gemm gemm, const T* a, std::size_t a_stride, const T* b, T* result,
+                 std::size_t result_stride, std::size_t m, std::size_t k, std::size_t n,
+                 Second second) {
+    const bool transposed = second == Second::transposed;
+    gemm(CblasRowMajor, CblasNoTrans, transposed ? CblasTrans : CblasNoTrans, static_cast<int>(m),
+         static_cast<int>(n), static_cast<int>(k), 1, a, static_cast<int>(a_stride), b,
+         static_cast<int>(transposed ? k : n), 0, result, static_cast<int>(result_stride));
+}
+
+}  // namespace
 
 void set_blas_threads(int threads) {
     // Asking for the number of cores opens a file, so it is done once, and only where it matters.
@@ -24,21 +37,13 @@ std::string blas_core_type() { return openblas_get_corename(); }
 void multiply_rows(const float* a, std::size_t a_stride, const float* b, float* result,
                    std::size_t result_stride, std::size_t m, std::size_t k, std::size_t n,
                    Second second) {
-    const bool transposed = second == Second::transposed;
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, transposed ? CblasTrans : CblasNoTrans,
-                static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), 1, a,
-                static_cast<int>(a_stride), b, static_cast<int>(transposed ? k : n), 0, result,
-                static_cast<int>(result_stride));
+    multiply_by(cblas_sgemm, a, a_stride, b, result, result_stride, m, k, n, second);
 }
 
 void multiply_rows(const double* a, std::size_t a_stride, const double* b, double* result,
                    std::size_t result_stride, std::size_t m, std::size_t k, std::size_t n,
                    Second second) {
-    const bool transposed = second == Second::transposed;
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, transposed ? CblasTrans : CblasNoTrans,
-                static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), 1, a,
-                static_cast<int>(a_stride), b, static_cast<int>(transposed ? k : n), 0, result,
-                static_cast<int>(result_stride));
+    multiply_by(cblas_dgemm, a, a_stride, b, result, result_stride, m, k, n, second);
 }
 
 }  // namespace attn

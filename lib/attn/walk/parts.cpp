@@ -10,23 +10,6 @@
 namespace attn {
 namespace {
 
-/// The axes and lengths of an attention step that is not there yet.
-struct Outline {
-    Axes axes;
-    Shape shape;
-};
-
-Outline outline_of(const Plan& plan, std::string_view name) {
-    const bool context = name == "context";
-    Outline outline{plan.per_head_axes("query", context ? "feature" : "key"),
-                    plan.per_head_shape(plan.query_len, context ? plan.value_dim : plan.key_len)};
-    if (name == "row_max" || name == "row_sum") {
-        outline.axes.pop_back();
-        outline.shape.pop_back();
-    }
-    return outline;
-}
-
 std::vector<std::size_t> indices_of(const AxisPart& part) {
     std::vector<std::size_t> indices;
     for (std::size_t i = 0; i < part.count; ++i) {
@@ -60,11 +43,12 @@ std::vector<QueryRows> pieces_of(const QueryRows& rows, std::size_t row_cells) {
 
 /// A part of an attention step, from the rows that it touches alone.
 WalkPart part_of_rows(const Plan& plan, const Ledger& ledger, const WantedPart& wanted) {
-    const Outline outline = outline_of(plan, wanted.name);
+    const StepOutline outline = outline_of_attention_step(plan, wanted.name);
     WalkPart result;
     result.place = slice_parts(outline.axes, outline.shape, wanted.indices);
     QueryRows rows{{0}, {0}, {}};
     std::size_t row_cells = 1;
+    Axes axes;
     Shape shape;
     for (std::size_t axis = 0; axis < outline.axes.size(); ++axis) {
         const std::string& name = outline.axes[axis];
@@ -72,7 +56,9 @@ WalkPart part_of_rows(const Plan& plan, const Ledger& ledger, const WantedPart& 
         if (name == "head") rows.heads = indices_of(result.place[axis]);
         if (name == "query") rows.queries = indices_of(result.place[axis]);
         if (name == "key" || name == "feature") row_cells = outline.shape[axis];
-        if (!result.place[axis].drops_axis) shape.push_back(result.place[axis].count);
+        if (result.place[axis].drops_axis) continue;
+        axes.push_back(name);
+        shape.push_back(result.place[axis].count);
     }
     const bool none = rows.batches.empty() || rows.heads.empty() || rows.queries.empty();
     if (none) {
@@ -94,16 +80,16 @@ WalkPart part_of_rows(const Plan& plan, const Ledger& ledger, const WantedPart& 
         return slice(evaluate_windows(plan, ledger, piece, {wanted.name})[wanted.name], compact);
     };
     const std::vector<QueryRows> pieces = pieces_of(rows, row_cells);
-    result.tensor = made(pieces.front());
-    if (pieces.size() == 1) return result;
+    if (pieces.size() == 1) {
+        result.tensor = made(rows);
+        return result;
+    }
     result.tensor = with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
         Array<T> all = empty_array<T>(shape);
         T* end = all.data();
-        const Axes axes = result.tensor.axes();
         for (const QueryRows& piece : pieces) {
-            const Tensor tensor =
-                &piece == &pieces.front() ? std::move(result.tensor) : made(piece);
+            const Tensor tensor = made(piece);
             end = std::copy_n(tensor.as<T>().data(), tensor.size(), end);
         }
         return {axes, std::move(all)};
@@ -134,11 +120,12 @@ void require_memory_for(const Plan& plan, const std::vector<std::string>& whole,
     double bytes = bytes_needed(plan, Kept::inputs);
     const double element = plan.compute_dtype == DType::float64 ? 8 : 4;
     for (const std::string& name : whole) {
-        bytes += element * static_cast<double>(element_count(outline_of(plan, name).shape));
+        bytes += element *
+                 static_cast<double>(element_count(outline_of_attention_step(plan, name).shape));
     }
     for (const WantedPart& part : wanted) {
         if (!part.sliced || !is_attention_step(part.name)) continue;
-        const Outline outline = outline_of(plan, part.name);
+        const StepOutline outline = outline_of_attention_step(plan, part.name);
         double cells = element;
         for (const AxisPart& axis : slice_parts(outline.axes, outline.shape, part.indices)) {
             cells *= static_cast<double>(axis.count);

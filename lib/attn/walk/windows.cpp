@@ -70,7 +70,8 @@ public:
         }
         Ledger ledger;
         for (auto& [name, array] : results_) {
-            ledger.record(name, Tensor(axes_of(name), std::move(array)));
+            ledger.record(name,
+                          Tensor(outline_of_attention_step(plan_, name).axes, std::move(array)));
         }
         return ledger;
     }
@@ -111,23 +112,15 @@ private:
         return *places[static_cast<std::size_t>(found - attention_steps_known.begin())];
     }
 
-    Axes axes_of(std::string_view name) const {
-        Axes axes = plan_.per_head_axes("query", name == "context" ? "feature" : "key");
-        if (name == "row_max" || name == "row_sum") axes.pop_back();
-        return axes;
-    }
-
+    /// An array for a step of these rows alone.
     Array<T> empty_result(std::string_view name) const {
-        Shape shape;
-        if (plan_.has_batch) shape.push_back(rows_.batches.size());
-        if (plan_.has_head) shape.push_back(rows_.heads.size());
-        shape.push_back(rows_.queries.size());
-        if (name == "context") {
-            shape.push_back(plan_.value_dim);
-        } else if (name != "row_max" && name != "row_sum") {
-            shape.push_back(plan_.key_len);
+        StepOutline outline = outline_of_attention_step(plan_, name);
+        for (std::size_t i = 0; i < outline.axes.size(); ++i) {
+            if (outline.axes[i] == "batch") outline.shape[i] = rows_.batches.size();
+            if (outline.axes[i] == "head") outline.shape[i] = rows_.heads.size();
+            if (outline.axes[i] == "query") outline.shape[i] = rows_.queries.size();
         }
-        return empty_array<T>(shape);
+        return empty_array<T>(outline.shape);
     }
 
     const Plan& plan_;
@@ -142,6 +135,18 @@ private:
 bool is_attention_step(std::string_view name) {
     return std::find(attention_steps_known.begin(), attention_steps_known.end(), name) !=
            attention_steps_known.end();
+}
+
+StepOutline outline_of_attention_step(const Plan& plan, std::string_view name) {
+    const bool context = name == "context";
+    StepOutline outline{
+        plan.per_head_axes("query", context ? "feature" : "key"),
+        plan.per_head_shape(plan.query_len, context ? plan.value_dim : plan.key_len)};
+    if (name == "row_max" || name == "row_sum") {
+        outline.axes.pop_back();
+        outline.shape.pop_back();
+    }
+    return outline;
 }
 
 bool runs_in_windows(const Plan& plan, const Ledger& given, const StepTable& table) {

@@ -7,6 +7,14 @@ namespace attn {
 /// The steps that stepped_attention knows: scores to context, but for the mask.
 bool is_attention_step(std::string_view name);
 
+/// The axes and lengths of such a step, whether it is there yet or not.
+struct StepOutline {
+    Axes axes;
+    Shape shape;
+};
+
+StepOutline outline_of_attention_step(const Plan& plan, std::string_view name);
+
 /// Whether the steps from scores to context of this walk may be evaluated over windows of query
 /// rows: in arrays, with softmax over the keys, every step as it should be and none given.
 bool runs_in_windows(const Plan& plan, const Ledger& given, const StepTable& table);
