@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "attn/random/polynomial.hpp"
+#include "attn/tensor/with_fma.hpp"
 
 namespace attn {
 namespace {
@@ -33,16 +34,6 @@ constexpr std::size_t half = normal_block_size / 2;
     }
 }
 
-#if defined(__x86_64__)
-/// The same with the instruction for std::fma, which is otherwise a call into the C library.
-[[gnu::target("avx2,fma")]] void polynomial_blocks_avx2(std::span<float> values, float mean,
-                                                        float deviation) {
-    polynomial_blocks(values, mean, deviation);
-}
-
-bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
-#endif
-
 /// The blocks of the portable build: nothing fused, and the angle rounded once.
 void library_blocks(std::span<float> values, float mean, float deviation) {
     constexpr double two_pi = 2.0 * std::numbers::pi;
@@ -68,13 +59,9 @@ void transform_normal_blocks(std::span<float> values, double mean, double deviat
         library_blocks(values, rounded_mean, rounded_deviation);
         return;
     }
-#if defined(__x86_64__)
-    if (has_avx2()) {
-        polynomial_blocks_avx2(values, rounded_mean, rounded_deviation);
-        return;
-    }
-#endif
-    polynomial_blocks(values, rounded_mean, rounded_deviation);
+    with_fma([=]() __attribute__((always_inline)) {
+        polynomial_blocks(values, rounded_mean, rounded_deviation);
+    });
 }
 
 void transform_normal_blocks(std::span<double> values, double mean, double deviation,

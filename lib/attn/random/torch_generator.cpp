@@ -8,6 +8,7 @@
 
 #include "attn/random/integer_range.hpp"
 #include "attn/random/normal_block.hpp"
+#include "attn/tensor/with_fma.hpp"
 
 namespace attn {
 
@@ -43,11 +44,14 @@ template <class T>
 void TorchGenerator::fill_uniform(std::span<T> out, double low, double high) {
     const T from = static_cast<T>(low);
     const T range = static_cast<T>(high) - from;
-    const bool fused = build_ == TorchBuild::avx2;
-    for (T& value : out) {
-        const T u = unit<T>();
-        value = fused ? std::fma(u, range, from) : u * range + from;
+    rand(out);
+    if (build_ == TorchBuild::portable) {
+        for (T& value : out) value = value * range + from;
+        return;
     }
+    with_fma([=]() __attribute__((always_inline)) {
+        for (T& value : out) value = std::fma(value, range, from);
+    });
 }
 
 void TorchGenerator::uniform(std::span<float> out, double low, double high) {

@@ -1,94 +1,87 @@
 #include "attn/steps/arithmetic.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
+
+#include "attn/tensor/with_fma.hpp"
 
 namespace attn {
 namespace {
 
-/// The factors of a row of dot products, as loop::dots() takes them.
+using loop::Vectors;
+
+/// So many vectors of the second factor are laid side by side, number by number: each of their sums
+/// is a chain in which an addition waits for the one before, but the chains do not wait for each
+/// other. The compiler makes SIMD instructions of them, which does not change a digit.
+constexpr std::size_t width = 32;
+
+/// Lays `width` vectors from `first` on side by side; those that are missing become zeros.
 template <class T>
-struct Factors {
-    const T* a;
-    const T* b;
-    std::size_t b_stride, b_distance, count;
-};
+void lay_side_by_side(const Vectors<T>& vectors, std::size_t first, T* strip) {
+    const std::size_t here = std::min(width, vectors.how_many - first);
+    for (std::size_t i = 0; i < vectors.count; ++i, strip += width) {
+        for (std::size_t v = 0; v < here; ++v) strip[v] = vectors.at(first + v, i);
+        std::fill(strip + here, strip + width, T(0));
+    }
+}
 
 template <bool fused, class T>
 [[gnu::always_inline]] inline T add_product(T sum, T x, T y) {
     return fused ? std::fma(x, y, sum) : sum + x * y;
 }
 
-/// `Width` dot products, from output `first` on: while one sum waits for its last product, the
-/// others go on.
-template <bool fused, std::size_t Width, class T>
-[[gnu::always_inline]] inline void some_dots(const Factors<T>& factors, std::size_t first,
-                                             bool one_chain, T* results) {
-    const T* const a = factors.a;
-    const T* const b = factors.b + first * factors.b_distance;
-    const auto cell = [&](std::size_t i, std::size_t output) {
-        return b[i * factors.b_stride + output * factors.b_distance];
-    };
-    T even[Width] = {};
-    T odd[Width] = {};
+/// sums[v] += x * strip[v]
+template <bool fused, class T>
+[[gnu::always_inline]] inline void add_products(T* sums, T x, const T* strip) {
+    for (std::size_t v = 0; v < width; ++v) sums[v] = add_product<fused>(sums[v], x, strip[v]);
+}
+
+/// The dot products of vector number `row` of `a` with the vectors of a strip.
+template <bool fused, class T>
+[[gnu::always_inline]] inline void dots_of_one(const Vectors<T>& a, std::size_t row, const T* strip,
+                                               bool one_chain, T* sums) {
+    T even[width] = {};
+    T odd[width] = {};
     std::size_t i = 0;
-    for (; one_chain && i < factors.count; ++i) {
-#pragma GCC unroll 4
-        for (std::size_t o = 0; o < Width; ++o) {
-            even[o] = add_product<fused>(even[o], a[i], cell(i, o));
-        }
+    for (; one_chain && i < a.count; ++i) {
+        add_products<fused>(even, a.at(row, i), strip + i * width);
     }
-    for (; i + 1 < factors.count; i += 2) {
-#pragma GCC unroll 4
-        for (std::size_t o = 0; o < Width; ++o) {
-            even[o] = add_product<fused>(even[o], a[i], cell(i, o));
-            odd[o] = add_product<fused>(odd[o], a[i + 1], cell(i + 1, o));
-        }
+    for (; i + 1 < a.count; i += 2) {
+        add_products<fused>(even, a.at(row, i), strip + i * width);
+        add_products<fused>(odd, a.at(row, i + 1), strip + (i + 1) * width);
     }
-#pragma GCC unroll 4
-    for (std::size_t o = 0; o < Width; ++o) {
-        const T sum = one_chain ? even[o] : even[o] + odd[o];
-        const bool last = i < factors.count;
-        results[first + o] = last ? add_product<fused>(sum, a[i], cell(i, o)) : sum;
-    }
+    for (std::size_t v = 0; v < width; ++v) sums[v] = one_chain ? even[v] : even[v] + odd[v];
+    if (i < a.count) add_products<fused>(sums, a.at(row, i), strip + i * width);
 }
 
 template <bool fused, class T>
-[[gnu::always_inline]] inline void all_dots(const Factors<T>& factors, std::size_t outputs,
+[[gnu::always_inline]] inline void all_dots(const Vectors<T>& a, const Vectors<T>& b,
                                             bool one_chain, T* results) {
-    std::size_t first = 0;
-    for (; first + 4 <= outputs; first += 4)
-        some_dots<fused, 4>(factors, first, one_chain, results);
-    for (; first < outputs; ++first) some_dots<fused, 1>(factors, first, one_chain, results);
+    std::vector<T> strip(b.count * width);
+    T sums[width];
+    for (std::size_t first = 0; first < b.how_many; first += width) {
+        lay_side_by_side(b, first, strip.data());
+        const std::size_t here = std::min(width, b.how_many - first);
+        for (std::size_t row = 0; row < a.how_many; ++row) {
+            dots_of_one<fused>(a, row, strip.data(), one_chain, sums);
+            std::copy_n(sums, here, results + row * b.how_many + first);
+        }
+    }
 }
-
-#if defined(__x86_64__)
-// The same numbers: here std::fma is one instruction, and a call of the C library elsewhere.
-template <class T>
-[[gnu::target("fma")]] void dots_by_instruction(const Factors<T>& factors, std::size_t outputs,
-                                                bool one_chain, T* results) {
-    all_dots<true>(factors, outputs, one_chain, results);
-}
-#endif
 
 }  // namespace
 
 template <class T>
-void loop::dots(const T* a, const T* b, std::size_t b_stride, std::size_t b_distance,
-                std::size_t count, std::size_t outputs, const Arithmetic& arithmetic, T* results) {
-    const Factors<T> factors{a, b, b_stride, b_distance, count};
+void loop::dots(const Vectors<T>& a, const Vectors<T>& b, const Arithmetic& arithmetic,
+                T* results) {
     const bool one_chain = arithmetic.one_chain;
-    if (!arithmetic.fused) return all_dots<false>(factors, outputs, one_chain, results);
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("fma")) {
-        return dots_by_instruction(factors, outputs, one_chain, results);
-    }
-#endif
-    all_dots<true>(factors, outputs, one_chain, results);
+    if (!arithmetic.fused) return all_dots<false>(a, b, one_chain, results);
+    with_fma([&]() __attribute__((always_inline)) { all_dots<true>(a, b, one_chain, results); });
 }
 
-template void loop::dots(const float*, const float*, std::size_t, std::size_t, std::size_t,
-                         std::size_t, const Arithmetic&, float*);
-template void loop::dots(const double*, const double*, std::size_t, std::size_t, std::size_t,
-                         std::size_t, const Arithmetic&, double*);
+template void loop::dots(const Vectors<float>&, const Vectors<float>&, const Arithmetic&, float*);
+template void loop::dots(const Vectors<double>&, const Vectors<double>&, const Arithmetic&,
+                         double*);
 
 }  // namespace attn

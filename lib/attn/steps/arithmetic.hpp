@@ -15,17 +15,26 @@ struct Arithmetic {
 
 namespace loop {
 
-/// The dot products of one vector with `outputs` others, each summed as a build of PyTorch does:
-/// the even and the odd positions in a chain each, the two chains added at the end; an odd last
+/// Vectors of `count` numbers, `how_many` of them, wherever their numbers lie.
+template <class T>
+struct Vectors {
+    const T* numbers;
+    std::size_t how_many, count;
+    std::size_t from_vector_to_vector, from_number_to_number;  ///< in elements
+
+    const T& at(std::size_t vector, std::size_t number) const {
+        return numbers[vector * from_vector_to_vector + number * from_number_to_number];
+    }
+};
+
+/// The dot product of each vector of `a` with each of `b`, summed as a build of PyTorch does: the
+/// even and the odd positions in a chain each, the two chains added at the end; an odd last
 /// position is added after that. With `one_chain` all positions make one chain: so does PyTorch
 /// when a factor is a vector.
 ///
-/// Shapes  `a` and each of the others are `count` numbers: those of `a` side by side, those of the
-///         others `b_stride` elements apart; `b_distance` elements lie from one of the others to
-///         the next. `results` are side by side.
+/// Shapes  `results`: (a.how_many, b.how_many), row after row; both of the same `count`.
 template <class T>
-void dots(const T* a, const T* b, std::size_t b_stride, std::size_t b_distance, std::size_t count,
-          std::size_t outputs, const Arithmetic& arithmetic, T* results);
+void dots(const Vectors<T>& a, const Vectors<T>& b, const Arithmetic& arithmetic, T* results);
 
 }  // namespace loop
 }  // namespace attn

@@ -29,12 +29,11 @@ Array<T> loop::context(const Array<T>& weights, const Array<T>& value,
 
     // Weigh one feature of every value with the attention of this query and add up.
     for (std::size_t g = 0; g < groups; ++g) {
-        for (std::size_t q = 0; q < query_len; ++q) {
-            const T* attention = weights.data() + (g * query_len + q) * key_len;
-            const T* values = value.data() + g * key_len * value_dim;
-            T* row = result.data() + (g * query_len + q) * value_dim;
-            dots(attention, values, value_dim, 1, key_len, value_dim, arithmetic, row);
-        }
+        const Vectors<T> attention{weights.data() + g * query_len * key_len, query_len, key_len,
+                                   key_len, 1};
+        const Vectors<T> features{value.data() + g * key_len * value_dim, value_dim, key_len, 1,
+                                  value_dim};
+        dots(attention, features, arithmetic, result.data() + g * query_len * value_dim);
     }
     return result;
 }

@@ -56,17 +56,15 @@ Array<T> loop::project(const Array<T>& x, const Array<T>& weight, const Array<T>
     Array<T> result = empty_array<T>(s.result);
     const bool by_row = layout == WeightLayout::out_in;
 
-    // Multiply each token's features with the weights of one output feature and add up.
-    for (std::size_t b = 0; b < s.batch; ++b) {
-        for (std::size_t h = 0; h < s.heads; ++h) {
-            for (std::size_t t = 0; t < s.tokens; ++t) {
-                const T* features = x.data() + (b * s.tokens + t) * s.in;
-                const T* matrix = weight.data() + h * s.in * s.out;
-                T* row = result.data() + ((b * s.heads + h) * s.tokens + t) * s.out;
-                dots(features, matrix, by_row ? 1 : s.out, by_row ? s.in : 1, s.in, s.out,
-                     arithmetic, row);
-            }
-        }
+    // Multiply each token's features with the weights of each output feature and add up. One matrix
+    // serves the tokens of all sequences at once.
+    const std::size_t groups = s.heads == 1 ? 1 : s.batch * s.heads;
+    const std::size_t tokens = s.heads == 1 ? s.batch * s.tokens : s.tokens;
+    for (std::size_t g = 0; g < groups; ++g) {
+        const Vectors<T> features{x.data() + g / s.heads * tokens * s.in, tokens, s.in, s.in, 1};
+        const Vectors<T> weights{weight.data() + g % s.heads * s.in * s.out, s.out, s.in,
+                                 by_row ? s.in : 1, by_row ? 1 : s.out};
+        dots(features, weights, arithmetic, result.data() + g * tokens * s.out);
     }
     if (bias.size() != 0) add_bias(result, bias, s);
     return result;

@@ -28,12 +28,10 @@ Array<T> loop::scores(const Array<T>& query, const Array<T>& key, const Arithmet
 
     // Multiply each query with each key of the same group, feature by feature, and add up.
     for (std::size_t g = 0; g < groups; ++g) {
-        for (std::size_t q = 0; q < query_len; ++q) {
-            const T* asks = query.data() + (g * query_len + q) * head_dim;
-            const T* offers = key.data() + g * key_len * head_dim;
-            T* row = result.data() + (g * query_len + q) * key_len;
-            dots(asks, offers, 1, head_dim, head_dim, key_len, arithmetic, row);
-        }
+        const Vectors<T> queries{query.data() + g * query_len * head_dim, query_len, head_dim,
+                                 head_dim, 1};
+        const Vectors<T> keys{key.data() + g * key_len * head_dim, key_len, head_dim, head_dim, 1};
+        dots(queries, keys, arithmetic, result.data() + g * query_len * key_len);
     }
     return result;
 }
