@@ -1,5 +1,3 @@
-#include <iterator>
-
 #include "attn/mistakes/change.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/closest.hpp"
@@ -9,11 +7,11 @@ namespace attn {
 const std::vector<Mistake>& mistakes() {
     static const std::vector<Mistake> all = [] {
         std::vector<Mistake> list;
-        for (const auto& part : {input_mistakes, projection_mistakes, head_mistakes, score_mistakes,
-                                 scale_mistakes, mask_shape_mistakes, mask_use_mistakes,
-                                 softmax_mistakes, context_mistakes, output_mistakes}) {
-            std::vector<Mistake> entries = part();
-            std::move(entries.begin(), entries.end(), std::back_inserter(list));
+        for (const auto& add_part :
+             {add_input_mistakes, add_projection_mistakes, add_head_mistakes, add_score_mistakes,
+              add_scale_mistakes, add_mask_shape_mistakes, add_mask_use_mistakes,
+              add_softmax_mistakes, add_context_mistakes, add_output_mistakes}) {
+            add_part(list);
         }
         return list;
     }();

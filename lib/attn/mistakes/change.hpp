@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -92,16 +93,23 @@ Obstacle first_of(std::vector<Obstacle> obstacles);
 /// Makes `Mistake::apply` of a change.
 std::function<StepTable(StepTable, const Plan&)> made(Change change);
 
+/// Moves the entries to the end of the list.
+template <std::size_t count>
+void add(std::vector<Mistake>& list, Mistake (&&entries)[count]) {
+    list.insert(list.end(), std::make_move_iterator(entries),
+                std::make_move_iterator(entries + count));
+}
+
 // The catalogue is written in parts, one file for each place in the walk.
-std::vector<Mistake> input_mistakes();
-std::vector<Mistake> projection_mistakes();
-std::vector<Mistake> head_mistakes();
-std::vector<Mistake> score_mistakes();
-std::vector<Mistake> scale_mistakes();
-std::vector<Mistake> mask_use_mistakes();
-std::vector<Mistake> mask_shape_mistakes();
-std::vector<Mistake> softmax_mistakes();
-std::vector<Mistake> context_mistakes();
-std::vector<Mistake> output_mistakes();
+void add_input_mistakes(std::vector<Mistake>& list);
+void add_projection_mistakes(std::vector<Mistake>& list);
+void add_head_mistakes(std::vector<Mistake>& list);
+void add_score_mistakes(std::vector<Mistake>& list);
+void add_scale_mistakes(std::vector<Mistake>& list);
+void add_mask_use_mistakes(std::vector<Mistake>& list);
+void add_mask_shape_mistakes(std::vector<Mistake>& list);
+void add_softmax_mistakes(std::vector<Mistake>& list);
+void add_context_mistakes(std::vector<Mistake>& list);
+void add_output_mistakes(std::vector<Mistake>& list);
 
 }  // namespace attn

@@ -100,70 +100,71 @@ Mistake in_merge(std::string id, std::string title, std::string effect, std::str
 
 }  // namespace
 
-std::vector<Mistake> context_mistakes() {
+void add_context_mistakes(std::vector<Mistake>& list) {
     const Obstacle nothing_more = [](const Plan&) { return std::string(); };
-    return {
-        {"v-is-k", "context", "The weights were applied to the keys",
-         "the context mixes keys, and the value projection has no influence",
-         "context = weights @ v", "context = weights @ v",
-         "Keys say where to look, values say what is there.", "keys for values",
-         unless([](const Plan& plan) { return plan.value_dim == plan.head_dim; },
-                "keys and values differ in width"),
-         made(reading({"context"},
-                      [](Ledger& ledger, const Plan&) {
-                          const Tensor key = ledger["key"];
-                          ledger.record("value", key);
-                      }))},
-        {"einsum-diagonal", "context", "A repeated letter in einsum took the diagonal",
-         "each token receives its own value times its own weight, and nothing from the others",
-         "torch.einsum('bqk,bkd->bqd', weights, v)", "np.einsum('bqk,bkd->bqd', weights, v)",
-         "In einsum one letter is one axis: name queries and keys apart.", "", needs_square,
-         made(rework({"context"}, diagonal_only))},
-        {"weights-transposed", "context", "The transposed weights were applied to the values",
-         "shares no longer add up to 1, and later tokens leak through a causal mask",
-         "context = weights @ v", "context = weights @ v",
-         "Row q of the weights belongs to query q: it must meet all values.", "", needs_square,
-         made(reading({"context"}, exchange_rows_and_columns))},
-        in_merge("merge-reshape", "Heads were merged without moving their axis back",
-                 "a merged row holds several tokens of one head",
-                 "Undo the split in reverse order: first move the axis, then join.",
-                 unless([](const Plan& plan) { return plan.query_len > 1; },
-                        "with one token there is nothing to mix up"),
-                 [](const Cell& right, const Grid& context) {
-                     const std::size_t flat =
-                         (right.t * context.heads + right.h) * context.columns + right.f;
-                     const std::size_t of_head = context.rows * context.columns;
-                     return Cell{right.b, flat / of_head, flat % of_head / context.columns,
-                                 flat % context.columns};
-                 }),
-        in_merge(
-            "merge-bh-swapped", "A joint batch-and-head axis was taken apart as (H, B)",
-            "samples receive heads of other samples",
-            "What was joined as (batch, head) must be taken apart as (batch, head).",
-            unless([](const Plan& plan) { return plan.batch > 1; }, "there is only one sample"),
-            [](const Cell& right, const Grid& context) {
-                const std::size_t joint = right.h * context.batch + right.b;
-                return Cell{joint / context.heads, joint % context.heads, right.t, right.f};
-            }),
-        in_merge("merge-order=reversed", "Heads were merged last one first",
-                 "the output weight meets the features of other heads",
-                 "The output weight was trained on head 0 first.", nothing_more,
-                 [](const Cell& right, const Grid& context) {
-                     return Cell{right.b, context.heads - 1 - right.h, right.t, right.f};
-                 }),
-        in_merge("merge-order=strided", "Heads were interleaved feature by feature",
-                 "neighbouring features belong to different heads",
-                 "A head's features stay together when heads are merged.",
-                 unless([](const Plan& plan) { return plan.value_dim > 1; },
-                        "with one feature a head there is no difference"),
-                 [](const Cell& right, const Grid& context) {
-                     const std::size_t c = right.h * context.columns + right.f;
-                     return Cell{right.b, c % context.heads, right.t, c / context.heads};
-                 }),
-        heads_reduced("mean", mean_of),
-        heads_reduced("sum", sum_of),
-        heads_reduced("maximum", max_of),
-    };
+    add(list,
+        {
+            {"v-is-k", "context", "The weights were applied to the keys",
+             "the context mixes keys, and the value projection has no influence",
+             "context = weights @ v", "context = weights @ v",
+             "Keys say where to look, values say what is there.", "keys for values",
+             unless([](const Plan& plan) { return plan.value_dim == plan.head_dim; },
+                    "keys and values differ in width"),
+             made(reading({"context"},
+                          [](Ledger& ledger, const Plan&) {
+                              const Tensor key = ledger["key"];
+                              ledger.record("value", key);
+                          }))},
+            {"einsum-diagonal", "context", "A repeated letter in einsum took the diagonal",
+             "each token receives its own value times its own weight, and nothing from the others",
+             "torch.einsum('bqk,bkd->bqd', weights, v)", "np.einsum('bqk,bkd->bqd', weights, v)",
+             "In einsum one letter is one axis: name queries and keys apart.", "", needs_square,
+             made(rework({"context"}, diagonal_only))},
+            {"weights-transposed", "context", "The transposed weights were applied to the values",
+             "shares no longer add up to 1, and later tokens leak through a causal mask",
+             "context = weights @ v", "context = weights @ v",
+             "Row q of the weights belongs to query q: it must meet all values.", "", needs_square,
+             made(reading({"context"}, exchange_rows_and_columns))},
+            in_merge("merge-reshape", "Heads were merged without moving their axis back",
+                     "a merged row holds several tokens of one head",
+                     "Undo the split in reverse order: first move the axis, then join.",
+                     unless([](const Plan& plan) { return plan.query_len > 1; },
+                            "with one token there is nothing to mix up"),
+                     [](const Cell& right, const Grid& context) {
+                         const std::size_t flat =
+                             (right.t * context.heads + right.h) * context.columns + right.f;
+                         const std::size_t of_head = context.rows * context.columns;
+                         return Cell{right.b, flat / of_head, flat % of_head / context.columns,
+                                     flat % context.columns};
+                     }),
+            in_merge(
+                "merge-bh-swapped", "A joint batch-and-head axis was taken apart as (H, B)",
+                "samples receive heads of other samples",
+                "What was joined as (batch, head) must be taken apart as (batch, head).",
+                unless([](const Plan& plan) { return plan.batch > 1; }, "there is only one sample"),
+                [](const Cell& right, const Grid& context) {
+                    const std::size_t joint = right.h * context.batch + right.b;
+                    return Cell{joint / context.heads, joint % context.heads, right.t, right.f};
+                }),
+            in_merge("merge-order=reversed", "Heads were merged last one first",
+                     "the output weight meets the features of other heads",
+                     "The output weight was trained on head 0 first.", nothing_more,
+                     [](const Cell& right, const Grid& context) {
+                         return Cell{right.b, context.heads - 1 - right.h, right.t, right.f};
+                     }),
+            in_merge("merge-order=strided", "Heads were interleaved feature by feature",
+                     "neighbouring features belong to different heads",
+                     "A head's features stay together when heads are merged.",
+                     unless([](const Plan& plan) { return plan.value_dim > 1; },
+                            "with one feature a head there is no difference"),
+                     [](const Cell& right, const Grid& context) {
+                         const std::size_t c = right.h * context.columns + right.f;
+                         return Cell{right.b, c % context.heads, right.t, c / context.heads};
+                     }),
+            heads_reduced("mean", mean_of),
+            heads_reduced("sum", sum_of),
+            heads_reduced("maximum", max_of),
+        });
 }
 
 }  // namespace attn

@@ -68,7 +68,7 @@ Rework exchange_back() {
 
 }  // namespace
 
-std::vector<Mistake> input_mistakes() {
+void add_input_mistakes(std::vector<Mistake>& list) {
     const Obstacle swappable =
         first_of({unless([](const Plan& plan) { return plan.has_batch && plan.has_x(); },
                          "there is no batch axis to confuse with the tokens"),
@@ -78,35 +78,37 @@ std::vector<Mistake> input_mistakes() {
                          "x and memory differ in length, so the program would stop"),
                   unless([](const Plan& plan) { return plan.batch > 1 || plan.query_len > 1; },
                          "batch and tokens both have length 1")});
-    return {
-        {"vocab-duplicates", "ids", "Words were numbered without dropping repeated ones",
-         "repeated words leave holes in the ids, so other rows of the table are looked up",
-         "vocabulary = {word: i for i, word in enumerate(sorted(set(words)))}",
-         "vocabulary = {word: i for i, word in enumerate(sorted(set(words)))}",
-         "Number the distinct words, or every repetition uses up an id that no word will have.", "",
-         no_room_for_repeats,
-         [](StepTable table, const Plan&) {
-             for (Step& step : table) {
-                 if (step.name != "ids") continue;
-                 step.replaces_given = true;
-                 step.compute = [](const Plan& plan, const Ledger& ledger) {
-                     return renumbered(plan, ledger["ids"]);
-                 };
-             }
-             return table;
-         }},
-        {"batch-seq-swapped", "projected_query", "Batch and token axes were exchanged",
-         "every token is compared with the same position of the other samples",
-         "nn.MultiheadAttention(..., batch_first=True)", "x = x  # keep (batch, tokens, features)",
-         "Check which axis a layer takes for the batch: the wrong one gives no error, only a "
-         "comparison between strangers.",
-         "", swappable,
-         [](StepTable table, const Plan& plan) {
-             reading(projecting_steps(), exchange_batch_and_tokens)(table, plan);
-             rework({last_step(plan)}, exchange_back())(table, plan);
-             return table;
-         }},
-    };
+    add(list,
+        {
+            {"vocab-duplicates", "ids", "Words were numbered without dropping repeated ones",
+             "repeated words leave holes in the ids, so other rows of the table are looked up",
+             "vocabulary = {word: i for i, word in enumerate(sorted(set(words)))}",
+             "vocabulary = {word: i for i, word in enumerate(sorted(set(words)))}",
+             "Number the distinct words, or every repetition uses up an id that no word will have.",
+             "", no_room_for_repeats,
+             [](StepTable table, const Plan&) {
+                 for (Step& step : table) {
+                     if (step.name != "ids") continue;
+                     step.replaces_given = true;
+                     step.compute = [](const Plan& plan, const Ledger& ledger) {
+                         return renumbered(plan, ledger["ids"]);
+                     };
+                 }
+                 return table;
+             }},
+            {"batch-seq-swapped", "projected_query", "Batch and token axes were exchanged",
+             "every token is compared with the same position of the other samples",
+             "nn.MultiheadAttention(..., batch_first=True)",
+             "x = x  # keep (batch, tokens, features)",
+             "Check which axis a layer takes for the batch: the wrong one gives no error, only a "
+             "comparison between strangers.",
+             "", swappable,
+             [](StepTable table, const Plan& plan) {
+                 reading(projecting_steps(), exchange_batch_and_tokens)(table, plan);
+                 rework({last_step(plan)}, exchange_back())(table, plan);
+                 return table;
+             }},
+        });
 }
 
 }  // namespace attn

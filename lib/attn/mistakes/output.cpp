@@ -19,42 +19,43 @@ void drop_output_bias(Ledger& ledger, const Plan& plan) {
 
 }  // namespace
 
-std::vector<Mistake> output_mistakes() {
-    return {
-        {"no-output-projection", "output", "The output projection was left out",
-         "the result is the merged heads, which nothing has mixed", "return self.w_output(merged)",
-         "output = merged @ w_output",
-         "Concatenating puts heads next to each other; only the last matrix lets them mix.", "",
-         needs_output,
-         made(rework({"output"},
-                     [](const Plan&, const Ledger& ledger, const Compute&) {
-                         return *ledger.latest({"context", "merged"});
-                     }))},
-        {"wo-transposed", "output",
-         "The output weight was transposed once too often, or too seldom",
-         "each output feature is made with a column of the weight instead of a row",
-         "output = merged @ w_output.T  # or F.linear(merged, w_output)",
-         "output = merged @ w_output",
-         "The output weight is stored like the others: transpose it like the others.", "",
-         first_of({needs_output, unless(
-                                     [](const Plan& plan) {
-                                         return plan.heads * plan.value_dim == plan.output_dim;
-                                     },
-                                     "the output weight is not square")}),
-         made(under({"output"},
-                    [](Plan& plan) {
-                        plan.config.weight_layout =
-                            *plan.config.weight_layout == WeightLayout::out_in
-                                ? WeightLayout::in_out
-                                : WeightLayout::out_in;
-                    }))},
-        {"bias-missing=output", "output", "The bias of the output projection was left out",
-         "every output vector misses the same constant", "nn.Linear(..., bias=True)",
-         "output = merged @ w_output + b_output", "A trained bias belongs to its layer.", "",
-         unless([](const Plan& plan) { return plan.config.output_bias; },
-                "the output projection has no bias"),
-         made(reading({"output"}, drop_output_bias))},
-    };
+void add_output_mistakes(std::vector<Mistake>& list) {
+    add(list,
+        {
+            {"no-output-projection", "output", "The output projection was left out",
+             "the result is the merged heads, which nothing has mixed",
+             "return self.w_output(merged)", "output = merged @ w_output",
+             "Concatenating puts heads next to each other; only the last matrix lets them mix.", "",
+             needs_output,
+             made(rework({"output"},
+                         [](const Plan&, const Ledger& ledger, const Compute&) {
+                             return *ledger.latest({"context", "merged"});
+                         }))},
+            {"wo-transposed", "output",
+             "The output weight was transposed once too often, or too seldom",
+             "each output feature is made with a column of the weight instead of a row",
+             "output = merged @ w_output.T  # or F.linear(merged, w_output)",
+             "output = merged @ w_output",
+             "The output weight is stored like the others: transpose it like the others.", "",
+             first_of({needs_output, unless(
+                                         [](const Plan& plan) {
+                                             return plan.heads * plan.value_dim == plan.output_dim;
+                                         },
+                                         "the output weight is not square")}),
+             made(under({"output"},
+                        [](Plan& plan) {
+                            plan.config.weight_layout =
+                                *plan.config.weight_layout == WeightLayout::out_in
+                                    ? WeightLayout::in_out
+                                    : WeightLayout::out_in;
+                        }))},
+            {"bias-missing=output", "output", "The bias of the output projection was left out",
+             "every output vector misses the same constant", "nn.Linear(..., bias=True)",
+             "output = merged @ w_output + b_output", "A trained bias belongs to its layer.", "",
+             unless([](const Plan& plan) { return plan.config.output_bias; },
+                    "the output projection has no bias"),
+             made(reading({"output"}, drop_output_bias))},
+        });
 }
 
 }  // namespace attn

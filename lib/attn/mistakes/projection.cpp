@@ -220,85 +220,89 @@ bool keys_fit_value_weight(const Plan& plan) {
 
 }  // namespace
 
-std::vector<Mistake> projection_mistakes() {
-    std::vector<Mistake> list{
-        {"weight-not-transposed", "projected_query",
-         "An (out, in) weight was multiplied without transposing it",
-         "each new feature is made with a column of the weight instead of a row",
-         "q = x @ w_query.T  # or F.linear(x, w_query)", "q = x @ w_query.T",
-         "PyTorch's Linear keeps one row for each output feature, so x meets its transpose.", "",
-         layout_obstacle(WeightLayout::out_in, "the weights are stored (in, out) here"),
-         made(under(projecting_steps(), other_layout()))},
-        {"conv1d-layout", "projected_query",
-         "An (in, out) weight was transposed as if it were a Linear's",
-         "each new feature is made with a row of the weight instead of a column",
-         "q = x @ w_query  # Conv1D weights are (in, out)", "q = x @ w_query",
-         "GPT-2's Conv1D and plain NumPy matrices keep one column for each output feature.", "",
-         layout_obstacle(WeightLayout::in_out, "the weights are stored (out, in) here"),
-         made(under(projecting_steps(), other_layout()))},
-        {"fused-layout", "query", "The fused projection was cut in the other layout",
-         "heads receive features of other heads, and of key or value",
-         "q, k, v = qkv.chunk(3, dim=-1)  # or .view(B, T, H, 3, D), as the weights were stored",
-         "q, k, v = np.split(qkv, 3, axis=-1)  # or reshape(B, T, H, 3, D), as stored",
-         "All numbers are right and in the wrong heads: find out how the checkpoint orders its "
-         "features.",
-         "",
-         first_of({unless([](const Plan& plan) { return plan.one_weight(); },
-                          "query, key and value have weights of their own"),
-                   unless([](const Plan& plan) { return plan.heads > 1; },
-                          "with one head both layouts are the same")}),
-         made(under(projecting_steps(), read_fused_the_other_way))},
-    };
+void add_projection_mistakes(std::vector<Mistake>& list) {
+    add(list,
+        {
+            {"weight-not-transposed", "projected_query",
+             "An (out, in) weight was multiplied without transposing it",
+             "each new feature is made with a column of the weight instead of a row",
+             "q = x @ w_query.T  # or F.linear(x, w_query)", "q = x @ w_query.T",
+             "PyTorch's Linear keeps one row for each output feature, so x meets its transpose.",
+             "", layout_obstacle(WeightLayout::out_in, "the weights are stored (in, out) here"),
+             made(under(projecting_steps(), other_layout()))},
+            {"conv1d-layout", "projected_query",
+             "An (in, out) weight was transposed as if it were a Linear's",
+             "each new feature is made with a row of the weight instead of a column",
+             "q = x @ w_query  # Conv1D weights are (in, out)", "q = x @ w_query",
+             "GPT-2's Conv1D and plain NumPy matrices keep one column for each output feature.", "",
+             layout_obstacle(WeightLayout::in_out, "the weights are stored (out, in) here"),
+             made(under(projecting_steps(), other_layout()))},
+            {"fused-layout", "query", "The fused projection was cut in the other layout",
+             "heads receive features of other heads, and of key or value",
+             "q, k, v = qkv.chunk(3, dim=-1)  # or .view(B, T, H, 3, D), as the weights were "
+             "stored",
+             "q, k, v = np.split(qkv, 3, axis=-1)  # or reshape(B, T, H, 3, D), as stored",
+             "All numbers are right and in the wrong heads: find out how the checkpoint orders its "
+             "features.",
+             "",
+             first_of({unless([](const Plan& plan) { return plan.one_weight(); },
+                              "query, key and value have weights of their own"),
+                       unless([](const Plan& plan) { return plan.heads > 1; },
+                              "with one head both layouts are the same")}),
+             made(under(projecting_steps(), read_fused_the_other_way))},
+        });
     for (const char* order : {"kqv", "qvk", "vkq", "vqk", "kvq"}) {
         list.push_back(fused_order(order));
     }
-    const std::vector<Mistake> rest{
-        {"v-from-projected-k", "projected_value", "Values were made from the finished keys",
-         "the value weight is applied to keys instead of x", "v = self.w_value(x)",
-         "v = x @ w_value", "A name used twice: keep the input under a name of its own.", "",
-         unless(keys_fit_value_weight, "the keys do not fit the value weight"),
-         made(reading({"projected_value", "value"},
-                      [](Ledger& ledger, const Plan& plan) {
-                          if (ledger.has("projected_value")) return;
-                          put_keys_in_place_of_x(ledger, plan);
-                      }))},
-        {"no-projection", "projected_query", "Query, key and value are x itself",
-         "the projection weights have no influence",
-         "q, k, v = self.w_query(x), self.w_key(x), self.w_value(x)",
-         "q, k, v = x @ w_query, x @ w_key, x @ w_value",
-         "Without projections there is nothing to learn, and every token likes itself best.", "",
-         unless(
-             [](const Plan& plan) {
-                 return projects(plan) && plan.embed_dim == plan.heads * plan.head_dim &&
-                        plan.memory_dim == plan.embed_dim && plan.value_dim == plan.head_dim;
-             },
-             "x does not have as many features as all heads together"),
-         made(skip_projection())},
-        {"shared-head-weight", "projected_query",
-         "x was cut into heads first and one small weight served all of them",
-         "each head sees only its own slice of x; here the small weight is head 0's first block",
-         "q = nn.Linear(C, C)(x).view(B, T, H, D)", "q = (x @ w_query).reshape(B, T, H, D)",
-         "Project first, split afterwards: each head has to see all of the embedding.", "",
-         first_of({unless(
-                       [](const Plan& plan) {
-                           return projects(plan) && plan.heads > 1 && !plan.head_axis_on_weight();
-                       },
-                       "there is no weight that makes several heads at once"),
-                   unless(
-                       [](const Plan& plan) {
-                           return plan.embed_dim % plan.heads == 0 &&
-                                  plan.memory_dim % plan.heads == 0;
-                       },
-                       "x does not divide into heads")}),
-         made(reading(projecting_steps(), share_one_block))},
-    };
-    list.insert(list.end(), rest.begin(), rest.end());
+    add(list,
+        {
+            {"v-from-projected-k", "projected_value", "Values were made from the finished keys",
+             "the value weight is applied to keys instead of x", "v = self.w_value(x)",
+             "v = x @ w_value", "A name used twice: keep the input under a name of its own.", "",
+             unless(keys_fit_value_weight, "the keys do not fit the value weight"),
+             made(reading({"projected_value", "value"},
+                          [](Ledger& ledger, const Plan& plan) {
+                              if (ledger.has("projected_value")) return;
+                              put_keys_in_place_of_x(ledger, plan);
+                          }))},
+            {"no-projection", "projected_query", "Query, key and value are x itself",
+             "the projection weights have no influence",
+             "q, k, v = self.w_query(x), self.w_key(x), self.w_value(x)",
+             "q, k, v = x @ w_query, x @ w_key, x @ w_value",
+             "Without projections there is nothing to learn, and every token likes itself best.",
+             "",
+             unless(
+                 [](const Plan& plan) {
+                     return projects(plan) && plan.embed_dim == plan.heads * plan.head_dim &&
+                            plan.memory_dim == plan.embed_dim && plan.value_dim == plan.head_dim;
+                 },
+                 "x does not have as many features as all heads together"),
+             made(skip_projection())},
+            {"shared-head-weight", "projected_query",
+             "x was cut into heads first and one small weight served all of them",
+             "each head sees only its own slice of x; here the small weight is head 0's first "
+             "block",
+             "q = nn.Linear(C, C)(x).view(B, T, H, D)", "q = (x @ w_query).reshape(B, T, H, D)",
+             "Project first, split afterwards: each head has to see all of the embedding.", "",
+             first_of({unless(
+                           [](const Plan& plan) {
+                               return projects(plan) && plan.heads > 1 &&
+                                      !plan.head_axis_on_weight();
+                           },
+                           "there is no weight that makes several heads at once"),
+                       unless(
+                           [](const Plan& plan) {
+                               return plan.embed_dim % plan.heads == 0 &&
+                                      plan.memory_dim % plan.heads == 0;
+                           },
+                           "x does not divide into heads")}),
+             made(reading(projecting_steps(), share_one_block))},
+        });
     list.push_back(wrong_weight(0, 1, "keys for queries"));
     list.push_back(wrong_weight(1, 0, "queries for keys"));
     list.push_back(wrong_weight(2, 1, "keys for values"));
     list.push_back(wrong_weight(2, 0, ""));
     for (std::size_t part = 0; part < 3; ++part) list.push_back(bias_missing(part));
-    return list;
 }
 
 }  // namespace attn

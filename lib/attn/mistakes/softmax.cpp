@@ -127,56 +127,60 @@ StepTable show_averaged_weights(StepTable table, const Plan& plan) {
 
 }  // namespace
 
-std::vector<Mistake> softmax_mistakes() {
+void add_softmax_mistakes(std::vector<Mistake>& list) {
     const auto several = [](std::size_t Plan::*size, const char* reason) {
         return unless([size](const Plan& plan) { return plan.*size > 1; }, reason);
     };
     const Obstacle key_axis =
         unless([](const Plan& plan) { return plan.config.softmax_axis == SoftmaxAxis::key; },
                "this walk's softmax does not run over the keys");
-    return {
-        over_axis("query", SoftmaxAxis::query,
-                  "columns add up to 1 instead of rows, and causal masks leak",
-                  unless([](const Plan& plan) { return plan.query_len > 1 || plan.key_len > 1; },
-                         "there is one query and one key")),
-        over_axis("head", SoftmaxAxis::head,
-                  "the heads share out 1 at each cell, whatever the other keys are",
-                  first_of({unless([](const Plan& plan) { return plan.has_head; },
-                                   "there is no head axis")})),
-        over_axis(
-            "batch", SoftmaxAxis::batch, "the samples share out 1 at each cell",
-            unless([](const Plan& plan) { return plan.has_batch; }, "there is no batch axis")),
-        {"softmax-axis=all", "weights", "Softmax runs over all queries and keys at once",
-         "a whole sample shares out 1 instead of each row", "weights = F.softmax(scores, dim=-1)",
-         "weights = np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True)",
-         "Without an axis a sum takes everything: name the last one.", "",
-         first_of({key_axis, several(&Plan::query_len, "there is only one query")}),
-         made(rework({"weights"}, over_everything))},
-        {"softmax-axis=one", "weights", "Softmax runs over an axis of length 1",
-         "every weight is 1, and the context is the plain sum of the values",
-         "weights = F.softmax(scores, dim=-1)", "weights = np.exp(s) / np.exp(s).sum(axis=0)",
-         "A number alone always gets a share of 1: look at the length of the axis.", "",
-         first_of({key_axis, several(&Plan::key_len, "there is only one key")}),
-         made(rework({"weights"}, over_a_lone_cell))},
-        {"softmax-overflow", "row_max", "exp() was taken without subtracting the largest score",
-         "rows whose largest score is too large for exp() turn to nan; others do not change",
-         "weights = F.softmax(scores, dim=-1)", "e = np.exp(s - s.max(axis=-1, keepdims=True))",
-         "Subtracting the row's maximum changes no weight and keeps exp() in range.",
-         "no difference without overflow", key_axis,
-         made(all_of({rework({"row_max"}, no_maximum), rework({"weights"}, naive_softmax)}))},
-        {"dropout-at-eval", "weights", "Dropout was still on",
-         "some weights are 0, the others are too large by 1 / (1 - p); --bug takes p = 0.1",
-         "F.dropout(weights, p, training=self.training)", "weights = weights  # no dropout here",
-         "The functional form does not know that training is over: tell it.", "",
-         Obstacle([](const Plan&) { return std::string(); }),
-         made(rework({"weights"}, with_dropout))},
-        {"weights-averaged", "weights", "The weights are the mean over the heads",
-         "the head axis is gone; the context is right", "mha(q, k, v, average_attn_weights=False)",
-         "weights  # before .mean(axis=1)",
-         "A library may show the mean of its heads: ask for each.", "",
-         unless([](const Plan& plan) { return plan.has_head; }, "there is no head axis"),
-         show_averaged_weights},
-    };
+    add(list,
+        {
+            over_axis(
+                "query", SoftmaxAxis::query,
+                "columns add up to 1 instead of rows, and causal masks leak",
+                unless([](const Plan& plan) { return plan.query_len > 1 || plan.key_len > 1; },
+                       "there is one query and one key")),
+            over_axis("head", SoftmaxAxis::head,
+                      "the heads share out 1 at each cell, whatever the other keys are",
+                      first_of({unless([](const Plan& plan) { return plan.has_head; },
+                                       "there is no head axis")})),
+            over_axis(
+                "batch", SoftmaxAxis::batch, "the samples share out 1 at each cell",
+                unless([](const Plan& plan) { return plan.has_batch; }, "there is no batch axis")),
+            {"softmax-axis=all", "weights", "Softmax runs over all queries and keys at once",
+             "a whole sample shares out 1 instead of each row",
+             "weights = F.softmax(scores, dim=-1)",
+             "weights = np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True)",
+             "Without an axis a sum takes everything: name the last one.", "",
+             first_of({key_axis, several(&Plan::query_len, "there is only one query")}),
+             made(rework({"weights"}, over_everything))},
+            {"softmax-axis=one", "weights", "Softmax runs over an axis of length 1",
+             "every weight is 1, and the context is the plain sum of the values",
+             "weights = F.softmax(scores, dim=-1)", "weights = np.exp(s) / np.exp(s).sum(axis=0)",
+             "A number alone always gets a share of 1: look at the length of the axis.", "",
+             first_of({key_axis, several(&Plan::key_len, "there is only one key")}),
+             made(rework({"weights"}, over_a_lone_cell))},
+            {"softmax-overflow", "row_max", "exp() was taken without subtracting the largest score",
+             "rows whose largest score is too large for exp() turn to nan; others do not change",
+             "weights = F.softmax(scores, dim=-1)", "e = np.exp(s - s.max(axis=-1, keepdims=True))",
+             "Subtracting the row's maximum changes no weight and keeps exp() in range.",
+             "no difference without overflow", key_axis,
+             made(all_of({rework({"row_max"}, no_maximum), rework({"weights"}, naive_softmax)}))},
+            {"dropout-at-eval", "weights", "Dropout was still on",
+             "some weights are 0, the others are too large by 1 / (1 - p); --bug takes p = 0.1",
+             "F.dropout(weights, p, training=self.training)",
+             "weights = weights  # no dropout here",
+             "The functional form does not know that training is over: tell it.", "",
+             Obstacle([](const Plan&) { return std::string(); }),
+             made(rework({"weights"}, with_dropout))},
+            {"weights-averaged", "weights", "The weights are the mean over the heads",
+             "the head axis is gone; the context is right",
+             "mha(q, k, v, average_attn_weights=False)", "weights  # before .mean(axis=1)",
+             "A library may show the mean of its heads: ask for each.", "",
+             unless([](const Plan& plan) { return plan.has_head; }, "there is no head axis"),
+             show_averaged_weights},
+        });
 }
 
 }  // namespace attn

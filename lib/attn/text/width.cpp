@@ -2,11 +2,26 @@
 
 #include <utf8proc.h>
 
+#include <algorithm>
+
 namespace attn {
+namespace {
+
+/// How many of the first characters are printable ASCII, each one column wide.
+std::size_t plain_start(std::string_view text) {
+    const auto end = std::find_if(text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; });
+    return static_cast<std::size_t>(end - text.begin());
+}
+
+}  // namespace
 
 std::size_t display_width(std::string_view text) {
     std::size_t columns = 0;
-    while (!text.empty()) {
+    while (true) {
+        const std::size_t plain = plain_start(text);
+        columns += plain;
+        text.remove_prefix(plain);
+        if (text.empty()) return columns;
         utf8proc_int32_t codepoint = 0;
         const utf8proc_ssize_t length =
             utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
@@ -19,7 +34,6 @@ std::size_t display_width(std::string_view text) {
         columns += static_cast<std::size_t>(utf8proc_charwidth(codepoint));
         text.remove_prefix(static_cast<std::size_t>(length));
     }
-    return columns;
 }
 
 std::vector<std::string> wrap(std::string_view text, std::size_t columns) {
