@@ -5,13 +5,14 @@
 namespace attn {
 
 const std::vector<Mistake>& mistakes() {
-    static const std::vector<Mistake> all = [] {
-        std::vector<Mistake> list;
+    // Never destroyed: that would take as long as to build it, when the program ends anyway.
+    static const std::vector<Mistake>& all = *[] {
+        auto* const list = new std::vector<Mistake>;
         for (const auto& add_part :
              {add_input_mistakes, add_projection_mistakes, add_head_mistakes, add_score_mistakes,
               add_scale_mistakes, add_mask_shape_mistakes, add_mask_use_mistakes,
               add_softmax_mistakes, add_context_mistakes, add_output_mistakes}) {
-            add_part(list);
+            add_part(*list);
         }
         return list;
     }();
