@@ -7,7 +7,7 @@
 #include <numbers>
 
 #include "attn/random/polynomial.hpp"
-#include "attn/tensor/with_fma.hpp"
+#include "attn/tensor/with_avx2.hpp"
 
 namespace attn {
 namespace {
@@ -59,7 +59,7 @@ void transform_normal_blocks(std::span<float> values, double mean, double deviat
         library_blocks(values, rounded_mean, rounded_deviation);
         return;
     }
-    with_fma([=]() __attribute__((always_inline)) {
+    with_avx2([=]() __attribute__((always_inline)) {
         polynomial_blocks(values, rounded_mean, rounded_deviation);
     });
 }

@@ -8,7 +8,7 @@
 
 #include "attn/random/integer_range.hpp"
 #include "attn/random/normal_block.hpp"
-#include "attn/tensor/with_fma.hpp"
+#include "attn/tensor/with_avx2.hpp"
 
 namespace attn {
 
@@ -49,7 +49,7 @@ void TorchGenerator::fill_uniform(std::span<T> out, double low, double high) {
         for (T& value : out) value = value * range + from;
         return;
     }
-    with_fma([=]() __attribute__((always_inline)) {
+    with_avx2([=]() __attribute__((always_inline)) {
         for (T& value : out) value = std::fma(value, range, from);
     });
 }

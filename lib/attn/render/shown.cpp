@@ -7,36 +7,59 @@
 
 #include "attn/render/number_text.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/with_avx2.hpp"
 
 namespace attn {
 namespace {
 
-/// The magnitudes of one sign that a survey knows already, as bits: they are ordered like integers.
+/// The numbers that tell a survey nothing new, by their bits: magnitudes are ordered like integers.
 template <class T>
 class Known {
 public:
-    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+    static constexpr std::size_t block = 64;
 
     void update(const Survey& found) {
         for (const int sign : {0, 1}) {
             if (found.greatest[sign] == 0.0) continue;
-            least_[sign] = std::bit_cast<Bits>(static_cast<T>(found.least[sign]));
-            span_[sign] = std::bit_cast<Bits>(static_cast<T>(found.greatest[sign])) - least_[sign];
+            least_[sign] = bits_of(static_cast<T>(found.least[sign]));
+            span_[sign] = bits_of(static_cast<T>(found.greatest[sign])) - least_[sign];
         }
+        if (found.zero) zero_ = bits_of(T(0));
+        if (found.negative_infinity) hidden_ = bits_of(-std::numeric_limits<T>::infinity());
     }
 
-    /// Whether the value lies between two of its sign. Zeros, infinities and nan do not.
-    bool covers(T value) const {
-        const Bits bits = std::bit_cast<Bits>(value);
-        const Bits sign = bits >> sign_at;
-        return (bits & ~(Bits{1} << sign_at)) - least_[sign] <= span_[sign];
+    /// Whether the value lies between two of its sign, or is one of the two that a mask makes: the
+    /// weight 0 and the score -inf.
+    bool covers(T value) const { return !is_new(bits_of(value)); }
+
+    /// Whether all values of a block do. Without a branch: the compiler makes SIMD of it.
+    [[gnu::always_inline]] bool covers_block(const T* values) const {
+        Bits news = 0;
+        for (std::size_t i = 0; i < block; ++i) news |= Bits{is_new(bits_of(values[i]))};
+        return news == 0;
     }
 
 private:
+    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
     static constexpr int sign_at = 8 * sizeof(T) - 1;
+    static constexpr Bits sign_bit = Bits{1} << sign_at;
+
+    static Bits bits_of(T value) { return std::bit_cast<Bits>(value); }
+
+    [[gnu::always_inline]] bool is_new(Bits bits) const {
+        const Bits all_if_negative = Bits{0} - (bits >> sign_at);
+        const auto of_sign = [&](const Bits(&two)[2]) {
+            return two[0] ^ ((two[0] ^ two[1]) & all_if_negative);
+        };
+        const bool outside = (bits & ~sign_bit) - of_sign(least_) > of_sign(span_);
+        return outside & (bits != zero_) & (bits != hidden_);
+    }
+
     // No magnitude has the bit of the sign, so that nothing is covered at first.
     Bits least_[2] = {~Bits{0}, ~Bits{0}};
     Bits span_[2] = {0, 0};
+    Bits zero_ = ~Bits{0};
+    Bits hidden_ = ~Bits{0};
 };
 
 }  // namespace
@@ -92,7 +115,7 @@ std::size_t integer_width(const std::int64_t* data, const Shown& shown) {
     return std::max(length(least), length(greatest));
 }
 
-bool Survey::see(double value) {
+void Survey::see(double value) {
     if (!std::isfinite(value)) {
         if (std::isnan(value)) {
             not_a_number = true;
@@ -100,19 +123,18 @@ bool Survey::see(double value) {
             infinity = true;
             negative_infinity = negative_infinity || value < 0;
         }
-        return false;
+        return;
     }
     if (value == 0.0) {
         zero = true;
         negative_zero = negative_zero || std::signbit(value);
-        return false;
+        return;
     }
     const int sign = value < 0.0 ? 1 : 0;
     const double magnitude = std::fabs(value);
     least[sign] = std::min(least[sign], magnitude);
     greatest[sign] = std::max(greatest[sign], magnitude);
     whole = whole && magnitude == std::trunc(magnitude);
-    return true;
 }
 
 template <class T>
@@ -125,10 +147,21 @@ Survey survey(const T* data, const Shown& shown) {
         known.update(result);
 
         // A number between two that were seen adds nothing once one was not whole.
-        for (; i < end; ++i) {
-            if (known.covers(data[i])) continue;
-            if (result.see(static_cast<double>(data[i]))) known.update(result);
-        }
+        const auto rest = [&]() __attribute__((always_inline)) {
+            while (i < end) {
+                if (end - i >= Known<T>::block && known.covers_block(data + i)) {
+                    i += Known<T>::block;
+                    continue;
+                }
+                const std::size_t until = std::min(end, i + Known<T>::block);
+                for (; i < until; ++i) {
+                    if (known.covers(data[i])) continue;
+                    result.see(static_cast<double>(data[i]));
+                    known.update(result);
+                }
+            }
+        };
+        with_avx2(rest);
     });
     return result;
 }

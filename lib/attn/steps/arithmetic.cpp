@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "attn/tensor/with_fma.hpp"
+#include "attn/tensor/with_avx2.hpp"
 
 namespace attn {
 namespace {
@@ -77,7 +77,7 @@ void loop::dots(const Vectors<T>& a, const Vectors<T>& b, const Arithmetic& arit
                 T* results) {
     const bool one_chain = arithmetic.one_chain;
     if (!arithmetic.fused) return all_dots<false>(a, b, one_chain, results);
-    with_fma([&]() __attribute__((always_inline)) { all_dots<true>(a, b, one_chain, results); });
+    with_avx2([&]() __attribute__((always_inline)) { all_dots<true>(a, b, one_chain, results); });
 }
 
 template void loop::dots(const Vectors<float>&, const Vectors<float>&, const Arithmetic&, float*);
