@@ -21,7 +21,11 @@ template <class T>
 void lay_side_by_side(const Vectors<T>& vectors, std::size_t first, T* strip) {
     const std::size_t here = std::min(width, vectors.how_many - first);
     for (std::size_t i = 0; i < vectors.count; ++i, strip += width) {
-        for (std::size_t v = 0; v < here; ++v) strip[v] = vectors.at(first + v, i);
+        const T* from = &vectors.at(first, i);
+#pragma GCC unroll 8
+        for (std::size_t v = 0; v < here; ++v, from += vectors.from_vector_to_vector) {
+            strip[v] = *from;
+        }
         std::fill(strip + here, strip + width, T(0));
     }
 }
