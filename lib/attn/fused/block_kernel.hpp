@@ -28,7 +28,6 @@ class BlockKernel {
     template <std::size_t Rows>
     using Height = std::integral_constant<std::size_t, Rows>;
 
-    static constexpr std::size_t lanes = Batch::size;
     // The weights of a block and its share of the values then stay in the first two caches.
     static constexpr std::size_t key_block = 192;
     // Rounding errors grow with the length of a chain of additions. Where a query takes no more
@@ -39,6 +38,7 @@ class BlockKernel {
     static constexpr Real log2_e = static_cast<Real>(1.442695040888963407359924681001892137L);
 
 public:
+    static constexpr std::size_t lanes = Batch::size;
     static constexpr std::size_t query_block = Sums::most_vectors * lanes;
 
     static std::size_t scratch_size(std::size_t head_dim, std::size_t value_dim) {
@@ -46,7 +46,6 @@ public:
     }
 
     static void attend(const QueryBlock<Real>& block) {
-        // The last block of a sequence is only as wide as it must be.
         if (block.queries > 2 * lanes) return attend_width<3>(block);
         if (block.queries > lanes) return attend_width<2>(block);
         return attend_width<1>(block);
@@ -264,8 +263,8 @@ template <class Arch>
 constexpr Kernels kernels_of() {
     using Float = BlockKernel<float, Arch>;
     using Double = BlockKernel<double, Arch>;
-    return {{Float::query_block, &Float::scratch_size, &Float::attend},
-            {Double::query_block, &Double::scratch_size, &Double::attend}};
+    return {{Float::lanes, Float::query_block, &Float::scratch_size, &Float::attend},
+            {Double::lanes, Double::query_block, &Double::scratch_size, &Double::attend}};
 }
 
 }  // namespace attn::fused

@@ -30,15 +30,35 @@ double multiply_adds(const FusedShape& shape, const FusedMask& mask) {
            (mask.causal ? 0.5 : 1.0);
 }
 
+/// How the queries of one head are divided: into blocks of nearly as many vectors each, for a last
+/// one that is narrow would keep few sums going while it meets the most keys.
+class Blocks {
+public:
+    template <class Real>
+    Blocks(std::size_t queries, const fused::Kernel<Real>& kernel)
+        : queries_(queries),
+          lanes_(kernel.lanes),
+          vectors_((queries + kernel.lanes - 1) / kernel.lanes),
+          count_((queries + kernel.query_block - 1) / kernel.query_block) {}
+
+    std::size_t count() const { return count_; }
+    /// The first query of a block; for the number behind the last block, behind the last query.
+    std::size_t begin(std::size_t block) const {
+        return std::min(queries_, vectors_ * block / count_ * lanes_);
+    }
+
+private:
+    std::size_t queries_, lanes_, vectors_, count_;
+};
+
 /// The part of the work that starts at query `first` of one head.
 template <class Real>
 fused::QueryBlock<Real> query_block(const Real* query, const Real* key, const Real* value,
                                     Real* context, const FusedShape& shape,
                                     const FusedOptions& options, std::size_t batch,
-                                    std::size_t head, std::size_t first, std::size_t most) {
+                                    std::size_t head, std::size_t first, std::size_t queries) {
     const FusedMask& mask = options.mask;
     const std::size_t group = batch * shape.heads + head;
-    const std::size_t queries = std::min(most, shape.query_len - first);
     const std::size_t key_length = mask.key_lengths ? mask.key_lengths[batch] : shape.key_len;
     const std::ptrdiff_t last_visible = static_cast<std::ptrdiff_t>(first) + mask.causal_offset;
     const std::ptrdiff_t seen_by_last = last_visible + static_cast<std::ptrdiff_t>(queries);
@@ -77,19 +97,20 @@ void attend(const Real* query, const Real* key, const Real* value, Real* context
     const fused::Kernel<Real>& kernel = fused::kernel_for<Real>(kernels);
 
     // Share out blocks of queries, in causal attention the long ones first.
-    const std::size_t blocks = (shape.query_len + kernel.query_block - 1) / kernel.query_block;
-    const std::size_t tasks = shape.batch * shape.heads * blocks;
+    const Blocks blocks(shape.query_len, kernel);
+    const std::size_t tasks = shape.batch * shape.heads * blocks.count();
     const std::size_t threads =
         fused::worthwhile_threads(options.threads, multiply_adds(shape, options.mask), tasks);
     const std::size_t scratch_size = kernel.scratch_size(shape.head_dim, shape.value_dim);
     thread_local fused::Scratch scratch;
     Real* const memory = scratch.reserve<Real>(threads * scratch_size);
     fused::share_tasks(tasks, threads, [&](std::size_t task, std::size_t thread) {
-        const std::size_t group = task / blocks;
-        const std::size_t first = (blocks - 1 - task % blocks) * kernel.query_block;
+        const std::size_t group = task / blocks.count();
+        const std::size_t number = blocks.count() - 1 - task % blocks.count();
+        const std::size_t first = blocks.begin(number);
         fused::QueryBlock<Real> block =
             query_block(query, key, value, context, shape, options, group / shape.heads,
-                        group % shape.heads, first, kernel.query_block);
+                        group % shape.heads, first, blocks.begin(number + 1) - first);
         block.scratch = memory + thread * scratch_size;
         kernel.attend(block);
     });

@@ -33,7 +33,8 @@ struct QueryBlock {
 /// The kernel of one instruction set.
 template <class Real>
 struct Kernel {
-    std::size_t query_block;  ///< the most queries in one block
+    std::size_t lanes;        ///< queries side by side in a vector
+    std::size_t query_block;  ///< the most queries in one block, a multiple of that
     std::size_t (*scratch_size)(std::size_t head_dim, std::size_t value_dim);
     void (*attend)(const QueryBlock<Real>& block);
 };
