@@ -68,8 +68,8 @@ std::vector<attn::TensorRef> tensors_of(const Document& document, Which which) {
 }
 
 // A table with the parameters' axes too would be a table mostly of empty columns.
-void write_csv(const Document& document, OutputFile& file) {
-    attn::write_long_table(file, tensors_of(document, Which::shown));
+void render_csv(const Document& document, const TextChoices&, const Sink& sink) {
+    attn::write_long_table(sink, tensors_of(document, Which::shown));
 }
 
 void write_npz(const Document& document, OutputFile& file) {
@@ -81,15 +81,15 @@ void write_safetensors(const Document& document, OutputFile& file) {
 }
 
 constexpr std::array<Format, 9> formats{{
-    {"torch", false, render_form<TextForm::torch>, nullptr},
-    {"numpy", false, render_form<TextForm::numpy>, nullptr},
-    {"plain", false, render_form<TextForm::plain>, nullptr},
-    {"markdown", false, render_markdown, nullptr},
-    {"json", false, render_json, nullptr},
-    {"ipynb", false, render_ipynb, nullptr},
-    {"csv", false, nullptr, write_csv},
-    {"npz", true, nullptr, write_npz},
-    {"safetensors", true, nullptr, write_safetensors},
+    {"torch", render_form<TextForm::torch>, nullptr},
+    {"numpy", render_form<TextForm::numpy>, nullptr},
+    {"plain", render_form<TextForm::plain>, nullptr},
+    {"markdown", render_markdown, nullptr},
+    {"json", render_json, nullptr},
+    {"ipynb", render_ipynb, nullptr},
+    {"csv", render_csv, nullptr},
+    {"npz", nullptr, write_npz},
+    {"safetensors", nullptr, write_safetensors},
 }};
 
 }  // namespace

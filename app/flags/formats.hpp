@@ -16,13 +16,14 @@ struct TextChoices {
     attn::Words words = attn::Words::all;
 };
 
-/// One of the forms that --format names. Text is rendered piece by piece, data is written to a file
-/// (which may be standard output); each format does one of the two.
+/// One of the forms that --format names. Text is rendered piece by piece, binary data is written to
+/// a file (which may be standard output); each format does one of the two.
 struct Format {
     std::string_view name;
-    bool binary;
     void (*render)(const attn::Document&, const TextChoices&, const attn::Sink&);
     void (*write)(const attn::Document&, attn::OutputFile&);
+
+    bool is_text() const { return render != nullptr; }
 };
 
 /// The format of that name.  Errors  ConfigError, listing the names there are.

@@ -163,18 +163,18 @@ void check_output_flags(const OutputFlags& flags) {
         const Format& format = find_format(flags.format);
         const bool to_terminal =
             (flags.output.empty() || flags.output == "-") && isatty(STDOUT_FILENO) != 0;
-        if (format.binary && to_terminal) {
+        if (!format.is_text() && to_terminal) {
             throw attn::ConfigError("--format " + flags.format +
                                     " is no text for a terminal: pass -o FILE or a pipe");
         }
     }
     code_language(flags, attn::CodeLanguage::torch);
     color_depth(flags.color, false);
-    const bool is_text = flags.format.empty() || flags.format == "torch" ||
-                         flags.format == "numpy" || flags.format == "plain";
+    const bool is_printed_form = flags.format.empty() || flags.format == "torch" ||
+                                 flags.format == "numpy" || flags.format == "plain";
     for (const auto& [flag, given] :
          {std::pair{"--heatmap", flags.heatmap}, {"--pace", flags.pace}}) {
-        if (given && !is_text) {
+        if (given && !is_printed_form) {
             throw attn::ConfigError(std::string(flag) + " is for printed forms and --format " +
                                     flags.format + " is none: leave one out");
         }

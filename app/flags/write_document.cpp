@@ -148,7 +148,7 @@ void write_document(const OutputFlags& flags, const attn::Document& document, at
         }
     };
     Writing writing;
-    if (flags.heatmap || format.render != nullptr) {
+    if (flags.heatmap || format.is_text()) {
         writing.render = [&](const attn::Sink& sink) { render(document, sink); };
     } else {
         writing.write = [&](attn::OutputFile& file) { format.write(document, file); };

@@ -58,9 +58,10 @@ TEST_SUITE("app: terminal") {
             terminal.wait_for("code 0\nicanon\necho\n[ended]");
         }
     }
-    TEST_CASE("long help and lists go through the pager too, whatever prints them") {
+    TEST_CASE("long help, lists and tables go through the pager too, whatever prints them") {
         for (const std::string command :
-             {"--help", "bugs", "notebook 001", "lint --help", "why 'weights[0,1]' --depth 9"}) {
+             {"--help", "bugs", "notebook 001", "lint --help", "why 'weights[0,1]' --depth 9",
+              "--format csv", "--format json"}) {
             INFO(command);
             Terminal terminal(marked + "attn-explain " + command, 80, 12);
             CHECK(terminal.wait_for("[ended]").find("\npaged:") != std::string::npos);

@@ -125,27 +125,32 @@ void append_number(std::string& text, T number) {
 }
 
 template <class T>
-void write_elements(OutputFile& file, const TensorRef& tensor, const Array<T>& array,
+void write_elements(const Sink& sink, const TensorRef& tensor, const Array<T>& array,
                     const std::vector<std::optional<std::size_t>>& axis_of_column) {
+    constexpr std::size_t piece = std::size_t{1} << 16;
     const Shape shape = shape_of(array);
     const std::string name = quoted_field(tensor.name);
     Shape index(shape.size(), 0);
-    std::string line;
+    std::string lines;
     for (std::size_t flat = 0; flat < array.size(); ++flat) {
-        line = name;
+        lines += name;
         for (const std::optional<std::size_t>& axis : axis_of_column) {
-            line += ',';
-            if (axis) append_number(line, index[*axis]);
+            lines += ',';
+            if (axis) append_number(lines, index[*axis]);
         }
-        line += ',';
-        append_number(line, array.data()[flat]);
-        line += '\n';
-        file.write(line);
+        lines += ',';
+        append_number(lines, array.data()[flat]);
+        lines += '\n';
+        if (lines.size() >= piece) {
+            sink(lines);
+            lines.clear();
+        }
         for (std::size_t axis = shape.size(); axis-- > 0;) {
             if (++index[axis] < shape[axis]) break;
             index[axis] = 0;
         }
     }
+    sink(lines);
 }
 
 }  // namespace
@@ -206,16 +211,16 @@ std::vector<NamedTensor> parse_long_table(CsvLines& lines, const std::vector<std
     return tensors;
 }
 
-void write_long_table(OutputFile& file, const std::vector<TensorRef>& tensors) {
-    check_names(file.path(), tensors);
+void write_long_table(const Sink& sink, const std::vector<TensorRef>& tensors) {
+    check_names("csv", tensors);
     const Axes columns = table_axes(tensors);
     std::string head = "step";
     for (const std::string& column : columns) head += ',' + quoted_field(column);
-    file.write(head + ",value\n");
+    sink(head + ",value\n");
     for (const TensorRef& each : tensors) {
         const Axes& axes = each.tensor.axes();
         if (std::set<std::string>(axes.begin(), axes.end()).size() != axes.size()) {
-            throw OutputError(file.path() + ": " + each.name + " has two axes of one name (" +
+            throw OutputError("csv: " + each.name + " has two axes of one name (" +
                               each.tensor.described() + "): write it as .npz");
         }
         std::vector<std::optional<std::size_t>> axis_of_column;
@@ -223,7 +228,7 @@ void write_long_table(OutputFile& file, const std::vector<TensorRef>& tensors) {
             const bool has = each.tensor.has_axis(column);
             axis_of_column.push_back(has ? std::optional(each.tensor.axis(column)) : std::nullopt);
         }
-        std::visit([&](const auto& array) { write_elements(file, each, array, axis_of_column); },
+        std::visit([&](const auto& array) { write_elements(sink, each, array, axis_of_column); },
                    each.tensor.values());
     }
 }

@@ -2,9 +2,9 @@
 #include <string>
 #include <vector>
 
-#include "attn/io/atomic_file.hpp"
 #include "attn/io/csv_fields.hpp"
 #include "attn/io/named_tensor.hpp"
+#include "attn/text/sink.hpp"
 
 namespace attn {
 
@@ -20,11 +20,11 @@ bool is_long_table(const std::vector<std::string>& columns);
 std::vector<NamedTensor> parse_long_table(CsvLines& lines, const std::vector<std::string>& columns,
                                           const std::string& label);
 
-/// Appends `tensors` to `file` as one long table with a line for each element: the columns are
+/// Writes `tensors` as one long table with a line for each element, in pieces: the columns are
 /// `step`, those of batch, head, query, key and feature that any tensor has, other axes in order of
 /// appearance, and `value`. An axis that a tensor lacks is left empty. Numbers are the shortest
 /// text that reads back to the same bits; true is 1.
 /// Errors  OutputError when two tensors, or two axes of one, share a name.
-void write_long_table(OutputFile& file, const std::vector<TensorRef>& tensors);
+void write_long_table(const Sink& sink, const std::vector<TensorRef>& tensors);
 
 }  // namespace attn

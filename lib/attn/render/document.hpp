@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "attn/render/print_options.hpp"
-#include "attn/render/sink.hpp"
+#include "attn/text/sink.hpp"
 #include "attn/tensor/slice.hpp"
 #include "attn/tensor/tensor.hpp"
 #include "attn/walk/walk.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "attn/render/sink.hpp"
+#include "attn/text/sink.hpp"
 
 namespace attn {
 
