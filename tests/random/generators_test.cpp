@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "attn/random/array_seed.hpp"
+#include "attn/random/mersenne_twister.hpp"
 #include "attn/random/numpy_generator.hpp"
 #include "attn/random/pcg64.hpp"
 #include "attn/random/torch_generator.hpp"
@@ -167,11 +167,25 @@ TEST_SUITE("random: seeds") {
         CHECK(rand<double>(from_number, 4) == rand<double>(from_word, 4));
     }
 
+    TEST_CASE("the twister draws the numbers of the C++ library's") {
+        for (const std::uint32_t seed : {0U, 1U, 5489U, 0xFFFFFFFFU}) {
+            MersenneTwister ours(seed);
+            std::mt19937 engine(seed);
+            std::size_t different = 0;
+            for (int i = 0; i < 10'000; ++i) different += ours() != engine();
+            CHECK(different == 0);
+        }
+        MersenneTwister again(3);
+        again();
+        again.seed(4);
+        CHECK(again() == std::mt19937(4)());
+    }
+
     TEST_CASE("a list of words starts the twister as its authors published it") {
         // The first numbers of mt19937ar.out, from init_by_array {0x123, 0x234, 0x345, 0x456}.
         const std::array<std::uint32_t, 4> words{0x123, 0x234, 0x345, 0x456};
-        ArraySeed sequence(words);
-        std::mt19937 engine(sequence);
+        MersenneTwister engine;
+        engine.seed(words);
         for (const std::uint32_t expected : {1067595299U, 955945823U, 477289528U, 4107218783U}) {
             CHECK(engine() == expected);
         }

@@ -5,7 +5,6 @@
 #include <numeric>
 #include <utility>
 
-#include "attn/random/array_seed.hpp"
 #include "attn/random/integer_range.hpp"
 
 namespace attn {
@@ -16,8 +15,7 @@ void NumpyGenerator::seed(std::uint32_t seed) {
 }
 
 void NumpyGenerator::seed(std::span<const std::uint32_t> words) {
-    ArraySeed sequence(words);
-    engine_.seed(sequence);
+    engine_.seed(words);
     kept_normal_.reset();
 }
 

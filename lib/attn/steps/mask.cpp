@@ -73,22 +73,19 @@ Array<T> loop::apply_mask(const Array<T>& scores, const Array<bool>& mask) {
     require_broadcast(mask_shape, shape);
     Array<T> result = empty_array<T>(shape);
 
-    // Find each cell's place in the mask, where an axis of length 1 serves every index.
-    for (std::size_t i = 0; i < scores.size(); ++i) {
-        std::size_t rest = i;
-        std::size_t place = 0;
-        std::size_t step = 1;
-        for (std::size_t axis = 0; axis < mask_shape.size(); ++axis) {
-            const std::size_t length = shape[shape.size() - 1 - axis];
-            const std::size_t mask_length = mask_shape[mask_shape.size() - 1 - axis];
-            if (mask_length != 1) place += rest % length * step;
-            step *= mask_length;
-            rest /= length;
-        }
+    const std::size_t length = shape.empty() ? 1 : shape.back();
+    const std::size_t rows = length == 0 ? 0 : scores.size() / length;
+    // A last axis of length 1 serves every key.
+    const std::size_t from_key_to_key = mask_shape.empty() || mask_shape.back() == 1 ? 0 : 1;
 
-        // Hide the cell or keep its score.
-        const bool hidden = mask.data()[place];
-        result.data()[i] = hidden ? -std::numeric_limits<T>::infinity() : scores.data()[i];
+    // Hide each cell whose place in the mask says so, and keep the scores of the others.
+    for (std::size_t row = 0; row < rows; ++row) {
+        const bool* hidden = mask.data() + place_in_mask(row, shape, mask_shape);
+        for (std::size_t k = 0; k < length; ++k) {
+            const T score = scores.data()[row * length + k];
+            result.data()[row * length + k] =
+                hidden[k * from_key_to_key] ? -std::numeric_limits<T>::infinity() : score;
+        }
     }
     return result;
 }
