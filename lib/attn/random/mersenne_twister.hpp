@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +25,15 @@ public:
     std::uint32_t operator()() {
         if (used_ == size) make_numbers();
         return numbers_[used_++];
+    }
+
+    /// The next numbers, as many as are ready and `most` at most, but one at least. They last
+    /// until the next draw.
+    std::span<const std::uint32_t> take(std::size_t most) {
+        if (used_ == size) make_numbers();
+        const std::size_t count = std::min(most, size - used_);
+        used_ += count;
+        return std::span(numbers_).subspan(used_ - count, count);
     }
 
 private:

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
-#include <type_traits>
 #include <utility>
 
 #include "attn/random/integer_range.hpp"
@@ -23,21 +22,25 @@ std::uint64_t TorchGenerator::random64() {
 }
 
 /// Uniform in [0, 1): as many low bits of a draw as the type has.
-template <class T>
-T TorchGenerator::unit() {
-    if constexpr (std::is_same_v<T, float>) {
-        return static_cast<float>(random() & 0xFFFFFFU) * 0x1p-24F;
-    } else {
-        return static_cast<double>(random64() & 0x1FFFFFFFFFFFFFU) * 0x1p-53;
-    }
+double TorchGenerator::unit() {
+    return static_cast<double>(random64() & 0x1FFFFFFFFFFFFFU) * 0x1p-53;
 }
 
 void TorchGenerator::rand(std::span<float> out) {
-    for (float& value : out) value = unit<float>();
+    while (!out.empty()) {
+        const std::span<const std::uint32_t> words = engine_.take(out.size());
+        with_avx2([=]() __attribute__((always_inline)) {
+            for (std::size_t i = 0; i < words.size(); ++i) {
+                const auto low_bits = static_cast<std::int32_t>(words[i] & 0xFFFFFFU);
+                out[i] = static_cast<float>(low_bits) * 0x1p-24F;
+            }
+        });
+        out = out.subspan(words.size());
+    }
 }
 
 void TorchGenerator::rand(std::span<double> out) {
-    for (double& value : out) value = unit<double>();
+    for (double& value : out) value = unit();
 }
 
 template <class T>
@@ -65,8 +68,8 @@ void TorchGenerator::uniform(std::span<double> out, double low, double high) {
 /// One standard normal in double precision. Unlike in the blocks, the first uniform is the angle.
 double TorchGenerator::single_normal() {
     if (kept_normal_) return *std::exchange(kept_normal_, std::nullopt);
-    const double angle = 2.0 * std::numbers::pi * unit<double>();
-    const double radius = std::sqrt(-2.0 * std::log(1.0 - unit<double>()));
+    const double angle = 2.0 * std::numbers::pi * unit();
+    const double radius = std::sqrt(-2.0 * std::log(1.0 - unit()));
     kept_normal_ = radius * std::sin(angle);
     return radius * std::cos(angle);
 }

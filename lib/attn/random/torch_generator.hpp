@@ -44,8 +44,7 @@ public:
 private:
     std::uint32_t random() { return engine_(); }
     std::uint64_t random64();
-    template <class T>
-    T unit();
+    double unit();
     template <class T>
     void fill_uniform(std::span<T> out, double low, double high);
     template <class T>
