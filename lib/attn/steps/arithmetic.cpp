@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
+#include <memory>
 
 #include "attn/tensor/with_avx2.hpp"
 
@@ -21,11 +21,8 @@ template <class T>
 void lay_side_by_side(const Vectors<T>& vectors, std::size_t first, T* strip) {
     const std::size_t here = std::min(width, vectors.how_many - first);
     for (std::size_t i = 0; i < vectors.count; ++i, strip += width) {
-        const T* from = &vectors.at(first, i);
 #pragma GCC unroll 8
-        for (std::size_t v = 0; v < here; ++v, from += vectors.from_vector_to_vector) {
-            strip[v] = *from;
-        }
+        for (std::size_t v = 0; v < here; ++v) strip[v] = vectors.at(first + v, i);
         std::fill(strip + here, strip + width, T(0));
     }
 }
@@ -62,13 +59,13 @@ template <bool fused, class T>
 template <bool fused, class T>
 [[gnu::always_inline]] inline void all_dots(const Vectors<T>& a, const Vectors<T>& b,
                                             bool one_chain, T* results) {
-    std::vector<T> strip(b.count * width);
+    const auto strip = std::make_unique_for_overwrite<T[]>(b.count * width);
     T sums[width];
     for (std::size_t first = 0; first < b.how_many; first += width) {
-        lay_side_by_side(b, first, strip.data());
+        lay_side_by_side(b, first, strip.get());
         const std::size_t here = std::min(width, b.how_many - first);
         for (std::size_t row = 0; row < a.how_many; ++row) {
-            dots_of_one<fused>(a, row, strip.data(), one_chain, sums);
+            dots_of_one<fused>(a, row, strip.get(), one_chain, sums);
             std::copy_n(sums, here, results + row * b.how_many + first);
         }
     }
