@@ -19,10 +19,6 @@
 namespace attn {
 namespace {
 
-BenchShape shape_of_input(const BenchInput& input) {
-    return {input.query.shape(0), input.query.shape(1), input.query.shape(2)};
-}
-
 ScaleFactor scale_of(const BenchShape& shape) {
     return {ScaleFactor::Operation::divide, std::sqrt(static_cast<double>(shape.head_dim))};
 }
@@ -30,7 +26,7 @@ ScaleFactor scale_of(const BenchShape& shape) {
 // Every step's tensor has a name, so that it lives until the context is done.
 Array<float> attend_by_loops(const BenchInput& input) {
     const Arithmetic arithmetic;
-    const BenchShape shape = shape_of_input(input);
+    const BenchShape shape = input.shape();
     const Array<float> scores = loop::scores(input.query, input.key, arithmetic);
     const Array<float> scaled_scores = loop::scale(scores, scale_of(shape));
     if (!input.causal) {
@@ -44,37 +40,31 @@ Array<float> attend_by_loops(const BenchInput& input) {
 }
 
 /// The walk's own way over windows of rows, with the scores and the weights kept whole.
-Array<float> attend_vectorized(const BenchInput& input, std::size_t threads) {
-    const BenchShape shape = shape_of_input(input);
+void attend_vectorized(const BenchInput& input, std::size_t threads, BenchOutput& output) {
+    const BenchShape shape = input.shape();
     SteppedOptions options;
     options.scale = scale_of(shape);
     options.mask.causal = input.causal;
     options.threads = threads;
-    Array<float> scores = empty_array<float>({shape.groups, shape.length, shape.length});
-    Array<float> weights = empty_array<float>({shape.groups, shape.length, shape.length});
-    Array<float> context = empty_array<float>({shape.groups, shape.length, shape.head_dim});
     KeptSteps<float> kept;
-    kept.scores = scores.data();
-    kept.weights = weights.data();
-    kept.context = context.data();
+    kept.scores = output.scores.data();
+    kept.weights = output.weights.data();
+    kept.context = output.context.data();
     stepped_attention(input.query.data(), input.key.data(), input.value.data(),
                       {1, shape.groups, shape.length, shape.length, shape.head_dim, shape.head_dim},
                       options, kept);
-    return context;
 }
 
-Array<float> attend_fused(const BenchInput& input, const BenchSeries& series) {
-    const BenchShape shape = shape_of_input(input);
+void attend_fused(const BenchInput& input, const BenchSeries& series, BenchOutput& output) {
+    const BenchShape shape = input.shape();
     FusedOptions options;
     options.scale = 1 / std::sqrt(static_cast<double>(shape.head_dim));
     options.mask.causal = input.causal;
     options.threads = series.threads;
     options.architecture = series.architecture;
-    Array<float> context = empty_array<float>({shape.groups, shape.length, shape.head_dim});
-    fused_attention(input.query.data(), input.key.data(), input.value.data(), context.data(),
+    fused_attention(input.query.data(), input.key.data(), input.value.data(), output.context.data(),
                     {1, shape.groups, shape.length, shape.length, shape.head_dim, shape.head_dim},
                     options);
-    return context;
 }
 
 }  // namespace
@@ -105,14 +95,32 @@ BenchInput draw_bench_input(const BenchShape& shape, bool causal) {
     return {std::move(query), std::move(key), std::move(value), causal};
 }
 
-Array<float> attend(const BenchSeries& series, const BenchInput& input) {
+BenchOutput output_for(const BenchSeries& series, const BenchShape& shape) {
+    BenchOutput output;
+    const auto take = [](Array<float>& array, const Shape& sizes) {
+        array = empty_array<float>(sizes);
+        array.fill(0);
+    };
+    if (series.variant == Variant::vectorized) {
+        take(output.scores, {shape.groups, shape.length, shape.length});
+        take(output.weights, {shape.groups, shape.length, shape.length});
+    }
+    if (series.variant != Variant::loop) {
+        take(output.context, {shape.groups, shape.length, shape.head_dim});
+    }
+    return output;
+}
+
+void attend(const BenchSeries& series, const BenchInput& input, BenchOutput& output) {
     switch (series.variant) {
         case Variant::loop:
-            return attend_by_loops(input);
+            output.context = attend_by_loops(input);
+            break;
         case Variant::vectorized:
-            return attend_vectorized(input, series.threads);
+            attend_vectorized(input, series.threads, output);
+            break;
         default:
-            return attend_fused(input, series);
+            attend_fused(input, series, output);
     }
 }
 

@@ -36,19 +36,32 @@ std::string bench_shape_text(const BenchShape& shape);
 struct BenchInput {
     Array<float> query, key, value;
     bool causal = false;
+
+    BenchShape shape() const { return {query.shape(0), query.shape(1), query.shape(2)}; }
 };
 
 /// Standard normal query, key and value, (groups, length, head_dim) each.
 BenchInput draw_bench_input(const BenchShape& shape, bool causal);
+
+/// What attend() writes.
+struct BenchOutput {
+    Array<float> scores, weights;  ///< (groups, length, length), of vectorized alone
+    Array<float> context;          ///< (groups, length, head_dim)
+};
+
+/// Memory for attend(), all of it written once: taking it from the system costs more than a short
+/// attention, and a model uses the same again for every layer. The loops' library steps take their
+/// own.
+BenchOutput output_for(const BenchSeries& series, const BenchShape& shape);
 
 /// Attention as one series computes it, scores scaled by 1 / sqrt(head_dim).
 ///
 /// loop makes every step's tensor, one after the other, and keeps it to the end; vectorized keeps
 /// the scores and the weights; fused makes the context alone.
 ///
-/// Shapes  result (groups, length, head_dim).
+/// Shapes  `output` as output_for() makes it for this series and this input.
 /// Errors  ConfigError when this processor lacks the architecture.
-Array<float> attend(const BenchSeries& series, const BenchInput& input);
+void attend(const BenchSeries& series, const BenchInput& input, BenchOutput& output);
 
 /// The bytes that attend() holds when it is done. loop: scores, scaled_scores, mask, masked_scores,
 /// weights and context; vectorized: scores, weights and context; fused: the context and a block of
