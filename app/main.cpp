@@ -8,21 +8,29 @@
 namespace {
 
 constexpr const char* blas_threads = "OPENBLAS_NUM_THREADS";
-bool blas_threads_given = false;
+const char* given_blas_threads = nullptr;
 
-/// Before main() OpenBLAS starts a thread for each core, which takes as long as a small walk.
-/// Unless it is told how many, tell it one: what is large asks for more (set_blas_threads). The
+/// Before main() OpenBLAS starts as many threads as it is told, or one for each core, which takes
+/// as long as a small walk. It shall start none: those that share large work are our own. The
 /// priority runs this ahead of OpenBLAS's own constructor.
-[[gnu::constructor(101)]] void keep_blas_to_one_thread() {
-    blas_threads_given = std::getenv(blas_threads) != nullptr;
-    if (!blas_threads_given) setenv(blas_threads, "1", 0);
+[[gnu::constructor(101)]] void start_blas_without_threads() {
+    given_blas_threads = std::getenv(blas_threads);
+    setenv(blas_threads, "1", 1);
+}
+
+/// Programs started from here, such as the pager, get the environment as it was.
+void restore_environment() {
+    if (given_blas_threads != nullptr) {
+        setenv(blas_threads, given_blas_threads, 1);
+    } else {
+        unsetenv(blas_threads);
+    }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    // Programs started from here, such as the pager, get the environment as it was.
-    if (!blas_threads_given) unsetenv(blas_threads);
+    restore_environment();
     try {
         return app::run(argc, argv);
     } catch (const app::ClosedPipe&) {

@@ -149,7 +149,7 @@ bool parse_mask(const std::string& mask) {
 /// OpenBLAS obeys its environment, and a forgotten setting can halve its speed.
 void warn_of_environment() {
     std::string settings;
-    for (const char* name : {"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_NUM_THREADS"}) {
+    for (const char* name : {"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"}) {
         const char* const value = std::getenv(name);
         if (value != nullptr) settings += (settings.empty() ? "" : " ") + std::string(name);
     }

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "attn/fused/dispatch.hpp"
-#include "attn/fused/parallel.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/parallel.hpp"
 
 namespace attn {
 
@@ -100,11 +100,11 @@ void attend(const Real* query, const Real* key, const Real* value, Real* context
     const Blocks blocks(shape.query_len, kernel);
     const std::size_t tasks = shape.batch * shape.heads * blocks.count();
     const std::size_t threads =
-        fused::worthwhile_threads(options.threads, multiply_adds(shape, options.mask), tasks);
+        worthwhile_threads(options.threads, multiply_adds(shape, options.mask), tasks);
     const std::size_t scratch_size = kernel.scratch_size(shape.head_dim, shape.value_dim);
-    thread_local fused::Scratch scratch;
+    thread_local Scratch scratch;
     Real* const memory = scratch.reserve<Real>(threads * scratch_size);
-    fused::share_tasks(tasks, threads, [&](std::size_t task, std::size_t thread) {
+    share_tasks(tasks, threads, [&](std::size_t task, std::size_t thread) {
         const std::size_t group = task / blocks.count();
         const std::size_t number = blocks.count() - 1 - task % blocks.count();
         const std::size_t first = blocks.begin(number);

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "attn/fused/parallel.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/matmul.hpp"
 #include "attn/tensor/panels.hpp"
+#include "attn/tensor/parallel.hpp"
 #include "attn/tensor/rows.hpp"
 #include "attn/tensor/stream.hpp"
 
@@ -69,17 +69,17 @@ public:
         const double work = static_cast<double>(groups_ * shape_.query_len) *
                             static_cast<double>(shape_.key_len) *
                             static_cast<double>(shape_.head_dim + shape_.value_dim);
-        const std::size_t threads = fused::worthwhile_threads(options_.threads, work, tasks);
+        const std::size_t threads = worthwhile_threads(options_.threads, work, tasks);
         const std::size_t cells = workspace_cells();
-        thread_local fused::Scratch scratch;
+        thread_local Scratch scratch;
         T* const memory = scratch.reserve<T>(threads * cells);
         std::vector<Workspace> workspaces;
         for (std::size_t t = 0; t < threads; ++t) {
             workspaces.push_back(workspace(memory + t * cells));
         }
-        set_blas_threads(1);
+        keep_blas_to_one_thread();
         // In causal attention the last windows of a head are the long ones: they come first.
-        fused::share_tasks(tasks, threads, [&](std::size_t task, std::size_t thread) {
+        share_tasks(tasks, threads, [&](std::size_t task, std::size_t thread) {
             const std::size_t first = (windows - 1 - task % windows) * height_;
             evaluate(task / windows, first, workspaces[thread]);
             finish_streams();

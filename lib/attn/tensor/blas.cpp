@@ -2,9 +2,6 @@
 // same functions differently.
 #include <cblas.h>
 
-#include <algorithm>
-#include <thread>
-
 #include "attn/tensor/matmul.hpp"
 
 namespace attn {
@@ -22,14 +19,8 @@ void multiply_by(Gemm gemm, const T* a, std::size_t a_stride, const T* b, T* res
 
 }  // namespace
 
-void set_blas_threads(int threads) {
-    // Asking for the number of cores opens a file, so it is done once, and only where it matters.
-    const auto all_cores = [] {
-        static const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-        return cores;
-    };
-    const int wanted = threads > 0 ? threads : all_cores();
-    if (openblas_get_num_threads() != wanted) openblas_set_num_threads(wanted);
+void keep_blas_to_one_thread() {
+    if (openblas_get_num_threads() != 1) openblas_set_num_threads(1);
 }
 
 std::string blas_core_type() { return openblas_get_corename(); }

@@ -7,14 +7,9 @@
 #include <xtensor/xadapt.hpp>
 
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/parallel.hpp"
 
 namespace attn {
-namespace {
-
-// Below this many multiplications a thread costs more than it saves.
-constexpr double threading_pays = 4e6;
-
-}  // namespace
 
 template <class T>
 void multiply(const T* a, const T* b, T* result, std::size_t m, std::size_t k, std::size_t n,
@@ -41,7 +36,8 @@ Array<T> matmul(const Array<T>& a, const Array<T>& b, Second second, int threads
     const bool fits = a_shape.size() >= 2 && b_shape.size() >= 2 &&
                       (b_shape.size() == 2 || std::equal(a_shape.begin(), a_shape.end() - 2,
                                                          b_shape.begin(), b_shape.end() - 2));
-    const std::size_t inner = b_shape[b_shape.size() - (second == Second::transposed ? 1 : 2)];
+    const std::size_t inner =
+        fits ? b_shape[b_shape.size() - (second == Second::transposed ? 1 : 2)] : 0;
     if (!fits || a_shape.back() != inner) {
         throw ShapeError("cannot multiply " + shape_text(a_shape) + " by " + shape_text(b_shape) +
                          (second == Second::transposed ? " transposed" : "") +
@@ -51,20 +47,27 @@ Array<T> matmul(const Array<T>& a, const Array<T>& b, Second second, int threads
     Shape result_shape = a_shape;
     result_shape.back() = n;
     Array<T> result = empty_array<T>(result_shape);
+    if (result.size() == 0) return result;
 
     // A shared second factor turns the whole batch into one tall product.
     const bool shared = b_shape.size() == 2;
-    const std::size_t matrix_rows = a_shape[a_shape.size() - 2];
-    const std::size_t rows = shared ? (inner == 0 ? 0 : a.size() / inner) : matrix_rows;
-    const std::size_t products =
-        shared || rows == 0 ? 1 : element_count(a_shape) / (rows * std::max<std::size_t>(inner, 1));
+    const std::size_t rows = shared ? result.size() / n : a_shape[a_shape.size() - 2];
+    const std::size_t products = result.size() / n / rows;
     const double work =
-        static_cast<double>(rows) * static_cast<double>(n) * static_cast<double>(inner);
-    set_blas_threads(work < threading_pays ? 1 : threads);
-    for (std::size_t i = 0; i < products; ++i) {
-        multiply(a.data() + i * rows * inner, b.data() + (shared ? 0 : i * inner * n),
-                 result.data() + i * rows * n, rows, inner, n, second);
-    }
+        static_cast<double>(products * rows) * static_cast<double>(n) * static_cast<double>(inner);
+    const std::size_t workers =
+        worthwhile_threads(static_cast<std::size_t>(threads), work, products * rows);
+    // Each worker takes an equal share of the rows of every product.
+    const std::size_t shares = std::min(workers, rows);
+    keep_blas_to_one_thread();
+    share_tasks(products * shares, workers, [&](std::size_t task, std::size_t) {
+        const std::size_t product = task / shares;
+        const std::size_t first = rows * (task % shares) / shares;
+        const std::size_t end = rows * (task % shares + 1) / shares;
+        const std::size_t row = product * rows + first;
+        multiply(a.data() + row * inner, b.data() + (shared ? 0 : product * inner * n),
+                 result.data() + row * n, end - first, inner, n, second);
+    });
     return result;
 }
 

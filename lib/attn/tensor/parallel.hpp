@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace attn::fused {
+namespace attn {
 
 /// Uninitialised memory that grows and is kept for the next call, aligned to a cache line.
 class Scratch {
@@ -58,4 +58,4 @@ void share_tasks(std::size_t tasks, std::size_t threads, const Work& work) {
     run(0);
 }
 
-}  // namespace attn::fused
+}  // namespace attn
