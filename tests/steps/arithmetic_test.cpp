@@ -58,10 +58,10 @@ TEST_SUITE("arithmetic") {
             for (const std::size_t others : {0, 1, 5, 31, 32, 33, 70}) {
                 const std::vector<T> left = drawn<T>(generator, 3 * count);
                 const std::vector<T> right = drawn<T>(generator, others * count);
-                const Vectors<T> a{left.data(), 3, count, count, 1};
+                const Vectors<T> a = loop::rows_of(left.data(), 3, count);
                 for (const bool by_row : {true, false}) {
-                    const Vectors<T> b{right.data(), others, count, by_row ? count : 1,
-                                       by_row ? 1 : others};
+                    const Vectors<T> b = by_row ? loop::rows_of(right.data(), others, count)
+                                                : loop::columns_of(right.data(), count, others);
                     for (const bool fused : {true, false}) {
                         for (const bool one_chain : {true, false}) {
                             Arithmetic arithmetic;
@@ -91,8 +91,8 @@ TEST_SUITE("arithmetic") {
         const float infinity = std::numeric_limits<float>::infinity();
         const std::vector<float> left{infinity, 1.0F};
         const std::vector<float> right{0.0F, 1.0F, 1.0F, 1.0F};
-        const Vectors<float> a{left.data(), 1, 2, 2, 1};
-        const Vectors<float> b{right.data(), 2, 2, 2, 1};
+        const Vectors<float> a = loop::rows_of(left.data(), 1, 2);
+        const Vectors<float> b = loop::rows_of(right.data(), 2, 2);
         std::vector<float> results(2);
         loop::dots(a, b, Arithmetic{}, results.data());
         CHECK(std::isnan(results[0]));

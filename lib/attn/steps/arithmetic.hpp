@@ -27,6 +27,16 @@ struct Vectors {
     }
 };
 
+/// The rows of a matrix (rows, columns), and its columns.
+template <class T>
+Vectors<T> rows_of(const T* matrix, std::size_t rows, std::size_t columns) {
+    return {matrix, rows, columns, columns, 1};
+}
+template <class T>
+Vectors<T> columns_of(const T* matrix, std::size_t rows, std::size_t columns) {
+    return {matrix, columns, rows, 1, columns};
+}
+
 /// The dot product of each vector of `a` with each of `b`, summed as a build of PyTorch does: the
 /// even and the odd positions in a chain each, the two chains added at the end; an odd last
 /// position is added after that. With `one_chain` all positions make one chain: so does PyTorch

@@ -29,11 +29,9 @@ Array<T> loop::context(const Array<T>& weights, const Array<T>& value,
 
     // Weigh one feature of every value with the attention of this query and add up.
     for (std::size_t g = 0; g < groups; ++g) {
-        const Vectors<T> attention{weights.data() + g * query_len * key_len, query_len, key_len,
-                                   key_len, 1};
-        const Vectors<T> features{value.data() + g * key_len * value_dim, value_dim, key_len, 1,
-                                  value_dim};
-        dots(attention, features, arithmetic, result.data() + g * query_len * value_dim);
+        dots(rows_of(weights.data() + g * query_len * key_len, query_len, key_len),
+             columns_of(value.data() + g * key_len * value_dim, key_len, value_dim), arithmetic,
+             result.data() + g * query_len * value_dim);
     }
     return result;
 }

@@ -61,10 +61,11 @@ Array<T> loop::project(const Array<T>& x, const Array<T>& weight, const Array<T>
     const std::size_t groups = s.heads == 1 ? 1 : s.batch * s.heads;
     const std::size_t tokens = s.heads == 1 ? s.batch * s.tokens : s.tokens;
     for (std::size_t g = 0; g < groups; ++g) {
-        const Vectors<T> features{x.data() + g / s.heads * tokens * s.in, tokens, s.in, s.in, 1};
-        const Vectors<T> weights{weight.data() + g % s.heads * s.in * s.out, s.out, s.in,
-                                 by_row ? s.in : 1, by_row ? 1 : s.out};
-        dots(features, weights, arithmetic, result.data() + g * tokens * s.out);
+        const T* features = x.data() + g / s.heads * tokens * s.in;
+        const T* matrix = weight.data() + g % s.heads * s.in * s.out;
+        dots(rows_of(features, tokens, s.in),
+             by_row ? rows_of(matrix, s.out, s.in) : columns_of(matrix, s.in, s.out), arithmetic,
+             result.data() + g * tokens * s.out);
     }
     if (bias.size() != 0) add_bias(result, bias, s);
     return result;

@@ -28,10 +28,9 @@ Array<T> loop::scores(const Array<T>& query, const Array<T>& key, const Arithmet
 
     // Multiply each query with each key of the same group, feature by feature, and add up.
     for (std::size_t g = 0; g < groups; ++g) {
-        const Vectors<T> queries{query.data() + g * query_len * head_dim, query_len, head_dim,
-                                 head_dim, 1};
-        const Vectors<T> keys{key.data() + g * key_len * head_dim, key_len, head_dim, head_dim, 1};
-        dots(queries, keys, arithmetic, result.data() + g * query_len * key_len);
+        dots(rows_of(query.data() + g * query_len * head_dim, query_len, head_dim),
+             rows_of(key.data() + g * key_len * head_dim, key_len, head_dim), arithmetic,
+             result.data() + g * query_len * key_len);
     }
     return result;
 }
