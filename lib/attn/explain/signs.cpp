@@ -60,13 +60,10 @@ void constant_ratio(const Tensor& theirs, const Tensor& expected, std::vector<st
 
 void same_numbers_elsewhere(const Tensor& theirs, const Tensor& expected,
                             std::vector<std::string>& found) {
-    std::vector<double> a;
-    std::vector<double> b;
-    for (std::size_t i = 0; i < theirs.size(); ++i) {
-        a.push_back(theirs.at(i));
-        b.push_back(expected.at(i));
-        if (std::isnan(a.back()) || std::isnan(b.back())) return;
-    }
+    std::vector<double> a = theirs.numbers();
+    std::vector<double> b = expected.numbers();
+    const auto is_nan = [](double number) { return std::isnan(number); };
+    if (std::any_of(a.begin(), a.end(), is_nan) || std::any_of(b.begin(), b.end(), is_nan)) return;
     std::sort(a.begin(), a.end());
     std::sort(b.begin(), b.end());
     for (std::size_t i = 0; i < a.size(); ++i) {

@@ -74,7 +74,7 @@ Grid grid_of(const Tensor& tensor) {
     const bool by_head = axes == 3 && tensor.axes()[0] == "head";
     Grid grid(axes == 4 || (axes == 3 && !by_head) ? shape[0] : 1,
               axes == 4 ? shape[1] : (by_head ? shape[0] : 1), shape[axes - 2], shape[axes - 1]);
-    for (std::size_t i = 0; i < grid.cells.size(); ++i) grid.cells[i] = tensor.at(i);
+    grid.cells = tensor.numbers();
     return grid;
 }
 

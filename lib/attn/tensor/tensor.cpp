@@ -83,6 +83,12 @@ double Tensor::at(std::size_t flat) const {
                       *values_);
 }
 
+std::vector<double> Tensor::numbers() const {
+    return std::visit(
+        [](const auto& array) { return std::vector<double>(array.begin(), array.end()); },
+        *values_);
+}
+
 bool Tensor::has_axis(std::string_view name) const {
     return std::find(axes_.begin(), axes_.end(), name) != axes_.end();
 }

@@ -76,6 +76,8 @@ public:
 
     /// Element number `flat` in row-major order, widened to double (bool: 0 or 1).
     double at(std::size_t flat) const;
+    /// All of them.
+    std::vector<double> numbers() const;
 
     bool has_axis(std::string_view name) const;
     /// Position of the axis `name`.  Errors  ShapeError when there is none.
