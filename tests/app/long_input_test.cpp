@@ -26,6 +26,20 @@ TEST_SUITE("app: long inputs") {
         // The first query sees itself alone, whatever the length.
         CHECK(run(walk + "'weights[0,:3]' -q").out == "tensor([1., 0., 0.])\n");
     }
+    TEST_CASE("how many threads share the work changes no digit") {
+        const std::string walk =
+            "--random randn --seq-len 350 --embed-dim 512 --heads 4 --output-projection "
+            "--only query,context,output --format plain --precision 9 -q --variant ";
+        for (const std::string variant : {"vectorized", "fused"}) {
+            const std::string alone = run(walk + variant + " --threads 1").out;
+            CHECK(alone.size() > 1'000'000);
+            for (const std::string threads : {"2", "3", "7"}) {
+                CAPTURE(variant);
+                CAPTURE(threads);
+                CHECK(run(walk + variant + " --threads " + threads).out == alone);
+            }
+        }
+    }
     TEST_CASE("the fused variant lists its own steps, and a question about weights is answered") {
         const std::string steps = run("--list-steps --variant fused --mask causal").out;
         CHECK(steps.find("running_max") != std::string::npos);

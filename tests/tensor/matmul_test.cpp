@@ -47,7 +47,7 @@ double farthest(const Array<float>& product, const Array<float>& a, const Array<
 }  // namespace
 
 TEST_SUITE("matmul") {
-    TEST_CASE("a large product is the same on any number of threads") {
+    TEST_CASE("a large product is right, and the same on any number of threads") {
         // Large enough to be shared out, and never in equal parts.
         const Array<float> a = drawn({3, 211, 301}, 1);
         for (const Second second : {Second::as_stored, Second::transposed}) {
@@ -63,6 +63,7 @@ TEST_SUITE("matmul") {
                     const Array<float> product = matmul(a, b, second, threads);
                     CHECK(shape_of(product) == Shape{3, 211, 293});
                     CHECK(farthest(product, a, b, second) < 1e-3);
+                    CHECK(product == matmul(a, b, second, 1));
                 }
             }
         }

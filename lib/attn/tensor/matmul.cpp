@@ -10,6 +10,14 @@
 #include "attn/tensor/parallel.hpp"
 
 namespace attn {
+namespace {
+
+/// BLAS works on some rows at a time, and sums the rest of them in another order. Shares of whole
+/// strips leave that rest where it is without threads, so that their number changes no digit:
+/// OpenBLAS takes 4, 8, 12, 16 or 24 rows, whatever the processor.
+constexpr std::size_t strip_rows = 48;
+
+}  // namespace
 
 template <class T>
 void multiply(const T* a, const T* b, T* result, std::size_t m, std::size_t k, std::size_t n,
@@ -55,15 +63,17 @@ Array<T> matmul(const Array<T>& a, const Array<T>& b, Second second, int threads
     const std::size_t products = result.size() / n / rows;
     const double work =
         static_cast<double>(products * rows) * static_cast<double>(n) * static_cast<double>(inner);
+    const std::size_t strips = (rows + strip_rows - 1) / strip_rows;
     const std::size_t workers =
-        worthwhile_threads(static_cast<std::size_t>(threads), work, products * rows);
-    // Each worker takes an equal share of the rows of every product.
-    const std::size_t shares = std::min(workers, rows);
+        worthwhile_threads(static_cast<std::size_t>(threads), work, products * strips);
+    // Each worker takes an equal share of the strips of every product.
+    const std::size_t shares = std::min(workers, strips);
     keep_blas_to_one_thread();
     share_tasks(products * shares, workers, [&](std::size_t task, std::size_t) {
         const std::size_t product = task / shares;
-        const std::size_t first = rows * (task % shares) / shares;
-        const std::size_t end = rows * (task % shares + 1) / shares;
+        const std::size_t share = task % shares;
+        const std::size_t first = strips * share / shares * strip_rows;
+        const std::size_t end = std::min(rows, strips * (share + 1) / shares * strip_rows);
         const std::size_t row = product * rows + first;
         multiply(a.data() + row * inner, b.data() + (shared ? 0 : product * inner * n),
                  result.data() + row * n, end - first, inner, n, second);
