@@ -1,8 +1,11 @@
 #include <doctest/doctest.h>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 #include "attn/render/shown.hpp"
@@ -39,7 +42,7 @@ TEST_SUITE("survey") {
         using Limits = std::numeric_limits<T>;
         std::mt19937 generator(1);
         std::normal_distribution<double> normal;
-        // Rare ones last, so that most lists hold no more than one or two of them.
+        using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
         const std::vector<T> special{T(0),
                                      -Limits::infinity(),
                                      T(-0.0),
@@ -49,14 +52,18 @@ TEST_SUITE("survey") {
                                      -Limits::max(),
                                      T(3),
                                      T(-1e-30),
-                                     T(1e30)};
+                                     T(1e30),
+                                     std::bit_cast<T>(~Bits{0})};
         for (int round = 0; round < 3000; ++round) {
             std::vector<T> values(generator() % 400);
             for (T& value : values) value = static_cast<T>(normal(generator));
-            const std::size_t kinds = generator() % (special.size() + 1);
+            // Some of them, beginning anywhere, so that each is also the only one.
+            const std::size_t kinds = generator() % special.size();
+            const std::size_t first = generator();
             const std::size_t often = 1 + generator() % 200;
             for (T& value : values) {
-                if (kinds > 0 && generator() % often == 0) value = special[generator() % kinds];
+                if (kinds == 0 || generator() % often != 0) continue;
+                value = special[(first + generator() % kinds) % special.size()];
             }
             if (round % 5 == 0) {
                 for (T& value : values) value = std::trunc(value);

@@ -24,8 +24,8 @@ public:
             least_[sign] = bits_of(static_cast<T>(found.least[sign]));
             span_[sign] = bits_of(static_cast<T>(found.greatest[sign])) - least_[sign];
         }
-        if (found.zero) zero_ = bits_of(T(0));
-        if (found.negative_infinity) hidden_ = bits_of(-std::numeric_limits<T>::infinity());
+        if (found.zero) unless_zero_ = 0;
+        if (found.negative_infinity) unless_hidden_ = 0;
     }
 
     /// Whether the value lies between two of its sign, or is one of the two that a mask makes: the
@@ -43,6 +43,7 @@ private:
     using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
     static constexpr int sign_at = 8 * sizeof(T) - 1;
     static constexpr Bits sign_bit = Bits{1} << sign_at;
+    static constexpr Bits hidden = std::bit_cast<Bits>(-std::numeric_limits<T>::infinity());
 
     static Bits bits_of(T value) { return std::bit_cast<Bits>(value); }
 
@@ -52,14 +53,17 @@ private:
             return two[0] ^ ((two[0] ^ two[1]) & all_if_negative);
         };
         const bool outside = (bits & ~sign_bit) - of_sign(least_) > of_sign(span_);
-        return outside & (bits != zero_) & (bits != hidden_);
+        const bool is_zero = (bits | unless_zero_) == 0;
+        const bool is_hidden = ((bits ^ hidden) | unless_hidden_) == 0;
+        return outside & !is_zero & !is_hidden;
     }
 
     // No magnitude has the bit of the sign, so that nothing is covered at first.
     Bits least_[2] = {~Bits{0}, ~Bits{0}};
     Bits span_[2] = {0, 0};
-    Bits zero_ = ~Bits{0};
-    Bits hidden_ = ~Bits{0};
+    // All ones until a 0, or -inf, was seen.
+    Bits unless_zero_ = ~Bits{0};
+    Bits unless_hidden_ = ~Bits{0};
 };
 
 }  // namespace
