@@ -46,6 +46,7 @@ attn::Replay replay_of(const NotebookCommand& command) {
         replay.torch_build = parse_word<attn::TorchBuild>("--torch-build", command.torch_build);
     }
     replay.corrected = command.corrected;
+    replay.code = wants_code(command.output) || command.step;
     return replay;
 }
 
@@ -119,9 +120,7 @@ int run_notebook(const NotebookCommand& command) {
         step_through({std::move(document), usual}, command.output, command.stepping);
         return 0;
     }
-    if (!wants_code(command.output)) {
-        for (attn::Section& section : document.sections) section.code.clear();
-    } else if (!document.sections.empty()) {
+    if (wants_code(command.output) && !document.sections.empty()) {
         attn::add_print_options(document, notebook.language, options);
     }
     select_sections(command.output, document);

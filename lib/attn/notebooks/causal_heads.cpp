@@ -96,9 +96,10 @@ Ledger next_draws(Stream& stream, const Plan& plan) {
 }
 
 /// The lines of every step of a cell, from the draws on, under names of its own.
-std::string cell_code(const Plan& plan,
+std::string cell_code(const Replay& replay, const Plan& plan,
                       std::initializer_list<std::pair<const char*, const char*>> replaced,
                       bool continues) {
+    if (!replay.code) return {};
     std::string lines;
     for (const StepCode& step : program_of(plan, CodeLanguage::torch, Gradients::on)) {
         if (step.code.empty() || step.step == "row_max" || step.step == "exponentials" ||
@@ -212,7 +213,7 @@ Document causal_heads(const Replay& replay) {
         .made(
             "key, query and value by a Linear each, drawn in this order; softmax of the scaled, "
             "causally masked scores; weights @ value")
-        .code(cell_code(plan, {{"scaled_scores", narrow.c_str()}}, false))
+        .code(cell_code(replay, plan, {{"scaled_scores", narrow.c_str()}}, false))
         .printed_by("context.shape")
         .mistake("scale-dmodel", scale_note);
     page.tensor("context", "the result itself", ledger["context"])
@@ -232,7 +233,7 @@ Document causal_heads(const Replay& replay) {
                diagonal["context"].shape())
         .made(mended ? "einsum(bqk,bkf->bqf), with new x and weights"
                      : "einsum with the letter of the key axis on the query axis too")
-        .code(saved + cell_code(plan,
+        .code(saved + cell_code(replay, plan,
                                 {{"scaled_scores", narrow.c_str()},
                                  {"context", mended ? right_einsum : diagonal_einsum}},
                                 true))
@@ -259,7 +260,7 @@ Document causal_heads(const Replay& replay) {
         .made(
             "32 features for q, k, v; view as 2 heads of 16, head axis in front; attention in "
             "each; heads side by side again; times w_output^T")
-        .code(cell_code(two, {{"scaled_scores", narrow_two.c_str()}}, true))
+        .code(cell_code(replay, two, {{"scaled_scores", narrow_two.c_str()}}, true))
         .printed_by("output.shape")
         .mistake("scale-dmodel", scale_note);
     page.tensor("two_heads_weights", "how much attention each query pays in each head",
@@ -285,7 +286,7 @@ Document causal_heads(const Replay& replay) {
         table_with(five, replay, {"k-dot-k", "scale-dmodel", "einsum-diagonal"}), Details::skipped);
     const std::string wide = scaled(five, "scaled_scores = scores * 80**-0.5");
     const std::string five_code = cell_code(
-        five,
+        replay, five,
         {{"scores", mended ? "scores = torch.einsum(\"bhqf,bhkf->bhqk\", query, key)"
                            : "scores = torch.einsum(\"bhqf,bhkf->bhqk\", key, key)"},
          {"scaled_scores", wide.c_str()},

@@ -18,6 +18,7 @@ struct Replay {
     std::optional<Variant> variant{};
     std::optional<TorchBuild> torch_build{};
     bool corrected = false;  ///< with its mistakes mended
+    bool code = true;        ///< with the lines that print each section
 };
 
 /// A notebook of the kind learners find on the web, as a program on this library. It gives one

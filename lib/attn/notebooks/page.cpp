@@ -39,7 +39,7 @@ Page& Page::made(std::string formula) {
 }
 
 Page& Page::code(std::string lines) {
-    document_.sections.back().code = std::move(lines);
+    if (replay_.code) document_.sections.back().code = std::move(lines);
     return *this;
 }
 
