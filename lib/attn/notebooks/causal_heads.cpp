@@ -180,10 +180,8 @@ Document causal_heads(const Replay& replay) {
     const Plan plan = resolve(one_head);
     Stream stream(plan.config, plan.config.seed);
     const Ledger given = next_draws(stream, plan);
-    const Ledger ledger =
-        walk(plan, given, table_with(plan, replay, {"scale-dmodel"}), Details::skipped);
-    const Ledger older =
-        walk(plan, given, table_with(plan, replay, {"softmax-axis=query"}), Details::skipped);
+    const Ledger ledger = walk_with(plan, given, replay, {"scale-dmodel"});
+    const Ledger older = walk_with(plan, given, replay, {"softmax-axis=query"});
 
     const std::string seed_line = "torch.manual_seed(" + std::to_string(plan.config.seed) + ")\n";
     page.shape("average_by_softmax_shape", "cell 40, the shape of these averages",
@@ -223,8 +221,7 @@ Document causal_heads(const Replay& replay) {
 
     // The same with einsum, which takes the diagonal.
     const Ledger diagonal =
-        walk(plan, next_draws(stream, plan),
-             table_with(plan, replay, {"scale-dmodel", "einsum-diagonal"}), Details::skipped);
+        walk_with(plan, next_draws(stream, plan), replay, {"scale-dmodel", "einsum-diagonal"});
     const char* right_einsum = "context_by_einsum = torch.einsum(\"bqk,bkf->bqf\", weights, value)";
     const char* diagonal_einsum =
         "context_by_einsum = torch.einsum(\"bkk,bkf->bkf\", weights, value)";
@@ -252,8 +249,7 @@ Document causal_heads(const Replay& replay) {
     WalkConfig two_heads = cell(replay, 2, 32);
     two_heads.output_projection = true;
     const Plan two = resolve(two_heads);
-    const Ledger both = walk(two, next_draws(stream, two),
-                             table_with(two, replay, {"scale-dmodel"}), Details::skipped);
+    const Ledger both = walk_with(two, next_draws(stream, two), replay, {"scale-dmodel"});
     const std::string narrow_two = scaled(two, "scaled_scores = scores * 32**-0.5");
     page.shape("two_heads_shape", "cell 86, the shape after two heads and an output projection",
                both["output"].shape())
@@ -281,9 +277,8 @@ Document causal_heads(const Replay& replay) {
     five_heads.projection = Projection::fused_by_head;
     five_heads.output_projection = true;
     const Plan five = resolve(five_heads);
-    const Ledger fused = walk(
-        five, next_draws(stream, five),
-        table_with(five, replay, {"k-dot-k", "scale-dmodel", "einsum-diagonal"}), Details::skipped);
+    const Ledger fused = walk_with(five, next_draws(stream, five), replay,
+                                   {"k-dot-k", "scale-dmodel", "einsum-diagonal"});
     const std::string wide = scaled(five, "scaled_scores = scores * 80**-0.5");
     const std::string five_code = cell_code(
         replay, five,

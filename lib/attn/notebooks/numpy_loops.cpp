@@ -98,8 +98,7 @@ Document numpy_loops(const Replay& replay) {
                                  loop::project(x3.as<double>(), w_query.as<double>(),
                                                empty_array<double>({0}), WeightLayout::in_out)));
     const Ledger word =
-        walk(one, given,
-             table_with(one, replay, {"scale-missing", "softmax-overflow", "softmax-axis=one"}));
+        walk_with(one, given, replay, {"scale-missing", "softmax-overflow", "softmax-axis=one"});
     const Tensor scores = as_column(word["scores"]);
     const Tensor weights = as_column(word["weights"]);
 
@@ -153,9 +152,8 @@ Document numpy_loops(const Replay& replay) {
     loop_given.record("x", stream.randn({"query", "feature"}, {4, 20}));
     draw_matrices(stream, loop_given, 20, 20);
     const Ledger by_loops =
-        walk(all, loop_given,
-             table_with(all, replay,
-                        {"key-index-i", "scale-missing", "softmax-overflow", "softmax-axis=one"}));
+        walk_with(all, loop_given, replay,
+                  {"key-index-i", "scale-missing", "softmax-overflow", "softmax-axis=one"});
     page.shape("loop_context_shape", "cell 11, the shape of all words' results, by loops",
                by_loops["context"].shape())
         .made(
@@ -200,7 +198,7 @@ Document numpy_loops(const Replay& replay) {
     array_given.record("x", stream.rand({"query", "feature"}, {4, 20}));
     draw_matrices(stream, array_given, 20, 20);
     const Ledger by_arrays =
-        walk(whole, array_given, table_with(whole, replay, {"scale-missing", "softmax-overflow"}));
+        walk_with(whole, array_given, replay, {"scale-missing", "softmax-overflow"});
     page.shape("array_context_shape", "cell 12, the shape of all words' results, in whole arrays",
                by_arrays["context"].shape())
         .made("query @ key^T, softmax along each row, @ value, with new draws")
@@ -242,7 +240,7 @@ Document numpy_loops(const Replay& replay) {
     draw_heads(stream, head_given, heads);
     if (mended) head_given.record("w_output", stream.randn({"in", "out"}, {24, 24}));
     const Ledger multi =
-        walk(heads, head_given, table_with(heads, replay, {"scale-missing", "softmax-overflow"}));
+        walk_with(heads, head_given, replay, {"scale-missing", "softmax-overflow"});
     page.shape("head_context_shape", "cell 16, the shape of eight heads' results",
                multi["context"].shape())
         .made("for each head: three matrices of its own, attention; the results stacked")

@@ -39,8 +39,7 @@ Tensor cut_into_heads(const Plan& plan, const Tensor& qkv) {
 Document padding_heads(const Replay& replay) {
     // Walk, with the masking cell not run as on the page.
     const Plan plan = plan_of(replay);
-    const Ledger ledger =
-        walk(plan, draw(plan), table_with(plan, replay, {"mask-not-applied"}), Details::skipped);
+    const Ledger ledger = walk_with(plan, draw(plan), replay, {"mask-not-applied"});
     const Tensor by_token = cut_into_heads(plan, ledger["qkv"]);
     const Tensor by_head(plan.per_head_axes("query", "feature"),
                          loop::split_heads(ledger["qkv"].as<float>(), plan.heads));

@@ -6,6 +6,7 @@
 #include "attn/random/layers.hpp"
 #include "attn/render/numpy_text.hpp"
 #include "attn/render/torch_text.hpp"
+#include "attn/walk/walk.hpp"
 #include "attn/walk/words.hpp"
 
 namespace attn {
@@ -90,8 +91,11 @@ void settle(WalkConfig& config, const Replay& replay) {
     config.variant = replay.variant.value_or(config.variant);
 }
 
-StepTable table_with(const Plan& plan, const Replay& replay, const std::vector<std::string>& ids) {
-    return replay.corrected ? step_table() : with_mistakes(step_table(), plan, ids);
+Ledger walk_with(const Plan& plan, const Ledger& given, const Replay& replay,
+                 const std::vector<std::string>& ids) {
+    const StepTable table =
+        replay.corrected ? step_table() : with_mistakes(step_table(), plan, ids);
+    return walk(plan, given, table, Details::skipped);
 }
 
 Stream::Stream(const WalkConfig& config, std::uint64_t seed)

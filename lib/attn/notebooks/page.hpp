@@ -43,8 +43,10 @@ private:
 /// The notebook's own settings, overruled by what the replay asks for.
 void settle(WalkConfig& config, const Replay& replay);
 
-/// The step table with the notebook's mistakes made, or as it should be in a corrected replay.
-StepTable table_with(const Plan& plan, const Replay& replay, const std::vector<std::string>& ids);
+/// The walk with the notebook's mistakes made, or as it should be in a corrected replay; without
+/// the parts of softmax, which no page shows.
+Ledger walk_with(const Plan& plan, const Ledger& given, const Replay& replay,
+                 const std::vector<std::string>& ids);
 
 /// A stream of draws for cells that draw more than one walk does.
 class Stream {

@@ -84,8 +84,7 @@ Document sentence(const Replay& replay) {
     Page page(CodeLanguage::torch, replay);
     const bool mended = replay.corrected;
     const Plan plan = resolve(single_head(replay));
-    const Ledger all =
-        walk(plan, draw(plan), table_with(plan, replay, {"softmax-axis=query"}), Details::skipped);
+    const Ledger all = walk_with(plan, draw(plan), replay, {"softmax-axis=query"});
 
     // The first word alone: PyTorch sums products with a vector in a single chain.
     Plan word_plan = plan;
@@ -214,8 +213,7 @@ Document sentence(const Replay& replay) {
 
     // Three heads.
     const Plan heads = resolve(three_heads(replay));
-    const Ledger multi = walk(heads, draw(heads), table_with(heads, replay, {"softmax-axis=head"}),
-                              Details::skipped);
+    const Ledger multi = walk_with(heads, draw(heads), replay, {"softmax-axis=head"});
     std::string draws =
         "w_query = torch.rand(3, 24, 16)\nw_key = torch.rand(3, 24, 16)\n"
         "w_value = torch.rand(3, 28, 16)\n";
