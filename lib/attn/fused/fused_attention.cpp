@@ -30,27 +30,6 @@ double multiply_adds(const FusedShape& shape, const FusedMask& mask) {
            (mask.causal ? 0.5 : 1.0);
 }
 
-/// How the queries of one head are divided: into blocks of nearly as many vectors each, for a last
-/// one that is narrow would keep few sums going while it meets the most keys.
-class Blocks {
-public:
-    template <class Real>
-    Blocks(std::size_t queries, const fused::Kernel<Real>& kernel)
-        : queries_(queries),
-          lanes_(kernel.lanes),
-          vectors_((queries + kernel.lanes - 1) / kernel.lanes),
-          count_((queries + kernel.query_block - 1) / kernel.query_block) {}
-
-    std::size_t count() const { return count_; }
-    /// The first query of a block; for the number behind the last block, behind the last query.
-    std::size_t begin(std::size_t block) const {
-        return std::min(queries_, vectors_ * block / count_ * lanes_);
-    }
-
-private:
-    std::size_t queries_, lanes_, vectors_, count_;
-};
-
 /// The part of the work that starts at query `first` of one head.
 template <class Real>
 fused::QueryBlock<Real> query_block(const Real* query, const Real* key, const Real* value,
@@ -96,17 +75,19 @@ void attend(const Real* query, const Real* key, const Real* value, Real* context
     const fused::Kernels kernels = fused::choose_kernels(options.architecture);
     const fused::Kernel<Real>& kernel = fused::kernel_for<Real>(kernels);
 
-    // Share out blocks of queries, in causal attention the long ones first.
-    const Blocks blocks(shape.query_len, kernel);
-    const std::size_t tasks = shape.batch * shape.heads * blocks.count();
+    // Share out blocks of queries, in causal attention the long ones first. They are of nearly as
+    // many vectors each: a narrow last one would keep few sums going while it meets the most keys.
+    const EvenParts blocks{shape.query_len, kernel.lanes,
+                           (shape.query_len + kernel.query_block - 1) / kernel.query_block};
+    const std::size_t tasks = shape.batch * shape.heads * blocks.count;
     const std::size_t threads =
         worthwhile_threads(options.threads, multiply_adds(shape, options.mask), tasks);
     const std::size_t scratch_size = kernel.scratch_size(shape.head_dim, shape.value_dim);
     thread_local Scratch scratch;
     Real* const memory = scratch.reserve<Real>(threads * scratch_size);
     share_tasks(tasks, threads, [&](std::size_t task, std::size_t thread) {
-        const std::size_t group = task / blocks.count();
-        const std::size_t number = blocks.count() - 1 - task % blocks.count();
+        const std::size_t group = task / blocks.count;
+        const std::size_t number = blocks.count - 1 - task % blocks.count;
         const std::size_t first = blocks.begin(number);
         fused::QueryBlock<Real> block =
             query_block(query, key, value, context, shape, options, group / shape.heads,

@@ -67,13 +67,12 @@ Array<T> matmul(const Array<T>& a, const Array<T>& b, Second second, int threads
     const std::size_t workers =
         worthwhile_threads(static_cast<std::size_t>(threads), work, products * strips);
     // Each worker takes an equal share of the strips of every product.
-    const std::size_t shares = std::min(workers, strips);
+    const EvenParts shares{rows, strip_rows, std::min(workers, strips)};
     keep_blas_to_one_thread();
-    share_tasks(products * shares, workers, [&](std::size_t task, std::size_t) {
-        const std::size_t product = task / shares;
-        const std::size_t share = task % shares;
-        const std::size_t first = strips * share / shares * strip_rows;
-        const std::size_t end = std::min(rows, strips * (share + 1) / shares * strip_rows);
+    share_tasks(products * shares.count, workers, [&](std::size_t task, std::size_t) {
+        const std::size_t product = task / shares.count;
+        const std::size_t first = shares.begin(task % shares.count);
+        const std::size_t end = shares.begin(task % shares.count + 1);
         const std::size_t row = product * rows + first;
         multiply(a.data() + row * inner, b.data() + (shared ? 0 : product * inner * n),
                  result.data() + row * n, end - first, inner, n, second);

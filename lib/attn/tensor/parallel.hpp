@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <memory>
@@ -30,6 +31,18 @@ private:
     };
     std::unique_ptr<void, Release> memory_;
     std::size_t size_ = 0;
+};
+
+/// `length` things cut into `count` parts of nearly the same length, each of which begins at a
+/// multiple of `unit`.
+struct EvenParts {
+    std::size_t length, unit, count;
+
+    /// The first of a part; for the number behind the last part, behind the last thing.
+    std::size_t begin(std::size_t part) const {
+        const std::size_t units = (length + unit - 1) / unit;
+        return std::min(length, units * part / count * unit);
+    }
 };
 
 /// How many threads `multiply_adds` of work are worth: starting one costs as much as some 0.1 ms of
