@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "attn/render/print_options.hpp"
-#include "attn/text/sink.hpp"
 #include "attn/tensor/slice.hpp"
 #include "attn/tensor/tensor.hpp"
+#include "attn/text/sink.hpp"
 #include "attn/walk/walk.hpp"
 
 namespace attn {

@@ -66,6 +66,21 @@ private:
     Bits unless_hidden_ = ~Bits{0};
 };
 
+template <class T>
+[[gnu::always_inline]] inline void see_what_is_new(const T* begin, const T* end, Known<T>& known,
+                                                   Survey& found) {
+    constexpr std::ptrdiff_t block = Known<T>::block;
+    while (begin != end) {
+        const T* const block_end = begin + std::min(block, end - begin);
+        if (block_end - begin == block && known.covers_block(begin)) begin = block_end;
+        for (; begin != block_end; ++begin) {
+            if (known.covers(*begin)) continue;
+            found.see(static_cast<double>(*begin));
+            known.update(found);
+        }
+    }
+}
+
 }  // namespace
 
 Settings settings_for(const PrintOptions& options, const Settings& defaults) {
@@ -151,21 +166,9 @@ Survey survey(const T* data, const Shown& shown) {
         known.update(result);
 
         // A number between two that were seen adds nothing once one was not whole.
-        const auto rest = [&]() __attribute__((always_inline)) {
-            while (i < end) {
-                if (end - i >= Known<T>::block && known.covers_block(data + i)) {
-                    i += Known<T>::block;
-                    continue;
-                }
-                const std::size_t until = std::min(end, i + Known<T>::block);
-                for (; i < until; ++i) {
-                    if (known.covers(data[i])) continue;
-                    result.see(static_cast<double>(data[i]));
-                    known.update(result);
-                }
-            }
-        };
-        with_avx2(rest);
+        with_avx2([&]() __attribute__((always_inline)) {
+            see_what_is_new(data + i, data + end, known, result);
+        });
     });
     return result;
 }

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstddef>
 
+#include "attn/tensor/with_avx2.hpp"
+
 namespace attn {
 
 std::string_view architecture_name(FusedArchitecture architecture) {
@@ -13,9 +15,8 @@ std::string_view architecture_name(FusedArchitecture architecture) {
 
 std::vector<FusedArchitecture> available_architectures() {
 #if defined(__x86_64__)
-    // Asks the compiler's runtime, which also checks that the system saves the wide registers.
     std::vector<FusedArchitecture> available{FusedArchitecture::sse2};
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    if (has_avx2()) {
         available.push_back(FusedArchitecture::avx2);
         if (__builtin_cpu_supports("avx512f")) available.push_back(FusedArchitecture::avx512);
     }

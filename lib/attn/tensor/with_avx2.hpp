@@ -3,6 +3,10 @@
 namespace attn {
 
 #if defined(__x86_64__)
+/// Whether this processor has AVX2 and fused multiply-add. Asks the compiler's runtime, which also
+/// checks that the system saves the wide registers.
+inline bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+
 template <class Work>
 [[gnu::target("avx2,fma")]] void compiled_with_avx2(Work& work) {
     work();
@@ -17,9 +21,7 @@ template <class Work>
 template <class Work>
 void with_avx2(Work work) {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        return compiled_with_avx2(work);
-    }
+    if (has_avx2()) return compiled_with_avx2(work);
 #endif
     work();
 }

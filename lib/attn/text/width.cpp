@@ -9,7 +9,8 @@ namespace {
 
 /// How many of the first characters are printable ASCII, each one column wide.
 std::size_t plain_start(std::string_view text) {
-    const auto end = std::find_if(text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; });
+    const auto end =
+        std::find_if(text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; });
     return static_cast<std::size_t>(end - text.begin());
 }
 
