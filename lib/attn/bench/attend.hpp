@@ -2,7 +2,7 @@
 #include <string>
 #include <string_view>
 
-#include "attn/tensor/architecture.hpp"
+#include "attn/simd/architecture.hpp"
 #include "attn/tensor/tensor.hpp"
 #include "attn/walk/config.hpp"
 

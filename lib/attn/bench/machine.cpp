@@ -6,7 +6,7 @@
 #include <fstream>
 #include <thread>
 
-#include "attn/tensor/architecture.hpp"
+#include "attn/simd/architecture.hpp"
 #include "attn/tensor/matmul.hpp"
 
 namespace attn {

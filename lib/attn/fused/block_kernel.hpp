@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "attn/fused/kernel.hpp"
-#include "attn/tensor/tile.hpp"
+#include "attn/simd/tile.hpp"
 
 // Included only by the files that are compiled for one instruction set. Everything here is a member
 // of a class template on Arch: no two of those files may define a function of the same name, or the
@@ -85,12 +85,12 @@ private:
 
     static std::size_t smaller(std::size_t a, std::size_t b) { return a < b ? a : b; }
 
-    /// The queries turned so that lanes are queries, times scale and log2(e): the exponentials
+    /// The queries transposed, so that lanes are queries, times scale and log2(e): the exponentials
     /// below are powers of two, and no score is ever multiplied.
     template <std::size_t width>
     static void pack_queries(const QueryBlock<Real>& block, Real* queries) {
         const Batch factor(block.scale * log2_e);
-        Math::turn(block.query, block.queries, block.head_dim, block.head_dim, queries, width);
+        Math::transpose(block.query, block.queries, block.head_dim, block.head_dim, queries, width);
         for (std::size_t d = 0; d < block.head_dim; ++d) {
             for (std::size_t q = block.queries; q < width; ++q) queries[d * width + q] = 0;
         }
@@ -241,8 +241,8 @@ private:
             });
     }
 
-    /// Divides by the running sums and turns the block back. A sum of exactly 0 belongs to a query
-    /// that saw no key: the largest exponential of any other is 1.
+    /// Divides by the running sums and transposes the block back. A sum of exactly 0 belongs to a
+    /// query that saw no key: the largest exponential of any other is 1.
     template <std::size_t Vectors>
     static void unpack_context(const QueryBlock<Real>& block, const Batch (&sum)[Vectors],
                                Real* context) {
@@ -255,7 +255,8 @@ private:
                 xsimd::select(empty, Batch(block.empty_row), share).store_aligned(cells);
             }
         }
-        Math::turn(context, block.value_dim, block.queries, width, block.context, block.value_dim);
+        Math::transpose(context, block.value_dim, block.queries, width, block.context,
+                        block.value_dim);
     }
 };
 

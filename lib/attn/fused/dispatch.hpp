@@ -1,6 +1,6 @@
 #pragma once
 #include "attn/fused/kernel.hpp"
-#include "attn/tensor/architecture.hpp"
+#include "attn/simd/architecture.hpp"
 
 namespace attn::fused {
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "attn/fused/dispatch.hpp"
+#include "attn/simd/parallel.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/tensor/parallel.hpp"
 
 namespace attn {
 

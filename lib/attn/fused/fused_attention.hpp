@@ -1,7 +1,7 @@
 #pragma once
 #include <cstddef>
 
-#include "attn/tensor/architecture.hpp"
+#include "attn/simd/architecture.hpp"
 
 namespace attn {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "attn/tensor/with_avx2.hpp"
+#include "attn/simd/with_avx2.hpp"
 
 namespace attn {
 namespace {

@@ -7,7 +7,7 @@
 #include <numbers>
 
 #include "attn/random/polynomial.hpp"
-#include "attn/tensor/with_avx2.hpp"
+#include "attn/simd/with_avx2.hpp"
 
 namespace attn {
 namespace {

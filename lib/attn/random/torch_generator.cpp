@@ -7,7 +7,7 @@
 
 #include "attn/random/integer_range.hpp"
 #include "attn/random/normal_block.hpp"
-#include "attn/tensor/with_avx2.hpp"
+#include "attn/simd/with_avx2.hpp"
 
 namespace attn {
 

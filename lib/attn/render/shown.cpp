@@ -6,8 +6,8 @@
 #include <type_traits>
 
 #include "attn/render/number_text.hpp"
+#include "attn/simd/with_avx2.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/tensor/with_avx2.hpp"
 
 namespace attn {
 namespace {

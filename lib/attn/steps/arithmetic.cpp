@@ -4,7 +4,7 @@
 #include <cmath>
 #include <memory>
 
-#include "attn/tensor/with_avx2.hpp"
+#include "attn/simd/with_avx2.hpp"
 
 namespace attn {
 namespace {

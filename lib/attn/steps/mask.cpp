@@ -4,8 +4,8 @@
 
 #include <xtensor/xoperation.hpp>
 
+#include "attn/simd/rows.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/tensor/rows.hpp"
 
 namespace attn {
 namespace {

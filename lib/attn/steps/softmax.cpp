@@ -6,10 +6,10 @@
 
 #include <xtensor/xmath.hpp>
 
+#include "attn/simd/rows.hpp"
 #include "attn/steps/groups.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/reduce.hpp"
-#include "attn/tensor/rows.hpp"
 
 namespace attn {
 namespace {
@@ -186,7 +186,7 @@ Array<T> vectorized::softmax(const Array<T>& scores, std::size_t axis, EmptyRow 
         const RowOperations<T>& rows = row_operations<T>(length);
         for (std::size_t row = 0; row < outer; ++row) {
             T* cells = weights.data() + row * length;
-            rows.share(cells, sums.data()[row], cells, length);
+            rows.normalize(cells, sums.data()[row], cells, length);
         }
     }
     treat_empty_rows(weights, largest, axis, empty_row);

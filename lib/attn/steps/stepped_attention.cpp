@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "attn/simd/panels.hpp"
+#include "attn/simd/parallel.hpp"
+#include "attn/simd/rows.hpp"
+#include "attn/simd/stream.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/matmul.hpp"
-#include "attn/tensor/panels.hpp"
-#include "attn/tensor/parallel.hpp"
-#include "attn/tensor/rows.hpp"
-#include "attn/tensor/stream.hpp"
 
 namespace attn {
 namespace {
@@ -194,10 +194,10 @@ private:
             return;
         }
         if (work.group != group) {
-            panels_->lay_out(key, dim, shape_.key_len, true, work.keys);
+            panels_->pack(key, dim, shape_.key_len, true, work.keys);
             if (kept_.context) {
-                panels_->lay_out(value_ + group * shape_.key_len * shape_.value_dim, shape_.key_len,
-                                 shape_.value_dim, false, work.values);
+                panels_->pack(value_ + group * shape_.key_len * shape_.value_dim, shape_.key_len,
+                              shape_.value_dim, false, work.values);
             }
             work.group = group;
         }
@@ -281,7 +281,7 @@ private:
         std::fill(cells + shared, cells + width, hidden_weight);
         T* const kept = kept_.weights ? kept_.weights + place * shape_.key_len : nullptr;
         for (std::size_t at = 0; at < width; at += stretch) {
-            rows_.share(exponentials + at, sum, cells + at, part(shared, at));
+            rows_.normalize(exponentials + at, sum, cells + at, part(shared, at));
             if (kept) stream_row(cells + at, kept + at, part(width, at));
         }
         if (kept) std::fill(kept + width, kept + shape_.key_len, hidden_weight);

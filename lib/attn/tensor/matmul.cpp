@@ -6,8 +6,8 @@
 #include <xtensor-blas/xblas.hpp>
 #include <xtensor/xadapt.hpp>
 
+#include "attn/simd/parallel.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/tensor/parallel.hpp"
 
 namespace attn {
 namespace {

@@ -11,7 +11,7 @@
 
 #include <xtensor/xarray.hpp>
 
-#include "attn/tensor/pages.hpp"
+#include "attn/simd/pages.hpp"
 
 namespace attn {
 

@@ -3,8 +3,8 @@
 
 #include <xsimd/xsimd.hpp>
 
-#include "attn/tensor/rows.hpp"
-#include "attn/tensor/vector_math.hpp"
+#include "attn/simd/rows.hpp"
+#include "attn/simd/vector_math.hpp"
 
 // Included only by the files that are compiled for one instruction set: see vector_math.hpp.
 namespace attn::simd {
@@ -29,7 +29,7 @@ public:
         for (std::size_t i = 0; i < count; ++i) result[i] = row[i] / number;
     }
 
-    static void share(const Real* row, Real sum, Real* result, std::size_t count) {
+    static void normalize(const Real* row, Real sum, Real* result, std::size_t count) {
         multiply(row, Real(1) / sum, result, count);
     }
 
@@ -137,7 +137,7 @@ private:
 template <class Real, class Arch>
 constexpr RowOperations<Real> row_operations_of() {
     using Kernel = RowKernel<Real, Arch>;
-    return {&Kernel::multiply, &Kernel::divide,  &Kernel::share,        &Kernel::hide,
+    return {&Kernel::multiply, &Kernel::divide,  &Kernel::normalize,    &Kernel::hide,
             &Kernel::finite,   &Kernel::maximum, &Kernel::exponentials, &Kernel::sum};
 }
 

@@ -1,11 +1,11 @@
-#include "attn/tensor/rows.hpp"
+#include "attn/simd/rows.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 
-#include "attn/tensor/kernels.hpp"
+#include "attn/simd/kernels.hpp"
 
 namespace attn {
 namespace {

@@ -1,4 +1,4 @@
-#include "attn/tensor/stream.hpp"
+#include "attn/simd/stream.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Products with a factor that is laid out once, of every instruction set that this processor has.
-#include "attn/tensor/panels.hpp"
+// Products with a factor that is packed once, of every instruction set that this processor has.
+#include "attn/simd/panels.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "attn/tensor/kernels.hpp"
+#include "attn/simd/kernels.hpp"
 
 using namespace attn;
 
@@ -50,7 +50,7 @@ void check_product(const PanelOperations<Real>& panels, std::size_t count, std::
     const std::vector<Real> rows = whole_numbers<Real>(count * row_stride, random);
     const std::vector<Real> matrix = whole_numbers<Real>(steps * columns, random);
     Aligned<Real> numbers(panels.size(steps, columns));
-    panels.lay_out(matrix.data(), steps, columns, transposed, numbers.data());
+    panels.pack(matrix.data(), steps, columns, transposed, numbers.data());
     std::vector<Real> result(count * result_stride, Real(untouched));
     panels.multiply(rows.data(), row_stride, count, {numbers.data(), steps, columns}, used_steps,
                     used, result.data(), result_stride);
@@ -94,7 +94,7 @@ double units_off(FusedArchitecture architecture, std::size_t steps) {
     double exact = 0;
     for (std::size_t k = 0; k < steps; ++k) exact += static_cast<double>(row[k]) * column[k];
     Aligned<float> numbers(panels.size(steps, 1));
-    panels.lay_out(column.data(), steps, 1, false, numbers.data());
+    panels.pack(column.data(), steps, 1, false, numbers.data());
     float sum = 0;
     panels.multiply(row.data(), steps, 1, {numbers.data(), steps, 1}, steps, 1, &sum, 1);
     return std::abs(sum - exact) / (exact * 0x1p-24);

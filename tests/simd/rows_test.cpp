@@ -1,5 +1,5 @@
 // The operations on rows, of every instruction set that this processor has.
-#include "attn/tensor/rows.hpp"
+#include "attn/simd/rows.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
-#include "attn/tensor/panels.hpp"
+#include "attn/simd/panels.hpp"
 
-#include "attn/tensor/kernels.hpp"
+#include "attn/simd/kernels.hpp"
 
 namespace attn {
 

@@ -1,12 +1,12 @@
-#if defined(__aarch64__)
-#include "attn/tensor/kernels.hpp"
-#include "attn/tensor/panel_kernel.hpp"
-#include "attn/tensor/row_kernel.hpp"
+#if defined(__x86_64__)
+#include "attn/simd/kernels.hpp"
+#include "attn/simd/panel_kernel.hpp"
+#include "attn/simd/row_kernel.hpp"
 
 namespace attn::simd {
 
-Kernels neon64_kernels() {
-    using Arch = xsimd::neon64;
+Kernels sse2_kernels() {
+    using Arch = xsimd::sse2;
     return {{row_operations_of<float, Arch>(), panel_operations_of<float, Arch>()},
             {row_operations_of<double, Arch>(), panel_operations_of<double, Arch>()}};
 }

@@ -4,7 +4,7 @@
 
 #include <xsimd/xsimd.hpp>
 
-#include "attn/tensor/vector_math.hpp"
+#include "attn/simd/vector_math.hpp"
 
 // Included only by the files that are compiled for one instruction set: see vector_math.hpp.
 namespace attn::simd {

@@ -1,4 +1,4 @@
-#include "attn/tensor/kernels.hpp"
+#include "attn/simd/kernels.hpp"
 
 namespace attn::simd {
 namespace {

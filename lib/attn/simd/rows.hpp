@@ -1,7 +1,7 @@
 #pragma once
 #include <cstddef>
 
-#include "attn/tensor/architecture.hpp"
+#include "attn/simd/architecture.hpp"
 
 namespace attn {
 
@@ -12,7 +12,7 @@ struct RowOperations {
     void (*divide)(const Real* row, Real number, Real* result, std::size_t count);
     /// The exponentials as parts of their sum. In vectors by its reciprocal: a division takes ten
     /// times as long as a product.
-    void (*share)(const Real* row, Real sum, Real* result, std::size_t count);
+    void (*normalize)(const Real* row, Real sum, Real* result, std::size_t count);
     /// -inf where hidden is true.
     void (*hide)(const Real* row, const bool* hidden, Real* result, std::size_t count);
     /// Whether no number is inf or nan.

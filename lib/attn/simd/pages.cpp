@@ -1,4 +1,4 @@
-#include "attn/tensor/pages.hpp"
+#include "attn/simd/pages.hpp"
 
 #include <sys/mman.h>
 

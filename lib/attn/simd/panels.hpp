@@ -1,12 +1,12 @@
 #pragma once
 #include <cstddef>
 
-#include "attn/tensor/architecture.hpp"
+#include "attn/simd/architecture.hpp"
 
 namespace attn {
 
-/// The second factor of a matrix product, laid out once for first factors that come some rows at a
-/// time: BLAS would lay it out anew for each of them. See simd::PanelKernel for the layout.
+/// The second factor of a matrix product, packed once for first factors that come some rows at a
+/// time: BLAS would pack it anew for each of them. See simd::PanelKernel for the layout.
 ///
 /// Shapes  (steps, columns) as a matrix.
 template <class Real>
@@ -18,11 +18,11 @@ struct Panels {
 /// Products with such a factor.
 template <class Real>
 struct PanelOperations {
-    /// How many numbers the layout takes.
+    /// How many numbers the packed factor takes.
     std::size_t (*size)(std::size_t steps, std::size_t columns);
-    /// Lays out a matrix (steps, columns), or (columns, steps) when it is stored transposed.
-    void (*lay_out)(const Real* matrix, std::size_t steps, std::size_t columns, bool transposed,
-                    Real* panels);
+    /// Packs a matrix (steps, columns), or (columns, steps) when it is stored transposed.
+    void (*pack)(const Real* matrix, std::size_t steps, std::size_t columns, bool transposed,
+                 Real* panels);
     /// The product of `count` rows of `steps` numbers, `row_stride` apart, with the first `steps`
     /// rows and `columns` columns of the factor.
     ///

@@ -1,9 +1,9 @@
-#include "attn/tensor/architecture.hpp"
+#include "attn/simd/architecture.hpp"
 
 #include <array>
 #include <cstddef>
 
-#include "attn/tensor/with_avx2.hpp"
+#include "attn/simd/with_avx2.hpp"
 
 namespace attn {
 

@@ -1,9 +1,9 @@
 #pragma once
 #include <optional>
 
-#include "attn/tensor/architecture.hpp"
-#include "attn/tensor/panels.hpp"
-#include "attn/tensor/rows.hpp"
+#include "attn/simd/architecture.hpp"
+#include "attn/simd/panels.hpp"
+#include "attn/simd/rows.hpp"
 
 namespace attn::simd {
 

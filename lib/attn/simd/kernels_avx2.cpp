@@ -1,7 +1,7 @@
 #if defined(__x86_64__)
-#include "attn/tensor/kernels.hpp"
-#include "attn/tensor/panel_kernel.hpp"
-#include "attn/tensor/row_kernel.hpp"
+#include "attn/simd/kernels.hpp"
+#include "attn/simd/panel_kernel.hpp"
+#include "attn/simd/row_kernel.hpp"
 
 namespace attn::simd {
 

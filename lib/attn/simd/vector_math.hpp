@@ -79,14 +79,14 @@ struct VectorMath {
     }
 
     /// to(column, row) = from(row, column): whole squares in registers, what is left one by one.
-    static void turn(const Real* from, std::size_t rows, std::size_t columns,
-                     std::size_t from_stride, Real* to, std::size_t to_stride) {
+    static void transpose(const Real* from, std::size_t rows, std::size_t columns,
+                          std::size_t from_stride, Real* to, std::size_t to_stride) {
         const std::size_t whole_rows = rows - rows % lanes;
         const std::size_t whole_columns = columns - columns % lanes;
         for (std::size_t r = 0; r < whole_rows; r += lanes) {
             for (std::size_t c = 0; c < whole_columns; c += lanes) {
-                turn_square(from + r * from_stride + c, from_stride, to + c * to_stride + r,
-                            to_stride);
+                transpose_square(from + r * from_stride + c, from_stride, to + c * to_stride + r,
+                                 to_stride);
             }
         }
         for (std::size_t r = 0; r < rows; ++r) {
@@ -122,8 +122,9 @@ private:
     /// Interleaving the upper half of the rows with the lower half moves the highest bit of the row
     /// number to the end of the column number, and the highest bit of the column number to the end
     /// of the row number. Once for each bit, and the two numbers have changed places.
-    [[gnu::always_inline]] static inline void turn_square(const Real* from, std::size_t from_stride,
-                                                          Real* to, std::size_t to_stride) {
+    [[gnu::always_inline]] static inline void transpose_square(const Real* from,
+                                                               std::size_t from_stride, Real* to,
+                                                               std::size_t to_stride) {
         constexpr auto numbers = std::make_index_sequence<lanes>();
         Batch square[lanes], next[lanes];
         for (std::size_t i = 0; i < lanes; ++i)

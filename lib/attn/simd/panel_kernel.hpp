@@ -1,6 +1,6 @@
 #pragma once
-#include "attn/tensor/panels.hpp"
-#include "attn/tensor/tile.hpp"
+#include "attn/simd/panels.hpp"
+#include "attn/simd/tile.hpp"
 
 // Included only by the files that are compiled for one instruction set: see vector_math.hpp.
 namespace attn::simd {
@@ -23,14 +23,14 @@ public:
         return steps * vectors_for(columns) * lanes;
     }
 
-    static void lay_out(const Real* matrix, std::size_t steps, std::size_t columns, bool transposed,
-                        Real* panels) {
-        const auto lay = [&]<std::size_t Vectors>(Width<Vectors>, std::size_t first,
-                                                  std::size_t here) {
+    static void pack(const Real* matrix, std::size_t steps, std::size_t columns, bool transposed,
+                     Real* panels) {
+        const auto pack_one = [&]<std::size_t Vectors>(Width<Vectors>, std::size_t first,
+                                                       std::size_t here) {
             constexpr std::size_t width = Vectors * lanes;
             Real* const panel = panels + first * steps;
             if (transposed) {
-                Math::turn(matrix + first * steps, here, steps, steps, panel, width);
+                Math::transpose(matrix + first * steps, here, steps, steps, panel, width);
             }
             for (std::size_t step = 0; step < steps; ++step) {
                 Real* const row = panel + step * width;
@@ -38,7 +38,7 @@ public:
                 for (std::size_t c = here; c < width; ++c) row[c] = 0;
             }
         };
-        for_each_panel(columns, columns, lay);
+        for_each_panel(columns, columns, pack_one);
     }
 
     static void multiply(const Real* rows, std::size_t row_stride, std::size_t count,
@@ -121,7 +121,7 @@ private:
 template <class Real, class Arch>
 constexpr PanelOperations<Real> panel_operations_of() {
     using Kernel = PanelKernel<Real, Arch>;
-    return {&Kernel::size, &Kernel::lay_out, &Kernel::multiply};
+    return {&Kernel::size, &Kernel::pack, &Kernel::multiply};
 }
 
 }  // namespace attn::simd
