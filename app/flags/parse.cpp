@@ -2,14 +2,10 @@
 
 #include <charconv>
 
+#include "attn/text/strings.hpp"
+
 namespace app {
 namespace {
-
-std::string trimmed(std::string_view text) {
-    const std::size_t first = text.find_first_not_of(" \t");
-    if (first == std::string_view::npos) return {};
-    return std::string(text.substr(first, text.find_last_not_of(" \t") - first + 1));
-}
 
 /// True when all of `text` reads as a number into `value`.
 template <class Number>
@@ -29,11 +25,11 @@ std::vector<std::string> split(std::string_view text, char separator) {
         if (text[i] == '[') ++depth;
         if (text[i] == ']') --depth;
         if (text[i] == separator && depth == 0) {
-            parts.push_back(trimmed(text.substr(start, i - start)));
+            parts.emplace_back(attn::trimmed(text.substr(start, i - start)));
             start = i + 1;
         }
     }
-    parts.push_back(trimmed(text.substr(start)));
+    parts.emplace_back(attn::trimmed(text.substr(start)));
     return parts;
 }
 

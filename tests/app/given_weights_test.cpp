@@ -24,7 +24,9 @@ attn::Tensor wave(const attn::Shape& shape, double phase) {
 
 void write(const std::string& path, const std::vector<attn::NamedTensor>& tensors) {
     attn::OutputFile file(path);
-    attn::write_safetensors(file, attn::references(tensors));
+    std::vector<attn::TensorRef> references;
+    for (const attn::NamedTensor& each : tensors) references.push_back({each.name, each.tensor});
+    attn::write_safetensors(file, references);
     file.commit();
 }
 

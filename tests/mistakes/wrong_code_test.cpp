@@ -47,7 +47,9 @@ void write_rounded(const std::string& from, const std::string& to, int decimals)
         entry.tensor = attn::Tensor(entry.tensor.axes(), std::move(cells));
     }
     attn::OutputFile file(to);
-    attn::write_npz(file, attn::references(tensors));
+    std::vector<attn::TensorRef> references;
+    for (const attn::NamedTensor& each : tensors) references.push_back({each.name, each.tensor});
+    attn::write_npz(file, references);
     file.commit();
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <set>
 
 #include "attn/tensor/error.hpp"
 
@@ -91,6 +92,16 @@ Tensor integers(const StoredType& type, const Shape& shape, std::string_view pay
 }
 
 }  // namespace
+
+void check_names(const std::string& label, const std::vector<TensorRef>& tensors) {
+    std::set<std::string_view> names;
+    for (const TensorRef& each : tensors) {
+        if (!names.insert(each.name).second) {
+            throw OutputError(label + ": two tensors are called " + each.name +
+                              ": give each a name of its own");
+        }
+    }
+}
 
 std::optional<std::size_t> byte_count(const Shape& shape, std::size_t item_size) {
     constexpr std::size_t limit = std::numeric_limits<std::ptrdiff_t>::max();

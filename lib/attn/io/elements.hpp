@@ -3,10 +3,26 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "attn/tensor/tensor.hpp"
 
 namespace attn {
+
+/// A tensor under the name that a file gives it; the name is empty where the format has none.
+struct NamedTensor {
+    std::string name;
+    Tensor tensor;
+};
+
+/// A tensor to write and its name in the file; the tensor itself stays where it is.
+struct TensorRef {
+    std::string name;
+    const Tensor& tensor;
+};
+
+/// Errors  OutputError, starting with `label`, when two of `tensors` share a name.
+void check_names(const std::string& label, const std::vector<TensorRef>& tensors);
 
 /// How a file stores one number.
 struct StoredType {

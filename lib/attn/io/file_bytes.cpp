@@ -70,15 +70,6 @@ FileBytes read_file_bytes(const std::string& path) {
 
 std::string file_label(const std::string& path) { return path == "-" ? "standard input" : path; }
 
-std::string shown(std::string_view text) {
-    constexpr std::size_t limit = 40;
-    std::string result = "'";
-    for (const char letter : text.substr(0, limit)) {
-        result += letter >= ' ' && letter <= '~' ? letter : '?';
-    }
-    return result + (text.size() > limit ? "...'" : "'");
-}
-
 std::uint64_t little_endian(std::string_view bytes, std::size_t size) {
     std::uint64_t value = 0;
     for (std::size_t i = size; i-- > 0;) {

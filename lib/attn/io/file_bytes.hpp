@@ -32,10 +32,6 @@ FileBytes read_file_bytes(const std::string& path);
 /// How messages call the file: the path itself, or `standard input` for `-`.
 std::string file_label(const std::string& path);
 
-/// Text out of a file made fit for a one-line message: quoted, cut to 40 bytes, control characters
-/// and what is not ASCII shown as `?`.
-std::string shown(std::string_view text);
-
 /// The unsigned number that the first `size` (at most 8) bytes of `bytes` give, least byte first.
 std::uint64_t little_endian(std::string_view bytes, std::size_t size);
 

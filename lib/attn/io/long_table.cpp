@@ -12,6 +12,7 @@
 #include "attn/io/elements.hpp"
 #include "attn/io/file_bytes.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

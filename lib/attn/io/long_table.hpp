@@ -2,8 +2,8 @@
 #include <string>
 #include <vector>
 
-#include "attn/io/csv_fields.hpp"
-#include "attn/io/named_tensor.hpp"
+#include "attn/io/csv.hpp"
+#include "attn/io/elements.hpp"
 #include "attn/text/sink.hpp"
 
 namespace attn {

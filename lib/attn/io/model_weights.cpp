@@ -7,6 +7,7 @@
 
 #include "attn/io/file_bytes.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attn/io/named_tensor.hpp"
+#include "attn/io/elements.hpp"
 
 namespace attn {
 

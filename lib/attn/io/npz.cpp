@@ -1,5 +1,6 @@
 #include "attn/io/npz.hpp"
 
+#include <minizip/ioapi.h>
 #include <minizip/unzip.h>
 #include <minizip/zip.h>
 
@@ -13,8 +14,8 @@
 #include "attn/io/elements.hpp"
 #include "attn/io/file_bytes.hpp"
 #include "attn/io/npy.hpp"
-#include "attn/io/zip_memory.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {
@@ -26,6 +27,93 @@ constexpr std::uint64_t largest_archive = 1ULL << 31U;
 constexpr std::uint64_t most_unpacked_per_byte = 1032;
 constexpr std::uint64_t large = 1ULL << 30U;
 constexpr std::uint64_t usual_unpacked_per_byte = 100;
+
+/// Gives the zip library bytes in memory in place of a file: either bytes to read, or room to write
+/// whose beginning can be dropped as soon as it has been passed on.
+class ZipMemory {
+public:
+    ZipMemory() = default;
+    explicit ZipMemory(std::string_view source) : source_(source) {}
+    ZipMemory(const ZipMemory&) = delete;
+    ZipMemory& operator=(const ZipMemory&) = delete;
+
+    /// The callbacks for unzOpen2_64 and zipOpen2_64; they refer to this object.
+    zlib_filefunc64_def functions();
+
+    /// What was written since the last drop().
+    std::string_view bytes() const { return written_; }
+    void drop();
+    /// Makes room for `size` bytes, so that nothing can throw inside the library.
+    void expect(std::size_t size) { written_.reserve(written_.size() + size); }
+
+private:
+    std::uint64_t size() const { return dropped_ + written_.size() + source_.size(); }
+
+    static voidpf open(voidpf self, const void* name, int mode);
+    static uLong read(voidpf self, voidpf stream, void* to, uLong count);
+    static uLong write(voidpf self, voidpf stream, const void* from, uLong count);
+    static ZPOS64_T tell(voidpf self, voidpf stream);
+    static long seek(voidpf self, voidpf stream, ZPOS64_T offset, int origin);
+    static int close(voidpf self, voidpf stream);
+    static int error(voidpf self, voidpf stream);
+
+    std::string_view source_;
+    std::string written_;
+    std::uint64_t dropped_ = 0;
+    std::uint64_t position_ = 0;
+    bool ended_early_ = false;
+};
+
+ZipMemory& memory(voidpf self) { return *static_cast<ZipMemory*>(self); }
+
+zlib_filefunc64_def ZipMemory::functions() {
+    return {open, read, write, tell, seek, close, error, this};
+}
+
+void ZipMemory::drop() {
+    dropped_ += written_.size();
+    written_.clear();
+}
+
+voidpf ZipMemory::open(voidpf self, const void* /*name*/, int /*mode*/) { return self; }
+
+uLong ZipMemory::read(voidpf self, voidpf /*stream*/, void* to, uLong count) {
+    ZipMemory& file = memory(self);
+    const std::uint64_t rest =
+        file.source_.size() - std::min<std::uint64_t>(file.position_, file.source_.size());
+    const uLong available = std::min<uLong>(count, rest);
+    if (available > 0) std::memcpy(to, file.source_.data() + file.position_, available);
+    file.position_ += available;
+    // The library takes the end of the file for a row of zeros unless it is told of an error.
+    if (available < count) file.ended_early_ = true;
+    return available;
+}
+
+uLong ZipMemory::write(voidpf self, voidpf /*stream*/, const void* from, uLong count) {
+    ZipMemory& file = memory(self);
+    if (file.position_ < file.dropped_) return 0;
+    const std::size_t offset = file.position_ - file.dropped_;
+    file.written_.resize(std::max<std::size_t>(file.written_.size(), offset + count));
+    std::memcpy(file.written_.data() + offset, from, count);
+    file.position_ += count;
+    return count;
+}
+
+ZPOS64_T ZipMemory::tell(voidpf self, voidpf /*stream*/) { return memory(self).position_; }
+
+long ZipMemory::seek(voidpf self, voidpf /*stream*/, ZPOS64_T offset, int origin) {
+    ZipMemory& file = memory(self);
+    std::uint64_t base = 0;
+    if (origin == ZLIB_FILEFUNC_SEEK_CUR) base = file.position_;
+    if (origin == ZLIB_FILEFUNC_SEEK_END) base = file.size();
+    if (offset > file.size() - base) return -1;
+    file.position_ = base + offset;
+    return 0;
+}
+
+int ZipMemory::close(voidpf /*self*/, voidpf /*stream*/) { return 0; }
+
+int ZipMemory::error(voidpf self, voidpf /*stream*/) { return memory(self).ended_early_ ? 1 : 0; }
 
 [[noreturn]] void fail(const std::string& label, const std::string& what) {
     throw InputError(label + ": " + what + ": save it anew with numpy.savez");

@@ -8,11 +8,12 @@
 
 #include "attn/io/csv.hpp"
 #include "attn/io/file_bytes.hpp"
-#include "attn/io/json_tensors.hpp"
+#include "attn/io/json.hpp"
 #include "attn/io/npy.hpp"
 #include "attn/io/npz.hpp"
 #include "attn/io/safetensors.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {
@@ -134,7 +135,5 @@ Tensor read_tensor(const std::string& spec) {
     throw InputError(label + ": no array is called " + shown(name) + ": choose one of " +
                      listed_names(tensors));
 }
-
-Tensor with_axes(const Tensor& tensor, Axes axes) { return tensor.renamed(std::move(axes)); }
 
 }  // namespace attn

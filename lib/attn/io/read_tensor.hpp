@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attn/io/named_tensor.hpp"
+#include "attn/io/elements.hpp"
 #include "attn/tensor/tensor.hpp"
 
 namespace attn {
@@ -12,7 +12,7 @@ namespace attn {
 /// or .json. A .npy file, a plain table and a bare list hold one array without a name. The content
 /// decides what the file is; only where it leaves a doubt does the name's ending.
 ///
-/// Shapes  those of the file, with axes `axis0`, `axis1`, ... (see with_axes) except where the file
+/// Shapes  those of the file, with axes `axis0`, `axis1`, ... except where the file
 ///         names them: this program's own .json and .csv.
 /// Range   float32 (also for 16-bit types), float64, int64 or bool; .csv gives float64.
 /// Errors  InputError naming the file, the offset or line, and what to do.
@@ -24,8 +24,5 @@ Tensor read_tensor(const std::string& spec);
 
 /// The same from memory; `label` takes the place of the path, also for its ending.
 std::vector<NamedTensor> read_tensors_from_bytes(std::string_view bytes, const std::string& label);
-
-/// `tensor` with other words for its axes.  Errors  ShapeError when their number does not fit.
-Tensor with_axes(const Tensor& tensor, Axes axes);
 
 }  // namespace attn

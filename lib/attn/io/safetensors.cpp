@@ -8,8 +8,9 @@
 
 #include "attn/io/elements.hpp"
 #include "attn/io/file_bytes.hpp"
-#include "attn/io/json_text.hpp"
+#include "attn/io/json.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "attn/io/atomic_file.hpp"
-#include "attn/io/named_tensor.hpp"
+#include "attn/io/elements.hpp"
 
 namespace attn {
 

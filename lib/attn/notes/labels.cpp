@@ -8,63 +8,24 @@
 
 #include <utf8proc.h>
 
+#include "attn/text/strings.hpp"
+
 namespace attn::notes {
 namespace {
 
 constexpr std::size_t longest_label = 20;
 
-bool is_right_to_left(utf8proc_int32_t character) {
-    const auto direction = utf8proc_get_property(character)->bidi_class;
-    return direction == UTF8PROC_BIDI_CLASS_R || direction == UTF8PROC_BIDI_CLASS_AL;
-}
-
-/// True for what would break the line or the order of the sentence: controls and explicit
-/// directions.
-bool is_disruptive(utf8proc_int32_t character) {
-    const utf8proc_category_t category = utf8proc_category(character);
-    const bool direction = (character >= 0x202A && character <= 0x202E) ||
-                           (character >= 0x2066 && character <= 0x2069);
-    return direction || category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_ZL ||
-           category == UTF8PROC_CATEGORY_ZP;
-}
-
-/// The code points of a text; what is no UTF-8, or disruptive, becomes U+FFFD.
-std::vector<utf8proc_int32_t> code_points(std::string_view text) {
-    constexpr utf8proc_int32_t replacement = 0xFFFD;
-    std::vector<utf8proc_int32_t> points;
-    const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
-    auto left = static_cast<utf8proc_ssize_t>(text.size());
-    while (left > 0) {
+bool has_right_to_left(std::string_view text) {
+    while (!text.empty()) {
         utf8proc_int32_t point = -1;
-        utf8proc_ssize_t length = utf8proc_iterate(bytes, left, &point);
-        if (length < 1 || point < 0) {
-            length = 1;
-            point = replacement;
-        }
-        points.push_back(is_disruptive(point) ? replacement : point);
-        bytes += length;
-        left -= length;
+        const utf8proc_ssize_t length =
+            utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                             static_cast<utf8proc_ssize_t>(text.size()), &point);
+        const auto direction = utf8proc_get_property(point)->bidi_class;
+        if (direction == UTF8PROC_BIDI_CLASS_R || direction == UTF8PROC_BIDI_CLASS_AL) return true;
+        text.remove_prefix(static_cast<std::size_t>(std::max<utf8proc_ssize_t>(length, 1)));
     }
-    return points;
-}
-
-std::string as_utf8(utf8proc_int32_t point) {
-    std::array<utf8proc_uint8_t, 4> bytes{};
-    const utf8proc_ssize_t length = utf8proc_encode_char(point, bytes.data());
-    return {bytes.begin(), bytes.begin() + length};
-}
-
-/// The text cut into what a reader calls characters: an accented letter or a joined emoji is one.
-std::vector<std::string> characters(const std::vector<utf8proc_int32_t>& points) {
-    std::vector<std::string> result;
-    utf8proc_int32_t state = 0;
-    for (std::size_t i = 0; i < points.size(); ++i) {
-        const bool starts =
-            i == 0 || utf8proc_grapheme_break_stateful(points[i - 1], points[i], &state);
-        if (starts) result.emplace_back();
-        result.back() += as_utf8(points[i]);
-    }
-    return result;
+    return false;
 }
 
 /// The source whose tokens stand at the positions of that side; nullptr when it has none.
@@ -89,13 +50,12 @@ std::string token_name(const Tokens* tokens, std::size_t batch, std::size_t posi
 }  // namespace
 
 std::string quoted(std::string_view token) {
-    const std::vector<utf8proc_int32_t> points = code_points(token);
-    std::vector<std::string> shown = characters(points);
+    std::vector<std::string> shown = visible_characters(token);
     if (shown.size() > longest_label) {
         shown.resize(longest_label - 1);
         shown.emplace_back("…");
     }
-    const bool isolated = std::any_of(points.begin(), points.end(), is_right_to_left);
+    const bool isolated = has_right_to_left(token);
     std::string text = isolated ? "'\u2068" : "'";
     for (const std::string& character : shown) text += character;
     return text + (isolated ? "\u2069'" : "'");

@@ -11,7 +11,7 @@ namespace attn::notes {
 enum class Side { query, key };
 
 /// A token in single quotes, at most 20 characters long, the rest elided. Right-to-left tokens are
-/// isolated, so that the sentence around them keeps its order; control characters are replaced.
+/// isolated, so that the sentence around them keeps its order; controls are written out.
 std::string quoted(std::string_view token);
 
 /// How a sentence calls one position: `'short'`, `'the' (position 3)` where the word occurs more

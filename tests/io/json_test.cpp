@@ -1,4 +1,4 @@
-#include "attn/io/json_tensors.hpp"
+#include "attn/io/json.hpp"
 
 #include <doctest/doctest.h>
 
@@ -19,7 +19,7 @@ std::string steps(const std::string& inside) {
 
 }  // namespace
 
-TEST_SUITE("json tensors") {
+TEST_SUITE("json") {
     TEST_CASE("nested lists are one array of the type that fits its numbers") {
         CHECK(parsed("[[1, 2.5], [-3, 4e3]]").as<double>() ==
               Array<double>{{1.0, 2.5}, {-3.0, 4000.0}});

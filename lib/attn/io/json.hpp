@@ -3,9 +3,16 @@
 #include <string_view>
 #include <vector>
 
-#include "attn/io/named_tensor.hpp"
+#include <nlohmann/json_fwd.hpp>
+
+#include "attn/io/elements.hpp"
 
 namespace attn {
+
+/// Parses `text`.
+/// Errors  InputError, starting with `label`, naming line and column: text that is no JSON, lists
+///         or objects more than 64 deep, a key that occurs twice in one object.
+nlohmann::json parse_json(std::string_view text, const std::string& label);
 
 /// Reads tensors from JSON: nested lists of numbers (one array without a name), an object from
 /// names to such lists, or what this program prints with `--format json` (every step by its name).

@@ -1,22 +1,33 @@
-#include "attn/io/json_tensors.hpp"
+#include "attn/io/json.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <set>
+#include <unordered_set>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
-#include "attn/io/csv_fields.hpp"
 #include "attn/io/elements.hpp"
 #include "attn/io/file_bytes.hpp"
-#include "attn/io/json_text.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {
 
 using Json = nlohmann::json;
+
+constexpr int deepest = 64;
+
+std::string place(std::string_view text, std::size_t offset) {
+    const std::string_view before = text.substr(0, offset);
+    const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+    const std::size_t start = before.rfind('\n');
+    const std::size_t column = start == before.npos ? before.size() : before.size() - start - 1;
+    return "line " + std::to_string(line) + ", column " + std::to_string(column);
+}
 
 constexpr std::size_t most_axes = 32;
 
@@ -197,6 +208,35 @@ NamedTensor step_tensor(const Json& step, const std::string& file_label) {
 }
 
 }  // namespace
+
+nlohmann::json parse_json(std::string_view text, const std::string& label) {
+    std::vector<std::unordered_set<std::string>> keys;
+    const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
+        if (depth > deepest) {
+            throw InputError(label + ": lists or objects nested more than " +
+                             std::to_string(deepest) + " deep: give plain nested lists");
+        }
+        if (event == Json::parse_event_t::object_start) keys.emplace_back();
+        if (event == Json::parse_event_t::object_end) keys.pop_back();
+        if (event == Json::parse_event_t::key) {
+            const std::string& key = parsed.get_ref<const std::string&>();
+            if (!keys.back().insert(key).second) {
+                throw InputError(label + ": the key " + shown(key) +
+                                 " occurs twice in one object: keep one of them");
+            }
+        }
+        return true;
+    };
+    try {
+        return Json::parse(text, check);
+    } catch (const Json::parse_error& error) {
+        throw InputError(label + ": this is no JSON at " + place(text, error.byte) +
+                         ": mend it there (nan and inf are written \"nan\" and \"inf\")");
+    } catch (const Json::out_of_range&) {
+        throw InputError(label +
+                         ": a number is beyond the range of float64: write \"inf\" or \"-inf\"");
+    }
+}
 
 std::vector<NamedTensor> parse_json_tensors(std::string_view text, const std::string& label) {
     const Json root = parse_json(text, label);

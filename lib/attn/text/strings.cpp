@@ -1,0 +1,95 @@
+#include "attn/text/strings.hpp"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+
+namespace attn {
+namespace {
+
+/// True for what would break the line or the order of the sentence: controls and explicit
+/// directions.
+bool is_disruptive(utf8proc_int32_t point) {
+    const utf8proc_category_t category = utf8proc_category(point);
+    const bool direction = (point >= 0x202A && point <= 0x202E) ||
+                           (point >= 0x2066 && point <= 0x2069) || point == 0x200E ||
+                           point == 0x200F || point == 0x061C;
+    return direction || category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_ZL ||
+           category == UTF8PROC_CATEGORY_ZP;
+}
+
+std::string escaped(utf8proc_int32_t point) {
+    if (point == '\n') return "\\n";
+    if (point == '\r') return "\\r";
+    if (point == '\t') return "\\t";
+    char text[8];
+    std::snprintf(text, sizeof text, point < 0x100 ? "\\x%02x" : "\\u%04x",
+                  static_cast<unsigned>(point));
+    return text;
+}
+
+std::string joined(const std::vector<std::string>& characters, std::size_t count) {
+    std::string text;
+    for (std::size_t i = 0; i < count; ++i) text += characters[i];
+    return text;
+}
+
+}  // namespace
+
+std::string_view trimmed(std::string_view text) {
+    constexpr std::string_view blanks{" \t\r"};
+    const std::size_t begin = text.find_first_not_of(blanks);
+    if (begin == text.npos) return {};
+    return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
+}
+
+std::optional<double> parse_number(std::string_view text) {
+    if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
+    double number = 0.0;
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, number);
+    if (error != std::errc() || rest != end) return std::nullopt;
+    return number;
+}
+
+std::vector<std::string> visible_characters(std::string_view text) {
+    std::vector<std::string> characters;
+    utf8proc_int32_t before = -1;
+    utf8proc_int32_t state = 0;
+    while (!text.empty()) {
+        utf8proc_int32_t point = -1;
+        const utf8proc_ssize_t length =
+            utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                             static_cast<utf8proc_ssize_t>(text.size()), &point);
+        if (length < 1 || is_disruptive(point)) {
+            characters.push_back(escaped(length < 1 ? static_cast<unsigned char>(text[0]) : point));
+            before = -1;
+            state = 0;
+        } else {
+            const bool starts =
+                before < 0 || utf8proc_grapheme_break_stateful(before, point, &state);
+            if (starts) characters.emplace_back();
+            characters.back() += text.substr(0, static_cast<std::size_t>(length));
+            before = point;
+        }
+        text.remove_prefix(static_cast<std::size_t>(std::max<utf8proc_ssize_t>(length, 1)));
+    }
+    return characters;
+}
+
+std::string visible(std::string_view text) {
+    const std::vector<std::string> characters = visible_characters(text);
+    return joined(characters, characters.size());
+}
+
+std::string shown(std::string_view text) {
+    constexpr std::size_t limit = 40;
+    // No character takes fewer bytes than one, and few take more than eight.
+    const std::vector<std::string> characters = visible_characters(text.substr(0, 8 * limit));
+    const bool whole = characters.size() <= limit && text.size() <= 8 * limit;
+    return "'" + joined(characters, std::min(characters.size(), limit)) + (whole ? "'" : "...'");
+}
+
+}  // namespace attn

@@ -1,0 +1,29 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attn {
+
+/// `text` without blanks, tabs and carriage returns at its ends.
+std::string_view trimmed(std::string_view text);
+
+/// The number that `text` spells, if it spells one that float64 can hold: `1.5`, `-2e-3`, `+4`,
+/// `nan`, `inf`.
+std::optional<double> parse_number(std::string_view text);
+
+/// What a reader calls characters: an accented letter or a joined emoji is one. Controls, bidi
+/// controls and bytes that are not UTF-8 are written out: `\n`, `\x1b`, `\u202e`.
+std::vector<std::string> visible_characters(std::string_view text);
+
+/// Foreign text (names, tokens, lines of files) made safe for a terminal: its visible characters.
+///
+/// Why  an escape sequence in the name of an array could clear the screen or retype a command, and
+///      a bidi control could turn the sentence around it.
+std::string visible(std::string_view text);
+
+/// The same in quotes, cut to 40 characters: foreign text for a message of one line.
+std::string shown(std::string_view text);
+
+}  // namespace attn
