@@ -10,7 +10,6 @@
 #include "app/flags/bench_words.hpp"
 #include "app/flags/parse.hpp"
 #include "app/terminal/messages.hpp"
-#include "app/terminal/progress.hpp"
 #include "app/terminal/signals.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "attn/bench/report.hpp"

@@ -1,8 +1,5 @@
 #include "attn/notebooks/notebook.hpp"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 
 #include "app/commands/commands.hpp"
@@ -10,6 +7,7 @@
 #include "app/flags/parse.hpp"
 #include "app/stepper/step_flags.hpp"
 #include "app/terminal/standard_output.hpp"
+#include "app/terminal/terminal.hpp"
 
 namespace app {
 namespace {
@@ -52,11 +50,8 @@ attn::Replay replay_of(const NotebookCommand& command) {
 
 /// How many columns two printed forms may take: those of the terminal, or what two lines need.
 std::size_t columns_for_two(const OutputFlags& flags, const attn::PrintOptions& options) {
-    winsize size{};
-    const bool terminal = flags.output.empty() && isatty(STDOUT_FILENO) != 0;
-    if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-        return size.ws_col;
-    }
+    const auto size = terminal_size(STDOUT_FILENO);
+    if (flags.output.empty() && size) return size->columns;
     return 2 * options.linewidth.value_or(80) + 3;
 }
 

@@ -1,4 +1,3 @@
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -7,9 +6,9 @@
 #include "app/flags/formats.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/terminal/heatmap.hpp"
-#include "app/terminal/pace.hpp"
 #include "app/terminal/signals.hpp"
 #include "app/terminal/standard_output.hpp"
+#include "app/terminal/terminal.hpp"
 #include "attn/io/npy.hpp"
 #include "attn/io/output_folder.hpp"
 
@@ -89,11 +88,8 @@ void save(const std::string& path, const Writing& writing) {
 
 /// The columns of the terminal, where the output goes to one and no flag says otherwise.
 std::size_t line_columns(const OutputFlags& flags, bool to_terminal) {
-    winsize size{};
-    if (!flags.linewidth && to_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
-        size.ws_col > 0) {
-        return size.ws_col;
-    }
+    const auto size = terminal_size(STDOUT_FILENO);
+    if (!flags.linewidth && to_terminal && size) return size->columns;
     return static_cast<std::size_t>(flags.linewidth.value_or(80));
 }
 

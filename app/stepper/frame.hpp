@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/terminal/color.hpp"
+#include "attn/text/width.hpp"
 
 namespace app {
 
@@ -31,13 +32,21 @@ struct Frame {
     std::optional<std::size_t> typing_column{};  ///< where the terminal's cursor stands, last line
 };
 
-/// The columns that a line takes.
-std::size_t line_width(const Line& line);
-
 /// The line cut, or filled up with blanks, to exactly so many columns.
-Line fitted_line(const Line& line, std::size_t columns);
-
-/// The text of a line without its looks.
-std::string line_text(const Line& line);
+inline Line fitted_line(const Line& line, std::size_t columns) {
+    Line result;
+    std::size_t used = 0;
+    for (const Span& span : line) {
+        const std::size_t width = attn::display_width(span.text);
+        if (used + width > columns) {
+            result.push_back({attn::fitted(span.text, columns - used, false), span.look});
+            return result;
+        }
+        result.push_back(span);
+        used += width;
+    }
+    result.push_back({std::string(columns - used, ' ')});
+    return result;
+}
 
 }  // namespace app

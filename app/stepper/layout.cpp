@@ -90,7 +90,8 @@ std::vector<Line> step_list(const Session& session, std::size_t rows, std::size_
         Line line{
             {std::string(here ? ">" : " ") + (session.changed_cells(listed[i]) > 0 ? "*" : " "),
              {.bold = here}},
-            {fitted(section.name, left, false) + " " + shape, {.bold = here, .reverse = here}},
+            {attn::fitted(section.name, left, false) + " " + shape,
+             {.bold = here, .reverse = here}},
             {" "}};
         lines.push_back(std::move(line));
     }
@@ -127,7 +128,8 @@ std::vector<std::string> explanation(const Session& session, std::size_t rows,
     std::vector<std::string> lines = broken(text, columns);
     if (lines.size() > rows && rows > 0) {
         lines.resize(rows);
-        lines.back() = fitted(lines.back(), columns > 9 ? columns - 9 : 0, false) + " w: more";
+        lines.back() =
+            attn::fitted(lines.back(), columns > 9 ? columns - 9 : 0, false) + " w: more";
     }
     lines.resize(rows);
     return lines;
@@ -135,7 +137,7 @@ std::vector<std::string> explanation(const Session& session, std::size_t rows,
 
 Line last_line(const ScreenState& state, std::size_t columns) {
     if (state.is_typing) return {{state.prompt + state.typed, {.bold = true}}};
-    if (!state.message.empty()) return {{cut_to(state.message, columns), {.bold = true}}};
+    if (!state.message.empty()) return {{attn::cut_to(state.message, columns), {.bold = true}}};
     // As many hints as there is room for.
     std::string hints;
     for (const char* hint : {"? help", "n next", "p previous", "arrows cell", "Enter dive",
@@ -186,12 +188,12 @@ Frame draw_screen(const Session& session, const ScreenState& state, TensorPane& 
         };
 
         // Above: what this step is.
-        add(fitted(title_of(session), columns, false), {.bold = true, .reverse = true});
-        if (parts.formula > 0) add(cut_to(" " + section.formula, columns));
+        add(attn::fitted(title_of(session), columns, false), {.bold = true, .reverse = true});
+        if (parts.formula > 0) add(attn::cut_to(" " + section.formula, columns));
         std::vector<std::string> note = attn::wrap(section.note, columns - 2);
         const bool cut = note.size() > parts.note;
         note.resize(parts.note);
-        if (cut && parts.note > 0) note.back() = cut_to(note.back() + " …", columns - 2);
+        if (cut && parts.note > 0) note.back() = attn::cut_to(note.back() + " …", columns - 2);
         for (const std::string& line : note) add(" " + line, {.dim = true});
 
         // In the middle: the steps, and the tensor.
@@ -199,7 +201,8 @@ Frame draw_screen(const Session& session, const ScreenState& state, TensorPane& 
         const std::size_t width = columns - parts.list;
         std::vector<Line> list(middle);
         if (parts.list > 0) list = step_list(session, middle, parts.list);
-        std::vector<Line> tensor{{{cut_to(page_caption(session), width), {.underline = true}}}};
+        std::vector<Line> tensor{
+            {{attn::cut_to(page_caption(session), width), {.underline = true}}}};
         for (Line& line : pane.draw(session, parts.tensor, width, shaded)) {
             tensor.push_back(std::move(line));
         }

@@ -1,7 +1,6 @@
-#include "app/stepper/line_mode.hpp"
-
 #include <istream>
 
+#include "app/stepper/modes.hpp"
 #include "app/stepper/step_commands.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"

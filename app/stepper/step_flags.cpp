@@ -6,10 +6,9 @@
 #include <fstream>
 #include <iostream>
 
-#include "app/stepper/line_mode.hpp"
-#include "app/stepper/screen.hpp"
-#include "app/terminal/capabilities.hpp"
+#include "app/stepper/modes.hpp"
 #include "app/terminal/color.hpp"
+#include "app/terminal/terminal.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace app {

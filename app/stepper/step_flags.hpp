@@ -2,7 +2,7 @@
 #include <string>
 
 #include "app/flags/output_flags.hpp"
-#include "app/stepper/scene.hpp"
+#include "app/stepper/session.hpp"
 
 namespace app {
 

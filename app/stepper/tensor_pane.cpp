@@ -55,7 +55,7 @@ Line TensorPane::column_labels(std::size_t axis, std::size_t label_width,
                                std::size_t column) const {
     Line line{{std::string(label_width, ' ')}};
     for (std::size_t i = first_column_; i < end_column_; ++i) {
-        line.push_back({" " + fitted(view_->label(axis, i, batch_), cell_width_, true) + " ",
+        line.push_back({" " + attn::fitted(view_->label(axis, i, batch_), cell_width_, true) + " ",
                         {.dim = i != column}});
     }
     return line;
@@ -65,7 +65,7 @@ Span TensorPane::cell(const Session& session, std::vector<std::size_t> indices, 
     const attn::Tensor& tensor = *session.tensor();
     const double value = tensor.at(attn::flat_index(indices, tensor.shape()));
     const bool changed = session.is_changed(indices);
-    Span span{" " + fitted(view_->number(value), cell_width_, true) + (changed ? "*" : " ")};
+    Span span{" " + attn::fitted(view_->number(value), cell_width_, true) + (changed ? "*" : " ")};
     if (shaded && view_->has_colors()) span.look.background = view_->color(value);
     span.look.underline = session.is_source(indices);
     span.look.bold = changed;
@@ -126,8 +126,8 @@ std::vector<Line> TensorPane::draw(const Session& session, std::size_t rows, std
         Line line;
         if (axes > 1) {
             indices[axes - 2] = r;
-            line.push_back(
-                {fitted(view_->label(axes - 2, r, batch_), label_width, false), {.dim = r != row}});
+            line.push_back({attn::fitted(view_->label(axes - 2, r, batch_), label_width, false),
+                            {.dim = r != row}});
         }
         for (std::size_t c = first_column_; c < end_column_; ++c) {
             if (axes > 0) indices[axes - 1] = c;

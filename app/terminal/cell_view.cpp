@@ -6,7 +6,6 @@
 #include "attn/notes/labels.hpp"
 #include "attn/render/number_text.hpp"
 #include "attn/render/shown.hpp"
-#include "attn/text/width.hpp"
 
 namespace app {
 namespace {
@@ -108,27 +107,6 @@ std::string CellView::legend(ColorDepth depth) const {
     if (!has_non_finite_) return line;
     return line + "   " + colored(" -inf ", negative_infinite, depth) +
            colored(" inf ", infinite, depth) + colored(" nan ", not_a_number, depth);
-}
-
-std::string cut_to(const std::string& text, std::size_t columns) {
-    if (attn::display_width(text) <= columns) return text;
-    if (columns == 0) return {};
-    std::string cut;
-    for (std::size_t at = 0; at < text.size();) {
-        std::size_t next = at + 1;
-        while (next < text.size() && (text[next] & 0xC0) == 0x80) ++next;
-        const std::string longer = cut + text.substr(at, next - at);
-        if (attn::display_width(longer) + 1 > columns) break;
-        cut = longer;
-        at = next;
-    }
-    return cut + "…";
-}
-
-std::string fitted(std::string text, std::size_t columns, bool to_the_right) {
-    text = cut_to(text, columns);
-    const std::string blanks(columns - std::min(columns, attn::display_width(text)), ' ');
-    return to_the_right ? blanks + text : text + blanks;
 }
 
 }  // namespace app

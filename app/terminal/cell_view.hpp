@@ -5,7 +5,7 @@
 
 #include "app/terminal/color.hpp"
 #include "attn/render/document.hpp"
-#include "attn/render/torch_style.hpp"
+#include "attn/render/torch_numbers.hpp"
 
 namespace app {
 
@@ -49,11 +49,5 @@ private:
     bool from_zero_to_one_ = false;
     bool has_non_finite_ = false;
 };
-
-/// `text` cut or filled up to a number of columns, with blanks on the left or on the right.
-std::string fitted(std::string text, std::size_t columns, bool to_the_right);
-
-/// `text` cut after so many columns; what is cut is marked by an ellipsis.
-std::string cut_to(const std::string& text, std::size_t columns);
 
 }  // namespace app

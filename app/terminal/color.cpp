@@ -3,18 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
-#include <string_view>
 
+#include "app/terminal/terminal.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace app {
 namespace {
-
-std::string_view environment(const char* name) {
-    const char* value = std::getenv(name);
-    return value == nullptr ? std::string_view() : value;
-}
 
 std::uint8_t screen_value(double linear) {
     const double clipped = std::clamp(linear, 0.0, 1.0);
@@ -67,7 +61,7 @@ ColorDepth color_depth(const std::string& when, bool to_terminal) {
     if (when != "auto" && when != "always" && when != "never") {
         throw attn::ConfigError("--color does not know '" + when + "': use auto, always or never");
     }
-    const std::string_view force = environment("FORCE_COLOR");
+    const std::string force = environment("FORCE_COLOR");
     bool wanted = when == "always";
     if (when == "auto") {
         const bool forbidden = !environment("NO_COLOR").empty() || force == "0" || force == "false";
@@ -75,7 +69,7 @@ ColorDepth color_depth(const std::string& when, bool to_terminal) {
         wanted = !forbidden && (!force.empty() || able);
     }
     if (!wanted) return ColorDepth::none;
-    const std::string_view kind = environment("COLORTERM");
+    const std::string kind = environment("COLORTERM");
     const bool full = kind == "truecolor" || kind == "24bit" || force == "3";
     return full ? ColorDepth::full : ColorDepth::indexed;
 }

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "app/terminal/cell_view.hpp"
-#include "attn/render/content_text.hpp"
+#include "attn/render/document.hpp"
 #include "attn/render/shown.hpp"
 #include "attn/text/width.hpp"
 
@@ -110,8 +110,9 @@ private:
             const std::size_t end = std::min(columns.size(), begin + per_block);
             text_ += std::string(label_width, ' ');
             for (std::size_t c = begin; c < end; ++c) {
-                text_ +=
-                    " " + fitted(columns[c] ? label(last, *columns[c]) : "…", width, true) + " ";
+                text_ += " " +
+                         attn::fitted(columns[c] ? label(last, *columns[c]) : "…", width, true) +
+                         " ";
             }
             text_.erase(text_.find_last_not_of(' ') + 1);
             text_ += "\n";
@@ -131,12 +132,12 @@ private:
             return;
         }
         if (has_rows) {
-            text_ += fitted(label(last - 1, *row), label_width, false);
+            text_ += attn::fitted(label(last - 1, *row), label_width, false);
             offset += *row * shown_.axis(last - 1).stride;
         }
         for (std::size_t c = begin; c < end; ++c) {
             text_ += columns[c] ? cell(tensor_.at(offset + *columns[c]))
-                                : " " + fitted("…", width_, true) + " ";
+                                : " " + attn::fitted("…", width_, true) + " ";
         }
         text_.erase(text_.find_last_not_of(' ') + 1);
         text_ += "\n";
@@ -144,7 +145,7 @@ private:
 
     std::string cell(double value) const {
         const std::size_t width = std::max(width_, view_.width());
-        const std::string text = " " + fitted(view_.number(value), width, true) + " ";
+        const std::string text = " " + attn::fitted(view_.number(value), width, true) + " ";
         return is_shaded() ? colored(text, view_.color(value), choices_.depth) : text;
     }
 

@@ -1,8 +1,14 @@
 #include "app/terminal/messages.hpp"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdio>
-#include <string>
 #include <vector>
+
+#include <fmt/format.h>
+
+#include "app/terminal/terminal.hpp"
 
 namespace app {
 namespace {
@@ -17,6 +23,13 @@ void report(std::string_view kind, std::string_view message) {
     std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
+constexpr std::chrono::milliseconds patience{500};
+
+void write(std::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    std::fflush(stderr);
+}
+
 }  // namespace
 
 void report_error(std::string_view message) {
@@ -29,6 +42,29 @@ void report_note(std::string_view message) { pending_notes.emplace_back(message)
 void release_notes() {
     for (const std::string& note : pending_notes) report("note", note);
     pending_notes.clear();
+}
+
+Progress::Progress()
+    : to_terminal_(isatty(STDERR_FILENO) != 0), start_(std::chrono::steady_clock::now()) {}
+
+Progress::~Progress() { clear(); }
+
+void Progress::show(double done, const std::string& next) {
+    if (!to_terminal_ || std::chrono::steady_clock::now() - start_ < patience) return;
+    constexpr int cells = 24;
+    const int full = static_cast<int>(std::clamp(done, 0.0, 1.0) * cells);
+    const std::string line = fmt::format("[{:#<{}}{:<{}}] {:3.0f}%  {}", "", full, "", cells - full,
+                                         100 * std::clamp(done, 0.0, 1.0), next);
+    const auto size = terminal_size(STDERR_FILENO);
+    const std::size_t columns = size ? size->columns : 80;
+    // A line that wraps could not be overwritten.
+    visible_ = true;
+    write("\r\x1b[K" + line.substr(0, columns - 1));
+}
+
+void Progress::clear() {
+    if (visible_) write("\r\x1b[K");
+    visible_ = false;
 }
 
 }  // namespace app

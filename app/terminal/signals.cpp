@@ -1,6 +1,11 @@
 #include "app/terminal/signals.hpp"
 
+#include <termios.h>
+#include <unistd.h>
+
+#include <array>
 #include <csignal>
+#include <utility>
 
 #include "attn/io/atomic_file.hpp"
 #include "attn/io/output_folder.hpp"
@@ -15,6 +20,24 @@ void clean_up_and_end(int signal) {
     std::raise(signal);
 }
 
+// What a signal handler may read: plain data, set before the handlers are.
+termios modes_before;
+bool has_modes = false;
+std::string leaving_text;
+
+constexpr std::array fatal_signals{SIGINT,  SIGTERM, SIGHUP, SIGQUIT, SIGSEGV,
+                                   SIGABRT, SIGBUS,  SIGFPE, SIGILL};
+
+void restore_and_end(int signal) {
+    attn::remove_pending_files();
+    // A failure to write changes nothing: the program ends.
+    if (write(STDOUT_FILENO, leaving_text.data(), leaving_text.size()) >= 0 && has_modes) {
+        tcsetattr(STDIN_FILENO, TCSANOW, &modes_before);
+    }
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+}
+
 }  // namespace
 
 void remove_temporaries_on_signals() {
@@ -22,6 +45,17 @@ void remove_temporaries_on_signals() {
         // A signal that the caller chose to ignore (nohup) stays ignored.
         if (std::signal(signal, clean_up_and_end) == SIG_IGN) std::signal(signal, SIG_IGN);
     }
+}
+
+TerminalGuard::TerminalGuard() { has_modes = tcgetattr(STDIN_FILENO, &modes_before) == 0; }
+
+void TerminalGuard::watch(std::string leaving) {
+    leaving_text = std::move(leaving);
+    for (const int signal : fatal_signals) std::signal(signal, restore_and_end);
+}
+
+TerminalGuard::~TerminalGuard() {
+    for (const int signal : fatal_signals) std::signal(signal, SIG_DFL);
 }
 
 }  // namespace app

@@ -1,11 +1,21 @@
-// The README's examples are run, and what they print is compared byte for byte.
+// The examples of README.md and of the pages beside the code are run, and what they print is
+// compared byte for byte. To write the outputs into the pages anew, run
+//     ATTN_COLLECT_GOLDENS=1 build/dev/tests/attn_tests -ts='app: README'
+// and read the difference before committing it.
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <vector>
 
 #include "tests/support/program.hpp"
 
 namespace {
+
+const std::vector<std::string> pages{"README.md",          "CONTRIBUTING.md",
+                                     "app/README.md",      "data/formats.md",
+                                     "lib/attn/README.md", "tests/peers/README.md"};
+
+std::string page(const std::string& name) { return program::read_file(ATTN_SOURCE_DIR "/" + name); }
 
 struct Example {
     std::string command;
@@ -13,8 +23,8 @@ struct Example {
 };
 
 /// The commands (`$ ...`) of the console blocks of a page, each with the lines that follow it.
-std::vector<Example> examples_of(const std::string& page) {
-    std::istringstream lines(page);
+std::vector<Example> examples_of(const std::string& text) {
+    std::istringstream lines(text);
     std::vector<Example> examples;
     bool inside = false;
     for (std::string line; std::getline(lines, line);) {
@@ -27,6 +37,22 @@ std::vector<Example> examples_of(const std::string& page) {
         }
     }
     return examples;
+}
+
+/// Writes what the commands of a page print now into its console blocks.
+void collect(const std::string& name) {
+    std::istringstream lines(page(name));
+    std::string text;
+    bool inside = false;
+    for (std::string line; std::getline(lines, line);) {
+        const bool is_fence = line.rfind("```", 0) == 0;
+        const bool is_command = inside && line.rfind("$ ", 0) == 0;
+        if (is_fence) inside = line == "```console";
+        if (inside && !is_fence && !is_command) continue;
+        text += line + "\n";
+        if (is_command) text += program::shell(line.substr(2)).out;
+    }
+    std::ofstream(ATTN_SOURCE_DIR "/" + name, std::ios::binary) << text;
 }
 
 /// Fails for a number whose next digit might be rounded either way. The walks compute in float32,
@@ -42,23 +68,42 @@ void check_far_from_rounding(const nlohmann::json& data, double last_digit) {
     }
 }
 
-const std::string readme = program::read_file(ATTN_SOURCE_DIR "/README.md");
-
 }  // namespace
 
 TEST_SUITE("app: README") {
-    TEST_CASE("every example prints what the page shows") {
-        const std::vector<Example> examples = examples_of(readme);
-        CHECK(examples.size() >= 5);
-        for (const Example& example : examples) {
-            INFO(example.command);
-            const program::Result result = program::shell(example.command);
-            CHECK(result.exit_code == 0);
-            CHECK(result.out == example.output);
+    TEST_CASE("every example of every page prints what the page shows") {
+        std::size_t count = 0;
+        for (const std::string& name : pages) {
+            if (std::getenv("ATTN_COLLECT_GOLDENS") != nullptr) collect(name);
+            for (const Example& example : examples_of(page(name))) {
+                INFO(name << ": " << example.command);
+                const program::Result result = program::shell(example.command);
+                CHECK(result.exit_code == 0);
+                CHECK(!result.out.empty());
+                CHECK(result.out == example.output);
+                ++count;
+            }
         }
+        CHECK(count >= 20);
+    }
+
+    TEST_CASE("every link between the pages leads to a file") {
+        std::size_t count = 0;
+        for (const std::string& name : pages) {
+            const std::string text = page(name);
+            const auto folder = std::filesystem::path(ATTN_SOURCE_DIR "/" + name).parent_path();
+            for (std::size_t at = text.find("]("); at != std::string::npos;
+                 at = text.find("](", at + 2)) {
+                const std::string target = text.substr(at + 2, text.find(')', at) - at - 2);
+                CHECK_MESSAGE(std::filesystem::exists(folder / target), name << ": " << target);
+                ++count;
+            }
+        }
+        CHECK(count >= 8);
     }
 
     TEST_CASE("the first two sh lines are the two commands") {
+        const std::string readme = page("README.md");
         const std::size_t block = readme.find("```sh\n");
         REQUIRE(block != std::string::npos);
         std::istringstream lines(readme.substr(block + 6));
@@ -74,11 +119,16 @@ TEST_SUITE("app: README") {
 
     TEST_CASE("no number shown is so near to rounding that another BLAS shows another digit") {
         std::vector<std::string> walks{"attn-explain --from x"};
-        for (const Example& example : examples_of(readme)) {
-            // A loop's digits are the same everywhere, and a replay's are its notebook's.
-            const bool is_walk = example.command.rfind("attn-explain --", 0) == 0;
-            if (is_walk && example.command.find("--variant loop") == std::string::npos) {
-                walks.push_back(example.command);
+        for (const std::string& name : pages) {
+            for (const Example& example : examples_of(page(name))) {
+                const std::string& command = example.command;
+                // A loop's digits are the same everywhere, and a replay's are its notebook's.
+                const bool is_walk = command.rfind("attn-explain --", 0) == 0 &&
+                                     command.find("--list-steps") == std::string::npos &&
+                                     command.find(" | ") == std::string::npos;
+                if (is_walk && command.find("--variant loop") == std::string::npos) {
+                    walks.push_back(command);
+                }
             }
         }
         CHECK(walks.size() > 4);
@@ -97,6 +147,7 @@ TEST_SUITE("app: README") {
 
     TEST_CASE("the program that uses the library is the one that the tests build and run") {
         const std::string consumer = program::read_file(ATTN_SOURCE_DIR "/tests/consumer/main.cpp");
-        CHECK(readme.find("```cpp\n" + consumer + "```\n") != std::string::npos);
+        CHECK(page("lib/attn/README.md").find("```cpp\n" + consumer + "```\n") !=
+              std::string::npos);
     }
 }

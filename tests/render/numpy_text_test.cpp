@@ -130,8 +130,8 @@ TEST_SUITE("render: numpy layout") {
     }
 
     TEST_CASE("a shape is a tuple") {
-        CHECK(numpy_shape_text({4, 1}) == "(4, 1)");
-        CHECK(numpy_shape_text({20}) == "(20,)");
-        CHECK(numpy_shape_text({}) == "()");
+        CHECK(shape_text({4, 1}) == "(4, 1)");
+        CHECK(shape_text({20}) == "(20,)");
+        CHECK(shape_text({}) == "()");
     }
 }

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "attn/render/content_text.hpp"
+#include "attn/render/document.hpp"
 #include "attn/version.hpp"
 
 namespace attn {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "attn/notebooks/notebook.hpp"
-#include "attn/render/content_text.hpp"
+#include "attn/render/document.hpp"
 
 namespace attn {
 namespace {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "attn/render/print_options.hpp"
+#include "attn/render/text_pieces.hpp"
 #include "attn/tensor/slice.hpp"
 #include "attn/tensor/tensor.hpp"
-#include "attn/text/sink.hpp"
 #include "attn/walk/walk.hpp"
 
 namespace attn {
@@ -47,6 +47,13 @@ enum class TextForm { torch, numpy, plain };
 
 /// Whether the words around the tensors are printed.
 enum class Words { all, none };
+
+/// What is printed of a section: its tensor in that form, or its text.
+std::string content_text(const Section& section, TextForm form, const PrintOptions& options);
+
+/// The same, written in pieces: the memory it takes does not grow with the tensor.
+void write_content(TextPieces& text, const Section& section, TextForm form,
+                   const PrintOptions& options);
 
 /// Writes the shown sections as text, one blank line apart. The memory that the renderers take does
 /// not grow with the tensors; each piece of text is at most some 256 kB long.

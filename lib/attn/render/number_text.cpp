@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "attn/render/powers_of_ten.hpp"
+#include "attn/render/digits.hpp"
 
 namespace attn {
 namespace {

@@ -22,7 +22,4 @@ std::string numpy_repr(const Tensor& tensor, const PrintOptions& options = {});
 void write_numpy_str(TextPieces& text, const Tensor& tensor, const PrintOptions& options = {});
 void write_numpy_repr(TextPieces& text, const Tensor& tensor, const PrintOptions& options = {});
 
-/// The text of a shape as NumPy prints it: `(4, 1)`, `(20,)`, `()`.
-std::string numpy_shape_text(const Shape& shape);
-
 }  // namespace attn

@@ -4,10 +4,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "attn/render/cells.hpp"
 #include "attn/render/number_text.hpp"
-#include "attn/render/torch_cells.hpp"
-#include "attn/render/torch_style.hpp"
+#include "attn/render/torch_numbers.hpp"
 
 namespace attn {
 namespace {

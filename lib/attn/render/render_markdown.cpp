@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "attn/render/content_text.hpp"
+#include "attn/render/document.hpp"
 
 namespace attn {
 namespace {

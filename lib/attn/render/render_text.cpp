@@ -1,4 +1,4 @@
-#include "attn/render/content_text.hpp"
+#include "attn/render/document.hpp"
 #include "attn/render/numpy_text.hpp"
 #include "attn/render/plain_text.hpp"
 #include "attn/render/torch_text.hpp"

@@ -113,12 +113,6 @@ Shown::Shown(const Shape& shape, const Settings& settings) : Shown(shape) {
     }
 }
 
-std::size_t Shown::count() const {
-    std::size_t result = 1;
-    for (const ShownAxis& axis : axes_) result *= axis.head + axis.tail;
-    return result;
-}
-
 std::size_t integer_width(const std::int64_t* data, const Shown& shown) {
     std::int64_t least = 0;
     std::int64_t greatest = 0;

@@ -45,8 +45,6 @@ public:
 
     std::size_t dimension() const { return axes_.size(); }
     const ShownAxis& axis(std::size_t position) const { return axes_[position]; }
-    /// How many elements are printed.
-    std::size_t count() const;
 
     /// Calls `visit(begin, end)` with the ranges of flat indices that are printed, in order.
     template <class Visit>

@@ -6,10 +6,9 @@
 #include <memory>
 #include <vector>
 
-#include "attn/render/cells.hpp"
+#include "attn/render/layout.hpp"
 #include "attn/render/number_text.hpp"
-#include "attn/render/torch_cells.hpp"
-#include "attn/render/torch_style.hpp"
+#include "attn/render/torch_numbers.hpp"
 
 namespace attn {
 namespace {
@@ -34,101 +33,22 @@ std::unique_ptr<Cells> cells_of(const bool* data, const Shown& shown, const Sett
     return word_cells(data, width);
 }
 
-/// Writes brackets, commas and line breaks around the cells.
-class TorchLayout {
+class TorchLayout final : public Layout {
 public:
     TorchLayout(TextPieces& text, const Shown& shown, const Cells& cells, std::size_t linewidth)
-        : text_(text),
-          shown_(shown),
-          cells_(cells),
-          last_line_begin_(text.size() + shown.dimension()) {
+        : Layout(text, shown, cells, ", ", prefix.size() + shown.dimension(), 0) {
         if (shown.dimension() == 0) return;
-        const std::size_t indent = prefix.size() + shown.dimension();
-        const std::size_t room = linewidth > indent - 1 ? linewidth - (indent - 1) : 0;
+        const std::size_t room = linewidth > hang_ - 1 ? linewidth - (hang_ - 1) : 0;
         separators_.cells_per_line = std::max<std::size_t>(1, room / (cells.width() + 2));
-        separators_.line_break = ",\n" + std::string(indent, ' ');
-    }
-
-    void write_axis(std::size_t position, std::size_t offset) {
-        if (position == shown_.dimension()) {
-            RowPlace place{1, text_.size()};
-            cells_.write(text_, offset, offset + 1, separators_, place);
-        } else if (position + 1 == shown_.dimension()) {
-            write_row(position, offset);
-        } else {
-            write_parts(position, offset);
-        }
-    }
-
-    /// The columns of the last line so far.
-    std::size_t last_line() const {
-        return prefix.size() + shown_.dimension() + text_.size() - last_line_begin_;
     }
 
 private:
-    TextPieces& text_;
-    const Shown& shown_;
-    const Cells& cells_;
-    Separators separators_{", "};
-    /// Where the first cell of the last line begins; where it would begin as long as there is none.
-    std::size_t last_line_begin_;
-
-    void write_row(std::size_t position, std::size_t offset) {
-        const ShownAxis& axis = shown_.axis(position);
-        text_ << '[';
-        RowPlace place{separators_.cells_per_line, text_.size()};
-        cells_.write(text_, offset, offset + axis.head, separators_, place);
-        if (axis.cut) {
-            // They are a cell with a blank of its own, except where nothing else is shown.
-            write_separator(place);
-            text_ << (axis.head > 0 ? " ..." : "...");
-            place.first = false;
-            --place.left;
-        }
-        cells_.write(text_, offset + axis.length - axis.tail, offset + axis.length, separators_,
-                     place);
-        last_line_begin_ = place.line_begin;
-        text_ << ']';
-    }
-
-    void write_separator(RowPlace& place) {
-        if (place.first) return;
-        if (place.left > 0) {
-            text_ << separators_.gap;
-        } else {
-            text_ << separators_.line_break;
-            place.left = separators_.cells_per_line;
-            place.line_begin = text_.size();
-        }
-    }
-
-    void write_parts(std::size_t position, std::size_t offset) {
-        const ShownAxis& axis = shown_.axis(position);
-        const std::size_t lines = shown_.dimension() - 1 - position;
-        bool first = true;
-        const auto begin_part = [&] {
-            if (!first) {
-                text_ << ',';
-                text_.repeat(lines, '\n');
-                text_.repeat(prefix.size() + position + 1, ' ');
-            }
-            first = false;
-        };
-        const auto write_range = [&](std::size_t begin, std::size_t end) {
-            for (std::size_t i = begin; i < end; ++i) {
-                begin_part();
-                write_axis(position + 1, offset + i * axis.stride);
-            }
-        };
-
-        text_ << '[';
-        write_range(0, axis.head);
-        if (axis.cut) {
-            begin_part();
-            text_ << "...";
-        }
-        write_range(axis.length - axis.tail, axis.length);
-        text_ << ']';
+    /// They are a cell with a blank of its own, except where nothing else is shown.
+    void write_dots(const ShownAxis& axis, RowPlace& place) override {
+        if (!place.first && place.left > 0) text_ << separators_.gap;
+        if (!place.first && place.left == 0) break_line(place);
+        text_ << (axis.head > 0 ? " ..." : "...");
+        --place.left;
     }
 };
 

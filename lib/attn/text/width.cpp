@@ -57,4 +57,25 @@ std::vector<std::string> wrap(std::string_view text, std::size_t columns) {
     return lines;
 }
 
+std::string cut_to(std::string_view text, std::size_t columns) {
+    if (display_width(text) <= columns) return std::string(text);
+    if (columns == 0) return {};
+    std::string cut;
+    for (std::size_t at = 0; at < text.size();) {
+        std::size_t next = at + 1;
+        while (next < text.size() && (text[next] & 0xC0) == 0x80) ++next;
+        const std::string longer = cut + std::string(text.substr(at, next - at));
+        if (display_width(longer) + 1 > columns) break;
+        cut = longer;
+        at = next;
+    }
+    return cut + "…";
+}
+
+std::string fitted(std::string_view text, std::size_t columns, bool to_the_right) {
+    const std::string cut = cut_to(text, columns);
+    const std::string blanks(columns - std::min(columns, display_width(cut)), ' ');
+    return to_the_right ? blanks + cut : cut + blanks;
+}
+
 }  // namespace attn

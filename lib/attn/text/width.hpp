@@ -13,4 +13,10 @@ std::size_t display_width(std::string_view text);
 /// Breaks text at blanks into lines of at most `columns`; a longer word stands alone.
 std::vector<std::string> wrap(std::string_view text, std::size_t columns);
 
+/// `text` cut after so many columns; what is cut is marked by an ellipsis.
+std::string cut_to(std::string_view text, std::size_t columns);
+
+/// `text` cut or filled up to a number of columns, with blanks on the left or on the right.
+std::string fitted(std::string_view text, std::size_t columns, bool to_the_right);
+
 }  // namespace attn

@@ -1,9 +1,11 @@
-#include "attn/render/numpy_style.hpp"
+#include "attn/render/numpy_numbers.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string_view>
 
+#include "attn/render/fast_cells.hpp"
 #include "attn/render/number_text.hpp"
 
 namespace attn {
@@ -103,6 +105,50 @@ bool in_exponent_form(const Survey& found, SciMode sci_mode) {
     return found.minimum() < 1e-4 || quotient > T{1000};
 }
 
+/// The way for any number.
+template <class T>
+[[gnu::noinline]] char* write_any(char* out, T value, NumpyStyle style) {
+    if (!std::isfinite(value)) {
+        return write_not_finite(out, static_cast<double>(value), numpy_cell_width(style));
+    }
+    NumberBuffer buffer;
+    char* const begin = buffer.data();
+    char* end = begin;
+    std::size_t before = 0;
+    std::size_t after = 0;
+    if (style.exponent) {
+        end = write_exponent_form(begin, value, style);
+        before = style.left - (std::signbit(value) ? 2 : 1);
+    } else {
+        end = write_positional(begin, value, style.precision);
+        const char* point = std::find(begin, end, '.');
+        before = style.left - static_cast<std::size_t>(point - begin);
+        after = style.right - static_cast<std::size_t>(end - point - 1);
+    }
+    out = std::fill_n(out, before, ' ');
+    out = std::copy(begin, end, out);
+    return std::fill_n(out, after, ' ');
+}
+
+template <class T>
+struct AnyCell {
+    NumpyStyle style;
+
+    char* operator()(char* out, T value) const { return write_any(out, value, style); }
+};
+
+/// The scaled numbers whose digits may be rounded from the exact value.
+///
+/// NumPy prints the shortest decimals that identify a number if these are few enough. They lie
+/// within half the spacing of T at the number. Where that spacing is less than a unit of the last
+/// decimal, no other number of so many decimals is as close, so that rounding finds the same.
+template <class T>
+double limit_for(int decimals) {
+    const double power = power_of_ten(decimals);
+    const int digits = std::numeric_limits<T>::digits;
+    return std::ldexp(1.0, std::ilogb(1.0 / power) + digits) * power;
+}
+
 }  // namespace
 
 template <class T>
@@ -149,32 +195,33 @@ NumpyStyle numpy_style(const T* data, const Shown& shown, const Settings& settin
     return style;
 }
 
-template <class T>
-char* write_numpy_cell(char* out, T value, const NumpyStyle& style) {
-    NumberBuffer buffer;
-    char* const begin = buffer.data();
-    char* end = begin;
-    std::size_t before = 0;
-    std::size_t after = 0;
-    if (style.exponent) {
-        end = write_exponent_form(begin, value, style);
-        before = style.left - (std::signbit(value) ? 2 : 1);
-    } else {
-        end = write_positional(begin, value, style.precision);
-        const char* point = std::find(begin, end, '.');
-        before = style.left - static_cast<std::size_t>(point - begin);
-        after = style.right - static_cast<std::size_t>(end - point - 1);
-    }
-    out = std::fill_n(out, before, ' ');
-    out = std::copy(begin, end, out);
-    return std::fill_n(out, after, ' ');
-}
-
 std::size_t numpy_cell_width(const NumpyStyle& style) { return style.left + style.right + 1; }
+
+template <class T>
+std::unique_ptr<Cells> numpy_cells(const T* data, const NumpyStyle& style) {
+    const std::size_t width = numpy_cell_width(style);
+    const auto cells = [&](auto write_cell) { return make_cells(data, width, write_cell); };
+    const AnyCell<T> any{style};
+    const int decimals = style.precision;
+    if (style.exponent) {
+        // NumPy takes the shortest digits that identify a number where they have just the decimals
+        // that are shown. Of all such digits they are the closest to it: rounding finds the same.
+        const bool suits = style.exponent_digits == 2 && ScientificForm::suits(decimals);
+        if (!suits) return cells(any);
+        return cells(ScientificCell<T, AnyCell<T>>({decimals, true, width}, any));
+    }
+    using Small = SmallCell<T, AnyCell<T>, four_trimmed_digits>;
+    if (style.left <= 4 && Small::suits(decimals)) {
+        return cells(Small(decimals, style.left, width, limit_for<T>(decimals), any));
+    }
+    using Fixed = FixedCell<T, AnyCell<T>, true>;
+    if (!Fixed::suits(decimals)) return cells(any);
+    return cells(Fixed(decimals, style.left, 1 + style.right, limit_for<T>(decimals), any));
+}
 
 template NumpyStyle numpy_style(const float*, const Shown&, const Settings&);
 template NumpyStyle numpy_style(const double*, const Shown&, const Settings&);
-template char* write_numpy_cell(char*, float, const NumpyStyle&);
-template char* write_numpy_cell(char*, double, const NumpyStyle&);
+template std::unique_ptr<Cells> numpy_cells(const float*, const NumpyStyle&);
+template std::unique_ptr<Cells> numpy_cells(const double*, const NumpyStyle&);
 
 }  // namespace attn

@@ -1,6 +1,8 @@
 #pragma once
 #include <cstddef>
+#include <memory>
 
+#include "attn/render/cells.hpp"
 #include "attn/render/shown.hpp"
 
 namespace attn {
@@ -26,8 +28,9 @@ NumpyStyle numpy_style(const T* data, const Shown& shown, const Settings& settin
 /// The columns of every cell.
 std::size_t numpy_cell_width(const NumpyStyle& style);
 
-/// Writes the cell of one of the measured finite values, padded on both sides. Returns its end.
+/// The floating values that `style` was measured for, padded on both sides, and `nan` and
+/// infinities aligned to the right.
 template <class T>
-char* write_numpy_cell(char* out, T value, const NumpyStyle& style);
+std::unique_ptr<Cells> numpy_cells(const T* data, const NumpyStyle& style);
 
 }  // namespace attn

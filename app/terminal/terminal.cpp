@@ -1,9 +1,9 @@
-#include "app/terminal/capabilities.hpp"
+#include "app/terminal/terminal.hpp"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdlib>
-#include <string_view>
 
 // Last, for these headers define words such as lines and columns as macros.
 #include <curses.h>
@@ -19,9 +19,26 @@ std::string capability(const char* name) {
 
 }  // namespace
 
+std::string environment(const char* name) {
+    const char* value = std::getenv(name);
+    return value == nullptr ? std::string() : value;
+}
+
+std::optional<TerminalSize> terminal_size(int descriptor) {
+    winsize size{};
+    if (ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_col == 0) {
+        return std::nullopt;
+    }
+    return TerminalSize{size.ws_row, size.ws_col};
+}
+
+bool takes_escapes() {
+    const std::string name = environment("TERM");
+    return !name.empty() && name != "dumb";
+}
+
 bool has_screen(bool without_color) {
-    const char* name = std::getenv("TERM");
-    if (name == nullptr || *name == '\0' || std::string_view(name) == "dumb") return false;
+    if (!takes_escapes()) return false;
     int error = 0;
     if (setupterm(nullptr, STDOUT_FILENO, &error) != OK) return false;
     const bool able = !capability("cup").empty() && (without_color || tigetnum("colors") >= 8);

@@ -1,6 +1,8 @@
 #pragma once
 #include <cstddef>
+#include <memory>
 
+#include "attn/render/cells.hpp"
 #include "attn/render/shown.hpp"
 
 namespace attn {
@@ -22,5 +24,11 @@ TorchStyle torch_style(const Survey& survey, const Settings& settings);
 
 /// Writes a value in a form, not padded: `1.`, `0.5000`, `5.0000e-01`, `-inf`. Returns its end.
 char* write_torch_value(char* out, double value, TorchStyle::Form form, int precision);
+
+/// Floating values in one form, aligned to the right: the texts of write_torch_value.
+///
+/// `greatest` is the greatest finite magnitude among them. It only helps to choose the fastest way.
+template <class T>
+std::unique_ptr<Cells> torch_cells(const T* data, const TorchStyle& style, double greatest);
 
 }  // namespace attn
