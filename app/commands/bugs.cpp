@@ -2,6 +2,7 @@
 
 #include "app/commands/commands.hpp"
 #include "app/terminal/standard_output.hpp"
+#include "attn/cards/step_table.hpp"
 #include "attn/mistakes/mistake.hpp"
 #include "attn/text/width.hpp"
 

@@ -7,7 +7,7 @@
 #include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/standard_output.hpp"
-#include "attn/walk/walk.hpp"
+#include "attn/cards/step_table.hpp"
 
 namespace app {
 namespace {

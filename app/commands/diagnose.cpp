@@ -10,8 +10,8 @@
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
+#include "attn/cards/step_table.hpp"
 #include "attn/explain/power.hpp"
-#include "attn/walk/walk.hpp"
 
 namespace app {
 namespace {

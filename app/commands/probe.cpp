@@ -3,6 +3,7 @@
 #include "app/commands/commands.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/signals.hpp"
+#include "attn/cards/step_table.hpp"
 #include "attn/explain/power.hpp"
 #include "attn/io/npz.hpp"
 #include "attn/tensor/error.hpp"

@@ -8,11 +8,11 @@
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
+#include "attn/cards/step_table.hpp"
 #include "attn/codegen/code.hpp"
 #include "attn/mistakes/mistake.hpp"
 #include "attn/walk/memory.hpp"
 #include "attn/walk/parts.hpp"
-#include "attn/walk/walk.hpp"
 #include "attn/walk/windows.hpp"
 
 namespace app {

@@ -1,4 +1,5 @@
 #include "attn/explain/why.hpp"
+#include "attn/cards/step_table.hpp"
 
 #include <CLI/CLI.hpp>
 

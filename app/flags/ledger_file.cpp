@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "attn/cards/step_table.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "attn/tensor/error.hpp"
 
@@ -26,7 +27,7 @@ attn::Ledger read_folder(const std::filesystem::path& folder) {
                                ": holds no .npy file; save one for each step, such as weights.npy");
     }
     std::sort(files.begin(), files.end());
-    attn::Ledger ledger;
+    attn::Ledger ledger(attn::chains_of(attn::step_table()));
     for (const auto& file : files) {
         ledger.record(without_number(file.stem().string()), attn::read_tensor(file.string()));
     }
@@ -38,7 +39,7 @@ attn::Ledger read_folder(const std::filesystem::path& folder) {
 attn::Ledger read_ledger(const std::string& path) {
     std::error_code ignored;
     if (std::filesystem::is_directory(path, ignored)) return read_folder(path);
-    attn::Ledger ledger;
+    attn::Ledger ledger(attn::chains_of(attn::step_table()));
     for (attn::NamedTensor& array : attn::read_tensors(path)) {
         if (array.name.empty()) {
             throw attn::InputError(path +

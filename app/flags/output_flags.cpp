@@ -200,10 +200,11 @@ attn::Document document_of_parts(const attn::Plan& plan, const attn::StepTable& 
         attn::Section section;
         section.name = step.name;
         section.title = step.title;
-        section.formula = step.formula(plan);
+        section.formula = formula_of(step, plan, table);
         section.note = wanted[i].sliced ? "Only this part was computed." : "";
         section.content = std::move(parts[i].tensor);
         section.part = std::move(parts[i].place);
+        section.tokens = step.tokens;
         if (wanted[i].sliced) name_the_part(section, wanted[i].indices);
         document.sections.push_back(std::move(section));
     }

@@ -3,10 +3,10 @@
 #include "app/flags/bench_words.hpp"
 #include "app/flags/formats.hpp"
 #include "app/reference/description.hpp"
+#include "attn/cards/step_table.hpp"
 #include "attn/explain/lint.hpp"
 #include "attn/mistakes/mistake.hpp"
 #include "attn/notebooks/notebook.hpp"
-#include "attn/walk/step.hpp"
 #include "attn/walk/words.hpp"
 
 namespace reference {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "app/flags/parse.hpp"
-#include "attn/walk/walk.hpp"
+#include "attn/cards/step_table.hpp"
 
 namespace app {
 namespace {
@@ -42,7 +42,7 @@ Scene walk_scene(const WalkFlags& flags) {
     scene.plan = attn::resolve(config_of(flags));
     const attn::Plan& plan = *scene.plan;
     scene.ledger = attn::walk(plan, attn::draw(plan));
-    scene.document = attn::document_of(plan, scene.ledger);
+    scene.document = attn::document_of(plan, scene.ledger, attn::step_table());
     scene.form =
         plan.config.rng == attn::Rng::torch ? attn::TextForm::torch : attn::TextForm::numpy;
     scene.default_dtype = plan.compute_dtype;
@@ -78,7 +78,7 @@ std::vector<std::size_t> Session::cursor() const {
     if (tensor() == nullptr) return indices;
     const attn::Shape shape = tensor()->shape();
     for (std::size_t i = 0; i < shape.size(); ++i) {
-        const auto found = place_.find(tensor()->axes()[i]);
+        const auto found = place_.find(section().counted_by(tensor()->axes()[i]));
         const std::size_t wanted = found == place_.end() ? 0 : found->second;
         indices.push_back(shape[i] == 0 ? 0 : std::min(wanted, shape[i] - 1));
     }

@@ -82,7 +82,8 @@ void Session::move(std::ptrdiff_t rows, std::ptrdiff_t columns) {
         const auto from = static_cast<std::ptrdiff_t>(indices[axis]);
         // Only as far as there are cells, so that no sum can overflow.
         const std::ptrdiff_t to = by > last - from ? last : by < -from ? 0 : from + by;
-        place_[tensor()->axes()[axis]] = static_cast<std::size_t>(std::max<std::ptrdiff_t>(to, 0));
+        place_[section().counted_by(tensor()->axes()[axis])] =
+            static_cast<std::size_t>(std::max<std::ptrdiff_t>(to, 0));
     };
     if (axes > 1) shift(axes - 2, rows);
     if (axes > 0) shift(axes - 1, columns);
@@ -99,7 +100,7 @@ void Session::turn(const std::string& axis, std::optional<std::int64_t> index) {
         throw attn::ConfigError("there is no " + axis + " " + std::to_string(wanted) +
                                 ": use 0 to " + std::to_string(length - 1));
     }
-    place_[axis] = static_cast<std::size_t>(wanted);
+    place_[section().counted_by(axis)] = static_cast<std::size_t>(wanted);
 }
 
 void Session::turn_page(bool forward) {
@@ -131,7 +132,8 @@ void Session::go_to_cell(const std::string& indices) {
         }
     }
     for (std::size_t axis = 0; axis < parts.size(); ++axis) {
-        place_[tensor()->axes()[axis]] = static_cast<std::size_t>(parts[axis].first);
+        place_[section().counted_by(tensor()->axes()[axis])] =
+            static_cast<std::size_t>(parts[axis].first);
     }
 }
 
@@ -146,7 +148,7 @@ void Session::go_to_most() {
         const double best_value = tensor()->at(row + best);
         if (tensor()->at(row + i) > best_value || std::isnan(best_value)) best = i;
     }
-    place_[tensor()->axes().back()] = best;
+    place_[section().counted_by(tensor()->axes().back())] = best;
 }
 
 void Session::look_at(const attn::Cell& cell) {
@@ -159,7 +161,7 @@ void Session::look_at(const attn::Cell& cell) {
     std::size_t axis = 0;
     for (std::size_t i = 0; i < cell.indices.size(); ++i) {
         if (section.part.empty()) {
-            place[tensor.axes()[i]] = cell.indices[i];
+            place[section.counted_by(tensor.axes()[i])] = cell.indices[i];
             continue;
         }
         const attn::AxisPart& part = section.part[i];
@@ -169,7 +171,8 @@ void Session::look_at(const attn::Cell& cell) {
             throw attn::ConfigError(attn::cell_text(cell) +
                                     " lies outside the part that is shown: only shows all again");
         }
-        if (!part.drops_axis) place[tensor.axes()[axis++]] = static_cast<std::size_t>(at);
+        if (!part.drops_axis)
+            place[section.counted_by(tensor.axes()[axis++])] = static_cast<std::size_t>(at);
     }
     place_ = std::move(place);
     step_ = static_cast<std::size_t>(found - sections().begin());

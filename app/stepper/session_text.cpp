@@ -58,10 +58,10 @@ std::string Session::cell_line() const {
     for (std::size_t axis = 0; axis < at.indices.size(); ++axis) {
         const std::string& name = shown.axes()[axis];
         if (name == "batch") batch = at.indices[axis];
-        const auto& tokens = name == "query" ? document_.query_tokens : document_.key_tokens;
-        const bool has_word = (name == "query" || name == "key") && batch < tokens.size();
+        const auto* tokens = document_.tokens_on(section(), name);
+        const bool has_word = tokens != nullptr && batch < tokens->size();
         where += (where.empty() ? "   " : ", ") + name + " " +
-                 (has_word ? attn::notes::quoted(tokens[batch][at.indices[axis]])
+                 (has_word ? attn::notes::quoted((*tokens)[batch][at.indices[axis]])
                            : std::to_string(at.indices[axis]));
     }
     return line + where;

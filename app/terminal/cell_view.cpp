@@ -75,11 +75,7 @@ std::size_t CellView::whole_index(std::size_t axis, std::size_t i) const {
 std::string CellView::label(std::size_t axis, std::size_t i,
                             std::optional<std::size_t> batch) const {
     const std::size_t position = whole_index(axis, i);
-    const std::string& name = tensor_.axes()[axis];
-    const auto* sequences = name == "query" ? &document_.query_tokens
-                            : name == "key" ? &document_.key_tokens
-                                            : nullptr;
-    if (sequences != nullptr && !sequences->empty()) {
+    if (const auto* sequences = document_.tokens_on(section_, tensor_.axes()[axis])) {
         const auto& tokens = (*sequences)[std::min(batch.value_or(0), sequences->size() - 1)];
         if (position < tokens.size()) {
             const std::string quoted = attn::notes::quoted(tokens[position]);

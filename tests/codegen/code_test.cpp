@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "attn/cards/step_table.hpp"
 #include "attn/codegen/ipynb.hpp"
 #include "attn/codegen/literal.hpp"
 #include "attn/tensor/error.hpp"
@@ -83,7 +84,7 @@ TEST_SUITE("code") {
 
     TEST_CASE("what is not printed leaves its lines to the next section that is") {
         const Plan plan = resolve(two_heads());
-        Document document = document_of(plan, walk(plan, draw(plan)));
+        Document document = document_of(plan, walk(plan, draw(plan)), step_table());
         add_code(document, plan, CodeLanguage::torch);
         for (Section& section : document.sections) section.shown = section.name == "weights";
         gather_code(document);
@@ -100,7 +101,7 @@ TEST_SUITE("code") {
 
     TEST_CASE("a Jupyter notebook has a cell of words and one of lines for each section") {
         const Plan plan = resolve(two_heads());
-        Document document = document_of(plan, walk(plan, draw(plan)));
+        Document document = document_of(plan, walk(plan, draw(plan)), step_table());
         add_code(document, plan, CodeLanguage::torch);
         std::string text;
         render_ipynb(document, TextForm::torch, {},

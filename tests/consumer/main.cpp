@@ -1,6 +1,6 @@
 // Computes attention over three tokens with the installed library and prints who looks at whom.
+#include <attn/cards/step_table.hpp>
 #include <attn/render/torch_text.hpp>
-#include <attn/walk/walk.hpp>
 #include <iostream>
 
 int main() {

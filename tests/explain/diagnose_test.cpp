@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "attn/cards/step_table.hpp"
 #include "attn/explain/diagnose.hpp"
 #include "attn/tensor/error.hpp"
 #include "tests/mistakes/configurations.hpp"

@@ -1,4 +1,5 @@
 #include "attn/explain/lint.hpp"
+#include "attn/cards/step_table.hpp"
 
 #include <doctest/doctest.h>
 

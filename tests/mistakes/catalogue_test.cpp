@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 
+#include "attn/cards/step_table.hpp"
 #include "attn/mistakes/mistake.hpp"
 #include "attn/tensor/error.hpp"
 #include "tests/mistakes/configurations.hpp"

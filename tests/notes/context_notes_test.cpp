@@ -54,7 +54,7 @@ TEST_SUITE("notes: context") {
     }
 
     TEST_CASE("a single key hands its value over unchanged") {
-        Ledger ledger;
+        Ledger ledger(chains_of(step_table()));
         ledger.record("value", features("key", values));
         ledger.record("masked_scores", matrix({{3, -infinity, -infinity}, {1, 2, 3}, {1, 2, 3}}));
         ledger.record("weights", matrix({{1, 0, 0}, {0.2, 0.3, 0.5}, {0.2, 0.3, 0.5}}));

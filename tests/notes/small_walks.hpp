@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "attn/cards/step_table.hpp"
 #include "attn/notes/notes.hpp"
-#include "attn/walk/walk.hpp"
 
 /// Small plans and tensors whose notes can be told on paper.
 namespace attn::testing {
@@ -43,7 +43,7 @@ inline Tensor hidden(const Array<bool>& cells) { return {{"query", "key"}, cells
 /// The note of the last of some steps, after the others.
 inline std::string note_of(const WalkConfig& config,
                            const std::vector<std::pair<std::string, Tensor>>& steps) {
-    Ledger ledger;
+    Ledger ledger(chains_of(step_table()));
     for (const auto& [name, tensor] : steps) ledger.record(name, tensor);
     return step_note(steps.back().first, resolve(config), ledger);
 }

@@ -6,9 +6,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "attn/cards/step_table.hpp"
 #include "attn/render/numpy_text.hpp"
 #include "attn/render/torch_text.hpp"
-#include "attn/walk/walk.hpp"
 #include "tests/support/vectors.hpp"
 
 using namespace attn;
@@ -121,11 +121,11 @@ const Tensor& step_of(const Ledger& ledger, const std::string& name) {
     static const std::map<std::string, std::string> names{
         {"q", "query"}, {"k", "key"}, {"v", "value"}, {"combined", "merged"}};
     if (name == "scores_raw") return ledger["scores"];
-    if (name == "scores_scaled") return *ledger.latest({"scores", "scaled_scores"});
+    if (name == "scores_scaled") return ledger.latest(Chain::scores, "masked_scores");
     if (name == "scores_masked") {
-        return *ledger.latest({"scores", "scaled_scores", "masked_scores"});
+        return ledger.latest(Chain::scores);
     }
-    if (name == "out") return *ledger.latest({"context", "merged", "output"});
+    if (name == "out") return ledger.latest(Chain::contexts);
     const auto found = names.find(name);
     return ledger[found == names.end() ? name : found->second];
 }

@@ -3,12 +3,12 @@
 
 #include <cmath>
 
+#include "attn/cards/step_table.hpp"
 #include "attn/explain/compare.hpp"
 #include "attn/explain/why.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/walk/memory.hpp"
-#include "attn/walk/walk.hpp"
 #include "tests/walk/random_plans.hpp"
 
 namespace {

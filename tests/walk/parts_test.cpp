@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "attn/cards/step_table.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/walk/parts.hpp"
 #include "tests/walk/random_plans.hpp"

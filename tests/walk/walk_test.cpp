@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "attn/cards/step_table.hpp"
 #include "attn/tensor/error.hpp"
 #include "tests/walk/random_plans.hpp"
 

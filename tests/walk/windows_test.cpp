@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "attn/cards/step_table.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/walk/walk.hpp"
 #include "tests/walk/random_plans.hpp"
 
 using namespace attn;

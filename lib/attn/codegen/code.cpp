@@ -1,4 +1,5 @@
 #include "attn/codegen/code.hpp"
+#include "attn/cards/step_table.hpp"
 
 #include <algorithm>
 

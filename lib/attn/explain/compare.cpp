@@ -118,8 +118,8 @@ Tolerance rounding_tolerance(const Plan& plan, const Ledger& ledger, const std::
         std::max({plan.embed_dim, plan.memory_dim, plan.key_len, plan.heads * plan.value_dim});
     double relative = 4 * epsilon(coarser) * static_cast<double>(longest + 4);
     if (behind_softmax(step)) {
-        const Tensor* scores = ledger.latest({"scores", "scaled_scores"});
-        if (scores != nullptr) relative *= 1 + usual_size(*scores);
+        const Ledger::Entry* scores = ledger.find_latest(Chain::scores, "masked_scores");
+        if (scores != nullptr) relative *= 1 + usual_size(scores->tensor);
     }
     relative = std::min(relative, 1e-2);
     return {relative * usual_size(expected), relative};

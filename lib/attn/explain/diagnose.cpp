@@ -1,4 +1,5 @@
 #include "attn/explain/diagnose.hpp"
+#include "attn/cards/step_table.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -65,18 +65,19 @@ Mistake scaled_query() {
     entry.effect = "the scores come out scaled already";
     entry.learner = "Scaling the query or scaling the scores is the same product.";
     entry.obstacle = unless([](const Plan& plan) { return plan.scales(); }, "nothing is scaled");
-    entry.apply =
-        made(all_of({rework({"query"},
-                            [](const Plan& plan, const Ledger& ledger, const Compute& before) {
-                                const ScaleFactor factor = plan.scale;
-                                return mapped(before(plan, ledger), [factor](double value) {
-                                    return factor.operation == ScaleFactor::Operation::divide
-                                               ? value / factor.number
-                                               : value * factor.number;
-                                });
-                            }),
-                     rework({"scaled_scores"}, [](const Plan&, const Ledger& ledger,
-                                                  const Compute&) { return ledger["scores"]; })}));
+    entry.apply = made(
+        all_of({rework({"query"},
+                       [](const Plan& plan, const Ledger& ledger, const Compute& before) {
+                           const ScaleFactor factor = plan.scale;
+                           return mapped(before(plan, ledger), [factor](double value) {
+                               return factor.operation == ScaleFactor::Operation::divide
+                                          ? value / factor.number
+                                          : value * factor.number;
+                           });
+                       }),
+                rework({"scaled_scores"}, [](const Plan&, const Ledger& ledger, const Compute&) {
+                    return ledger.latest(Chain::scores, "scaled_scores");
+                })}));
     return entry;
 }
 

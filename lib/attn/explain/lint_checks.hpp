@@ -35,8 +35,6 @@ Answer three_heads(const Plan& plan, const Ledger& ledger);
 Answer no_power(const Plan& plan, const Ledger& ledger);
 
 /// The scores as softmax takes them.
-inline const Tensor& softmax_input(const Ledger& ledger) {
-    return *ledger.latest({"scores", "scaled_scores", "masked_scores"});
-}
+inline const Tensor& softmax_input(const Ledger& ledger) { return ledger.latest(Chain::scores); }
 
 }  // namespace attn::lint_checks

@@ -151,7 +151,7 @@ Answer blind_padding(const Plan& plan, const Ledger& ledger) {
     if (!plan.config.mask.padding || plan.config.bias || !ledger.has(key_ids)) return std::nullopt;
     const Tensor& mask = ledger["mask"];
     if (plan.config.mask.causal) return std::nullopt;
-    const Tensor& scores = *ledger.latest({"scores", "scaled_scores"});
+    const Tensor& scores = ledger.latest(Chain::scores, "masked_scores");
     const Tensor& masked = ledger["masked_scores"];
     std::size_t hidden = 0;
     for (std::size_t i = 0; i < scores.size(); ++i) {

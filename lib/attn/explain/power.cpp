@@ -1,4 +1,5 @@
 #include "attn/explain/power.hpp"
+#include "attn/cards/step_table.hpp"
 
 #include <nlohmann/json.hpp>
 

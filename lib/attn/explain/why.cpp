@@ -18,9 +18,11 @@ Place with(Place place, const std::string& axis, std::size_t index) {
     return place;
 }
 
-Place moved(Place place, const std::string& from, const std::string& to) {
-    place[to] = place.at(from);
-    place.erase(from);
+Place at_position(Place place, const std::string& axis) {
+    for (const char* name : {"token", "query", "key"}) {
+        const auto found = place.extract(name);
+        if (!found.empty()) place[axis] = found.mapped();
+    }
     return place;
 }
 
@@ -40,12 +42,7 @@ Cell WalkView::at(const std::string& step, const Place& place) const {
     return cell;
 }
 
-std::string WalkView::softmax_input() const {
-    for (const char* name : {"masked_scores", "scaled_scores"}) {
-        if (ledger.has(name)) return name;
-    }
-    return "scores";
-}
+std::string WalkView::softmax_input() const { return ledger.find_latest(Chain::scores)->name; }
 
 std::string WalkView::softmax_axis() const {
     static constexpr std::array names{"key", "query", "head", "batch"};

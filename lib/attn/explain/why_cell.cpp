@@ -8,8 +8,9 @@ namespace attn {
 namespace {
 
 /// The index that a word or a number names on one axis.
-std::size_t index_of(const Plan& plan, const Tensor& tensor, std::size_t axis,
-                     const std::vector<std::size_t>& before, const std::string& word) {
+std::size_t index_of(const Plan& plan, const std::string& step, const Tensor& tensor,
+                     std::size_t axis, const std::vector<std::size_t>& before,
+                     const std::string& word) {
     const std::string& name = tensor.axes()[axis];
     const auto length = static_cast<std::ptrdiff_t>(tensor.shape()[axis]);
     std::ptrdiff_t number = 0;
@@ -21,16 +22,17 @@ std::size_t index_of(const Plan& plan, const Tensor& tensor, std::size_t axis,
         }
         return static_cast<std::size_t>(number < 0 ? number + length : number);
     }
-    const bool asks = name == "query";
+    const bool is_token = name == "token" || name == "query" || name == "key";
+    const bool asks = name == "query" || (name == "token" && !step.starts_with("memory"));
     const auto& tokens = asks ? plan.query_tokens : plan.key_tokens;
-    if ((asks || name == "key") && !tokens.empty()) {
+    if (is_token && !tokens.empty()) {
         const std::size_t batch = tensor.has_axis("batch") ? before.front() : 0;
         const auto& row = tokens[batch];
         const auto found = std::find(row.begin(), row.end(), word);
         if (found != row.end()) return static_cast<std::size_t>(found - row.begin());
     }
     throw ConfigError("'" + word + "' is no index of the " + name + " axis: use a number" +
-                      (asks || name == "key" ? ", or a word of the input" : ""));
+                      (is_token ? ", or a word of the input" : ""));
 }
 
 }  // namespace
@@ -55,7 +57,7 @@ Cell parse_cell(const Plan& plan, const Ledger& ledger, const std::string& text)
                           cell.step + " is " + tensor.described() + ": give one for each axis");
     }
     for (std::size_t axis = 0; axis < words.size(); ++axis) {
-        cell.indices.push_back(index_of(plan, tensor, axis, cell.indices, words[axis]));
+        cell.indices.push_back(index_of(plan, cell.step, tensor, axis, cell.indices, words[axis]));
     }
     cell.value = tensor.at(flat_index(cell.indices, tensor.shape()));
     return cell;

@@ -6,7 +6,8 @@ namespace {
 void derive_merged(const WalkView& view, const Place& place, Derivation& derivation) {
     const std::size_t feature = place.at("feature");
     const std::size_t head = feature / view.plan.value_dim;
-    const Place inside = with(with(place, "head", head), "feature", feature % view.plan.value_dim);
+    const Place inside = with(with(at_position(place, "query"), "head", head), "feature",
+                              feature % view.plan.value_dim);
     copy(derivation, view.at("context", inside),
          "feature " + std::to_string(feature % view.plan.value_dim) + " of head " +
              std::to_string(head));
@@ -14,11 +15,9 @@ void derive_merged(const WalkView& view, const Place& place, Derivation& derivat
 
 /// A sum over the input features of one projection, and its bias.
 void add_projection(const WalkView& view, const std::string& source, Place row,
-                    const std::string& position, const std::string& parameter, std::size_t out,
-                    Derivation& derivation) {
+                    const std::string& parameter, std::size_t out, Derivation& derivation) {
     const Tensor& tensor = view.ledger[source];
-    const std::string source_position = tensor.axes()[tensor.dimension() - 2];
-    if (position != source_position) row = moved(row, position, source_position);
+    row = at_position(row, tensor.axes()[tensor.dimension() - 2]);
     const bool per_head = view.ledger["w_" + parameter].has_axis("head");
     for (std::size_t i = 0; i < tensor.extent("feature"); ++i) {
         Place weight{{"out", out}, {"in", i}};
@@ -38,25 +37,23 @@ void add_projection(const WalkView& view, const std::string& source, Place row,
 
 void derive_output(const WalkView& view, const Place& place, Derivation& derivation) {
     const std::string source = view.ledger.has("merged") ? "merged" : "context";
-    add_projection(view, source, place, "query", "output", place.at("feature"), derivation);
+    add_projection(view, source, place, "output", place.at("feature"), derivation);
 }
 
 void derive_projection(const WalkView& view, const std::string& step, const Place& place,
                        Derivation& derivation) {
     const std::string part = step.rfind("projected_", 0) == 0 ? step.substr(10) : step;
     const std::size_t number = part == "query" ? 0 : part == "key" ? 1 : 2;
-    const std::string position = number == 0 || step == "qkv" ? "query" : "key";
     const std::string source = number > 0 && view.plan.has_memory && step != "qkv" ? "memory" : "x";
     const std::size_t feature = place.at("feature");
     if (step == "qkv") {
-        return add_projection(view, "x", place, position, "qkv", feature, derivation);
+        return add_projection(view, "x", place, "qkv", feature, derivation);
     }
     const std::size_t width = number == 2 ? view.plan.value_dim : view.plan.head_dim;
     const std::size_t head = place.count("head") != 0 ? place.at("head") : 0;
     const std::size_t side_by_side = head * width + feature;
     if (part == step && view.ledger.has("qkv")) {
-        Place cut = place;
-        if (position == "key") cut = moved(cut, "key", "query");
+        Place cut = at_position(place, "query");
         cut["feature"] = view.plan.fused_features(number)[side_by_side];
         return copy(derivation, view.at("qkv", cut), "cut out of qkv");
     }
@@ -69,15 +66,14 @@ void derive_projection(const WalkView& view, const std::string& step, const Plac
             derivation.rule = "drawn or given: the walk starts from it";
             return;
         }
-        Place same = with(place, "feature", side_by_side);
-        if (position == "key" && source == "x") same = moved(same, "key", "query");
+        const Place same = with(at_position(place, "token"), "feature", side_by_side);
         return copy(derivation, view.at(source, same), "there is no projection");
     }
     if (!view.plan.one_weight()) {
-        return add_projection(view, source, place, position, part, feature, derivation);
+        return add_projection(view, source, place, part, feature, derivation);
     }
     const std::size_t row = view.plan.fused_features(number)[feature];
-    add_projection(view, source, place, position, "qkv", row, derivation);
+    add_projection(view, source, place, "qkv", row, derivation);
 }
 
 void derive_looked_up(const WalkView& view, const std::string& step, const Place& place,

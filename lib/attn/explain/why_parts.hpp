@@ -14,8 +14,8 @@ using Place = std::map<std::string, std::size_t>;
 Place place_of(const Tensor& tensor, const Cell& cell);
 /// The place with another index on one axis.
 Place with(Place place, const std::string& axis, std::size_t index);
-/// The place with the index of one axis on another.
-Place moved(Place place, const std::string& from, const std::string& to);
+/// The place of a row of features with its position on the axis that another tensor calls it by.
+Place at_position(Place place, const std::string& axis);
 
 /// A walk whose cells are read by their place.
 struct WalkView {

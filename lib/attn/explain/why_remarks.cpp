@@ -36,8 +36,10 @@ std::string used_by(const WalkView& view, const std::string& step, const Place& 
 
 void add_remarks(const WalkView& view, const std::string& step, const Place& place,
                  Derivation& derivation) {
-    const std::string asks = token(view.plan.query_tokens, place, "query");
-    const std::string offers = token(view.plan.key_tokens, place, "key");
+    const char* side = step.starts_with("memory") ? "key" : "query";
+    const Place named = place.count("token") != 0 ? at_position(place, side) : place;
+    const std::string asks = token(view.plan.query_tokens, named, "query");
+    const std::string offers = token(view.plan.key_tokens, named, "key");
     if (!asks.empty() && !offers.empty()) {
         derivation.remarks.push_back(asks + " looks at " + offers);
     } else if (!asks.empty() || !offers.empty()) {

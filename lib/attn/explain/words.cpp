@@ -7,15 +7,6 @@
 
 namespace attn {
 
-std::string brief(double number) { return fmt::format("{:.4g}", number); }
-
-std::string four_decimals(double number) {
-    if (!std::isfinite(number)) return fmt::format("{}", number);
-    const double size = std::abs(number);
-    if (size != 0 && (size < 5e-5 || size >= 1e7)) return fmt::format("{:.3e}", number);
-    return fmt::format("{:.4f}", number);
-}
-
 std::string padded(std::string text, std::size_t width) {
     if (text.size() < width) text.append(width - text.size(), ' ');
     return text;

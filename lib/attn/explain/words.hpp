@@ -1,13 +1,9 @@
 #pragma once
 #include <string>
 
+#include "attn/text/numbers.hpp"
+
 namespace attn {
-
-/// A number for a sentence: four significant digits, `nan`, `inf`, `-inf`.
-std::string brief(double number);
-
-/// A number with four decimals, or in powers of ten where that would show nothing of it.
-std::string four_decimals(double number);
 
 /// `text` filled up with blanks to `width` columns.
 std::string padded(std::string text, std::size_t width);

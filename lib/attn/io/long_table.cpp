@@ -90,7 +90,8 @@ Axes table_axes(const std::vector<TensorRef>& tensors) {
             }
         }
     }
-    const std::array<std::string_view, 5> usual{"batch", "head", "query", "key", "feature"};
+    const std::array<std::string_view, 7> usual{"batch", "head", "vocab",  "token",
+                                                "query", "key",  "feature"};
     const auto rank = [&](const std::string& axis) {
         return std::find(usual.begin(), usual.end(), axis) - usual.begin();
     };

@@ -4,6 +4,7 @@
 
 #include <xtensor/xmanipulation.hpp>
 
+#include "attn/cards/step_table.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {
@@ -149,7 +150,9 @@ Grid hidden_cells(const Plan& plan) {
     return hidden_cells(plan, ledger);
 }
 
-const Tensor& unmasked(const Ledger& ledger) { return *ledger.latest({"scores", "scaled_scores"}); }
+const Tensor& unmasked(const Ledger& ledger) {
+    return ledger.latest(Chain::scores, "masked_scores");
+}
 
 Obstacle unless(std::function<bool(const Plan&)> possible, std::string reason) {
     return [possible = std::move(possible), reason = std::move(reason)](const Plan& plan) {

@@ -29,7 +29,7 @@ void add_output_mistakes(std::vector<Mistake>& list) {
              needs_output,
              made(rework({"output"},
                          [](const Plan&, const Ledger& ledger, const Compute&) {
-                             return *ledger.latest({"context", "merged"});
+                             return ledger.latest(Chain::contexts, "output");
                          }))},
             {"wo-transposed", "output",
              "The output weight was transposed once too often, or too seldom",

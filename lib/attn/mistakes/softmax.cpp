@@ -24,14 +24,10 @@ Mistake over_axis(const char* name, SoftmaxAxis axis, const char* effect, Obstac
             made(under(softmax_steps, [axis](Plan& plan) { plan.config.softmax_axis = axis; }))};
 }
 
-const Tensor& softmax_input(const Ledger& ledger) {
-    return *ledger.latest({"scores", "scaled_scores", "masked_scores"});
-}
-
 /// Softmax over cells that `group(b, h)` puts together, as one softmax over all their keys and
 /// queries.
 Tensor over_everything(const Plan& plan, const Ledger& ledger, const Compute&) {
-    const Tensor& scores = softmax_input(ledger);
+    const Tensor& scores = ledger.latest(Chain::scores);
     Grid grid = grid_of(scores);
     const std::size_t length = grid.heads * grid.rows * grid.columns;
     for (std::size_t start = 0; start < grid.cells.size(); start += length) {
@@ -50,7 +46,7 @@ Tensor over_everything(const Plan& plan, const Ledger& ledger, const Compute&) {
 }
 
 Tensor over_a_lone_cell(const Plan& plan, const Ledger& ledger, const Compute&) {
-    const Tensor& scores = softmax_input(ledger);
+    const Tensor& scores = ledger.latest(Chain::scores);
     Grid grid = grid_of(scores);
     for (double& cell : grid.cells) cell = std::isfinite(cell) ? 1 : NAN;
     return tensor_of(grid, scores.axes(), plan.compute_dtype);
@@ -68,7 +64,7 @@ Tensor no_maximum(const Plan& plan, const Ledger& ledger, const Compute& before)
 Tensor naive_softmax(const Plan& plan, const Ledger& ledger, const Compute&) {
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
-        const Tensor& scores = softmax_input(ledger);
+        const Tensor& scores = ledger.latest(Chain::scores);
         Array<T> weights = scores.as<T>();
         const std::size_t keys = weights.shape().back();
         for (std::size_t row = 0; row < weights.size(); row += keys) {

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "attn/cards/step_table.hpp"
 #include "attn/mistakes/mistake.hpp"
 #include "attn/random/layers.hpp"
 #include "attn/render/numpy_text.hpp"
 #include "attn/render/torch_text.hpp"
-#include "attn/walk/walk.hpp"
 #include "attn/walk/words.hpp"
 
 namespace attn {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "attn/cards/step_table.hpp"
 #include "attn/notebooks/page.hpp"
 #include "attn/render/torch_text.hpp"
 #include "attn/tensor/slice.hpp"

@@ -39,9 +39,10 @@ AttentionRow read_row(const Cells& weights, const std::optional<Cells>& scores, 
 std::vector<AttentionRow> attention_rows(const Ledger& ledger, std::size_t group) {
     const Tensor& weights = ledger["weights"];
     const Matrices matrices(weights);
-    const Tensor* source = ledger.latest({"scores", "scaled_scores", "masked_scores"});
+    const Ledger::Entry* source = ledger.find_latest(Chain::scores);
     std::optional<Cells> scores;
-    if (source != nullptr && source->shape() == weights.shape()) scores.emplace(*source);
+    if (source != nullptr && source->tensor.shape() == weights.shape())
+        scores.emplace(source->tensor);
     const Cells cells(weights);
     std::vector<AttentionRow> rows;
     rows.reserve(matrices.rows);

@@ -86,8 +86,7 @@ std::string example(const Subject& subject, const std::vector<AttentionRow>& row
 
 /// What the output projection reads.
 std::size_t features_read(const Subject& subject) {
-    const Tensor* read = subject.ledger.latest({"context", "merged"});
-    return read == nullptr ? subject.plan.heads * subject.plan.value_dim : read->shape().back();
+    return subject.ledger.latest(Chain::contexts, "output").shape().back();
 }
 
 }  // namespace

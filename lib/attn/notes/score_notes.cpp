@@ -4,7 +4,7 @@
 #include "attn/notes/findings.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/notes/note_parts.hpp"
-#include "attn/walk/table_parts.hpp"
+#include "attn/text/numbers.hpp"
 
 namespace attn::notes {
 namespace {
@@ -61,7 +61,7 @@ std::string nan_rows_sentence(const Subject& subject, const Rows& rows) {
 
 /// How the scale is written: `divided by 2 = sqrt(head_dim)`.
 std::string scale_text(const Plan& plan) {
-    const std::string by = short_number(plan.scale.number);
+    const std::string by = brief(plan.scale.number);
     switch (plan.config.scale.by) {
         case ScaleChoice::By::head_dim:
             return "divided by " + by + ", the root of head_dim " + std::to_string(plan.head_dim);

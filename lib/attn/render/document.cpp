@@ -16,10 +16,11 @@ Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& ta
         Section section;
         section.name = step.name;
         section.title = step.title;
-        section.formula = step.formula(plan);
+        section.formula = formula_of(step, plan, table);
         section.note = step_note(step.name, plan, ledger);
         section.content = *tensor;
         section.shown = step.shown;
+        section.tokens = step.tokens;
         document.sections.push_back(std::move(section));
     }
     return document;

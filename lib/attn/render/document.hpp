@@ -28,6 +28,12 @@ struct Section {
     std::string expression{};  ///< what `code` leaves to be printed; empty when it is the name
     /// Where the axes of a part that was cut out lie in the whole; empty for a whole tensor.
     std::vector<AxisPart> part{};
+    std::string tokens = "query";  ///< whose positions a `token` axis counts, as in Step
+
+    /// The axis that counts the same things in other steps: `query` or `key` for `token`.
+    const std::string& counted_by(const std::string& axis) const {
+        return axis == "token" ? tokens : axis;
+    }
 };
 
 /// Everything a command has to say, before a format is chosen.
@@ -37,10 +43,18 @@ struct Document {
     /// Words (or ids) of each query and key position, as in Plan; may be empty.
     std::vector<std::vector<std::string>> query_tokens{};
     std::vector<std::vector<std::string>> key_tokens{};
+
+    /// The words along an axis of a section, one list for each sequence, or nullptr without words.
+    const std::vector<std::vector<std::string>>* tokens_on(const Section& section,
+                                                           const std::string& axis) const {
+        const std::string& side = section.counted_by(axis);
+        const auto& tokens = side == "query" ? query_tokens : key_tokens;
+        return (side == "query" || side == "key") && !tokens.empty() ? &tokens : nullptr;
+    }
 };
 
 /// The document of a walk: one section for each entry of the ledger, in the order of the table.
-Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& table = step_table());
+Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& table);
 
 /// Which printed form tensors take.
 enum class TextForm { torch, numpy, plain };

@@ -14,11 +14,16 @@ void Ledger::record(std::string name, Tensor tensor) {
     entries_.push_back({std::move(name), std::move(tensor)});
 }
 
-const Tensor* Ledger::find(std::string_view name) const {
+const Ledger::Entry* Ledger::entry(std::string_view name) const {
     for (const Entry& entry : entries_) {
-        if (entry.name == name) return &entry.tensor;
+        if (entry.name == name) return &entry;
     }
     return nullptr;
+}
+
+const Tensor* Ledger::find(std::string_view name) const {
+    const Entry* found = entry(name);
+    return found == nullptr ? nullptr : &found->tensor;
 }
 
 const Tensor& Ledger::operator[](std::string_view name) const {
@@ -29,12 +34,20 @@ const Tensor& Ledger::operator[](std::string_view name) const {
                       " in this walk; there are:" + names);
 }
 
-const Tensor* Ledger::latest(std::initializer_list<std::string_view> names) const {
-    const Tensor* latest = nullptr;
-    for (const std::string_view name : names) {
-        if (const Tensor* tensor = find(name)) latest = tensor;
+const Ledger::Entry* Ledger::find_latest(Chain chain, std::string_view before) const {
+    if (chains_ == nullptr) return nullptr;
+    const Entry* latest = nullptr;
+    for (const std::string& name : (*chains_)[static_cast<std::size_t>(chain)]) {
+        if (name == before) break;
+        if (const Entry* found = entry(name)) latest = found;
     }
     return latest;
+}
+
+const Tensor& Ledger::latest(Chain chain, std::string_view before) const {
+    if (const Entry* found = find_latest(chain, before)) return found->tensor;
+    const std::string names[]{"tensors", "queries", "keys", "values", "scores", "contexts"};
+    throw ConfigError("this walk has no " + names[static_cast<std::size_t>(chain)]);
 }
 
 }  // namespace attn

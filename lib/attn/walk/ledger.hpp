@@ -1,4 +1,6 @@
 #pragma once
+#include <array>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -7,6 +9,13 @@
 
 namespace attn {
 
+/// What attention does to one thing is a chain of steps, each of which begins or extends it: the
+/// scores are scaled, then masked. Whoever needs the thing asks for the latest of its chain.
+enum class Chain { none, queries, keys, values, scores, contexts };
+
+/// The names of the steps of each chain, in order.
+using Chains = std::array<std::vector<std::string>, 6>;
+
 /// The record of every tensor of a walk, by name, in the order in which they came to be.
 class Ledger {
 public:
@@ -14,6 +23,10 @@ public:
         std::string name;
         Tensor tensor;
     };
+
+    Ledger() = default;
+    /// A ledger that knows which of its steps make a chain: that of a walk.
+    explicit Ledger(Chains chains) : chains_(std::make_shared<Chains>(std::move(chains))) {}
 
     /// Adds a tensor, or replaces the one of that name in its place.
     void record(std::string name, Tensor tensor);
@@ -26,14 +39,20 @@ public:
     /// The tensor of that name.  Errors  ConfigError, listing the names there are.
     const Tensor& operator[](std::string_view name) const;
 
-    /// The last of `names` that is recorded, nullptr when none is: steps that may be absent
-    /// (masked_scores, scaled_scores, scores) are read through this.
-    const Tensor* latest(std::initializer_list<std::string_view> names) const;
+    /// The last step of the chain that is recorded, or nullptr. With `before`, the last of those
+    /// in front of that step: what masked_scores was made from.
+    const Entry* find_latest(Chain chain, std::string_view before = {}) const;
+
+    /// Its tensor.  Errors  ConfigError when there is none.
+    const Tensor& latest(Chain chain, std::string_view before = {}) const;
 
     const std::vector<Entry>& entries() const { return entries_; }
 
 private:
+    const Entry* entry(std::string_view name) const;
+
     std::vector<Entry> entries_;
+    std::shared_ptr<const Chains> chains_;
 };
 
 }  // namespace attn

@@ -154,7 +154,7 @@ std::vector<WalkPart> walk_parts(const Plan& plan, const Ledger& given, const St
     require_memory_for(plan, whole, wanted);
 
     // Walk as far as query, key and value, and evaluate what is wanted whole.
-    Ledger ledger;
+    Ledger ledger(chains_of(table));
     for (const Step& step : table) {
         if (!step.applies(plan)) continue;
         const bool last = step.name == "merged" || step.name == "output";
@@ -166,7 +166,7 @@ std::vector<WalkPart> walk_parts(const Plan& plan, const Ledger& given, const St
         }
         if (is_attention_step(step.name)) continue;
         if (const Tensor* known = given.find(step.name)) {
-            ledger.record(step.name, *known);
+            ledger.record(step.name, with_axes_of(step, plan, *known));
         } else if (step.compute) {
             ledger.record(step.name, step.compute(plan, ledger));
         }

@@ -8,7 +8,41 @@
 
 namespace attn {
 
-/// One step of attention: one entry of the ledger, one section of the output.
+struct Step;
+
+/// The steps in order. A mistake is a function from one table to another.
+using StepTable = std::vector<Step>;
+
+/// The axes of a tensor and their lengths.
+struct Outline {
+    Axes axes;
+    Shape shape;
+};
+
+/// What a step reads: the latest of a chain, or a step by its name.
+struct Input {
+    Input(Chain latest_of) : chain(latest_of) {}
+    Input(std::string name) : step(std::move(name)) {}
+    Input(const char* name) : step(name) {}
+
+    Chain chain = Chain::none;
+    std::string step;
+};
+
+/// A step of a walk that is planned, before there are numbers.
+struct PlannedStep {
+    const Plan& plan;
+    const StepTable& table;
+    const Step& step;
+
+    /// The name of the last step of the chain in front of this one.
+    ///
+    /// Errors  ConfigError when the walk has none.
+    const std::string& latest(Chain chain) const;
+};
+
+/// The card of one step of attention: one entry of the ledger, one section of the output. All that
+/// is said of a step is looked up here.
 struct Step {
     enum class Kind {
         input,      ///< ids, embedding, x, memory: where the walk starts
@@ -16,28 +50,41 @@ struct Step {
         computed,   ///< what attention computes
         detail,     ///< a part of softmax, shown on request
     };
+    using Compute = std::function<Tensor(const Plan&, const Ledger&)>;
 
-    std::string name;
-    std::string title;
+    std::string name{};
+    std::string title{};
     Kind kind = Kind::computed;
     bool shown = true;  ///< printed without being asked for
-    std::function<bool(const Plan&)> applies;
-    std::function<std::string(const Plan&)> formula;
+    /// Whose positions a `token` axis counts: those of the queries, or of the keys.
+    std::string tokens = "query";
+    /// The chain that it begins or extends.
+    Chain chain = Chain::none;
+    std::function<bool(const Plan&)> applies = [](const Plan&) { return true; };
+    std::function<std::vector<Input>(const Plan&)> reads = [](const Plan&) {
+        return std::vector<Input>();
+    };
+    /// Of its tensor. A mistake may make another.
+    std::function<Outline(const Plan&)> outline{};
+    std::function<std::string(const PlannedStep&)> formula{};
     /// The tensor, from the plan and what came before. Steps whose tensor was drawn or given are
     /// not computed; those that can only be given have none.
-    std::function<Tensor(const Plan&, const Ledger&)> compute;
+    Compute compute{};
     /// Computed even when the tensor was given, which `compute` then finds in the ledger: how a
     /// mistake reaches what a walk starts from.
     bool replaces_given = false;
 };
 
-/// The steps in order. A mistake is a function from one table to another.
-using StepTable = std::vector<Step>;
-
-/// Attention as it should be.
-const StepTable& step_table();
-
 /// The step of that name.  Errors  ConfigError, listing the names there are.
 const Step& find_step(const StepTable& table, std::string_view name);
+
+/// The steps of each chain.
+Chains chains_of(const StepTable& table);
+
+/// A given tensor under the axis names of its step, where it has as many axes.
+Tensor with_axes_of(const Step& step, const Plan& plan, const Tensor& given);
+
+/// The formula of a step of this table, with the names and numbers of the plan.
+std::string formula_of(const Step& step, const Plan& plan, const StepTable& table);
 
 }  // namespace attn

@@ -7,9 +7,11 @@ namespace attn {
 namespace {
 
 bool has_usual_shapes(const Plan& plan, const Ledger& ledger) {
-    return ledger["query"].shape() == plan.per_head_shape(plan.query_len, plan.head_dim) &&
-           ledger["key"].shape() == plan.per_head_shape(plan.key_len, plan.head_dim) &&
-           ledger["value"].shape() == plan.per_head_shape(plan.key_len, plan.value_dim);
+    return ledger.latest(Chain::queries).shape() ==
+               plan.per_head_shape(plan.query_len, plan.head_dim) &&
+           ledger.latest(Chain::keys).shape() == plan.per_head_shape(plan.key_len, plan.head_dim) &&
+           ledger.latest(Chain::values).shape() ==
+               plan.per_head_shape(plan.key_len, plan.value_dim);
 }
 
 /// Whether the walk has this step and keeps it.
@@ -22,7 +24,7 @@ bool keeps(const Step& step, const Plan& plan, Details details) {
 Ledger walk(const Plan& plan, const Ledger& given, const StepTable& table, Details details) {
     require_memory(plan);
     const bool in_windows = runs_in_windows(plan, given, table);
-    Ledger ledger;
+    Ledger ledger(chains_of(table));
     Ledger from_windows;
     for (const Step& step : table) {
         if (!keeps(step, plan, details)) continue;
@@ -38,7 +40,7 @@ Ledger walk(const Plan& plan, const Ledger& given, const StepTable& table, Detai
         if (const Tensor* tensor = from_windows.find(step.name)) {
             ledger.record(step.name, *tensor);
         } else if (const Tensor* known = given.find(step.name)) {
-            ledger.record(step.name, *known);
+            ledger.record(step.name, with_axes_of(step, plan, *known));
             if (step.replaces_given) ledger.record(step.name, step.compute(plan, ledger));
         } else if (step.compute) {
             ledger.record(step.name, step.compute(plan, ledger));

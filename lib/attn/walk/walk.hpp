@@ -12,7 +12,7 @@ enum class Details { kept, skipped };
 /// Performs every step of the table that applies, in order, and records every tensor.
 ///
 /// `given` holds what was drawn or loaded; a step found there is taken, not computed.
-Ledger walk(const Plan& plan, const Ledger& given, const StepTable& table = step_table(),
+Ledger walk(const Plan& plan, const Ledger& given, const StepTable& table,
             Details details = Details::kept);
 
 }  // namespace attn

@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 
+#include "attn/cards/step_table.hpp"
 #include "attn/steps/stepped_attention.hpp"
 
 namespace attn {
@@ -97,10 +98,11 @@ private:
             place_of(kept, name) = array.data() + place * row;
         }
         stepped_attention(
-            ledger_["query"].as<T>().data() + (group * plan_.query_len + first) * plan_.head_dim,
-            ledger_["key"].as<T>().data() + group * plan_.key_len * plan_.head_dim,
-            ledger_["value"].as<T>().data() + group * plan_.key_len * plan_.value_dim, shape,
-            options, kept);
+            ledger_.latest(Chain::queries).as<T>().data() +
+                (group * plan_.query_len + first) * plan_.head_dim,
+            ledger_.latest(Chain::keys).as<T>().data() + group * plan_.key_len * plan_.head_dim,
+            ledger_.latest(Chain::values).as<T>().data() + group * plan_.key_len * plan_.value_dim,
+            shape, options, kept);
     }
 
     static T*& place_of(KeptSteps<T>& kept, std::string_view name) {

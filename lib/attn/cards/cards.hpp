@@ -1,0 +1,53 @@
+#pragma once
+#include "attn/walk/projected.hpp"
+#include "attn/walk/step.hpp"
+
+namespace attn {
+
+// The step table is written in parts, one file for each group of steps, in the order of the walk.
+StepTable input_cards();
+StepTable parameter_cards();
+StepTable projection_cards();
+StepTable score_cards();
+StepTable mask_cards();
+StepTable softmax_cards();
+StepTable block_cards();
+StepTable context_cards();
+
+/// The weight matrix (or the bias) of one projection: query, key, value, qkv or output.
+Step parameter_card(const std::string& part, bool bias);
+
+/// Attention block by block, for the card of the context.
+Tensor blockwise_context(const Plan& plan, const Ledger& ledger);
+
+/// True where attention keeps a score for each query and key.
+inline bool keeps_scores(const Plan& plan) { return !plan.fused(); }
+
+/// Of two twins the one that the plan asks for.
+template <class Function>
+Function twin(const Plan& plan, Function in_loops, Function in_arrays) {
+    return plan.config.variant == Variant::loop ? in_loops : in_arrays;
+}
+
+/// A tensor with one row of features for each token of x.
+inline Outline token_outline(const Plan& plan, std::size_t features) {
+    return {plan.per_batch_axes("token", "feature"),
+            plan.per_batch_shape(plan.query_len, features)};
+}
+
+/// A tensor with a cell for each query and key.
+inline Outline score_outline(const Plan& plan) {
+    return {plan.per_head_axes("query", "key"), plan.per_head_shape(plan.query_len, plan.key_len)};
+}
+
+/// A formula that is the same for every plan.
+inline std::function<std::string(const PlannedStep&)> always(std::string formula) {
+    return [formula = std::move(formula)](const PlannedStep&) { return formula; };
+}
+
+/// What a step reads, whatever the plan.
+inline std::function<std::vector<Input>(const Plan&)> these(std::vector<Input> inputs) {
+    return [inputs = std::move(inputs)](const Plan&) { return inputs; };
+}
+
+}  // namespace attn

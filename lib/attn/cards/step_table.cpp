@@ -1,0 +1,21 @@
+#include "attn/cards/step_table.hpp"
+
+#include "attn/cards/cards.hpp"
+
+namespace attn {
+
+const StepTable& step_table() {
+    static const StepTable table = [] {
+        StepTable all;
+        for (const auto& cards : {input_cards, parameter_cards, projection_cards, score_cards,
+                                  mask_cards, softmax_cards, block_cards, context_cards}) {
+            for (Step& card : cards()) all.push_back(std::move(card));
+        }
+        return all;
+    }();
+    return table;
+}
+
+Ledger walk(const Plan& plan, const Ledger& given) { return walk(plan, given, step_table()); }
+
+}  // namespace attn

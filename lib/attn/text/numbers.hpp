@@ -1,0 +1,12 @@
+#pragma once
+#include <string>
+
+namespace attn {
+
+/// A number for a sentence: four significant digits, `nan`, `inf`, `-inf`.
+std::string brief(double number);
+
+/// A number with four decimals, or in powers of ten where that would show nothing of it.
+std::string four_decimals(double number);
+
+}  // namespace attn

@@ -1,0 +1,39 @@
+#pragma once
+#include <array>
+#include <string>
+
+#include "attn/walk/plan.hpp"
+
+namespace attn {
+
+/// One of query, key and value: what is projected from x, or from memory.
+struct Projected {
+    std::size_t number;  ///< its place in w_qkv
+    std::string name;
+    std::string position;  ///< the axis of its tokens
+
+    char letter() const { return name.front(); }
+    bool of_memory(const Plan& plan) const { return number > 0 && plan.has_memory; }
+    std::string source(const Plan& plan) const { return of_memory(plan) ? "memory" : "x"; }
+    /// Features of its source.
+    std::size_t inputs(const Plan& plan) const {
+        return number > 0 ? plan.memory_dim : plan.embed_dim;
+    }
+    /// Features of one head.
+    std::size_t width(const Plan& plan) const {
+        return number == 2 ? plan.value_dim : plan.head_dim;
+    }
+    std::size_t length(const Plan& plan) const {
+        return number == 0 ? plan.query_len : plan.key_len;
+    }
+    /// `query` or, where one weight makes all three, `qkv`: what stands behind w_ and b_.
+    std::string parameter(const Plan& plan) const { return plan.one_weight() ? "qkv" : name; }
+};
+
+/// Query, key and value, in this order.
+const std::array<Projected, 3>& query_key_value();
+
+/// The one of that first letter.
+const Projected& projected_of(char letter);
+
+}  // namespace attn

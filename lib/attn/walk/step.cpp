@@ -1,0 +1,44 @@
+#include "attn/walk/step.hpp"
+
+#include "attn/tensor/error.hpp"
+
+namespace attn {
+
+const std::string& PlannedStep::latest(Chain chain) const {
+    const std::string* latest = nullptr;
+    for (const Step& other : table) {
+        if (other.name == step.name) break;
+        if (other.chain == chain && other.applies(plan)) latest = &other.name;
+    }
+    if (latest == nullptr) throw ConfigError("nothing stands in front of " + step.name);
+    return *latest;
+}
+
+const Step& find_step(const StepTable& table, std::string_view name) {
+    for (const Step& step : table) {
+        if (step.name == name) return step;
+    }
+    std::string names;
+    for (const Step& step : table) names += " " + step.name;
+    throw ConfigError("there is no step '" + std::string(name) + "'; the steps are:" + names);
+}
+
+Chains chains_of(const StepTable& table) {
+    Chains chains;
+    for (const Step& step : table) {
+        if (step.chain == Chain::none) continue;
+        chains[static_cast<std::size_t>(step.chain)].push_back(step.name);
+    }
+    return chains;
+}
+
+Tensor with_axes_of(const Step& step, const Plan& plan, const Tensor& given) {
+    Axes axes = step.outline(plan).axes;
+    return axes.size() == given.dimension() ? given.renamed(std::move(axes)) : given;
+}
+
+std::string formula_of(const Step& step, const Plan& plan, const StepTable& table) {
+    return step.formula({plan, table, step});
+}
+
+}  // namespace attn
