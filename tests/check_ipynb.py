@@ -34,6 +34,8 @@ WALKS = """
 --seq-len 3 --memory-len 5 --embed-dim 8 --heads 2 --projection fused-by-head --bias --weight-layout in-out
 --projection none --seq-len 3 --embed-dim 2
 --projection none --text "x is its own query" --embed-dim 4 --heads 2
+--projection none --text "x is its own query" --embed-dim 4 --burn rand:7 --output-projection
+--seq-len 4 --embed-dim 8 --heads 2 --projection mha --bias --redraw 2 --burn randn:5
 --batch 3 --seq-len 4 --embed-dim 6 --lengths 4,2,0 --mask padding,causal --empty-row zero
 --batch 3 --seq-len 4 --embed-dim 6 --lengths 4,2,0 --mask padding
 --dtype float64 --batch 2 --seq-len 5 --embed-dim 12 --heads 3 --bias --output-projection --output-bias --only x,query,scores,row_max,exponentials,row_sum,weights,context,merged,output

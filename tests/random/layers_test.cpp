@@ -1,30 +1,99 @@
+#include "attn/random/layers.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <span>
 #include <vector>
 
-#include "attn/random/layers.hpp"
 #include "attn/random/torch_generator.hpp"
-#include "attn/tensor/error.hpp"
+#include "attn/walk/draw.hpp"
+#include "tests/support/vectors.hpp"
 
 using namespace attn;
+using vectors::Json;
 
 namespace {
 
-/// What the generator would draw next: equal for two generators exactly when they are in step.
-double next_draw(Generator& generator) {
-    std::vector<double> drawn(1);
-    generator.rand(std::span<double>(drawn));
-    return drawn[0];
+std::vector<double> drawn(Initialisation how, std::size_t count, std::size_t in, std::size_t out,
+                          Generator& generator) {
+    std::vector<double> cells(count, 7.0);
+    initialise(std::span<double>(cells), how, in, out, generator);
+    return cells;
 }
 
-double largest_magnitude(const Array<double>& array) {
+double largest_magnitude(const std::vector<double>& cells) {
     double largest = 0.0;
-    for (const double value : array) largest = std::max(largest, std::abs(value));
+    for (const double value : cells) largest = std::max(largest, std::abs(value));
     return largest;
+}
+
+/// The rows of one layer of the reference, under the names that PyTorch gives its parameters.
+DrawList rows_of(const Json& step) {
+    const std::string type = step.at("type");
+    if (type == "MultiheadAttention") {
+        const std::size_t embed_dim = step.at("embed_dim");
+        const auto width = [&](const char* name) {
+            return step.at(name).is_null() ? embed_dim : step[name].get<std::size_t>();
+        };
+        return multihead_rows(embed_dim, width("kdim"), width("vdim"), step.at("bias"));
+    }
+    if (type == "Linear") {
+        const std::size_t in = step.at("in_features");
+        const std::size_t out = step.at("out_features");
+        DrawList rows{
+            {"weight", "", {{"out", out}, {"in", in}}, Initialisation::linear_weight, in}};
+        if (step.at("bias").get<bool>()) {
+            rows.push_back({"bias", "", {{"out", out}}, Initialisation::linear_bias, in});
+        }
+        return rows;
+    }
+    REQUIRE(type == "Embedding");
+    const std::size_t rows = step.at("rows");
+    DrawnTensor table{
+        "weight", "", {{"vocab", rows}, {"feature", step.at("cols")}}, Initialisation::embedding};
+    if (!step.at("padding_idx").is_null()) {
+        const std::ptrdiff_t row = step["padding_idx"];
+        table.zero_row =
+            static_cast<std::size_t>(row < 0 ? row + static_cast<std::ptrdiff_t>(rows) : row);
+    }
+    return {table};
+}
+
+/// What PyTorch calls a parameter of nn.MultiheadAttention that we give this name.
+std::string torch_name(const DrawnTensor& row) {
+    const std::string& name = row.member.empty() ? row.name : row.member;
+    return name.substr(0, name.find(".chunk"));
+}
+
+template <class T>
+void check_layer(Generator& generator, const Json& step) {
+    const DrawList rows = rows_of(step);
+    const DType dtype = std::is_same_v<T, double> ? DType::float64 : DType::float32;
+    const Ledger layer = draw(rows, dtype, generator);
+    for (const auto& [name, record] : step.at("params").items()) {
+        CAPTURE(name);
+        Shape shape;
+        std::vector<T> cells;
+        for (const DrawnTensor& row : rows) {
+            if (row.name.empty() || torch_name(row) != name) continue;
+            // Thirds of one bias stand one behind the other.
+            const Array<T>& part = layer[row.name].as<T>();
+            cells.insert(cells.end(), part.begin(), part.end());
+            const Shape part_shape = row.shape();
+            shape = shape.empty() ? part_shape : Shape{shape[0] + part_shape[0]};
+        }
+        CHECK(shape == record.at("shape").template get<Shape>());
+        vectors::check_record<T>(record, {cells.data(), cells.size()});
+    }
+}
+
+void check_draw(Generator& generator, const Json& step) {
+    std::vector<float> cells(step.at("n").get<std::size_t>());
+    REQUIRE((step.at("type") == "randn" || step["type"] == "rand"));
+    const auto how = step["type"] == "randn" ? Initialisation::normal : Initialisation::uniform;
+    initialise(std::span<float>(cells), how, 0, 0, generator);
+    vectors::check_record<float>(step.at("result"), cells);
 }
 
 }  // namespace
@@ -34,78 +103,50 @@ TEST_SUITE("random: layers") {
         for (const std::size_t in : {1U, 2U, 3U, 7U, 100U}) {
             CAPTURE(in);
             TorchGenerator generator(in);
-            const auto linear = draw_linear<double>(generator, in, 300, true);
             const double bound = 1.0 / std::sqrt(static_cast<double>(in));
-            CHECK(shape_of(linear.weight) == Shape{300, in});
-            CHECK(shape_of(linear.bias) == Shape{300});
-            // The bound itself is computed by another route and may be an ulp or two above.
-            CHECK(largest_magnitude(linear.weight) <= bound * (1.0 + 1e-15));
-            CHECK(largest_magnitude(linear.bias) <= bound);
-            CHECK(largest_magnitude(linear.weight) > 0.95 * bound);
-            CHECK(largest_magnitude(linear.bias) > 0.95 * bound);
+            for (const auto how : {Initialisation::linear_weight, Initialisation::linear_bias}) {
+                const double largest = largest_magnitude(drawn(how, 300, in, 3, generator));
+                // The bound of the weight is computed by another route and may be an ulp above.
+                CHECK(largest <= bound * (1.0 + 1e-15));
+                CHECK(largest > 0.95 * bound);
+            }
         }
     }
 
-    TEST_CASE("the bias is drawn after the weight, which does not depend on it") {
-        for (const Rng rng : {Rng::torch, Rng::numpy, Rng::numpy_pcg64}) {
-            const auto with = make_generator(rng, 5);
-            const auto without = make_generator(rng, 5);
-            const auto full = draw_linear<double>(*with, 6, 4, true);
-            const auto bare = draw_linear<double>(*without, 6, 4, false);
-            CHECK(full.weight == bare.weight);
-            CHECK(shape_of(bare.bias) == Shape{0});
-            Array<double> bias = empty_array<double>({4});
-            without->uniform(std::span<double>(bias.data(), 4), -1.0 / std::sqrt(6.0),
-                             1.0 / std::sqrt(6.0));
-            CHECK(full.bias == bias);
-        }
+    TEST_CASE("Glorot's bound is the root of 6 over the features that come in and go out") {
+        TorchGenerator generator(8);
+        const auto cells = drawn(Initialisation::xavier, 108, 6, 18, generator);
+        CHECK(largest_magnitude(cells) <= 0.5 * (1.0 + 1e-15));
+        CHECK(largest_magnitude(cells) > 0.4);
     }
 
-    TEST_CASE("a padding row is zero, and the other rows are as without it") {
-        TorchGenerator plain(3);
-        const auto table = draw_embedding<float>(plain, 5, 7);
-        for (const std::ptrdiff_t padding : {0, 2, 4}) {
-            TorchGenerator generator(3);
-            const auto padded = draw_embedding<float>(generator, 5, 7, padding);
-            for (std::size_t row = 0; row < 5; ++row) {
-                for (std::size_t column = 0; column < 7; ++column) {
-                    const bool hidden = row == static_cast<std::size_t>(padding);
-                    CHECK(padded(row, column) == (hidden ? 0.0F : table(row, column)));
+    TEST_CASE("zeros take nothing from the generator") {
+        TorchGenerator generator(8);
+        TorchGenerator untouched(8);
+        CHECK(largest_magnitude(drawn(Initialisation::zeros, 9, 3, 3, generator)) == 0.0);
+        CHECK(drawn(Initialisation::uniform, 1, 0, 0, generator) ==
+              drawn(Initialisation::uniform, 1, 0, 0, untouched));
+    }
+}
+
+TEST_SUITE("vectors: layers") {
+    TEST_CASE("layers start from the parameters that PyTorch gives them") {
+        const Json content = vectors::read("layers.json");
+        for (const Json& one_case : content.at("cases")) {
+            INFO("layers.json " << one_case.at("name").get<std::string>());
+            TorchGenerator generator(one_case.at("seed").get<std::uint64_t>());
+            REQUIRE(!one_case.at("steps").empty());
+            for (const Json& step : one_case.at("steps")) {
+                const std::string type = step.at("type");
+                CAPTURE(type);
+                if (!step.contains("params")) {
+                    check_draw(generator, step);
+                } else if (step.at("dtype") == "float64") {
+                    check_layer<double>(generator, step);
+                } else {
+                    check_layer<float>(generator, step);
                 }
             }
         }
-        CHECK_THROWS_AS(draw_embedding<float>(plain, 5, 7, 5), ConfigError);
-    }
-
-    TEST_CASE("multi-head attention draws the output projection first") {
-        TorchGenerator generator(8);
-        const auto layer = draw_multihead<double>(generator, 6, false, 6, 6);
-        TorchGenerator by_hand(8);
-        CHECK(layer.w_output == draw_linear<double>(by_hand, 6, 6, false).weight);
-        CHECK(shape_of(layer.w_qkv) == Shape{18, 6});
-        CHECK(shape_of(layer.w_query) == Shape{0});
-        CHECK(shape_of(layer.b_qkv) == Shape{0});
-        CHECK(shape_of(layer.b_output) == Shape{0});
-        // Glorot's bound: sqrt(6 / (fan_in + fan_out)).
-        CHECK(largest_magnitude(layer.w_qkv) <= 0.5 * (1.0 + 1e-15));
-        CHECK(largest_magnitude(layer.w_qkv) > 0.4);
-    }
-
-    TEST_CASE("multi-head attention's biases are zero, though one of them was drawn") {
-        TorchGenerator generator(8);
-        const auto layer = draw_multihead<double>(generator, 6, true, 5, 9);
-        CHECK(largest_magnitude(layer.b_qkv) == 0.0);
-        CHECK(shape_of(layer.b_qkv) == Shape{18});
-        CHECK(largest_magnitude(layer.b_output) == 0.0);
-        CHECK(shape_of(layer.b_output) == Shape{6});
-        CHECK(shape_of(layer.w_qkv) == Shape{0});
-        CHECK(shape_of(layer.w_query) == Shape{6, 6});
-        CHECK(shape_of(layer.w_key) == Shape{6, 5});
-        CHECK(shape_of(layer.w_value) == Shape{6, 9});
-        TorchGenerator by_hand(8);
-        // The output projection, its bias, and the three input projections.
-        std::vector<double> skipped(36 + 6 + 36 + 30 + 54);
-        by_hand.rand(std::span<double>(skipped));
-        CHECK(next_draw(generator) == next_draw(by_hand));
     }
 }

@@ -45,16 +45,6 @@ std::string seed_code(const WalkConfig& config) {
     return "generator = np.random.default_rng(" + seed + ")";
 }
 
-/// The lines that stand for a parameter: all are drawn by the first, given ones are written out.
-std::string parameter_code(const std::string& step, bool first, const Plan& plan,
-                           CodeLanguage language, Gradients gradients) {
-    std::string code;
-    if (step == "w_output") code = output_draw_code(plan, language, gradients);
-    if (first) code = projection_draw_code(plan, language, gradients);
-    const std::string given = given_parameter_code(step, plan, language);
-    return code + (code.empty() || given.empty() ? "" : "\n") + given;
-}
-
 /// The step that a section shows: its name up to a slice.
 std::string_view step_of(const Section& section) {
     return std::string_view(section.name).substr(0, section.name.find('['));
@@ -87,25 +77,12 @@ std::string setup_code(const Plan& plan, CodeLanguage language, const PrintOptio
 }
 
 std::vector<StepCode> program_of(const Plan& plan, CodeLanguage language, Gradients gradients) {
-    const std::string input_steps[] = {"ids",        "embedding",        "x",
-                                       "memory_ids", "memory_embedding", "memory"};
+    const DrawList list = draw_list(plan);
     std::vector<StepCode> program;
-    bool drawn = false;
     for (const Step& step : step_table()) {
         if (!step.applies(plan)) continue;
-        std::string code;
-        if (std::find(std::begin(input_steps), std::end(input_steps), step.name) !=
-            std::end(input_steps)) {
-            code = input_code(step.name, plan, language, gradients);
-        } else if (step.kind == Step::Kind::parameter) {
-            code = parameter_code(step.name, !drawn && step.name != "w_output", plan, language,
-                                  gradients);
-            drawn = true;
-        } else if (!plan.has_x() && step.name == "query") {
-            code = projection_draw_code(plan, language, gradients);
-        } else if (plan.has_x() || (step.name != "key" && step.name != "value")) {
-            code = step_lines(step.name, plan, language);
-        }
+        std::string code = draw_code(list, step.name, plan, language, gradients);
+        if (!find_drawn(list, step.name)) code += step_lines(step.name, plan, language);
         program.push_back({step.name, std::move(code)});
     }
     return program;

@@ -3,21 +3,14 @@
 #include <string_view>
 
 #include "attn/codegen/code.hpp"
+#include "attn/walk/draw.hpp"
 
 namespace attn {
 
-/// The lines that draw or give what a walk starts from: input steps and parameters. Empty for
-/// a step that is drawn together with one before it.
-std::string input_code(std::string_view step, const Plan& plan, CodeLanguage language,
-                       Gradients gradients);
-
-/// The lines that draw every projection parameter but the output's, after the burnt draws.
-std::string projection_draw_code(const Plan& plan, CodeLanguage language, Gradients gradients);
-
-/// The lines that draw w_output and b_output.
-std::string output_draw_code(const Plan& plan, CodeLanguage language, Gradients gradients);
-
-/// The lines that put given parameters in the place of drawn ones.
-std::string given_parameter_code(std::string_view step, const Plan& plan, CodeLanguage language);
+/// The lines that draw or give what a walk starts from, of one step: the rows of the list that name
+/// it, then a given parameter in the place of the drawn one. Empty for a step that is computed, or
+/// drawn together with one before it.
+std::string draw_code(const DrawList& list, std::string_view step, const Plan& plan,
+                      CodeLanguage language, Gradients gradients);
 
 }  // namespace attn

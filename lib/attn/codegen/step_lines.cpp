@@ -31,6 +31,13 @@ public:
                 return "projected_" + part.name + " = " + projected(part);
             }
         }
+        for (const std::string prefix : {"", "memory_"}) {
+            if (step != (prefix.empty() ? "x" : "memory")) continue;
+            const std::string ids = prefix + "ids";
+            const std::string table = prefix + "embedding";
+            return std::string(step) + " = " +
+                   (torch_ ? "F.embedding(" + ids + ", " + table + ")" : table + "[" + ids + "]");
+        }
         if (step == "qkv") return "qkv = " + product("x", "w_qkv", "b_qkv", plan_.config.bias);
         if (step == "scores") return "scores = query @ " + swapped("key", "-2, -1");
         if (step == "scaled_scores") return "scaled_scores = scores " + scaling();

@@ -121,8 +121,8 @@ Tensor Stream::randn(Axes axes, const Shape& shape) {
 }
 
 Tensor Stream::linear(std::size_t in, std::size_t out) {
-    return with_floating(dtype_, [&](auto zero) -> Tensor {
-        return {{"out", "in"}, draw_linear<decltype(zero)>(*generator_, in, out, false).weight};
+    return filled({"out", "in"}, {out, in}, [&](auto cells) {
+        initialise(cells, Initialisation::linear_weight, in, out, *generator_);
     });
 }
 

@@ -1,16 +1,22 @@
 #pragma once
+#include "attn/walk/draw_list.hpp"
 #include "attn/walk/ledger.hpp"
-#include "attn/walk/plan.hpp"
 
 namespace attn {
 
-/// Draws, or takes as given, everything a walk starts from: ids, embedding tables, x, memory and
-/// the parameters of the projections, all in the plan's compute dtype.
+/// The tensor of a row that is taken: ids, or x and memory in this dtype, a lone sequence repeated
+/// for every one of the batch.
+Tensor taken_tensor(const DrawnTensor& row, DType dtype);
+
+/// Makes every tensor of the list, floating ones in this dtype.
+Ledger draw(const DrawList& list, DType dtype, Generator& generator);
+
+/// Draws, or takes as given, all that a walk starts from, in the plan's compute dtype, with a
+/// generator freshly seeded or with one that goes on. Given parameters replace drawn ones, so that
+/// the rest is the same with and without them.
 ///
-/// Order  embedding table or x, then memory's, then the burnt draws, then the projections in draw
-///        order (each bias right after its weight), then the output projection. Given parameters
-///        replace drawn ones, so that the rest is the same with and without them.
-/// Errors ShapeError when a given parameter does not have the shape of the one it replaces.
+/// Errors  ShapeError when a given parameter does not have the shape of the one it replaces.
 Ledger draw(const Plan& plan);
+Ledger draw(const Plan& plan, Generator& generator);
 
 }  // namespace attn

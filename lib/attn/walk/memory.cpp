@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "attn/tensor/error.hpp"
+#include "attn/walk/draw_list.hpp"
 
 namespace attn {
 namespace {
@@ -33,10 +34,6 @@ double bytes_needed(const Plan& plan, Kept kept) {
     const double queries = static_cast<double>(plan.query_len);
     const double keys = static_cast<double>(plan.key_len);
     const double width = heads * static_cast<double>(2 * plan.head_dim + plan.value_dim);
-    const auto rows_of = [](const Source& source) {
-        const auto* tokens = std::get_if<Tokens>(&source);
-        return tokens == nullptr ? 0.0 : static_cast<double>(tokens->vocab_size.value_or(0));
-    };
 
     // scores, scaled, masked, exponentials and weights are kept, and the mask
     const bool squares = kept == Kept::everything && !plan.fused();
@@ -45,11 +42,15 @@ double bytes_needed(const Plan& plan, Kept kept) {
     const double token_cells =
         batch * (queries + keys) *
         (static_cast<double>(plan.embed_dim) + 4 * width + static_cast<double>(plan.output_dim));
-    const double parameter_cells =
-        static_cast<double>(plan.embed_dim + plan.memory_dim) * width +
-        static_cast<double>(plan.output_dim) * heads * static_cast<double>(plan.value_dim) +
-        (rows_of(plan.config.input) + (plan.config.memory ? rows_of(*plan.config.memory) : 0)) *
-            static_cast<double>(plan.embed_dim);
+    double parameter_cells = 0;
+    for (const DrawnTensor& row : draw_list(plan)) {
+        if (row.how != Initialisation::embedding && !row.step.starts_with("w_")) continue;
+        double cells = 1;
+        for (const Extent& extent : row.extents) {
+            cells *= static_cast<double>(extent.size) * static_cast<double>(extent.times);
+        }
+        parameter_cells += cells;
+    }
     return element_bytes(plan) * (score_cells + token_cells + parameter_cells);
 }
 

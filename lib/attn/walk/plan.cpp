@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "attn/tensor/error.hpp"
-#include "attn/walk/given_sizes.hpp"
+#include "attn/walk/draw_list.hpp"
 #include "attn/walk/memory.hpp"
 
 namespace attn {
@@ -149,7 +149,6 @@ void resolve_sequences(Plan& plan) {
 void resolve_dimensions(Plan& plan) {
     WalkConfig& config = plan.config;
     const auto text = [](auto number) { return std::to_string(number); };
-    plan.heads = positive(config.heads, "heads");
     if (!config.head_dim) {
         if (config.embed_dim) {
             const auto embed = static_cast<std::int64_t>(positive(*config.embed_dim, "embed-dim"));
@@ -176,12 +175,17 @@ void resolve_dimensions(Plan& plan) {
     if (plan.memory_dim == 0) plan.memory_dim = plan.embed_dim;
 }
 
-void resolve_projection(Plan& plan) {
+bool is_fused(Projection projection) {
+    return projection == Projection::fused || projection == Projection::fused_by_head;
+}
+
+/// How parameters are stored and drawn, whatever their sizes.
+void resolve_drawing(Plan& plan) {
     WalkConfig& config = plan.config;
     const bool numpy = config.rng != Rng::torch;
-    const bool fused =
-        config.projection == Projection::fused || config.projection == Projection::fused_by_head;
+    const bool fused = is_fused(config.projection);
     const bool mha = config.projection == Projection::mha;
+    plan.heads = positive(config.heads, "heads");
     plan.has_head = plan.heads > 1 || fused || mha || config.projection == Projection::stacked;
 
     std::string sorted = config.draw_order;
@@ -209,7 +213,11 @@ void resolve_projection(Plan& plan) {
     refuse_unless(config.projection != Projection::matrix || plan.heads == 1,
                   "projection matrix has one head, not " + std::to_string(plan.heads) +
                       ": use stacked, per-head or split");
-    if (mha) {
+}
+
+void resolve_projection(Plan& plan) {
+    WalkConfig& config = plan.config;
+    if (config.projection == Projection::mha) {
         refuse_unless(plan.embed_dim == plan.heads * plan.head_dim &&
                           plan.value_dim == plan.head_dim && plan.output_dim == plan.embed_dim,
                       "nn.MultiheadAttention needs head-dim and value-dim to be embed-dim / heads: "
@@ -217,7 +225,7 @@ void resolve_projection(Plan& plan) {
         config.output_projection = true;
         config.output_bias = config.bias;
     }
-    refuse_unless(!fused || plan.memory_dim == plan.embed_dim,
+    refuse_unless(!is_fused(config.projection) || plan.memory_dim == plan.embed_dim,
                   "one fused weight needs memory with as many features as x (" +
                       std::to_string(plan.embed_dim) + ", not " + std::to_string(plan.memory_dim) +
                       "): use --projection split");
@@ -386,7 +394,8 @@ Plan resolve(WalkConfig config) {
     refuse_unless(plan.config.redraw >= 0 && plan.config.redraw <= 1000,
                   "redraw must be between 0 and 1000, not " + std::to_string(plan.config.redraw));
     refuse_unless(plan.config.threads >= 0, "threads must not be negative");
-    take_given_sizes(plan.config);
+    resolve_drawing(plan);
+    take_given_sizes(plan);
     resolve_sequences(plan);
     resolve_dimensions(plan);
     resolve_projection(plan);

@@ -1,0 +1,303 @@
+#include "attn/walk/draw_list.hpp"
+
+#include <algorithm>
+
+#include "attn/tensor/error.hpp"
+
+namespace attn {
+namespace {
+
+/// Writes the list of one plan.
+class Lister {
+public:
+    explicit Lister(const Plan& plan) : plan_(plan), config_(plan.config) {}
+
+    DrawList list() && {
+        if (plan_.has_x()) {
+            list_source(config_.input, {"ids", "embedding", "x", "query"}, plan_.query_len,
+                        embed("feature"));
+            if (config_.memory) {
+                list_source(*config_.memory, {"memory_ids", "memory_embedding", "memory", "key"},
+                            plan_.key_len, memory_features("feature"));
+            }
+        }
+        const bool projects = config_.projection != Projection::none;
+        const std::string first = !projects            ? (plan_.has_x() ? "w_output" : "query")
+                                  : plan_.one_weight() ? "w_qkv"
+                                                       : "w_query";
+        for (const Burn& burn : config_.burn) {
+            list_.push_back({"", first, {{"", burn.count}}, initialisation(burn.distribution)});
+        }
+        list_projections(first);
+        if (config_.output_projection && config_.projection != Projection::mha) {
+            list_matrix("output", "w_output",
+                        {"in", plan_.value_dim, plan_.heads, &WalkConfig::value_dim},
+                        {"out", plan_.output_dim, 1, &WalkConfig::output_dim}, Init::linear,
+                        config_.output_bias);
+        }
+        return std::move(list_);
+    }
+
+private:
+    struct SourceNames {
+        const char *ids, *embedding, *tensor, *position;
+    };
+
+    /// One of query, key and value.
+    struct Part {
+        std::string name;
+        Init init;
+        Extent length, in, width;
+    };
+
+    static Initialisation initialisation(Distribution distribution) {
+        return distribution == Distribution::normal ? Initialisation::normal
+                                                    : Initialisation::uniform;
+    }
+
+    Extent embed(const char* axis) const {
+        return {axis, plan_.embed_dim, 1, &WalkConfig::embed_dim};
+    }
+
+    /// A memory that is given says by itself how many features it has.
+    Extent memory_features(const char* axis) const {
+        const bool given = config_.memory && std::holds_alternative<Tensor>(*config_.memory);
+        return {axis, plan_.memory_dim, 1, given ? nullptr : &WalkConfig::embed_dim};
+    }
+
+    std::vector<Extent> for_each_batch(std::vector<Extent> extents) const {
+        if (plan_.has_batch) extents.insert(extents.begin(), {"batch", plan_.batch});
+        return extents;
+    }
+
+    void list_source(const Source& source, const SourceNames& names, std::size_t length,
+                     const Extent& feature) {
+        const Extent position{names.position, length};
+        DrawnTensor row{names.tensor, names.tensor, for_each_batch({position, feature})};
+        if (const auto* tokens = std::get_if<Tokens>(&source)) {
+            list_.push_back({names.ids, names.ids, for_each_batch({position})});
+            list_.back().taken = &source;
+            const Extent rows{"vocab", static_cast<std::size_t>(tokens->vocab_size.value_or(0))};
+            row = {names.embedding, names.embedding, {rows, feature}, Initialisation::embedding};
+            if (tokens->pad_id) row.zero_row = static_cast<std::size_t>(*tokens->pad_id);
+        } else if (const auto* random = std::get_if<RandomInput>(&source)) {
+            row.how = initialisation(random->distribution);
+        } else {
+            row.taken = &source;
+        }
+        list_.push_back(std::move(row));
+    }
+
+    void list_projections(const std::string& first) {
+        const std::size_t begin = list_.size();
+        switch (config_.projection) {
+            case Projection::none:
+                if (plan_.has_x()) return;
+                for (const char letter : config_.draw_order) list_directly(part_of(letter));
+                break;
+            case Projection::mha:
+                for (DrawnTensor& row : multihead_rows(plan_.embed_dim, plan_.memory_dim,
+                                                       plan_.memory_dim, config_.bias)) {
+                    list_.push_back(std::move(row));
+                }
+                break;
+            case Projection::fused:
+            case Projection::fused_by_head:
+                list_matrix("qkv", first, embed("in"), fused_features(), (*config_.init)[0],
+                            config_.bias);
+                break;
+            case Projection::split:
+            case Projection::matrix:
+            case Projection::stacked:
+            case Projection::per_head:
+                for (const char letter : config_.draw_order) {
+                    const Part part = part_of(letter);
+                    list_matrix(part.name, first, part.in, part.width, part.init, config_.bias);
+                }
+                break;
+        }
+        for (std::size_t i = begin; i < list_.size(); ++i) {
+            list_[i].times = static_cast<std::size_t>(config_.redraw) + 1;
+        }
+    }
+
+    Part part_of(char letter) const {
+        const std::size_t heads = plan_.head_axis_on_weight() ? 1 : plan_.heads;
+        const Extent query{"query", plan_.query_len, 1, &WalkConfig::query_len};
+        const Extent key{"key", plan_.key_len, 1,
+                         config_.memory ? &WalkConfig::key_len : &WalkConfig::query_len};
+        const Extent head_dim{"out", plan_.head_dim, heads, &WalkConfig::head_dim};
+        const Extent value_dim{"out", plan_.value_dim, heads, &WalkConfig::value_dim};
+        const auto& init = *config_.init;
+        if (letter == 'q') return {"query", init[0], query, embed("in"), head_dim};
+        if (letter == 'k') return {"key", init[1], key, memory_features("in"), head_dim};
+        return {"value", init[2], key, memory_features("in"), value_dim};
+    }
+
+    void list_directly(const Part& part) {
+        const Extent feature{"feature", part.width.size, 1, part.width.setting};
+        std::vector<Extent> extents{part.length, feature};
+        if (plan_.has_head) extents.insert(extents.begin(), {"head", plan_.heads});
+        list_.push_back({part.name, "query", for_each_batch(std::move(extents)),
+                         initialisation(std::get<RandomInput>(config_.input).distribution)});
+    }
+
+    /// The features of query, key and value of all heads. They tell head_dim where values are as
+    /// wide as keys.
+    Extent fused_features() const {
+        if (!config_.value_dim || config_.value_dim == config_.head_dim) {
+            return {"out", plan_.head_dim, 3 * plan_.heads, &WalkConfig::head_dim};
+        }
+        return {"out", 2 * plan_.head_dim + plan_.value_dim, plan_.heads};
+    }
+
+    /// `w_NAME` and, with a bias, `b_NAME`: of all heads, or with an axis of heads.
+    void list_matrix(const std::string& name, const std::string& step, const Extent& in,
+                     const Extent& out, Init init, bool bias) {
+        const bool on_heads = name != "output" && plan_.head_axis_on_weight();
+        const bool in_turn = on_heads && config_.projection == Projection::per_head;
+        DrawnTensor weight{"w_" + name, step, {out, in}, Initialisation::linear_weight};
+        if (*config_.weight_layout == WeightLayout::in_out) weight.extents = {in, out};
+        weight.in = in.length();
+        weight.out = out.length() * (on_heads && !in_turn ? plan_.heads : 1);
+        weight.bias = bias;
+        weight.turns = in_turn ? plan_.heads : 1;
+        DrawnTensor offset = weight;
+        offset.name = "b_" + name;
+        offset.extents = {{"out", out.length()}};
+        offset.how = Initialisation::linear_bias;
+        if (init != Init::linear) {
+            weight.how = offset.how =
+                init == Init::normal ? Initialisation::normal : Initialisation::uniform;
+        }
+        for (DrawnTensor* row : {&weight, &offset}) {
+            if (on_heads) row->extents.insert(row->extents.begin(), {"head", plan_.heads});
+        }
+        list_.push_back(std::move(weight));
+        if (bias) list_.push_back(std::move(offset));
+    }
+
+    const Plan& plan_;
+    const WalkConfig& config_;
+    DrawList list_;
+};
+
+/// A text's vocabulary may be smaller than the table it is looked up in.
+void take_vocabulary(Source& source, const Tensor& table) {
+    auto* tokens = std::get_if<Tokens>(&source);
+    if (tokens == nullptr || table.dimension() < 2) return;
+    const auto rows = static_cast<std::int64_t>(table.shape()[0]);
+    const bool by_text = !tokens->vocabulary.empty() &&
+                         tokens->vocab_size == static_cast<std::int64_t>(tokens->vocabulary.size());
+    if (!tokens->vocab_size || (by_text && rows > *tokens->vocab_size)) tokens->vocab_size = rows;
+}
+
+/// Keys given directly, as many as the queries unless there is a memory.
+void give_keys_a_memory(WalkConfig& config) {
+    if (config.memory || config.projection != Projection::none ||
+        !std::holds_alternative<RandomInput>(config.input)) {
+        return;
+    }
+    const auto length_of = [&](const char* name) -> std::optional<std::int64_t> {
+        const Tensor* tensor = config.parameters.find(name);
+        if (tensor == nullptr || tensor->dimension() < 2) return std::nullopt;
+        return static_cast<std::int64_t>(tensor->shape()[tensor->dimension() - 2]);
+    };
+    const auto queries = config.query_len ? config.query_len : length_of("query");
+    const auto keys = length_of("key") ? length_of("key") : length_of("value");
+    if (queries && keys && queries != keys) config.memory = config.input;
+}
+
+}  // namespace
+
+Axes DrawnTensor::axes() const {
+    Axes axes;
+    for (const Extent& extent : extents) axes.push_back(extent.axis);
+    return axes;
+}
+
+Shape DrawnTensor::shape() const {
+    Shape shape;
+    for (const Extent& extent : extents) shape.push_back(extent.length());
+    return shape;
+}
+
+DrawList draw_list(const Plan& plan) { return Lister(plan).list(); }
+
+const DrawnTensor* find_drawn(const DrawList& list, std::string_view name) {
+    const auto row = std::ranges::find(list, name, &DrawnTensor::name);
+    return row == list.end() ? nullptr : &*row;
+}
+
+DrawList multihead_rows(std::size_t embed_dim, std::size_t key_dim, std::size_t value_dim,
+                        bool bias) {
+    using How = Initialisation;
+    const bool one = key_dim == embed_dim && value_dim == embed_dim;
+    const std::string first = one ? "w_qkv" : "w_query";
+    const auto features = [&](const char* axis, std::size_t count) -> Extent {
+        return {axis, embed_dim, count, &WalkConfig::embed_dim};
+    };
+    DrawList rows;
+    const auto matrix = [&](const char* name, std::size_t in, How how, const char* member,
+                            std::size_t parts = 1) {
+        const Extent width = in == embed_dim ? features("in", 1) : Extent{"in", in};
+        rows.push_back({name,
+                        how == How::xavier ? first : "w_output",
+                        {features("out", parts), width},
+                        how,
+                        in,
+                        parts * embed_dim,
+                        bias,
+                        member});
+    };
+    const auto offset = [&](const char* name, const std::string& step, How how, const char* member,
+                            std::size_t parts = 1) {
+        if (!bias) return;
+        rows.push_back({name, step, {features("out", parts)}, how, embed_dim, 0, bias, member});
+    };
+    matrix("w_output", embed_dim, How::linear_weight, "out_proj.weight");
+    offset("", first, How::linear_bias, "out_proj.bias");
+    if (one) {
+        matrix("w_qkv", embed_dim, How::xavier, "in_proj_weight", 3);
+        offset("b_qkv", first, How::zeros, "in_proj_bias", 3);
+    } else {
+        matrix("w_query", embed_dim, How::xavier, "q_proj_weight");
+        matrix("w_key", key_dim, How::xavier, "k_proj_weight");
+        matrix("w_value", value_dim, How::xavier, "v_proj_weight");
+        offset("b_query", first, How::zeros, "in_proj_bias.chunk(3)[0]");
+        offset("b_key", first, How::zeros, "in_proj_bias.chunk(3)[1]");
+        offset("b_value", first, How::zeros, "in_proj_bias.chunk(3)[2]");
+    }
+    offset("b_output", "w_output", How::zeros, "out_proj.bias");
+    return rows;
+}
+
+void take_given_sizes(Plan& plan) {
+    WalkConfig& config = plan.config;
+    give_keys_a_memory(config);
+    for (const DrawnTensor& row : draw_list(plan)) {
+        const Tensor* given = config.parameters.find(row.name);
+        if (given == nullptr || given->dimension() < row.extents.size()) continue;
+        const Shape shape = given->shape();
+        const std::size_t leading = shape.size() - row.extents.size();
+        for (std::size_t i = 0; i < row.extents.size(); ++i) {
+            const Extent& extent = row.extents[i];
+            if (extent.setting == nullptr || config.*extent.setting) continue;
+            const std::size_t length = shape[leading + i];
+            if (length % extent.times != 0) {
+                throw ShapeError("the given " + row.name + " has " + std::to_string(length) +
+                                 " features for the heads, which do not divide into " +
+                                 std::to_string(extent.times) +
+                                 ": pass another --heads or --weight-layout");
+            }
+            config.*extent.setting = static_cast<std::int64_t>(length / extent.times);
+        }
+    }
+    if (const Tensor* table = config.parameters.find("embedding")) {
+        take_vocabulary(config.input, *table);
+    }
+    const Tensor* table = config.parameters.find("memory_embedding");
+    if (table && config.memory) take_vocabulary(*config.memory, *table);
+}
+
+}  // namespace attn
