@@ -88,15 +88,15 @@ void add_series(std::vector<attn::BenchSeries>& all, const attn::BenchSeries& se
 }
 
 /// The architectures of fused: those asked for, or the widest that is there.
-std::vector<attn::FusedArchitecture> architectures_of(const BenchCommand& command) {
-    const std::vector<attn::FusedArchitecture> available = attn::available_architectures();
+std::vector<attn::InstructionSet> architectures_of(const BenchCommand& command) {
+    const std::vector<attn::InstructionSet> available = attn::available_instruction_sets();
     if (command.architecture.empty()) {
         if (available.empty()) return {};
         return {available.back()};
     }
-    std::vector<attn::FusedArchitecture> architectures;
+    std::vector<attn::InstructionSet> architectures;
     for (const std::string& name : split(command.architecture, ',')) {
-        architectures.push_back(parse_word<attn::FusedArchitecture>("--arch", name));
+        architectures.push_back(parse_word<attn::InstructionSet>("--arch", name));
         if (std::find(available.begin(), available.end(), architectures.back()) ==
             available.end()) {
             throw attn::ConfigError("--arch: this processor cannot run " + name + ": leave it out");
@@ -111,20 +111,20 @@ std::vector<attn::BenchSeries> series_of(const BenchCommand& command) {
     for (const std::string& text : split(command.threads, ',')) {
         threads.push_back(parse_count("--threads", text, most_threads));
     }
-    const std::vector<attn::FusedArchitecture> architectures = architectures_of(command);
+    const std::vector<attn::InstructionSet> architectures = architectures_of(command);
     const std::string variants =
         command.variant.empty() ? "loop,vectorized,fused" : command.variant;
     std::vector<attn::BenchSeries> all;
     for (const std::string& word : split(variants, ',')) {
         const auto variant = parse_word<attn::Variant>("--variant", word);
         if (variant == attn::Variant::loop) {
-            add_series(all, {variant, attn::FusedArchitecture::automatic, 1});
+            add_series(all, {variant, attn::InstructionSet::automatic, 1});
         } else if (variant == attn::Variant::vectorized) {
             for (const std::size_t count : threads) {
-                add_series(all, {variant, attn::FusedArchitecture::automatic, count});
+                add_series(all, {variant, attn::InstructionSet::automatic, count});
             }
         } else {
-            for (const attn::FusedArchitecture architecture : architectures) {
+            for (const attn::InstructionSet architecture : architectures) {
                 for (const std::size_t count : threads) {
                     add_series(all, {variant, architecture, count});
                 }

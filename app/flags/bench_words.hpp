@@ -5,10 +5,10 @@
 namespace attn {
 
 template <>
-inline constexpr std::array<std::pair<std::string_view, FusedArchitecture>, 4>
-    words<FusedArchitecture>{{{"sse2", FusedArchitecture::sse2},
-                              {"avx2", FusedArchitecture::avx2},
-                              {"avx512", FusedArchitecture::avx512},
-                              {"neon64", FusedArchitecture::neon64}}};
+inline constexpr std::array<std::pair<std::string_view, InstructionSet>, 4> words<InstructionSet>{
+    {{"sse2", InstructionSet::sse2},
+     {"avx2", InstructionSet::avx2},
+     {"avx512", InstructionSet::avx512},
+     {"neon64", InstructionSet::neon64}}};
 
 }  // namespace attn

@@ -104,7 +104,7 @@ const std::map<std::string, Values>& table() {
         {"diagnose FILE", {Kind::file, {}}},
         {"bugs ID", mistakes()},
         {"bench --variant", words_of<attn::Variant>(Kind::list)},
-        {"bench --arch", words_of<attn::FusedArchitecture>(Kind::list)},
+        {"bench --arch", words_of<attn::InstructionSet>(Kind::list)},
         {"bench --mask", only_words({"none", "causal"})},
     };
     return all;

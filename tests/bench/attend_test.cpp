@@ -6,21 +6,20 @@
 #include <limits>
 
 #include "attn/bench/bench.hpp"
-#include "attn/bench/peak.hpp"
 #include "attn/tensor/error.hpp"
 
 using attn::BenchSeries;
 using attn::BenchShape;
-using attn::FusedArchitecture;
+using attn::InstructionSet;
 using attn::Variant;
 
 namespace {
 
 std::vector<BenchSeries> all_series() {
-    std::vector<BenchSeries> all{{Variant::loop, FusedArchitecture::automatic, 1},
-                                 {Variant::vectorized, FusedArchitecture::automatic, 2}};
-    for (const FusedArchitecture architecture : attn::available_architectures()) {
-        all.push_back({Variant::fused, architecture, 2});
+    std::vector<BenchSeries> all{{Variant::loop, InstructionSet::automatic, 1},
+                                 {Variant::vectorized, InstructionSet::automatic, 2}};
+    for (const InstructionSet instruction_set : attn::available_instruction_sets()) {
+        all.push_back({Variant::fused, instruction_set, 2});
     }
     return all;
 }
@@ -103,7 +102,7 @@ TEST_SUITE("bench: attention") {
         CHECK(attn::held_bytes(loop, {1, 3, 2}, false) == 4 * (3 * 9 + 6));
         CHECK(attn::held_bytes(loop, {1, 3, 2}, true) == 4 * (4 * 9 + 6) + 9);
         CHECK(attn::held_bytes(loop, {5, 3, 2}, true) == 5 * 4 * (4 * 9 + 6) + 9);
-        if (attn::available_architectures().empty()) return;
+        if (attn::available_instruction_sets().empty()) return;
         // Fused keeps no more at twice the length than twice the context.
         const BenchSeries fused = all_series().back();
         const double one = attn::held_bytes(fused, {1, 1000, 8}, true);
@@ -177,13 +176,13 @@ TEST_SUITE("bench: measurement") {
         CHECK(std::abs(growth[0].time_exponent - 3) < 1e-12);
         CHECK(std::abs(growth[0].memory_exponent - 1) < 1e-12);
     }
-    TEST_CASE("there is a peak for each architecture of this processor, and none for another") {
-        for (const FusedArchitecture architecture : attn::available_architectures()) {
-            CHECK(attn::measure_peak(architecture, 1) > 0);
-            CHECK(attn::measure_peak(architecture, 2) > 0);
+    TEST_CASE("there is a peak for each instruction set of this processor, and none for another") {
+        for (const InstructionSet instruction_set : attn::available_instruction_sets()) {
+            CHECK(attn::measure_peak(instruction_set, 1) > 0);
+            CHECK(attn::measure_peak(instruction_set, 2) > 0);
         }
 #if defined(__x86_64__)
-        CHECK(attn::measure_peak(FusedArchitecture::neon64, 1) == 0);
+        CHECK_THROWS_AS(attn::measure_peak(InstructionSet::neon64, 1), attn::ConfigError);
 #endif
     }
 }

@@ -1,4 +1,5 @@
-// The least that a program with our libraries can do: one small matrix product by OpenBLAS, printed.
+// The least that a program with our libraries can do: one small matrix product by OpenBLAS,
+// printed.
 #include <iostream>
 
 #include "attn/tensor/matmul.hpp"

@@ -9,14 +9,14 @@
 #include "tests/support/program.hpp"
 
 using attn::BenchSeries;
+using attn::InstructionSet;
 using attn::Variant;
-using attn::FusedArchitecture;
 
 namespace {
 
-constexpr BenchSeries loop{Variant::loop, FusedArchitecture::automatic, 1};
-constexpr BenchSeries vectorized{Variant::vectorized, FusedArchitecture::automatic, 1};
-constexpr BenchSeries fused{Variant::fused, FusedArchitecture::avx2, 2};
+constexpr BenchSeries loop{Variant::loop, InstructionSet::automatic, 1};
+constexpr BenchSeries vectorized{Variant::vectorized, InstructionSet::automatic, 1};
+constexpr BenchSeries fused{Variant::fused, InstructionSet::avx2, 2};
 
 attn::BenchRow timed(std::size_t length, const BenchSeries& series, double seconds) {
     attn::BenchRow row;
@@ -36,7 +36,7 @@ attn::BenchReport made_up_report() {
     attn::BenchReport report;
     report.machine = {"Abacus & Sons \"9\" <fast>", 2, {"sse2", "avx2"}, "Haswell", 1e9};
     report.rounds = 5;
-    report.peaks = {{FusedArchitecture::avx2, 1, 125}, {FusedArchitecture::avx2, 2, 250}};
+    report.peaks = {{InstructionSet::avx2, 1, 125}, {InstructionSet::avx2, 2, 250}};
     for (const std::size_t length : {64, 128, 256}) {
         const auto t = static_cast<double>(length) / 64;
         report.rows.push_back(timed(length, loop, 2e-3 * t * t));

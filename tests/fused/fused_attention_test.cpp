@@ -73,7 +73,7 @@ TEST_SUITE("fused attention") {
     TEST_CASE("agrees with float64 over awkward features") {
         for (const std::size_t head_dim : {1, 3, 64, 128}) {
             for (const std::size_t value_dim : {1, 3, 15, 64, 128}) {
-                const FusedShape shape{2, 1, 50, 200, head_dim, value_dim};
+                const AttentionShape shape{2, 1, 50, 200, head_dim, value_dim};
                 CHECK_FUSED(random_problem<float>(shape, 2), scaled(head_dim), float_tolerance);
             }
         }
@@ -113,10 +113,10 @@ TEST_SUITE("fused attention") {
         auto problem = random_problem<float>({1, 1, 40, 30, 8, 2}, 6);
         const float nan = std::numeric_limits<float>::quiet_NaN();
         problem.query[17 * 8 + 3] = nan;
-        for (const FusedArchitecture architecture : available_architectures()) {
+        for (const InstructionSet instruction_set : available_instruction_sets()) {
             FusedOptions options;
-            options.architecture = architecture;
-            options.empty_row = FusedEmptyRow::zero;
+            options.instruction_set = instruction_set;
+            options.empty_row = EmptyRow::zero;
             const std::vector<float> context = fused(problem, options);
             for (std::size_t i = 0; i < context.size(); ++i) {
                 CHECK(std::isnan(context[i]) == (i / 2 == 17));
@@ -129,13 +129,13 @@ TEST_SUITE("fused attention") {
 
     TEST_CASE("refuses what the processor lacks, and names what it has") {
         const auto problem = random_problem<float>({1, 1, 2, 2, 2, 2}, 1);
-        const std::vector<FusedArchitecture> available = available_architectures();
-        for (const FusedArchitecture architecture :
-             {FusedArchitecture::sse2, FusedArchitecture::avx2, FusedArchitecture::avx512,
-              FusedArchitecture::neon64}) {
+        const std::vector<InstructionSet> available = available_instruction_sets();
+        for (const InstructionSet instruction_set :
+             {InstructionSet::sse2, InstructionSet::avx2, InstructionSet::avx512,
+              InstructionSet::neon64}) {
             FusedOptions options;
-            options.architecture = architecture;
-            if (std::find(available.begin(), available.end(), architecture) != available.end()) {
+            options.instruction_set = instruction_set;
+            if (std::find(available.begin(), available.end(), instruction_set) != available.end()) {
                 CHECK_NOTHROW(fused(problem, options));
                 continue;
             }
@@ -144,8 +144,8 @@ TEST_SUITE("fused attention") {
                 FAIL_CHECK("not refused");
             } catch (const ConfigError& error) {
                 const std::string message = error.what();
-                CHECK(message.find(architecture_name(architecture)) != std::string::npos);
-                CHECK(message.find(architecture_name(available.back())) != std::string::npos);
+                CHECK(message.find(instruction_set_name(instruction_set)) != std::string::npos);
+                CHECK(message.find(instruction_set_name(available.back())) != std::string::npos);
             }
         }
     }

@@ -43,7 +43,7 @@ attn::test::Problem<float> drawn_as_by_torch(const TorchError& size, std::uint64
 using Reference = std::vector<std::vector<double>>;
 
 Reference in_double(const attn::test::Problem<float>& problem, const attn::FusedOptions& options) {
-    const attn::FusedShape& shape = problem.shape;
+    const attn::AttentionShape& shape = problem.shape;
     Reference rows;
     for (std::size_t row = 0; row < shape.heads * shape.query_len; ++row) {
         rows.push_back(attn::test::reference_row(problem, options, 0, row / shape.query_len,
@@ -68,8 +68,8 @@ double squared_errors(const attn::test::Problem<float>& problem, const attn::Fus
 
 /// The root of the mean squared error of each instruction set that this processor has.
 std::vector<double> errors_at(const TorchError& size) {
-    const std::vector<attn::FusedArchitecture> architectures = attn::available_architectures();
-    std::vector<double> errors(architectures.size());
+    const std::vector<attn::InstructionSet> instruction_sets = attn::available_instruction_sets();
+    std::vector<double> errors(instruction_sets.size());
     std::size_t numbers = 0;
     for (std::uint64_t seed = 0; seed < seeds; ++seed) {
         const attn::test::Problem<float> problem = drawn_as_by_torch(size, seed);
@@ -78,8 +78,8 @@ std::vector<double> errors_at(const TorchError& size) {
         for (const bool causal : {false, true}) {
             options.mask.causal = causal;
             const Reference expected = in_double(problem, options);
-            for (std::size_t a = 0; a < architectures.size(); ++a) {
-                options.architecture = architectures[a];
+            for (std::size_t a = 0; a < instruction_sets.size(); ++a) {
+                options.instruction_set = instruction_sets[a];
                 errors[a] += squared_errors(problem, options, expected);
             }
             numbers += problem.query.size();
@@ -95,20 +95,20 @@ TEST_SUITE("fused: errors") {
     // Both round in every sum, each in an order of its own: which of them is nearer differs a
     // little from size to size, and with the instruction set.
     TEST_CASE("over awkward sizes they are smaller than those of PyTorch's float32 path") {
-        const auto architectures = attn::available_architectures();
-        std::vector<double> logarithms(architectures.size());
+        const auto instruction_sets = attn::available_instruction_sets();
+        std::vector<double> logarithms(instruction_sets.size());
         for (const TorchError& size : torch_errors) {
             const std::vector<double> errors = errors_at(size);
-            for (std::size_t a = 0; a < architectures.size(); ++a) {
+            for (std::size_t a = 0; a < instruction_sets.size(); ++a) {
                 const double ratio = errors[a] / size.root_mean_square;
-                INFO(attn::architecture_name(architectures[a])
+                INFO(attn::instruction_set_name(instruction_sets[a])
                      << " " << size.length << " x " << size.head_dim << ": " << ratio);
                 CHECK(ratio < 1.15);
                 logarithms[a] += std::log(ratio);
             }
         }
-        for (std::size_t a = 0; a < architectures.size(); ++a) {
-            INFO(attn::architecture_name(architectures[a]));
+        for (std::size_t a = 0; a < instruction_sets.size(); ++a) {
+            INFO(attn::instruction_set_name(instruction_sets[a]));
             CHECK(std::exp(logarithms[a] / std::size(torch_errors)) < 1);
         }
     }

@@ -43,7 +43,7 @@ TEST_SUITE("fused mask") {
                     options.mask.causal = true;
                     options.mask.causal_offset = offset;
                     CHECK_FUSED(problem, options, tolerance);
-                    options.empty_row = FusedEmptyRow::zero;
+                    options.empty_row = EmptyRow::zero;
                     CHECK_FUSED(problem, options, tolerance);
                 }
             }
@@ -62,25 +62,42 @@ TEST_SUITE("fused mask") {
         CHECK_FALSE(std::equal(before.begin() + 150 * 16, before.end(), after.begin() + 150 * 16));
     }
 
-    TEST_CASE("padding is as if the sequence ended there, whatever lies beyond") {
-        auto problem = random_problem<float>({3, 2, 20, 230, 8, 5}, 3);
-        const std::size_t lengths[] = {230, 0, 77};
-        // Batch entry 1 has no key left, batch entry 2 ends amid a block.
-        for (std::size_t k = 77; k < 230; ++k) {
-            for (const std::size_t group : {4, 5}) {
-                problem.value[(group * 230 + k) * 5] = std::numeric_limits<float>::quiet_NaN();
+    TEST_CASE("a sliding window agrees with float64, with and without later keys") {
+        for (const std::size_t query_len : {1, 63, 150}) {
+            for (const std::size_t key_len : {1, 65, 460}) {
+                const auto problem = random_problem<float>({1, 2, query_len, key_len, 8, 9}, 3);
+                for (const std::ptrdiff_t offset : {-400, -20, -1, 0, 1, 47, 300, 600}) {
+                    CAPTURE(query_len);
+                    CAPTURE(key_len);
+                    CAPTURE(offset);
+                    FusedOptions options;
+                    options.mask.window = true;
+                    options.mask.window_offset = offset;
+                    CHECK_FUSED(problem, options, tolerance);
+                    options.mask.causal = true;
+                    options.mask.causal_offset = offset + 3;
+                    CHECK_FUSED(problem, options, tolerance);
+                    options.mask.causal_offset = offset - 1;
+                    options.empty_row = EmptyRow::zero;
+                    CHECK_FUSED(problem, options, 0);
+                }
             }
         }
+    }
+
+    TEST_CASE("keys before the window of every query are not read") {
+        auto problem = random_problem<float>({1, 1, 200, 230, 8, 5}, 3);
+        for (const std::size_t k : {0, 13}) {
+            problem.value[k * 5] = std::numeric_limits<float>::quiet_NaN();
+        }
         FusedOptions options;
-        options.mask.key_lengths = lengths;
-        CHECK_FUSED(problem, options, tolerance);
-        options.mask.causal = true;
-        options.mask.causal_offset = 70;
+        options.mask.window = true;
+        options.mask.window_offset = 14;
         CHECK_FUSED(problem, options, tolerance);
     }
 
     TEST_CASE("a general mask agrees with float64 however it is broadcast") {
-        const FusedShape shape{2, 3, 70, 410, 8, 5};
+        const AttentionShape shape{2, 3, 70, 410, 8, 5};
         const auto problem = random_problem<float>(shape, 4);
         const Cells cells(2 * 3 * 70 * 410, 0.4, 5);
         struct Strides {
@@ -98,7 +115,7 @@ TEST_SUITE("fused mask") {
             CHECK_FUSED(problem, options, tolerance);
             options.mask.causal = true;
             options.mask.causal_offset = 200;
-            options.empty_row = FusedEmptyRow::zero;
+            options.empty_row = EmptyRow::zero;
             CHECK_FUSED(problem, options, tolerance);
         }
     }
@@ -142,18 +159,18 @@ TEST_SUITE("fused mask") {
         options.mask.key_stride = 1;
         CHECK_FUSED(problem, options, tolerance);
         CHECK(std::isnan(fused(problem, options)[31 * 3]));
-        options.empty_row = FusedEmptyRow::zero;
+        options.empty_row = EmptyRow::zero;
         CHECK_FUSED(problem, options, tolerance);
         CHECK(fused(problem, options)[31 * 3] == 0.0F);
     }
 
-    TEST_CASE("a key length beyond the keys is refused, with both numbers") {
+    TEST_CASE("the kernel refuses to look for fully masked rows") {
         const auto problem = random_problem<float>({2, 1, 3, 5, 2, 2}, 9);
-        const std::size_t lengths[] = {5, 6};
         FusedOptions options;
-        options.mask.key_lengths = lengths;
-        CHECK_THROWS_WITH_AS(
-            fused(problem, options),
-            "key length 6 of batch entry 1 exceeds the 5 keys: pass at most that many", ShapeError);
+        options.empty_row = EmptyRow::error;
+        CHECK_THROWS_WITH_AS(fused(problem, options),
+                             "fused attention fills rows that hide every key, it does not look for "
+                             "them: choose nan or zero for empty rows",
+                             ConfigError);
     }
 }

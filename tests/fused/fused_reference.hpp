@@ -12,7 +12,7 @@ namespace attn::test {
 
 template <class Real>
 struct Problem {
-    FusedShape shape;
+    AttentionShape shape;
     std::vector<Real> query, key, value;
 };
 
@@ -25,7 +25,7 @@ std::vector<Real> normal(std::size_t count, std::mt19937& generator) {
 }
 
 template <class Real>
-Problem<Real> random_problem(const FusedShape& shape, unsigned seed) {
+Problem<Real> random_problem(const AttentionShape& shape, unsigned seed) {
     std::mt19937 generator(seed);
     const std::size_t groups = shape.batch * shape.heads;
     return {shape, normal<Real>(groups * shape.query_len * shape.head_dim, generator),
@@ -33,25 +33,16 @@ Problem<Real> random_problem(const FusedShape& shape, unsigned seed) {
             normal<Real>(groups * shape.key_len * shape.value_dim, generator)};
 }
 
-inline bool is_hidden(const FusedMask& mask, std::size_t b, std::size_t h, std::size_t q,
-                      std::size_t k) {
-    const std::ptrdiff_t last = static_cast<std::ptrdiff_t>(q) + mask.causal_offset;
-    if (mask.causal && static_cast<std::ptrdiff_t>(k) > last) return true;
-    if (mask.key_lengths && k >= mask.key_lengths[b]) return true;
-    return mask.hidden && mask.hidden[b * mask.batch_stride + h * mask.head_stride +
-                                      q * mask.query_stride + k * mask.key_stride];
-}
-
 /// One row of context: its exponentials over the keys it sees, divided by their sum.
 template <class Real>
 std::vector<double> reference_row(const Problem<Real>& problem, const FusedOptions& options,
                                   std::size_t b, std::size_t h, std::size_t q) {
-    const FusedShape& shape = problem.shape;
+    const AttentionShape& shape = problem.shape;
     const std::size_t group = b * shape.heads + h;
     std::vector<double> scores(shape.key_len, -std::numeric_limits<double>::infinity());
     double maximum = -std::numeric_limits<double>::infinity();
     for (std::size_t k = 0; k < shape.key_len; ++k) {
-        if (is_hidden(options.mask, b, h, q, k)) continue;
+        if (options.mask.hides(b, h, q, k)) continue;
         double score = 0;
         for (std::size_t d = 0; d < shape.head_dim; ++d) {
             score += double(problem.query[(group * shape.query_len + q) * shape.head_dim + d]) *
@@ -63,7 +54,7 @@ std::vector<double> reference_row(const Problem<Real>& problem, const FusedOptio
     double sum = 0;
     std::vector<double> context(shape.value_dim, 0.0);
     for (std::size_t k = 0; k < shape.key_len; ++k) {
-        if (is_hidden(options.mask, b, h, q, k)) continue;
+        if (options.mask.hides(b, h, q, k)) continue;
         const double exponential = std::exp(scores[k] - maximum);
         sum += exponential;
         for (std::size_t j = 0; j < shape.value_dim; ++j) {
@@ -72,7 +63,7 @@ std::vector<double> reference_row(const Problem<Real>& problem, const FusedOptio
         }
     }
     const double empty =
-        options.empty_row == FusedEmptyRow::zero ? 0 : std::numeric_limits<double>::quiet_NaN();
+        options.empty_row == EmptyRow::zero ? 0 : std::numeric_limits<double>::quiet_NaN();
     for (double& number : context) number = sum == 0 ? empty : number / sum;
     return context;
 }
@@ -93,7 +84,7 @@ std::vector<double> reference(const Problem<Real>& problem, const FusedOptions& 
 
 template <class Real>
 std::vector<Real> fused(const Problem<Real>& problem, const FusedOptions& options) {
-    const FusedShape& shape = problem.shape;
+    const AttentionShape& shape = problem.shape;
     // Anything that is not written shows.
     std::vector<Real> context(shape.batch * shape.heads * shape.query_len * shape.value_dim,
                               Real(-99));
@@ -123,20 +114,20 @@ Difference difference(const std::vector<Real>& got, const std::vector<double>& e
     return worst;
 }
 
-/// Checks fused against the reference, on every architecture that this processor has.
-#define CHECK_FUSED(problem, options, tolerance)                                              \
-    do {                                                                                      \
-        const std::vector<double> expected_ = attn::test::reference(problem, options);        \
-        for (const attn::FusedArchitecture architecture_ : attn::available_architectures()) { \
-            attn::FusedOptions options_ = options;                                            \
-            options_.architecture = architecture_;                                            \
-            const auto difference_ =                                                          \
-                attn::test::difference(attn::test::fused(problem, options_), expected_);      \
-            INFO(std::string(attn::architecture_name(architecture_)), " element ",            \
-                 difference_.index, ": got ", difference_.got, ", expected ",                 \
-                 difference_.expected);                                                       \
-            CHECK(difference_.largest <= (tolerance));                                        \
-        }                                                                                     \
+/// Checks fused against the reference, on every instruction set that this processor has.
+#define CHECK_FUSED(problem, options, tolerance)                                                 \
+    do {                                                                                         \
+        const std::vector<double> expected_ = attn::test::reference(problem, options);           \
+        for (const attn::InstructionSet instruction_set_ : attn::available_instruction_sets()) { \
+            attn::FusedOptions options_ = options;                                               \
+            options_.instruction_set = instruction_set_;                                         \
+            const auto difference_ =                                                             \
+                attn::test::difference(attn::test::fused(problem, options_), expected_);         \
+            INFO(std::string(attn::instruction_set_name(instruction_set_)), " element ",         \
+                 difference_.index, ": got ", difference_.got, ", expected ",                    \
+                 difference_.expected);                                                          \
+            CHECK(difference_.largest <= (tolerance));                                           \
+        }                                                                                        \
     } while (false)
 
 }  // namespace attn::test

@@ -66,16 +66,16 @@ TEST_SUITE("fused trace") {
 
     TEST_CASE("ends where the fused kernel ends, whatever the blocks") {
         const auto problem = random_problem<double>({1, 1, 13, 21, 5, 4}, 2);
-        const std::size_t length = 17;
         bool hidden[21] = {};
-        hidden[3] = hidden[4] = hidden[5] = true;
-        for (const FusedEmptyRow empty_row : {FusedEmptyRow::nan, FusedEmptyRow::zero}) {
+        for (const std::size_t k : {3, 4, 5, 17, 18, 19, 20}) hidden[k] = true;
+        for (const EmptyRow empty_row : {EmptyRow::nan, EmptyRow::zero}) {
             FusedOptions options;
             options.scale = 0.4;
             options.empty_row = empty_row;
             options.mask.causal = true;
             options.mask.causal_offset = -2;
-            options.mask.key_lengths = &length;
+            options.mask.window = true;
+            options.mask.window_offset = -7;
             options.mask.hidden = hidden;
             options.mask.key_stride = 1;
             const std::vector<double> expected = fused(problem, options);

@@ -2,7 +2,7 @@
 // weights.
 #include <string_view>
 
-#include "attn/bench/peak.hpp"
+#include "attn/bench/machine.hpp"
 #include "attn/fused/fused_attention.hpp"
 #include "attn/steps/stepped_attention.hpp"
 #include "tests/peers/peer.hpp"
@@ -42,8 +42,8 @@ void vectorized(const peer::Problem& p, float* context) {
 /// The measured peak of multiply-adds on one thread, GFLOP/s.
 double peak() {
     double largest = 0;
-    for (const attn::FusedArchitecture architecture : attn::available_architectures()) {
-        largest = std::max(largest, attn::measure_peak(architecture, 1));
+    for (const attn::InstructionSet instruction_set : attn::available_instruction_sets()) {
+        largest = std::max(largest, attn::measure_peak(instruction_set, 1));
     }
     return largest;
 }

@@ -1,5 +1,4 @@
 // Products with a factor that is packed once, of every instruction set that this processor has.
-#include "attn/simd/panels.hpp"
 
 #include <doctest/doctest.h>
 
@@ -69,8 +68,8 @@ void check_product(const PanelOperations<Real>& panels, std::size_t count, std::
 }
 
 template <class Real>
-void check_shapes(FusedArchitecture architecture) {
-    const PanelOperations<Real> panels = simd::kernels_for<Real>(architecture)->panels;
+void check_shapes(InstructionSet instruction_set) {
+    const PanelOperations<Real> panels = simd::kernels_for(instruction_set).of<Real>().panels;
     std::mt19937 random(7);
     for (const std::size_t count : {1, 2, 7, 24}) {
         for (const std::size_t steps : {1, 3, 64, 191, 193, 400}) {
@@ -85,8 +84,8 @@ void check_shapes(FusedArchitecture architecture) {
 }
 
 /// The largest error of sums over `steps` products, in units of the rounding of their size.
-double units_off(FusedArchitecture architecture, std::size_t steps) {
-    const PanelOperations<float> panels = simd::kernels_for<float>(architecture)->panels;
+double units_off(InstructionSet instruction_set, std::size_t steps) {
+    const PanelOperations<float> panels = simd::kernels_for(instruction_set).of<float>().panels;
     std::mt19937 random(3);
     std::uniform_real_distribution<float> uniform(0.5F, 1.0F);
     std::vector<float> row(steps), column(steps);
@@ -104,16 +103,17 @@ double units_off(FusedArchitecture architecture, std::size_t steps) {
 
 TEST_SUITE("panels") {
     TEST_CASE("products of any shape are exact where the numbers are whole") {
-        for (const FusedArchitecture architecture : available_architectures()) {
-            INFO(architecture_name(architecture));
-            check_shapes<float>(architecture);
-            check_shapes<double>(architecture);
+        for (const InstructionSet instruction_set : available_instruction_sets()) {
+            INFO(instruction_set_name(instruction_set));
+            check_shapes<float>(instruction_set);
+            check_shapes<double>(instruction_set);
         }
     }
 
     TEST_CASE("no steps make sums of nothing") {
-        for (const FusedArchitecture architecture : available_architectures()) {
-            const PanelOperations<float> panels = simd::kernels_for<float>(architecture)->panels;
+        for (const InstructionSet instruction_set : available_instruction_sets()) {
+            const PanelOperations<float> panels =
+                simd::kernels_for(instruction_set).of<float>().panels;
             std::vector<float> result(3, float(untouched));
             panels.multiply(nullptr, 0, 1, {nullptr, 0, 3}, 0, 3, result.data(), 3);
             CHECK(result == std::vector<float>(3, 0.0F));
@@ -122,9 +122,9 @@ TEST_SUITE("panels") {
 
     // One chain of 20,000 additions of positive numbers would be off by hundreds of units.
     TEST_CASE("long sums are sums of shorter ones") {
-        for (const FusedArchitecture architecture : available_architectures()) {
-            INFO(architecture_name(architecture));
-            CHECK(units_off(architecture, 20'000) < 60);
+        for (const InstructionSet instruction_set : available_instruction_sets()) {
+            INFO(instruction_set_name(instruction_set));
+            CHECK(units_off(instruction_set, 20'000) < 60);
         }
     }
 }

@@ -1,5 +1,5 @@
 // The operations on rows, of every instruction set that this processor has.
-#include "attn/simd/rows.hpp"
+#include "attn/simd/kernels.hpp"
 
 #include <doctest/doctest.h>
 
@@ -25,8 +25,8 @@ double units_off(Real got, Real x) {
 }
 
 template <class Real>
-void check_exponentials(FusedArchitecture architecture) {
-    const RowOperations<Real> rows = vector_row_operations<Real>(architecture);
+void check_exponentials(InstructionSet instruction_set) {
+    const RowOperations<Real> rows = simd::kernels_for(instruction_set).of<Real>().rows;
     const Real lowest = sizeof(Real) == sizeof(float) ? Real(-87.3) : Real(-708.3);
     std::mt19937 random(1);
     std::uniform_real_distribution<double> uniform(lowest, 0);
@@ -44,8 +44,8 @@ void check_exponentials(FusedArchitecture architecture) {
 }
 
 template <class Real>
-void check_ends(FusedArchitecture architecture) {
-    const RowOperations<Real> rows = vector_row_operations<Real>(architecture);
+void check_ends(InstructionSet instruction_set) {
+    const RowOperations<Real> rows = simd::kernels_for(instruction_set).of<Real>().rows;
     const Real nan = std::numeric_limits<Real>::quiet_NaN();
     // Every length, so that whole groups and filled ones both meet the special numbers.
     for (std::size_t length = 1; length <= 150; ++length) {
@@ -75,18 +75,18 @@ void check_ends(FusedArchitecture architecture) {
 
 TEST_SUITE("rows") {
     TEST_CASE("exponentials in vectors are within one and a half units in the last place") {
-        for (const FusedArchitecture architecture : available_architectures()) {
-            INFO(std::string(architecture_name(architecture)));
-            check_exponentials<float>(architecture);
-            check_exponentials<double>(architecture);
+        for (const InstructionSet instruction_set : available_instruction_sets()) {
+            INFO(std::string(instruction_set_name(instruction_set)));
+            check_exponentials<float>(instruction_set);
+            check_exponentials<double>(instruction_set);
         }
     }
 
     TEST_CASE("-inf, nan and rows of any length are treated as a loop would") {
-        for (const FusedArchitecture architecture : available_architectures()) {
-            INFO(std::string(architecture_name(architecture)));
-            check_ends<float>(architecture);
-            check_ends<double>(architecture);
+        for (const InstructionSet instruction_set : available_instruction_sets()) {
+            INFO(std::string(instruction_set_name(instruction_set)));
+            check_ends<float>(instruction_set);
+            check_ends<double>(instruction_set);
         }
     }
 
@@ -94,8 +94,8 @@ TEST_SUITE("rows") {
         "zeros behind a row change no bit of its sum, hidden cells none of its exponentials") {
         std::mt19937 random(2);
         std::uniform_real_distribution<float> uniform(-5, 0);
-        for (const FusedArchitecture architecture : available_architectures()) {
-            const RowOperations<float> rows = vector_row_operations<float>(architecture);
+        for (const InstructionSet instruction_set : available_instruction_sets()) {
+            const RowOperations<float> rows = simd::kernels_for(instruction_set).of<float>().rows;
             for (std::size_t visible = 1; visible < 200; ++visible) {
                 std::vector<float> row(200, -infinity<float>), whole(200), part(visible);
                 for (std::size_t i = 0; i < visible; ++i) row[i] = uniform(random);

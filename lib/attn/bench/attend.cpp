@@ -5,9 +5,9 @@
 #include <span>
 #include <utility>
 
-#include "attn/fused/dispatch.hpp"
 #include "attn/fused/fused_attention.hpp"
 #include "attn/random/generator.hpp"
+#include "attn/simd/kernels.hpp"
 #include "attn/steps/context.hpp"
 #include "attn/steps/mask.hpp"
 #include "attn/steps/scaling.hpp"
@@ -61,7 +61,7 @@ void attend_fused(const BenchInput& input, const BenchSeries& series, BenchOutpu
     options.scale = 1 / std::sqrt(static_cast<double>(shape.head_dim));
     options.mask.causal = input.causal;
     options.threads = series.threads;
-    options.architecture = series.architecture;
+    options.instruction_set = series.instruction_set;
     fused_attention(input.query.data(), input.key.data(), input.value.data(), output.context.data(),
                     {1, shape.groups, shape.length, shape.length, shape.head_dim, shape.head_dim},
                     options);
@@ -72,7 +72,7 @@ void attend_fused(const BenchInput& input, const BenchSeries& series, BenchOutpu
 std::string series_name(const BenchSeries& series) {
     std::string name(word(series.variant));
     if (series.variant == Variant::fused) {
-        name += " " + std::string(architecture_name(series.architecture));
+        name += " " + std::string(instruction_set_name(series.instruction_set));
     }
     return series.threads > 1 ? name + " x" + std::to_string(series.threads) : name;
 }
@@ -129,8 +129,9 @@ double held_bytes(const BenchSeries& series, const BenchShape& shape, bool causa
     const auto length = static_cast<double>(shape.length);
     const double context = groups * length * static_cast<double>(shape.head_dim) * sizeof(float);
     if (series.variant == Variant::fused) {
-        const fused::Kernels kernels = fused::choose_kernels(series.architecture);
-        const std::size_t scratch = kernels.float32.scratch_size(shape.head_dim, shape.head_dim);
+        const simd::Kernels& kernels = simd::kernels_for(series.instruction_set);
+        const std::size_t scratch =
+            kernels.float32.blocks.scratch_size(shape.head_dim, shape.head_dim);
         return context + static_cast<double>(series.threads * scratch * sizeof(float));
     }
     const double cells = length * length;

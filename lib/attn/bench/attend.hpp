@@ -2,7 +2,7 @@
 #include <string>
 #include <string_view>
 
-#include "attn/simd/architecture.hpp"
+#include "attn/simd/instruction_set.hpp"
 #include "attn/tensor/tensor.hpp"
 #include "attn/walk/config.hpp"
 
@@ -11,7 +11,7 @@ namespace attn {
 /// One way to compute attention: what a line of the plot stands for.
 struct BenchSeries {
     Variant variant = Variant::vectorized;
-    FusedArchitecture architecture = FusedArchitecture::automatic;  ///< of fused alone
+    InstructionSet instruction_set = InstructionSet::automatic;  ///< of fused alone
     std::size_t threads = 1;
 
     bool operator==(const BenchSeries&) const = default;
@@ -60,7 +60,7 @@ BenchOutput output_for(const BenchSeries& series, const BenchShape& shape);
 /// the scores and the weights; fused makes the context alone.
 ///
 /// Shapes  `output` as output_for() makes it for this series and this input.
-/// Errors  ConfigError when this processor lacks the architecture.
+/// Errors  ConfigError when this processor lacks the instruction set.
 void attend(const BenchSeries& series, const BenchInput& input, BenchOutput& output);
 
 /// The bytes that attend() holds when it is done. loop: scores, scaled_scores, mask, masked_scores,

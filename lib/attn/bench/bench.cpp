@@ -1,14 +1,14 @@
 #include "attn/bench/bench.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
-#include "attn/bench/fit.hpp"
-#include "attn/bench/peak.hpp"
-#include "attn/bench/words.hpp"
+#include "attn/bench/figures.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {
@@ -75,10 +75,9 @@ std::string reason_to_leave_out(const BenchConfig& config, const BenchSeries& se
     return fmt::format("would take some {}: say --variant loop to time it", time_text(seconds));
 }
 
-FusedArchitecture architecture_of(const BenchSeries& series) {
-    if (series.architecture != FusedArchitecture::automatic) return series.architecture;
-    const std::vector<FusedArchitecture> available = available_architectures();
-    return available.empty() ? FusedArchitecture::automatic : available.back();
+InstructionSet instruction_set_of(const BenchSeries& series) {
+    if (series.instruction_set != InstructionSet::automatic) return series.instruction_set;
+    return available_instruction_sets().back();
 }
 
 /// All that is measured at once, and what becomes of it.
@@ -91,7 +90,7 @@ public:
         report_.rounds = config.rounds;
         for (const BenchSeries& series : config.series) {
             if (peak_of(series) == nullptr) {
-                report_.peaks.push_back({architecture_of(series), series.threads, 0});
+                report_.peaks.push_back({instruction_set_of(series), series.threads, 0});
             }
         }
         for (const BenchShape& shape : config.shapes) total_ += operations_of(shape);
@@ -128,7 +127,8 @@ private:
 
     BenchPeak* peak_of(const BenchSeries& series) {
         for (BenchPeak& peak : report_.peaks) {
-            if (peak.architecture == architecture_of(series) && peak.threads == series.threads) {
+            if (peak.instruction_set == instruction_set_of(series) &&
+                peak.threads == series.threads) {
                 return &peak;
             }
         }
@@ -208,7 +208,8 @@ private:
                 tell(row.shape, row.series,
                      static_cast<double>(round) / static_cast<double>(config_.rounds));
                 BenchPeak& peak = *peak_of(row.series);
-                peak.gflops = std::max(peak.gflops, measure_peak(peak.architecture, peak.threads));
+                peak.gflops =
+                    std::max(peak.gflops, measure_peak(peak.instruction_set, peak.threads));
                 runner.seconds.push_back(timed(row.series, input, runner.calls) /
                                          static_cast<double>(runner.calls));
             }
@@ -236,7 +237,48 @@ private:
     double done_ = 0;
 };
 
+/// The length of the longest row.
+double longest(const Array<float>& rows) {
+    const std::size_t columns = rows.shape(2);
+    double most = 0;
+    for (std::size_t i = 0; i < rows.size(); i += columns) {
+        double squares = 0;
+        for (std::size_t j = 0; j < columns; ++j) {
+            const double number = rows.data()[i + j];
+            squares += number * number;
+        }
+        most = std::max(most, squares);
+    }
+    return std::sqrt(most);
+}
+
 }  // namespace
+
+Disagreement farthest_apart(const Array<float>& got, const Array<float>& expected) {
+    assert(got.size() == expected.size());
+    Disagreement farthest;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+        const double a = got.data()[i];
+        const double b = expected.data()[i];
+        double apart = a == b ? 0 : std::abs(a - b);
+        if (std::isnan(apart)) {
+            const bool both = std::isnan(a) && std::isnan(b);
+            apart = both ? 0 : std::numeric_limits<double>::infinity();
+        }
+        if (i == 0 || apart > farthest.apart) farthest = {i, a, b, apart};
+    }
+    return farthest;
+}
+
+double agreement_tolerance(const BenchInput& input) {
+    const auto head_dim = static_cast<double>(input.query.shape(2));
+    const auto length = static_cast<double>(input.query.shape(1));
+    const double score = longest(input.query) * longest(input.key) / std::sqrt(head_dim);
+    float largest = 0;
+    for (const float number : input.value) largest = std::max(largest, std::abs(number));
+    return 4.0 * std::numeric_limits<float>::epsilon() * largest *
+           (std::sqrt(head_dim) * score + std::sqrt(length) + 4);
+}
 
 BenchReport run_bench(const BenchConfig& config, const Machine& machine,
                       const BenchProgress& progress) {

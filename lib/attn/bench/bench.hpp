@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "attn/bench/agree.hpp"
 #include "attn/bench/attend.hpp"
 #include "attn/bench/machine.hpp"
 
@@ -28,7 +27,7 @@ struct BenchRow {
     std::string left_out;             ///< why it was not timed; empty when it was
     double seconds = 0;               ///< of one run, the median of the rounds
     double gflops = 0;                ///< useful ones: hidden cells do not count
-    std::optional<double> peak_part;  ///< of the measured peak of its architecture and threads
+    std::optional<double> peak_part;  ///< of the measured peak of its instruction set and threads
     double held_bytes = 0;            ///< as held_bytes() counts them
     std::optional<double> apart;      ///< largest difference from the first variant's context
     double tolerance = 0;             ///< what rounding explains of that
@@ -36,7 +35,7 @@ struct BenchRow {
 
 /// The measured peak of multiply-adds.
 struct BenchPeak {
-    FusedArchitecture architecture = FusedArchitecture::automatic;
+    InstructionSet instruction_set = InstructionSet::automatic;
     std::size_t threads = 1;
     double gflops = 0;
 };
@@ -49,6 +48,28 @@ struct BenchGrowth {
     double time_exponent = 0;
     double memory_exponent = 0;
 };
+
+/// How far two contexts lie apart where they are farthest from each other.
+struct Disagreement {
+    std::size_t index = 0;  ///< flat
+    double got = 0;
+    double expected = 0;
+    double apart = 0;  ///< infinite where only one of them is nan
+};
+
+/// The largest distance between two contexts of the same shape.
+Disagreement farthest_apart(const Array<float>& got, const Array<float>& expected);
+
+/// How far rounding can set the contexts of two variants apart, which sum in different orders.
+///
+///     4 eps max|v| (sqrt(d) s + sqrt(T) + 4),   s = max|q| max|k| / sqrt(d), a bound of the scores
+///
+/// Why     n roundings add up to some sqrt(n) of them. Those of a score are of the size of the
+///         products it sums, and the exponential turns them into relative ones of the weight; then
+///         the T weights and their products with the values are summed. Both variants do that, each
+///         with half an eps a rounding; 4 takes chance to where it does not matter.
+/// Source  Higham & Mary, A new approach to probabilistic rounding error analysis, 2019.
+double agreement_tolerance(const BenchInput& input);
 
 /// Two variants that do not compute the same.
 struct BenchDispute {
@@ -75,7 +96,7 @@ using BenchProgress = std::function<void(double done, const std::string& next)>;
 /// other, so that a machine that slows down slows all of them. A run too short for the clock is
 /// repeated until it takes 20 ms.
 ///
-/// Errors  ConfigError when something asked for is larger than the memory, or an architecture is
+/// Errors  ConfigError when something asked for is larger than the memory, or an instruction set is
 ///         not there.
 BenchReport run_bench(const BenchConfig& config, const Machine& machine,
                       const BenchProgress& progress = {});

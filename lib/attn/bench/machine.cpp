@@ -3,10 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <fstream>
+#include <latch>
+#include <system_error>
 #include <thread>
 
-#include "attn/simd/architecture.hpp"
+#include "attn/simd/kernels.hpp"
 #include "attn/tensor/matmul.hpp"
 
 namespace attn {
@@ -30,18 +34,68 @@ double physical_memory() {
     return pages > 0 && page > 0 ? pages * page : 0;
 }
 
+/// Operations a second of one thread, the best of a few runs of a millisecond or more: the first
+/// may find the processor not yet at its speed.
+double rate_of(const simd::Kernels& kernels) {
+    using Clock = std::chrono::steady_clock;
+    constexpr double long_enough = 1e-3;
+    constexpr int runs = 5;
+    std::array<float, simd::peak_floats> numbers{};
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i);
+    double best = 0;
+    std::size_t steps = 1000;
+    for (int run = 0; run < runs;) {
+        const Clock::time_point start = Clock::now();
+        const double operations = kernels.peak(numbers.data(), 0.5F, steps);
+        const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+        if (seconds < long_enough) {
+            steps *= 2;
+            continue;
+        }
+        best = std::max(best, operations / seconds);
+        ++run;
+    }
+    return best;
+}
+
 }  // namespace
 
 Machine this_machine() {
     Machine machine;
     machine.processor = processor_name();
     machine.cores = std::max(1U, std::thread::hardware_concurrency());
-    for (const FusedArchitecture architecture : available_architectures()) {
-        machine.instruction_sets.emplace_back(architecture_name(architecture));
+    for (const InstructionSet instruction_set : available_instruction_sets()) {
+        machine.instruction_sets.emplace_back(instruction_set_name(instruction_set));
     }
     machine.blas_core = blas_core_type();
     machine.memory_bytes = physical_memory();
     return machine;
+}
+
+double measure_peak(InstructionSet instruction_set, std::size_t threads) {
+    const simd::Kernels& kernels = simd::kernels_for(instruction_set);
+    // Measure on all threads at once: a processor may slow down when all its cores are busy.
+    std::vector<double> rates(std::max<std::size_t>(threads, 1));
+    std::latch all_started(static_cast<std::ptrdiff_t>(rates.size()));
+    std::vector<std::jthread> helpers;
+    try {
+        for (std::size_t i = 1; i < rates.size(); ++i) {
+            helpers.emplace_back([&, i] {
+                all_started.arrive_and_wait();
+                rates[i] = rate_of(kernels);
+            });
+        }
+    } catch (const std::system_error&) {
+        // The system has no more threads to give, and nobody may wait for those that never start.
+        all_started.count_down(static_cast<std::ptrdiff_t>(rates.size() - 1 - helpers.size()));
+    }
+    all_started.arrive_and_wait();
+    rates[0] = rate_of(kernels);
+    helpers.clear();
+
+    double sum = 0;
+    for (const double rate : rates) sum += rate;
+    return sum * 1e-9;
 }
 
 }  // namespace attn

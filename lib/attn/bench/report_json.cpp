@@ -33,7 +33,7 @@ Json series_json(const BenchSeries& series) {
     json["variant"] = word(series.variant);
     json["architecture"] = nullptr;
     if (series.variant == Variant::fused) {
-        json["architecture"] = architecture_name(series.architecture);
+        json["architecture"] = instruction_set_name(series.instruction_set);
     }
     json["threads"] = series.threads;
     return json;
@@ -98,7 +98,7 @@ std::string bench_json(const BenchReport& report) {
     json["peaks"] = Json::array();
     for (const BenchPeak& peak : report.peaks) {
         Json entry;
-        entry["architecture"] = architecture_name(peak.architecture);
+        entry["architecture"] = instruction_set_name(peak.instruction_set);
         entry["threads"] = peak.threads;
         entry["gflops"] = number(peak.gflops);
         json["peaks"].push_back(std::move(entry));

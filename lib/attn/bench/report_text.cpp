@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "attn/bench/figures.hpp"
 #include "attn/bench/report.hpp"
-#include "attn/bench/words.hpp"
 #include "attn/text/width.hpp"
 
 namespace attn {
@@ -24,9 +24,9 @@ std::string head_text(const BenchReport& report) {
                                    counted(machine.cores, "core"),
                                    fmt::join(machine.instruction_sets, " "), machine.blas_core);
     for (const BenchPeak& peak : report.peaks) {
-        text +=
-            fmt::format("measured peak of multiply-adds: {:.0f} GFLOP/s ({}, {})\n", peak.gflops,
-                        architecture_name(peak.architecture), counted(peak.threads, "thread"));
+        text += fmt::format("measured peak of multiply-adds: {:.0f} GFLOP/s ({}, {})\n",
+                            peak.gflops, instruction_set_name(peak.instruction_set),
+                            counted(peak.threads, "thread"));
     }
     return text;
 }

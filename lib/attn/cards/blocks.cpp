@@ -8,13 +8,12 @@
 namespace attn {
 namespace {
 
-FusedOptions kernel_options(const Plan& plan, const FusedMask& mask) {
+FusedOptions kernel_options(const Plan& plan, const MaskView& mask) {
     FusedOptions options;
     options.scale = plan.scale.operation == ScaleFactor::Operation::divide ? 1 / plan.scale.number
                                                                            : plan.scale.number;
     options.mask = mask;
-    options.empty_row =
-        plan.config.empty_row == EmptyRow::zero ? FusedEmptyRow::zero : FusedEmptyRow::nan;
+    options.empty_row = plan.config.empty_row;
     options.threads = static_cast<std::size_t>(plan.config.threads);
     return options;
 }
@@ -38,7 +37,7 @@ Array<T> gathered(const Plan& plan, const Ledger& ledger, Pick pick, bool featur
         features ? plan.per_head_shape(queries, width) : plan.per_head_shape(queries, blocks);
     if (features) shape.insert(shape.end() - 2, blocks);
     Array<T> result = empty_array<T>(shape);
-    const FusedShape one{1, 1, queries, plan.key_len, plan.head_dim, plan.value_dim};
+    const AttentionShape one{1, 1, queries, plan.key_len, plan.head_dim, plan.value_dim};
     for (std::size_t b = 0; b < plan.batch; ++b) {
         for (std::size_t h = 0; h < plan.heads; ++h) {
             const FusedOptions options = kernel_options(plan, hidden.mask_from(b, h, 0));

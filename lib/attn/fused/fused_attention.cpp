@@ -4,7 +4,7 @@
 #include <limits>
 #include <string>
 
-#include "attn/fused/dispatch.hpp"
+#include "attn/simd/kernels.hpp"
 #include "attn/simd/parallel.hpp"
 #include "attn/tensor/error.hpp"
 
@@ -12,18 +12,7 @@ namespace attn {
 
 namespace {
 
-void check_key_lengths(const FusedShape& shape, const FusedMask& mask) {
-    if (!mask.key_lengths) return;
-    for (std::size_t b = 0; b < shape.batch; ++b) {
-        if (mask.key_lengths[b] > shape.key_len) {
-            throw ShapeError("key length " + std::to_string(mask.key_lengths[b]) +
-                             " of batch entry " + std::to_string(b) + " exceeds the " +
-                             std::to_string(shape.key_len) + " keys: pass at most that many");
-        }
-    }
-}
-
-double multiply_adds(const FusedShape& shape, const FusedMask& mask) {
+double multiply_adds(const AttentionShape& shape, const MaskView& mask) {
     const double cells = static_cast<double>(shape.batch * shape.heads) *
                          static_cast<double>(shape.query_len) * static_cast<double>(shape.key_len);
     return cells * static_cast<double>(shape.head_dim + shape.value_dim) *
@@ -32,33 +21,36 @@ double multiply_adds(const FusedShape& shape, const FusedMask& mask) {
 
 /// The part of the work that starts at query `first` of one head.
 template <class Real>
-fused::QueryBlock<Real> query_block(const Real* query, const Real* key, const Real* value,
-                                    Real* context, const FusedShape& shape,
-                                    const FusedOptions& options, std::size_t batch,
-                                    std::size_t head, std::size_t first, std::size_t queries) {
-    const FusedMask& mask = options.mask;
+QueryBlock<Real> query_block(const Real* query, const Real* key, const Real* value, Real* context,
+                             const AttentionShape& shape, const FusedOptions& options,
+                             std::size_t batch, std::size_t head, std::size_t first,
+                             std::size_t queries) {
+    const MaskView& mask = options.mask;
     const std::size_t group = batch * shape.heads + head;
-    const std::size_t key_length = mask.key_lengths ? mask.key_lengths[batch] : shape.key_len;
-    const std::ptrdiff_t last_visible = static_cast<std::ptrdiff_t>(first) + mask.causal_offset;
-    const std::ptrdiff_t seen_by_last = last_visible + static_cast<std::ptrdiff_t>(queries);
+    const auto within = [&](std::ptrdiff_t k) {
+        return static_cast<std::size_t>(
+            std::clamp(k, std::ptrdiff_t{0}, static_cast<std::ptrdiff_t>(shape.key_len)));
+    };
+    const auto first_query = static_cast<std::ptrdiff_t>(first);
 
-    fused::QueryBlock<Real> block{};
+    QueryBlock<Real> block{};
     block.query = query + (group * shape.query_len + first) * shape.head_dim;
     block.key = key + group * shape.key_len * shape.head_dim;
     block.value = value + group * shape.key_len * shape.value_dim;
     block.context = context + (group * shape.query_len + first) * shape.value_dim;
     block.queries = queries;
-    block.keys = key_length;
-    if (mask.causal) {
-        block.keys = seen_by_last < 0 ? 0 : std::min<std::size_t>(key_length, seen_by_last);
-    }
+    block.causal = mask.causal;
+    block.last_visible = first_query + mask.causal_offset;
+    block.window = mask.window;
+    block.first_visible = first_query + mask.window_offset;
+    const auto seen_by_last = block.last_visible + static_cast<std::ptrdiff_t>(queries);
+    block.keys = mask.causal ? within(seen_by_last) : shape.key_len;
+    block.first_key = mask.window ? std::min(within(block.first_visible), block.keys) : 0;
     block.head_dim = shape.head_dim;
     block.value_dim = shape.value_dim;
     block.scale = static_cast<Real>(options.scale);
     block.empty_row =
-        options.empty_row == FusedEmptyRow::nan ? std::numeric_limits<Real>::quiet_NaN() : 0;
-    block.causal = mask.causal;
-    block.last_visible = last_visible;
+        options.empty_row == EmptyRow::nan ? std::numeric_limits<Real>::quiet_NaN() : 0;
     if (mask.hidden) {
         block.hidden = mask.hidden + batch * mask.batch_stride + head * mask.head_stride +
                        first * mask.query_stride;
@@ -70,10 +62,14 @@ fused::QueryBlock<Real> query_block(const Real* query, const Real* key, const Re
 
 template <class Real>
 void attend(const Real* query, const Real* key, const Real* value, Real* context,
-            const FusedShape& shape, const FusedOptions& options) {
-    check_key_lengths(shape, options.mask);
-    const fused::Kernels kernels = fused::choose_kernels(options.architecture);
-    const fused::Kernel<Real>& kernel = fused::kernel_for<Real>(kernels);
+            const AttentionShape& shape, const FusedOptions& options) {
+    if (options.empty_row == EmptyRow::error) {
+        throw ConfigError(
+            "fused attention fills rows that hide every key, it does not look for "
+            "them: choose nan or zero for empty rows");
+    }
+    const BlockOperations<Real>& kernel =
+        simd::kernels_for(options.instruction_set).of<Real>().blocks;
 
     // Share out blocks of queries, in causal attention the long ones first. They are of nearly as
     // many vectors each: a narrow last one would keep few sums going while it meets the most keys.
@@ -89,7 +85,7 @@ void attend(const Real* query, const Real* key, const Real* value, Real* context
         const std::size_t group = task / blocks.count;
         const std::size_t number = blocks.count - 1 - task % blocks.count;
         const std::size_t first = blocks.begin(number);
-        fused::QueryBlock<Real> block =
+        QueryBlock<Real> block =
             query_block(query, key, value, context, shape, options, group / shape.heads,
                         group % shape.heads, first, blocks.begin(number + 1) - first);
         block.scratch = memory + thread * scratch_size;
@@ -100,12 +96,12 @@ void attend(const Real* query, const Real* key, const Real* value, Real* context
 }  // namespace
 
 void fused_attention(const float* query, const float* key, const float* value, float* context,
-                     const FusedShape& shape, const FusedOptions& options) {
+                     const AttentionShape& shape, const FusedOptions& options) {
     attend(query, key, value, context, shape, options);
 }
 
 void fused_attention(const double* query, const double* key, const double* value, double* context,
-                     const FusedShape& shape, const FusedOptions& options) {
+                     const AttentionShape& shape, const FusedOptions& options) {
     attend(query, key, value, context, shape, options);
 }
 

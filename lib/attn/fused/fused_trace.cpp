@@ -14,13 +14,6 @@ namespace {
 template <class Real>
 constexpr Real minus_infinity = -std::numeric_limits<Real>::infinity();
 
-bool is_hidden(const FusedMask& mask, std::size_t q, std::size_t k) {
-    const auto last = static_cast<std::ptrdiff_t>(q) + mask.causal_offset;
-    if (mask.causal && static_cast<std::ptrdiff_t>(k) > last) return true;
-    if (mask.key_lengths && k >= mask.key_lengths[0]) return true;
-    return mask.hidden && mask.hidden[q * mask.query_stride + k * mask.key_stride];
-}
-
 /// What is known of one query after the keys it has met.
 template <class Real>
 struct Running {
@@ -32,7 +25,7 @@ struct Running {
 template <class Real>
 class Tracer {
 public:
-    Tracer(const Real* query, const Real* key, const Real* value, const FusedShape& shape,
+    Tracer(const Real* query, const Real* key, const Real* value, const AttentionShape& shape,
            const FusedOptions& options)
         : query_(query), key_(key), value_(value), shape_(shape), options_(options) {}
 
@@ -76,7 +69,7 @@ private:
     bool hides_all(const FusedBlock& block) const {
         for (std::size_t q = 0; q < block.queries; ++q) {
             for (std::size_t k = 0; k < block.keys; ++k) {
-                if (!is_hidden(options_.mask, block.first_query + q, block.first_key + k))
+                if (!options_.mask.hides(0, 0, block.first_query + q, block.first_key + k))
                     return false;
             }
         }
@@ -88,7 +81,7 @@ private:
         // Score the keys and raise the maximum.
         std::vector<Real> scores;
         for (std::size_t k = block.first_key; k < block.first_key + block.keys; ++k) {
-            scores.push_back(is_hidden(options_.mask, q, k) ? minus_infinity<Real> : score(q, k));
+            scores.push_back(options_.mask.hides(0, 0, q, k) ? minus_infinity<Real> : score(q, k));
         }
         const Real before = row.maximum;
         for (const Real s : scores) row.maximum = std::fmax(row.maximum, s);
@@ -120,7 +113,7 @@ private:
 
     void finish(const Running<Real>& row, std::vector<double>& context) const {
         const double empty =
-            options_.empty_row == FusedEmptyRow::nan ? std::numeric_limits<double>::quiet_NaN() : 0;
+            options_.empty_row == EmptyRow::nan ? std::numeric_limits<double>::quiet_NaN() : 0;
         for (const Real number : row.context) {
             context.push_back(row.sum == 0 ? empty : static_cast<double>(number / row.sum));
         }
@@ -129,13 +122,14 @@ private:
     const Real* query_;
     const Real* key_;
     const Real* value_;
-    FusedShape shape_;
+    AttentionShape shape_;
     FusedOptions options_;
 };
 
 template <class Real>
-FusedTrace traced(const Real* query, const Real* key, const Real* value, const FusedShape& shape,
-                  const FusedOptions& options, std::size_t query_block, std::size_t key_block) {
+FusedTrace traced(const Real* query, const Real* key, const Real* value,
+                  const AttentionShape& shape, const FusedOptions& options, std::size_t query_block,
+                  std::size_t key_block) {
     if (shape.batch != 1 || shape.heads != 1) {
         throw ShapeError("a trace shows one head, not batch " + std::to_string(shape.batch) +
                          " x head " + std::to_string(shape.heads) +
@@ -151,13 +145,13 @@ FusedTrace traced(const Real* query, const Real* key, const Real* value, const F
 }  // namespace
 
 FusedTrace fused_trace(const float* query, const float* key, const float* value,
-                       const FusedShape& shape, const FusedOptions& options,
+                       const AttentionShape& shape, const FusedOptions& options,
                        std::size_t query_block, std::size_t key_block) {
     return traced(query, key, value, shape, options, query_block, key_block);
 }
 
 FusedTrace fused_trace(const double* query, const double* key, const double* value,
-                       const FusedShape& shape, const FusedOptions& options,
+                       const AttentionShape& shape, const FusedOptions& options,
                        std::size_t query_block, std::size_t key_block) {
     return traced(query, key, value, shape, options, query_block, key_block);
 }

@@ -18,10 +18,9 @@ struct FusedBlock {
     std::vector<double> exponentials;    ///< exp(score - maximum); none if skipped
     std::vector<double> maximum_before;  ///< -inf while no key has been seen
     std::vector<double> maximum;
-    std::vector<double>
-        correction;               ///< exp(maximum_before - maximum): multiplies what was gathered
-    std::vector<double> sum;      ///< of all exponentials so far, relative to `maximum`
-    std::vector<double> context;  ///< of all blocks so far, not yet divided by `sum`
+    std::vector<double> correction;  ///< exp(maximum_before - maximum)
+    std::vector<double> sum;         ///< of all exponentials so far, relative to `maximum`
+    std::vector<double> context;     ///< of all blocks so far, not yet divided by `sum`
 };
 
 struct FusedTrace {
@@ -33,15 +32,15 @@ struct FusedTrace {
 /// through.
 ///
 /// Shapes  query (query_len, head_dim), key (key_len, head_dim), value (key_len, value_dim); batch
-///         and heads of `shape` are 1. Of the options, threads and architecture play no part.
+///         and heads of `shape` are 1. Of the options, threads and instruction set play no part.
 /// Range   computed in the type of the arguments; the context agrees with fused_attention to
 ///         rounding, whatever the sizes of the blocks.
 /// Errors  ShapeError when shape is of more than one head, ConfigError when a block size is 0.
 FusedTrace fused_trace(const float* query, const float* key, const float* value,
-                       const FusedShape& shape, const FusedOptions& options,
+                       const AttentionShape& shape, const FusedOptions& options,
                        std::size_t query_block, std::size_t key_block);
 FusedTrace fused_trace(const double* query, const double* key, const double* value,
-                       const FusedShape& shape, const FusedOptions& options,
+                       const AttentionShape& shape, const FusedOptions& options,
                        std::size_t query_block, std::size_t key_block);
 
 }  // namespace attn

@@ -7,19 +7,13 @@
 
 namespace attn {
 
-/// The numbers of std::mt19937, made 624 at a time with SIMD instructions: a notebook draws some
-/// ten thousand, and the library's engine would take as long for them as for all of its attention.
+/// The numbers of std::mt19937, made 624 at a time: taken as spans, they turn into floats in loops
+/// that the compiler makes vectors of.
 ///
 /// Source  Matsumoto and Nishimura 1998, with the initialisation of 2002.
 class MersenneTwister {
 public:
-    explicit MersenneTwister(std::uint32_t word = 5489) { seed(word); }
-
-    /// Starts anew.
-    void seed(std::uint32_t word);
-    /// Starts anew from a list of words, as NumPy does: one word in a list is not that word alone.
-    /// Range  at least one.
-    void seed(std::span<const std::uint32_t> words);
+    explicit MersenneTwister(std::uint32_t seed);
 
     /// Range  all 32-bit words.
     std::uint32_t operator()() {

@@ -1,23 +1,9 @@
 #include "attn/random/numpy_generator.hpp"
 
-#include <bit>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
-#include "attn/random/integer_range.hpp"
-
 namespace attn {
-
-void NumpyGenerator::seed(std::uint32_t seed) {
-    engine_.seed(seed);
-    kept_normal_.reset();
-}
-
-void NumpyGenerator::seed(std::span<const std::uint32_t> words) {
-    engine_.seed(words);
-    kept_normal_.reset();
-}
 
 /// Uniform in [0, 1): 53 bits of two words.
 double NumpyGenerator::unit() {
@@ -38,7 +24,7 @@ double NumpyGenerator::standard_normal() {
         y = 2.0 * unit() - 1.0;
         square = x * x + y * y;
     } while (square >= 1.0 || square == 0.0);
-    // Stretch its coordinates and hand out the second one first.
+    // Scale its coordinates and hand out the second one first.
     const double factor = std::sqrt(-2.0 * std::log(square) / square);
     kept_normal_ = factor * x;
     return factor * y;
@@ -66,34 +52,6 @@ void NumpyGenerator::uniform(std::span<float> out, double low, double high) {
 
 void NumpyGenerator::uniform(std::span<double> out, double low, double high) {
     for (double& value : out) value = low + (high - low) * unit();
-}
-
-void NumpyGenerator::normal(std::span<double> out, double mean, double deviation) {
-    for (double& value : out) value = mean + deviation * standard_normal();
-}
-
-/// Uniform in [0, largest]: draws of just enough bits, until one is small enough. Draws nothing
-/// when there is no choice.
-std::uint64_t NumpyGenerator::bounded(std::uint64_t largest) {
-    if (largest == 0) return 0;
-    const std::uint64_t mask = ~std::uint64_t{0} >> std::countl_zero(largest);
-    std::uint64_t value = 0;
-    do {
-        value = word();
-        if (largest > 0xFFFFFFFFU) value = value << 32 | word();
-        value &= mask;
-    } while (value > largest);
-    return value;
-}
-
-void NumpyGenerator::randint(std::span<std::int64_t> out, std::int64_t low, std::int64_t high) {
-    const std::uint64_t largest = largest_offset(low, high);
-    for (std::int64_t& value : out) value = offset_from(low, bounded(largest));
-}
-
-void NumpyGenerator::permutation(std::span<std::int64_t> out) {
-    std::iota(out.begin(), out.end(), std::int64_t{0});
-    for (std::size_t i = out.size(); i-- > 1;) std::swap(out[i], out[bounded(i)]);
 }
 
 }  // namespace attn

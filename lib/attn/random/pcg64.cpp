@@ -5,10 +5,6 @@
 #include <cassert>
 #include <cmath>
 #include <cstddef>
-#include <utility>
-
-#include "attn/random/integer_range.hpp"
-#include "attn/random/ziggurat.hpp"
 
 namespace attn {
 namespace {
@@ -65,6 +61,59 @@ std::array<std::uint32_t, 8> spread(std::span<const std::uint32_t> entropy) {
     return words;
 }
 
+/// The tables of the ziggurat method: 256 layers of equal area under f(x) = exp(-x*x/2), numbered
+/// from the base up. Layer 0 is the base with the tail beyond `edge`.
+struct Ziggurat {
+    static constexpr double edge = 3.6541528853610087963519;  ///< where the tail begins
+
+    std::array<double, 256> width;        ///< of a layer, per 52-bit draw
+    std::array<double, 256> height;       ///< f at the outer edge of a layer
+    std::array<std::uint64_t, 256> safe;  ///< draws below this lie under the curve without a look
+};
+
+double rounded_exp(double x) { return static_cast<double>(std::exp(static_cast<long double>(x))); }
+double rounded_log(double x) { return static_cast<double>(std::log(static_cast<long double>(x))); }
+
+// NumPy's tables were computed in double precision, and each layer from the one below, so that
+// their rounding errors add up to a few dozen units in the last place. The draws show these errors;
+// hence double precision here too, with each exponential and logarithm rounded correctly on any
+// machine.
+Ziggurat computed() {
+    constexpr double area = 0.004928673233974652;
+    constexpr double steps = 0x1p52;
+    Ziggurat tables{};
+    // The base is as wide as a rectangle of its height must be to hold the tail too.
+    double x = Ziggurat::edge;
+    double f = rounded_exp(-0.5 * x * x);
+    tables.width[0] = area / f / steps;
+    tables.safe[0] = static_cast<std::uint64_t>(x * f / area * steps);
+    tables.width[255] = x / steps;
+    tables.height[255] = f;
+    // Going up the hill, each layer ends where it has the common area.
+    for (std::size_t layer = 254; layer >= 1; --layer) {
+        const double outer = x;
+        x = std::sqrt(-2.0 * rounded_log(area / outer + f));
+        f = rounded_exp(-0.5 * x * x);
+        // Here f is all but halfway between two doubles, and NumPy's tables took the upper one.
+        if (layer == 38) f = std::nextafter(f, 1.0);
+        tables.safe[layer + 1] = static_cast<std::uint64_t>(x / outer * steps);
+        tables.width[layer] = x / steps;
+        tables.height[layer] = f;
+    }
+    // The topmost layer reaches the summit and has no safe part.
+    tables.safe[1] = 0;
+    tables.height[0] = 1.0;
+    return tables;
+}
+
+/// The tables, computed when first asked for.
+///
+/// Source  Marsaglia and Tsang 2000, with NumPy's 256 layers and 52 bits.
+const Ziggurat& ziggurat() {
+    static const Ziggurat tables = computed();
+    return tables;
+}
+
 }  // namespace
 
 Pcg64::Pcg64(std::span<const std::uint32_t> entropy) {
@@ -89,13 +138,6 @@ std::uint64_t Pcg64::next64() {
     const auto folded_state =
         static_cast<std::uint64_t>(state_ >> 64) ^ static_cast<std::uint64_t>(state_);
     return std::rotr(folded_state, static_cast<int>(state_ >> 122));
-}
-
-std::uint32_t Pcg64::next32() {
-    if (kept_half_) return *std::exchange(kept_half_, std::nullopt);
-    const std::uint64_t both = next64();
-    kept_half_ = static_cast<std::uint32_t>(both >> 32);
-    return static_cast<std::uint32_t>(both);
 }
 
 NumpyPcg64Generator::NumpyPcg64Generator(std::uint64_t seed)
@@ -161,39 +203,6 @@ double NumpyPcg64Generator::normal_tail(bool negative) {
     } while (height + height <= beyond * beyond);
     const double distance = Ziggurat::edge + beyond;
     return negative ? -distance : distance;
-}
-
-/// Uniform in [0, largest]: the high half of draw times size, without the draws that would favour
-/// some values. Draws nothing when there is no choice.
-///
-/// Source  Lemire 2019.
-std::uint64_t NumpyPcg64Generator::bounded(std::uint64_t largest) {
-    if (largest == 0) return 0;
-    const std::uint64_t size = largest + 1;
-    if (largest > 0xFFFFFFFFU) {
-        if (size == 0) return engine_.next64();
-        Word128 product = Word128{engine_.next64()} * size;
-        if (static_cast<std::uint64_t>(product) < size) {
-            const std::uint64_t unfair = -size % size;
-            while (static_cast<std::uint64_t>(product) < unfair) {
-                product = Word128{engine_.next64()} * size;
-            }
-        }
-        return static_cast<std::uint64_t>(product >> 64);
-    }
-    if (largest == 0xFFFFFFFFU) return engine_.next32();
-    std::uint64_t product = engine_.next32() * size;
-    if (static_cast<std::uint32_t>(product) < size) {
-        const auto unfair = static_cast<std::uint32_t>((std::uint64_t{1} << 32) % size);
-        while (static_cast<std::uint32_t>(product) < unfair) product = engine_.next32() * size;
-    }
-    return product >> 32;
-}
-
-void NumpyPcg64Generator::integers(std::span<std::int64_t> out, std::int64_t low,
-                                   std::int64_t high) {
-    const std::uint64_t largest = largest_offset(low, high);
-    for (std::int64_t& value : out) value = offset_from(low, bounded(largest));
 }
 
 }  // namespace attn

@@ -1,6 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <optional>
 #include <span>
 
 #include "attn/random/generator.hpp"
@@ -16,8 +15,6 @@ public:
     explicit Pcg64(std::span<const std::uint32_t> entropy);
 
     std::uint64_t next64();
-    /// Half of a 64-bit draw: first the low one, then the high one, which is kept until then.
-    std::uint32_t next32();
 
 private:
     __extension__ using Word128 = unsigned __int128;
@@ -26,7 +23,6 @@ private:
 
     Word128 state_ = 0;
     Word128 increment_ = 0;
-    std::optional<std::uint32_t> kept_half_;
 };
 
 /// NumPy's `np.random.default_rng(seed)`. Every call fills its span as the corresponding method
@@ -48,14 +44,10 @@ public:
     void uniform(std::span<float> out, double low, double high) override;
     void uniform(std::span<double> out, double low, double high) override;
 
-    /// Integers in [low, high).  Errors  ConfigError when there are none.
-    void integers(std::span<std::int64_t> out, std::int64_t low, std::int64_t high);
-
 private:
     double unit() { return static_cast<double>(engine_.next64() >> 11) * 0x1p-53; }
     double standard_normal();
     double normal_tail(bool negative);
-    std::uint64_t bounded(std::uint64_t largest);
 
     Pcg64 engine_;
 };

@@ -1,20 +1,75 @@
 #include "attn/random/torch_generator.hpp"
 
+#include <cassert>
 #include <cmath>
+#include <cstddef>
 #include <numbers>
-#include <numeric>
 #include <utility>
 
-#include "attn/random/integer_range.hpp"
-#include "attn/random/normal_block.hpp"
-#include "attn/simd/with_avx2.hpp"
+#include "attn/simd/kernels.hpp"
 
 namespace attn {
+namespace {
 
-void TorchGenerator::manual_seed(std::uint64_t seed) {
-    engine_.seed(static_cast<std::uint32_t>(seed));
-    kept_normal_.reset();
+/// PyTorch makes normals sixteen at a time.
+constexpr std::size_t normal_block_size = 16;
+constexpr std::size_t half = normal_block_size / 2;
+
+/// The blocks of the portable build: nothing fused, and the angle rounded once.
+void library_blocks(std::span<float> values, float mean, float deviation) {
+    constexpr double two_pi = 2.0 * std::numbers::pi;
+    for (std::size_t start = 0; start < values.size(); start += normal_block_size) {
+        float* block = values.data() + start;
+        for (std::size_t j = 0; j < half; ++j) {
+            const float radius = std::sqrt(-2.0F * std::log(1.0F - block[j]));
+            const float angle = static_cast<float>(two_pi * block[j + half]);
+            block[j] = radius * std::cos(angle) * deviation + mean;
+            block[j + half] = radius * std::sin(angle) * deviation + mean;
+        }
+    }
 }
+
+/// Turns uniforms into normals, in place, one block of sixteen after the other: element j of a
+/// block gives the radius and element j + 8 the angle, and they become the two coordinates.
+///
+///     radius = sqrt(-2 log(1 - u_j));   angle = 2 pi u_(j+8)
+///     d_j = radius cos(angle) * deviation + mean;   d_(j+8) = radius sin(angle) * deviation + mean
+///
+/// Range   values in [0, 1); their number a multiple of sixteen. In float32, `mean` and `deviation`
+///         are rounded first.
+/// Source  Box and Muller 1958.
+void transform_normal_blocks(std::span<float> values, double mean, double deviation,
+                             TorchBuild build) {
+    assert(values.size() % normal_block_size == 0);
+    const auto rounded_mean = static_cast<float>(mean);
+    const auto rounded_deviation = static_cast<float>(deviation);
+    if (build == TorchBuild::portable) {
+        library_blocks(values, rounded_mean, rounded_deviation);
+        return;
+    }
+    simd::kernels_for().normal_blocks(values.data(), values.size(), rounded_mean,
+                                      rounded_deviation);
+}
+
+void transform_normal_blocks(std::span<double> values, double mean, double deviation,
+                             TorchBuild build) {
+    assert(values.size() % normal_block_size == 0);
+    const bool fused = build == TorchBuild::avx2;
+    const auto placed = [=](double z) {
+        return fused ? std::fma(z, deviation, mean) : z * deviation + mean;
+    };
+    for (std::size_t start = 0; start < values.size(); start += normal_block_size) {
+        double* block = values.data() + start;
+        for (std::size_t j = 0; j < half; ++j) {
+            const double radius = std::sqrt(-2.0 * std::log(1.0 - block[j]));
+            const double angle = 2.0 * std::numbers::pi * block[j + half];
+            block[j] = placed(radius * std::cos(angle));
+            block[j + half] = placed(radius * std::sin(angle));
+        }
+    }
+}
+
+}  // namespace
 
 std::uint64_t TorchGenerator::random64() {
     const std::uint64_t high = random();
@@ -29,12 +84,10 @@ double TorchGenerator::unit() {
 void TorchGenerator::rand(std::span<float> out) {
     while (!out.empty()) {
         const std::span<const std::uint32_t> words = engine_.take(out.size());
-        with_avx2([=]() __attribute__((always_inline)) {
-            for (std::size_t i = 0; i < words.size(); ++i) {
-                const auto low_bits = static_cast<std::int32_t>(words[i] & 0xFFFFFFU);
-                out[i] = static_cast<float>(low_bits) * 0x1p-24F;
-            }
-        });
+        for (std::size_t i = 0; i < words.size(); ++i) {
+            const auto low_bits = static_cast<std::int32_t>(words[i] & 0xFFFFFFU);
+            out[i] = static_cast<float>(low_bits) * 0x1p-24F;
+        }
         out = out.subspan(words.size());
     }
 }
@@ -52,9 +105,7 @@ void TorchGenerator::fill_uniform(std::span<T> out, double low, double high) {
         for (T& value : out) value = value * range + from;
         return;
     }
-    with_avx2([=]() __attribute__((always_inline)) {
-        for (T& value : out) value = std::fma(value, range, from);
-    });
+    simd::kernels_for().of<T>().rows.multiply_add(out.data(), range, from, out.data(), out.size());
 }
 
 void TorchGenerator::uniform(std::span<float> out, double low, double high) {
@@ -102,22 +153,6 @@ void TorchGenerator::normal(std::span<float> out, double mean, double deviation)
 
 void TorchGenerator::normal(std::span<double> out, double mean, double deviation) {
     fill_normal(out, mean, deviation);
-}
-
-void TorchGenerator::randint(std::span<std::int64_t> out, std::int64_t low, std::int64_t high) {
-    // One less than the number of integers, which may be 2^64.
-    const std::uint64_t largest = largest_offset(low, high);
-    for (std::int64_t& value : out) {
-        const std::uint64_t word = largest < 0xFFFFFFFFU ? random() : random64();
-        value = offset_from(low, largest + 1 == 0 ? word : word % (largest + 1));
-    }
-}
-
-void TorchGenerator::randperm(std::span<std::int64_t> out) {
-    std::iota(out.begin(), out.end(), std::int64_t{0});
-    for (std::size_t i = 0; i + 1 < out.size(); ++i) {
-        std::swap(out[i], out[i + random() % (out.size() - i)]);
-    }
 }
 
 }  // namespace attn

@@ -12,15 +12,12 @@ namespace attn {
 /// contiguous tensor.
 ///
 /// Small normals (below sixteen elements) come in pairs, whose second half is kept for the next
-/// small tensor, of either type; every other draw leaves it alone and only seeding drops it.
+/// small tensor, of either type; every other draw leaves it alone.
 class TorchGenerator final : public Generator {
 public:
     /// Range   any seed, of which the low 32 bits count.
     explicit TorchGenerator(std::uint64_t seed, TorchBuild build = TorchBuild::avx2)
         : engine_(static_cast<std::uint32_t>(seed)), build_(build) {}
-
-    /// Starts anew.
-    void manual_seed(std::uint64_t seed);
 
     void rand(std::span<float> out) override;
     void rand(std::span<double> out) override;
@@ -34,12 +31,6 @@ public:
     /// Normal with this mean and standard deviation.
     void normal(std::span<float> out, double mean, double deviation);
     void normal(std::span<double> out, double mean, double deviation);
-
-    /// Integers in [low, high).  Errors  ConfigError when there are none.
-    void randint(std::span<std::int64_t> out, std::int64_t low, std::int64_t high);
-
-    /// A permutation of 0, 1, 2, ...
-    void randperm(std::span<std::int64_t> out);
 
 private:
     std::uint32_t random() { return engine_(); }

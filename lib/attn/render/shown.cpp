@@ -6,7 +6,6 @@
 #include <type_traits>
 
 #include "attn/render/number_text.hpp"
-#include "attn/simd/with_avx2.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {
@@ -33,7 +32,7 @@ public:
     bool covers(T value) const { return !is_new(bits_of(value)); }
 
     /// Whether all values of a block do. Without a branch: the compiler makes SIMD of it.
-    [[gnu::always_inline]] bool covers_block(const T* values) const {
+    bool covers_block(const T* values) const {
         Bits news = 0;
         for (std::size_t i = 0; i < block; ++i) news |= Bits{is_new(bits_of(values[i]))};
         return news == 0;
@@ -47,7 +46,7 @@ private:
 
     static Bits bits_of(T value) { return std::bit_cast<Bits>(value); }
 
-    [[gnu::always_inline]] bool is_new(Bits bits) const {
+    bool is_new(Bits bits) const {
         const Bits all_if_negative = Bits{0} - (bits >> sign_at);
         const auto of_sign = [&](const Bits(&two)[2]) {
             return two[0] ^ ((two[0] ^ two[1]) & all_if_negative);
@@ -67,8 +66,7 @@ private:
 };
 
 template <class T>
-[[gnu::always_inline]] inline void see_what_is_new(const T* begin, const T* end, Known<T>& known,
-                                                   Survey& found) {
+void see_what_is_new(const T* begin, const T* end, Known<T>& known, Survey& found) {
     constexpr std::ptrdiff_t block = Known<T>::block;
     while (begin != end) {
         const T* const block_end = begin + std::min(block, end - begin);
@@ -160,9 +158,7 @@ Survey survey(const T* data, const Shown& shown) {
         known.update(result);
 
         // A number between two that were seen adds nothing once one was not whole.
-        with_avx2([&]() __attribute__((always_inline)) {
-            see_what_is_new(data + i, data + end, known, result);
-        });
+        see_what_is_new(data + i, data + end, known, result);
     });
     return result;
 }

@@ -1,33 +1,162 @@
 #pragma once
-#include <optional>
+#include <cstddef>
+#include <type_traits>
 
-#include "attn/simd/architecture.hpp"
-#include "attn/simd/panels.hpp"
-#include "attn/simd/rows.hpp"
+#include "attn/simd/instruction_set.hpp"
 
-namespace attn::simd {
+// What is compiled once for each instruction set, and the one place that chooses among them: tables
+// of numbers and pointers only, so that no inline function can end up in code for another
+// processor.
+namespace attn {
 
-/// What is compiled once for each instruction set.
+/// What the steps do to one row of numbers in plain memory. `result` may be `row` itself.
+template <class Real>
+struct RowOperations {
+    void (*multiply)(const Real* row, Real number, Real* result, std::size_t count);
+    void (*divide)(const Real* row, Real number, Real* result, std::size_t count);
+    /// row * factor + addend, rounded once.
+    void (*multiply_add)(const Real* row, Real factor, Real addend, Real* result,
+                         std::size_t count);
+    /// The exponentials as parts of their sum. In vectors by its reciprocal: a division takes ten
+    /// times as long as a product.
+    void (*normalize)(const Real* row, Real sum, Real* result, std::size_t count);
+    /// -inf where hidden is true.
+    void (*hide)(const Real* row, const bool* hidden, Real* result, std::size_t count);
+    /// Whether no number is inf or nan.
+    bool (*finite)(const Real* row, std::size_t count);
+    /// The largest number; -inf of none; nan when there is one.
+    Real (*maximum)(const Real* row, std::size_t count);
+    /// exp(row - maximum), where no number is larger than `maximum`; returns their sum.
+    Real (*exponentials)(const Real* row, Real maximum, Real* result, std::size_t count);
+    /// The sum. In vectors, zeros behind the row change no bit of it.
+    Real (*sum)(const Real* row, std::size_t count);
+};
+
+/// The second factor of a matrix product, packed once for first factors that come some rows at a
+/// time: BLAS would pack it anew for each of them. See simd::PanelKernel for the layout.
+///
+/// Shapes  (steps, columns) as a matrix.
+template <class Real>
+struct Panels {
+    const Real* numbers;  ///< aligned to 64 bytes
+    std::size_t steps, columns;
+};
+
+/// Products with such a factor.
+template <class Real>
+struct PanelOperations {
+    /// How many numbers the packed factor takes.
+    std::size_t (*size)(std::size_t steps, std::size_t columns);
+    /// Packs a matrix (steps, columns), or (columns, steps) when it is stored transposed.
+    void (*pack)(const Real* matrix, std::size_t steps, std::size_t columns, bool transposed,
+                 Real* panels);
+    /// The product of `count` rows of `steps` numbers, `row_stride` apart, with the first `steps`
+    /// rows and `columns` columns of the factor.
+    ///
+    /// Range  Sums of up to 192 products are added one by one; longer ones are sums of such sums.
+    void (*multiply)(const Real* rows, std::size_t row_stride, std::size_t count,
+                     const Panels<Real>& panels, std::size_t steps, std::size_t columns,
+                     Real* result, std::size_t result_stride);
+};
+
+/// One block of queries and all the keys it may see, in one head, for fused attention.
+template <class Real>
+struct QueryBlock {
+    const Real* query;  ///< its first row
+    const Real* key;
+    const Real* value;
+    Real* context;  ///< the row of its first query
+    std::size_t queries;
+    std::size_t first_key;  ///< no query of the block sees a key before this one
+    std::size_t keys;       ///< no query of the block sees a key from here on
+    std::size_t head_dim;
+    std::size_t value_dim;
+
+    Real scale;
+    Real empty_row;  ///< what a query that sees no key receives
+
+    bool causal;
+    std::ptrdiff_t last_visible;  ///< if causal: the last key that the first query sees
+    bool window;
+    std::ptrdiff_t first_visible;  ///< if there is a window: the first key that it sees
+
+    const bool* hidden;  ///< null, or the cell of the first query and key 0
+    std::size_t query_stride;
+    std::size_t key_stride;
+
+    Real* scratch;  ///< aligned to 64 bytes
+};
+
+/// Fused attention, one block of queries at a time.
+template <class Real>
+struct BlockOperations {
+    std::size_t lanes;        ///< queries side by side in a vector
+    std::size_t query_block;  ///< the most queries in one block, a multiple of that
+    std::size_t (*scratch_size)(std::size_t head_dim, std::size_t value_dim);
+    void (*attend)(const QueryBlock<Real>& block);
+};
+
+namespace simd {
+
+/// The kernels for one type of number.
 template <class Real>
 struct KernelsOf {
     RowOperations<Real> rows;
     PanelOperations<Real> panels;
+    BlockOperations<Real> blocks;
 };
 
+/// The kernels of one instruction set.
 struct Kernels {
     KernelsOf<float> float32;
     KernelsOf<double> float64;
+    /// The normals of PyTorch's AVX2 build, see attn/random/torch_generator.cpp.
+    void (*normal_blocks)(float* values, std::size_t count, float mean, float deviation);
+    /// Multiplies and adds on registers alone; returns how many operations that were. `numbers`
+    /// has room for `peak_floats`.
+    double (*peak)(float* numbers, float factor, std::size_t steps);
+
+    template <class Real>
+    const KernelsOf<Real>& of() const {
+        if constexpr (std::is_same_v<Real, float>) {
+            return float32;
+        } else {
+            return float64;
+        }
+    }
 };
 
-Kernels sse2_kernels();
-Kernels avx2_kernels();
-Kernels avx512_kernels();
-Kernels neon64_kernels();
+inline constexpr std::size_t peak_floats = 12 * 16;
 
-/// The kernels for `architecture`, which the processor must have, or for the widest that it has;
-/// nothing for a processor for which none are written.
+// Each is defined in the file that is compiled for its instruction set.
+extern const Kernels sse2_kernels;
+extern const Kernels avx2_kernels;
+extern const Kernels avx512_kernels;
+extern const Kernels neon64_kernels;
+
+/// The kernels of an instruction set, or of the widest that this processor has.
+///
+/// Errors  ConfigError when it lacks the one asked for, or when none are written for it.
+const Kernels& kernels_for(InstructionSet set = InstructionSet::automatic);
+
+}  // namespace simd
+
+/// From this length on, rows are worked on in vectors.
+inline constexpr std::size_t vector_row_length = 64;
+
+/// The operations for rows of `length` numbers, or for parts of such rows.
+///
+/// Range  Exponentials in vectors are within one and a half units in the last place, and 0 where
+///        they would be below the smallest normal number. Shorter rows take the C library's exp()
+///        and sums in a fixed order: what people read number by number is the same on every
+///        processor.
 template <class Real>
-std::optional<KernelsOf<Real>> kernels_for(
-    FusedArchitecture architecture = FusedArchitecture::automatic);
+const RowOperations<Real>& row_operations(std::size_t length);
 
-}  // namespace attn::simd
+/// The products on the widest vectors of this processor.
+template <class Real>
+const PanelOperations<Real>& panel_operations() {
+    return simd::kernels_for().of<Real>().panels;
+}
+
+}  // namespace attn

@@ -1,15 +1,9 @@
 #if defined(__x86_64__)
-#include "attn/simd/kernels.hpp"
-#include "attn/simd/panel_kernel.hpp"
-#include "attn/simd/row_kernel.hpp"
+#include "attn/simd/kernel_table.hpp"
 
 namespace attn::simd {
 
-Kernels avx512_kernels() {
-    using Arch = xsimd::avx512f;
-    return {{row_operations_of<float, Arch>(), panel_operations_of<float, Arch>()},
-            {row_operations_of<double, Arch>(), panel_operations_of<double, Arch>()}};
-}
+const Kernels avx512_kernels = kernels_of<xsimd::avx512f>();
 
 }  // namespace attn::simd
 #endif

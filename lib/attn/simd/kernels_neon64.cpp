@@ -1,15 +1,9 @@
 #if defined(__aarch64__)
-#include "attn/simd/kernels.hpp"
-#include "attn/simd/panel_kernel.hpp"
-#include "attn/simd/row_kernel.hpp"
+#include "attn/simd/kernel_table.hpp"
 
 namespace attn::simd {
 
-Kernels neon64_kernels() {
-    using Arch = xsimd::neon64;
-    return {{row_operations_of<float, Arch>(), panel_operations_of<float, Arch>()},
-            {row_operations_of<double, Arch>(), panel_operations_of<double, Arch>()}};
-}
+const Kernels neon64_kernels = kernels_of<xsimd::neon64>();
 
 }  // namespace attn::simd
 #endif

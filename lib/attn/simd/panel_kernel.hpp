@@ -1,11 +1,11 @@
 #pragma once
-#include "attn/simd/panels.hpp"
+#include "attn/simd/kernels.hpp"
 #include "attn/simd/tile.hpp"
 
 // Included only by the files that are compiled for one instruction set: see vector_math.hpp.
 namespace attn::simd {
 
-/// The operations that panels.hpp states, for vectors of one kind.
+/// The operations that kernels.hpp states, for vectors of one kind.
 template <class Real, class Arch>
 class PanelKernel {
     using Batch = xsimd::batch<Real, Arch>;
@@ -117,11 +117,5 @@ private:
         }
     }
 };
-
-template <class Real, class Arch>
-constexpr PanelOperations<Real> panel_operations_of() {
-    using Kernel = PanelKernel<Real, Arch>;
-    return {&Kernel::size, &Kernel::pack, &Kernel::multiply};
-}
 
 }  // namespace attn::simd

@@ -3,13 +3,13 @@
 
 #include <xsimd/xsimd.hpp>
 
-#include "attn/simd/rows.hpp"
+#include "attn/simd/kernels.hpp"
 #include "attn/simd/vector_math.hpp"
 
 // Included only by the files that are compiled for one instruction set: see vector_math.hpp.
 namespace attn::simd {
 
-/// The operations that rows.hpp states, for vectors of one kind. What the compiler turns into
+/// The operations that kernels.hpp states, for vectors of one kind. What the compiler turns into
 /// vectors by itself stays a plain loop.
 template <class Real, class Arch>
 class RowKernel {
@@ -27,6 +27,17 @@ public:
 
     static void divide(const Real* row, Real number, Real* result, std::size_t count) {
         for (std::size_t i = 0; i < count; ++i) result[i] = row[i] / number;
+    }
+
+    static void multiply_add(const Real* row, Real factor, Real addend, Real* result,
+                             std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) {
+            if constexpr (sizeof(Real) == sizeof(float)) {
+                result[i] = __builtin_fmaf(row[i], factor, addend);
+            } else {
+                result[i] = __builtin_fma(row[i], factor, addend);
+            }
+        }
     }
 
     static void normalize(const Real* row, Real sum, Real* result, std::size_t count) {
@@ -133,12 +144,5 @@ private:
         return all;
     }
 };
-
-template <class Real, class Arch>
-constexpr RowOperations<Real> row_operations_of() {
-    using Kernel = RowKernel<Real, Arch>;
-    return {&Kernel::multiply, &Kernel::divide,  &Kernel::normalize,    &Kernel::hide,
-            &Kernel::finite,   &Kernel::maximum, &Kernel::exponentials, &Kernel::sum};
-}
 
 }  // namespace attn::simd

@@ -4,7 +4,7 @@
 
 #include <xtensor/xoperation.hpp>
 
-#include "attn/simd/rows.hpp"
+#include "attn/simd/kernels.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {

@@ -1,5 +1,5 @@
 #pragma once
-#include "attn/simd/rows.hpp"
+#include "attn/simd/kernels.hpp"
 #include "attn/tensor/tensor.hpp"
 
 namespace attn {

@@ -6,7 +6,7 @@
 
 #include <xtensor/xmath.hpp>
 
-#include "attn/simd/rows.hpp"
+#include "attn/simd/kernels.hpp"
 #include "attn/steps/groups.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/reduce.hpp"

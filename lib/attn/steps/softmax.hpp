@@ -1,10 +1,8 @@
 #pragma once
+#include "attn/tensor/attention_shape.hpp"
 #include "attn/tensor/tensor.hpp"
 
 namespace attn {
-
-/// What a row whose every cell is hidden gives: nan, as PyTorch; zeros; or a refusal.
-enum class EmptyRow { nan, zero, error };
 
 /// The largest score of each row; the first of the parts of softmax.
 ///

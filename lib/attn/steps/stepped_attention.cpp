@@ -7,10 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "attn/simd/panels.hpp"
+#include "attn/simd/kernels.hpp"
+#include "attn/simd/memory.hpp"
 #include "attn/simd/parallel.hpp"
-#include "attn/simd/rows.hpp"
-#include "attn/simd/stream.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/matmul.hpp"
 
@@ -40,7 +39,7 @@ std::size_t part(std::size_t count, std::size_t at) {
 template <class T>
 class Windows {
 public:
-    Windows(const T* query, const T* key, const T* value, const FusedShape& shape,
+    Windows(const T* query, const T* key, const T* value, const AttentionShape& shape,
             const SteppedOptions& options, const KeptSteps<T>& kept)
         : query_(query),
           key_(key),
@@ -49,7 +48,7 @@ public:
           options_(options),
           kept_(kept),
           rows_(row_operations<T>(shape.key_len)),
-          panels_(lays_out(shape) ? panel_operations<T>() : nullptr),
+          panels_(lays_out(shape) ? &panel_operations<T>() : nullptr),
           height_(std::min(most_window_rows, shape.query_len)),
           distance_(row_distance(shape.key_len)),
           groups_(shape.batch * shape.heads),
@@ -96,16 +95,14 @@ private:
     static constexpr std::size_t no_row = std::numeric_limits<std::size_t>::max();
     static constexpr T minus_infinity = -std::numeric_limits<T>::infinity();
 
-    bool masks() const {
-        return options_.mask.causal || options_.mask.key_lengths || hides_cells();
-    }
+    bool masks() const { return options_.mask.causal || hides_cells(); }
     bool hides_cells() const { return options_.mask.hidden != nullptr; }
     bool softens() const {
         return kept_.row_max || kept_.exponentials || kept_.row_sum || kept_.weights ||
                kept_.context;
     }
 
-    static bool lays_out(const FusedShape& shape) {
+    static bool lays_out(const AttentionShape& shape) {
         return shape.query_len >= fewest_laid_out_rows && shape.key_len >= vector_row_length;
     }
 
@@ -137,14 +134,13 @@ private:
     /// How many keys row `q` sees, up to its last one. Cells hidden before that are true in
     /// `hidden`; returns whether there are any.
     std::size_t visible_keys(std::size_t group, std::size_t q, bool* hidden, bool& hides) const {
-        const FusedMask& mask = options_.mask;
+        const MaskView& mask = options_.mask;
         const std::size_t batch = group / shape_.heads;
         std::size_t visible = shape_.key_len;
         if (mask.causal) {
             const auto last = static_cast<std::ptrdiff_t>(q) + mask.causal_offset;
             visible = last < 0 ? 0 : std::min(visible, static_cast<std::size_t>(last) + 1);
         }
-        if (mask.key_lengths) visible = std::min(visible, mask.key_lengths[batch]);
         hides = false;
         if (!mask.hidden) return visible;
         const bool* cells = mask.hidden + batch * mask.batch_stride +
@@ -296,7 +292,7 @@ private:
     const T* query_;
     const T* key_;
     const T* value_;
-    const FusedShape& shape_;
+    const AttentionShape& shape_;
     const SteppedOptions& options_;
     const KeptSteps<T>& kept_;
     const RowOperations<T>& rows_;
@@ -313,13 +309,13 @@ private:
 }  // namespace
 
 void stepped_attention(const float* query, const float* key, const float* value,
-                       const FusedShape& shape, const SteppedOptions& options,
+                       const AttentionShape& shape, const SteppedOptions& options,
                        const KeptSteps<float>& kept) {
     Windows<float>(query, key, value, shape, options, kept).evaluate();
 }
 
 void stepped_attention(const double* query, const double* key, const double* value,
-                       const FusedShape& shape, const SteppedOptions& options,
+                       const AttentionShape& shape, const SteppedOptions& options,
                        const KeptSteps<double>& kept) {
     Windows<double>(query, key, value, shape, options, kept).evaluate();
 }

@@ -23,7 +23,7 @@ struct KeptSteps {
 
 struct SteppedOptions {
     ScaleFactor scale;
-    FusedMask mask;
+    MaskView mask;
     EmptyRow empty_row = EmptyRow::nan;
     /// At most this many threads; 0 is one for each core. Small work keeps to one whatever is said.
     std::size_t threads = 1;
@@ -41,10 +41,10 @@ struct SteppedOptions {
 ///         where that changes nothing.
 /// Errors  ConfigError for a row that hides every key with EmptyRow::error.
 void stepped_attention(const float* query, const float* key, const float* value,
-                       const FusedShape& shape, const SteppedOptions& options,
+                       const AttentionShape& shape, const SteppedOptions& options,
                        const KeptSteps<float>& kept);
 void stepped_attention(const double* query, const double* key, const double* value,
-                       const FusedShape& shape, const SteppedOptions& options,
+                       const AttentionShape& shape, const SteppedOptions& options,
                        const KeptSteps<double>& kept);
 
 }  // namespace attn

@@ -1,6 +1,5 @@
 #pragma once
 #include <algorithm>
-#include <array>
 
 #include "attn/tensor/tensor.hpp"
 
@@ -10,8 +9,7 @@ namespace attn {
 /// starting from `initial`. The axis disappears.
 ///
 /// Why  xt::reduce reads out of bounds on some tensors with axes of length 1 (xtensor 0.24), and
-///      xt::amax starts at the lowest finite number, which is wrong for a row of -inf. Many lanes
-///      side by side let the compiler use vector registers without reordering anything else.
+///      xt::amax starts at the lowest finite number, which is wrong for a row of -inf.
 template <class T, class Combine>
 Array<T> reduce_axis(const Array<T>& array, std::size_t axis, T initial, Combine combine) {
     Shape shape = shape_of(array);
@@ -24,25 +22,7 @@ Array<T> reduce_axis(const Array<T>& array, std::size_t axis, T initial, Combine
     Array<T> result = empty_array<T>(shape);
     std::fill_n(result.data(), outer * inner, initial);
 
-    // The last axis: a row is contiguous, so its elements go to the lanes in turn.
-    constexpr std::size_t lanes = 16;
-    if (inner == 1) {
-        for (std::size_t row = 0; row < outer; ++row) {
-            const T* cells = array.data() + row * length;
-            std::array<T, lanes> partial;
-            partial.fill(initial);
-            std::size_t i = 0;
-            for (; i + lanes <= length; i += lanes) {
-                for (std::size_t lane = 0; lane < lanes; ++lane) {
-                    partial[lane] = combine(partial[lane], cells[i + lane]);
-                }
-            }
-            for (; i < length; ++i) partial[0] = combine(partial[0], cells[i]);
-            for (const T value : partial) result.data()[row] = combine(result.data()[row], value);
-        }
-        return result;
-    }
-    // Another axis: neighbours belong to different results, which are the lanes.
+    // Neighbours belong to different results.
     for (std::size_t o = 0; o < outer; ++o) {
         for (std::size_t k = 0; k < length; ++k) {
             const T* cells = array.data() + (o * length + k) * inner;

@@ -11,7 +11,7 @@
 
 #include <xtensor/xarray.hpp>
 
-#include "attn/simd/pages.hpp"
+#include "attn/simd/memory.hpp"
 
 namespace attn {
 

@@ -33,8 +33,8 @@ HiddenKeys::HiddenKeys(const Plan& plan) {
     }
 }
 
-FusedMask HiddenKeys::mask_from(std::size_t batch, std::size_t head, std::size_t query) const {
-    FusedMask mask = mask_;
+MaskView HiddenKeys::mask_from(std::size_t batch, std::size_t head, std::size_t query) const {
+    MaskView mask = mask_;
     mask.causal_offset += static_cast<std::ptrdiff_t>(query);
     if (mask.hidden) {
         mask.hidden +=
@@ -43,7 +43,7 @@ FusedMask HiddenKeys::mask_from(std::size_t batch, std::size_t head, std::size_t
     return mask;
 }
 
-FusedShape attention_shape(const Plan& plan) {
+AttentionShape attention_shape(const Plan& plan) {
     return {plan.batch, plan.heads, plan.query_len, plan.key_len, plan.head_dim, plan.value_dim};
 }
 

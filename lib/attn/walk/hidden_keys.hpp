@@ -10,17 +10,17 @@ public:
     explicit HiddenKeys(const Plan& plan);
 
     /// For all queries of every batch entry and head. Points into this object.
-    const FusedMask& mask() const { return mask_; }
+    const MaskView& mask() const { return mask_; }
 
     /// For the queries from `query` on of one batch entry and head.
-    FusedMask mask_from(std::size_t batch, std::size_t head, std::size_t query) const;
+    MaskView mask_from(std::size_t batch, std::size_t head, std::size_t query) const;
 
 private:
     Array<bool> cells_;
-    FusedMask mask_;
+    MaskView mask_;
 };
 
 /// The sizes of the walk's attention.
-FusedShape attention_shape(const Plan& plan);
+AttentionShape attention_shape(const Plan& plan);
 
 }  // namespace attn

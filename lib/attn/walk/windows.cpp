@@ -62,7 +62,7 @@ public:
         options.scale = plan_.scale;
         options.empty_row = plan_.config.empty_row;
         options.threads = static_cast<std::size_t>(plan_.config.threads);
-        const FusedShape whole = attention_shape(plan_);
+        const AttentionShape whole = attention_shape(plan_);
         if (rows_ == all_rows(plan_)) {
             options.mask = hidden_.mask();
             attend(0, 0, 0, whole, 0, options);
@@ -78,7 +78,7 @@ public:
     }
 
 private:
-    void evaluate_runs(FusedShape shape, SteppedOptions& options) {
+    void evaluate_runs(AttentionShape shape, SteppedOptions& options) {
         shape.batch = shape.heads = 1;
         for (const Run& run : runs_of(rows_)) {
             shape.query_len = run.count;
@@ -88,7 +88,7 @@ private:
         }
     }
 
-    void attend(std::size_t batch, std::size_t head, std::size_t first, const FusedShape& shape,
+    void attend(std::size_t batch, std::size_t head, std::size_t first, const AttentionShape& shape,
                 std::size_t place, const SteppedOptions& options) {
         const std::size_t group = batch * plan_.heads + head;
         KeptSteps<T> kept;

@@ -1,11 +1,9 @@
-#include "attn/bench/fit.hpp"
+#include "attn/bench/figures.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <random>
-
-#include "attn/bench/words.hpp"
 
 using attn::fitted_exponent;
 using Points = std::vector<std::pair<double, double>>;

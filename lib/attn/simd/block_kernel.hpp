@@ -1,16 +1,13 @@
 #pragma once
 #include <limits>
 
-#include "attn/fused/kernel.hpp"
+#include "attn/simd/kernels.hpp"
 #include "attn/simd/tile.hpp"
 
-// Included only by the files that are compiled for one instruction set. Everything here is a member
-// of a class template on Arch: no two of those files may define a function of the same name, or the
-// linker would keep one of them, perhaps the one this processor cannot run. The same reason forbids
-// std:: functions that are not evaluated by the compiler.
-namespace attn::fused {
+// Included only by the files that are compiled for one instruction set: see vector_math.hpp.
+namespace attn::simd {
 
-/// Attention for one block of queries, as fused_attention.hpp states it.
+/// Attention for one block of queries, as attn/fused/fused_attention.hpp states it.
 ///
 /// The lanes of a vector are queries. So the running maximum and sum are plain vectors, a row is
 /// never reduced across lanes, and both products have the same form: rows of numbers, each spread
@@ -23,8 +20,8 @@ namespace attn::fused {
 template <class Real, class Arch>
 class BlockKernel {
     using Batch = xsimd::batch<Real, Arch>;
-    using Math = simd::VectorMath<Real, Arch>;
-    using Sums = simd::Tile<Real, Arch>;
+    using Math = VectorMath<Real, Arch>;
+    using Sums = Tile<Real, Arch>;
     template <std::size_t Rows>
     using Height = std::integral_constant<std::size_t, Rows>;
 
@@ -65,12 +62,13 @@ private:
         for (std::size_t v = 0; v < Vectors; ++v) sum[v] = Batch(Real(0));
 
         const std::size_t most_keys = is_small(block) ? short_chain : key_block;
-        for (std::size_t first = 0; first < block.keys; first += most_keys) {
+        for (std::size_t first = block.first_key; first < block.keys; first += most_keys) {
             const std::size_t count = smaller(most_keys, block.keys - first);
             const Hidden hidden = hidden_cells(block, first, count);
             if (hidden == Hidden::all) continue;
             score<Vectors>(block, queries, first, count, scores);
-            hide_causal<Vectors>(block, first, count, scores);
+            hide_later_keys<Vectors>(block, first, count, scores);
+            hide_earlier_keys<Vectors>(block, first, count, scores);
             if (hidden == Hidden::some) hide_cells<width>(block, first, count, scores);
             Batch correction[Vectors];
             exponentials<Vectors>(scores, count, maximum, sum, correction);
@@ -80,7 +78,7 @@ private:
     }
 
     static bool is_small(const QueryBlock<Real>& block) {
-        return block.keys * (block.head_dim + block.value_dim) <= small_work;
+        return (block.keys - block.first_key) * (block.head_dim + block.value_dim) <= small_work;
     }
 
     static std::size_t smaller(std::size_t a, std::size_t b) { return a < b ? a : b; }
@@ -131,23 +129,44 @@ private:
             });
     }
 
-    /// Hides the keys after each query's own, if there are any in this block.
+    /// Causal attention: hides the keys after each query's last, if there are any in this block.
     template <std::size_t Vectors>
-    static void hide_causal(const QueryBlock<Real>& block, std::size_t first, std::size_t count,
-                            Real* scores) {
+    static void hide_later_keys(const QueryBlock<Real>& block, std::size_t first, std::size_t count,
+                                Real* scores) {
         if (!block.causal) return;
         const std::ptrdiff_t visible_to_all = block.last_visible + 1 - std::ptrdiff_t(first);
-        alignas(64) Real lane_numbers[Vectors * lanes];
-        for (std::size_t i = 0; i < Vectors * lanes; ++i) lane_numbers[i] = Real(i);
         for (std::ptrdiff_t k = visible_to_all > 0 ? visible_to_all : 0; k < std::ptrdiff_t(count);
              ++k) {
-            const Batch first_lane(Real(k - visible_to_all + 1));
-            for (std::size_t v = 0; v < Vectors; ++v) {
-                Real* cells = scores + (std::size_t(k) * Vectors + v) * lanes;
-                const auto seen = Batch::load_aligned(lane_numbers + v * lanes) >= first_lane;
-                xsimd::select(seen, Batch::load_aligned(cells), Batch(minus_infinity))
-                    .store_aligned(cells);
-            }
+            const Batch first_query(Real(k - visible_to_all + 1));
+            keep_queries<Vectors>(scores + std::size_t(k) * Vectors * lanes,
+                                  [&](const Batch& query) { return query >= first_query; });
+        }
+    }
+
+    /// A sliding window: hides the keys before each query's first.
+    template <std::size_t Vectors>
+    static void hide_earlier_keys(const QueryBlock<Real>& block, std::size_t first,
+                                  std::size_t count, Real* scores) {
+        if (!block.window) return;
+        const std::ptrdiff_t first_visible = block.first_visible - std::ptrdiff_t(first);
+        const std::ptrdiff_t visible_to_all = first_visible + std::ptrdiff_t(block.queries) - 1;
+        for (std::ptrdiff_t k = 0; k < std::ptrdiff_t(count) && k < visible_to_all; ++k) {
+            const Batch last_query(Real(k - first_visible));
+            keep_queries<Vectors>(scores + std::size_t(k) * Vectors * lanes,
+                                  [&](const Batch& query) { return query <= last_query; });
+        }
+    }
+
+    /// Hides one key from the queries of the block, by their numbers, that do not see it.
+    template <std::size_t Vectors, class Sees>
+    [[gnu::always_inline]] static inline void keep_queries(Real* cells, Sees sees) {
+        alignas(64) Real numbers[lanes];
+        for (std::size_t i = 0; i < lanes; ++i) numbers[i] = Real(i);
+        for (std::size_t v = 0; v < Vectors; ++v) {
+            const Batch query = Batch::load_aligned(numbers) + Batch(Real(v * lanes));
+            xsimd::select(sees(query), Batch::load_aligned(cells + v * lanes),
+                          Batch(minus_infinity))
+                .store_aligned(cells + v * lanes);
         }
     }
 
@@ -260,12 +279,4 @@ private:
     }
 };
 
-template <class Arch>
-constexpr Kernels kernels_of() {
-    using Float = BlockKernel<float, Arch>;
-    using Double = BlockKernel<double, Arch>;
-    return {{Float::lanes, Float::query_block, &Float::scratch_size, &Float::attend},
-            {Double::lanes, Double::query_block, &Double::scratch_size, &Double::attend}};
-}
-
-}  // namespace attn::fused
+}  // namespace attn::simd
