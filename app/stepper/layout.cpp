@@ -5,17 +5,20 @@
 
 #include "app/terminal/cell_view.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/strings.hpp"
 #include "attn/text/width.hpp"
 
 namespace app {
 namespace {
 
-/// The heights and widths of the parts.
+constexpr std::size_t most_message_lines = 4;
+
+/// The heights of the parts.
 struct Parts {
-    std::size_t formula, note, why, list, tensor;
+    std::size_t formula, note, why, tensor;
 };
 
-Parts divide(std::size_t rows, std::size_t columns) {
+Parts divide(std::size_t rows) {
     Parts parts{};
     parts.formula = rows >= 8 ? 1 : 0;
     parts.note = rows >= 36 ? 3 : rows >= 20 ? 2 : 0;
@@ -25,7 +28,6 @@ Parts divide(std::size_t rows, std::size_t columns) {
                 : rows >= 12 ? 3
                 : rows >= 9  ? 1
                              : 0;
-    parts.list = columns >= 72 ? std::min<std::size_t>(columns / 3, 30) : 0;
     // The rest: without the title, the caption, the line above why and the last line.
     const std::size_t used = 3 + parts.formula + parts.note + parts.why + (parts.why > 0 ? 1 : 0);
     parts.tensor = rows > used ? rows - used : 1;
@@ -68,36 +70,66 @@ std::string shape_of_section(const attn::Section& section) {
     return text;
 }
 
-/// The steps around the one looked at.
-std::vector<Line> step_list(const Session& session, std::size_t rows, std::size_t columns) {
-    std::vector<std::size_t> listed;
-    std::size_t place = 0;
-    for (std::size_t i = 0; i < session.sections().size(); ++i) {
-        if (!session.is_listed(i)) continue;
-        if (i == session.step()) place = listed.size();
-        listed.push_back(i);
+/// The steps on the left of a screen. Their shapes are listed where the tensor leaves room for
+/// them.
+class StepList {
+public:
+    StepList(const Session& session, std::size_t screen_columns) : session_(session) {
+        if (screen_columns < least_columns) return;
+        std::size_t name = 0;
+        for (std::size_t i = 0; i < session.sections().size(); ++i) {
+            if (!session.is_listed(i)) continue;
+            const attn::Section& section = session.sections()[i];
+            name = std::max(name, section.name.size());
+            if (screen_columns >= least_columns_for_shapes) {
+                shape_ = std::max(shape_, shape_of_section(section).size() + 1);
+            }
+            if (i == session.step()) place_ = listed_.size();
+            listed_.push_back(i);
+        }
+        shape_ = std::min(shape_, widest / 2);
+        columns_ = std::min({name + shape_ + 3, screen_columns / 3, widest});
     }
-    const std::size_t half = rows / 2;
-    std::size_t first = place > half ? place - half : 0;
-    first = std::min(first, listed.size() > rows ? listed.size() - rows : 0);
-    std::vector<Line> lines;
-    for (std::size_t i = first; i < listed.size() && lines.size() < rows; ++i) {
-        const attn::Section& section = session.sections()[listed[i]];
-        const bool here = listed[i] == session.step();
-        const std::string shape = shape_of_section(section);
-        const std::size_t room = columns - 3;
-        const std::size_t left = room > shape.size() + 1 ? room - shape.size() - 1 : 1;
-        Line line{
-            {std::string(here ? ">" : " ") + (session.changed_cells(listed[i]) > 0 ? "*" : " "),
-             {.bold = here}},
-            {attn::fitted(section.name, left, false) + " " + shape,
-             {.bold = here, .reverse = here}},
-            {" "}};
-        lines.push_back(std::move(line));
+
+    std::size_t columns() const { return columns_; }
+
+    /// The steps around the one looked at; dots stand where there are more.
+    std::vector<Line> lines(std::size_t rows) const {
+        std::vector<Line> lines;
+        std::size_t first = place_ > rows / 2 ? place_ - rows / 2 : 0;
+        first = std::min(first, listed_.size() > rows ? listed_.size() - rows : 0);
+        const std::size_t end = std::min(listed_.size(), first + rows);
+        for (std::size_t i = first; i < end; ++i) {
+            const bool more_above = i == first && first > 0;
+            const bool more_below = i + 1 == end && end < listed_.size();
+            lines.push_back(line(listed_[i], more_above || more_below));
+        }
+        lines.resize(rows);
+        return lines;
     }
-    lines.resize(rows);
-    return lines;
-}
+
+private:
+    static constexpr std::size_t least_columns = 72;
+    static constexpr std::size_t least_columns_for_shapes = 96;
+    static constexpr std::size_t widest = 30;
+
+    Line line(std::size_t step, bool more) const {
+        const attn::Section& section = session_.sections()[step];
+        const bool here = step == session_.step();
+        std::string text = attn::fitted(section.name, columns_ - shape_ - 3, false);
+        if (shape_ > 0) text += attn::fitted(" " + shape_of_section(section), shape_, false);
+        const std::string mark = here ? ">" : more ? "…" : " ";
+        return {{mark + (session_.changed_cells(step) > 0 ? "*" : " "), {.bold = here}},
+                {text, {.bold = here, .reverse = here}},
+                {" "}};
+    }
+
+    const Session& session_;
+    std::vector<std::size_t> listed_;
+    std::size_t place_ = 0;  ///< of the step looked at in the list
+    std::size_t shape_ = 0;  ///< columns of the shapes
+    std::size_t columns_ = 0;
+};
 
 std::string title_of(const Session& session) {
     std::size_t number = 0;
@@ -112,7 +144,7 @@ std::string title_of(const Session& session) {
            section.title;
 }
 
-/// Where the number comes from, or, on a notebook's page, what the page says of the step.
+/// Where the number comes from; in a notebook, the remark on the step and its code.
 std::vector<std::string> explanation(const Session& session, std::size_t rows,
                                      std::size_t columns) {
     std::string text;
@@ -135,18 +167,28 @@ std::vector<std::string> explanation(const Session& session, std::size_t rows,
     return lines;
 }
 
-Line last_line(const ScreenState& state, std::size_t columns) {
-    if (state.is_typing) return {{state.prompt + state.typed, {.bold = true}}};
-    if (!state.message.empty()) return {{attn::cut_to(state.message, columns), {.bold = true}}};
-    // As many hints as there is room for.
+/// What is typed, the message, or as many hints as there is room for.
+std::vector<Line> bottom_lines(const ScreenState& state, std::size_t rows, std::size_t columns) {
+    if (state.is_typing) return {{{state.prompt + state.typed, {.bold = true}}}};
+    if (!state.message.empty()) {
+        std::vector<std::string> message = broken(state.message, columns);
+        const std::size_t most = std::min(rows, most_message_lines);
+        if (message.size() > most) {
+            message.resize(most);
+            message.back() = attn::cut_to(message.back(), columns - 2) + " …";
+        }
+        std::vector<Line> lines;
+        for (std::string& line : message) lines.push_back({{std::move(line), {.bold = true}}});
+        return lines;
+    }
     std::string hints;
-    for (const char* hint : {"? help", "n next", "p previous", "arrows cell", "Enter dive",
-                             "Backspace back", "Tab head", "m most", ": command", "q quit"}) {
+    for (const char* hint : {"? help", "q quit", "n next", "p previous", "arrows cell",
+                             "Enter dive", "Backspace back", "Tab head", "m most", ": command"}) {
         const std::string longer = hints + (hints.empty() ? "" : "  ") + hint;
         if (attn::display_width(longer) > columns) break;
         hints = longer;
     }
-    return {{hints, {.dim = true}}};
+    return {{{hints, {.dim = true}}}};
 }
 
 Frame draw_page(const ScreenState& state, std::size_t rows, std::size_t columns) {
@@ -181,7 +223,7 @@ Frame draw_screen(const Session& session, const ScreenState& state, TensorPane& 
     if (!state.page.empty()) {
         frame = draw_page(state, rows, columns);
     } else {
-        const Parts parts = divide(rows, columns);
+        const Parts parts = divide(rows);
         const attn::Section& section = session.section();
         const auto add = [&](std::string text, Look look = {}) {
             frame.lines.push_back({{std::move(text), look}});
@@ -198,17 +240,14 @@ Frame draw_screen(const Session& session, const ScreenState& state, TensorPane& 
 
         // In the middle: the steps, and the tensor.
         const std::size_t middle = parts.tensor + 1;
-        const std::size_t width = columns - parts.list;
-        std::vector<Line> list(middle);
-        if (parts.list > 0) list = step_list(session, middle, parts.list);
-        std::vector<Line> tensor{
-            {{attn::cut_to(page_caption(session), width), {.underline = true}}}};
-        for (Line& line : pane.draw(session, parts.tensor, width, shaded)) {
-            tensor.push_back(std::move(line));
-        }
+        const StepList list(session, columns);
+        const std::size_t width = columns - list.columns();
+        std::vector<Line> tensor = pane.draw(session, parts.tensor, width, shaded);
+        tensor.insert(tensor.begin(),
+                      {{attn::cut_to(pane.caption(session), width), {.underline = true}}});
+        const std::vector<Line> lines = list.lines(middle);
         for (std::size_t i = 0; i < middle; ++i) {
-            Line line;
-            if (parts.list > 0) line = fitted_line(list[i], parts.list);
+            Line line = fitted_line(lines[i], list.columns());
             line.insert(line.end(), tensor[i].begin(), tensor[i].end());
             frame.lines.push_back(std::move(line));
         }
@@ -220,11 +259,15 @@ Frame draw_screen(const Session& session, const ScreenState& state, TensorPane& 
             add(rule, {.dim = true});
             for (std::string& line : explanation(session, parts.why, columns)) add(std::move(line));
         }
-        frame.lines.resize(rows - 1);
-        frame.lines.push_back(last_line(state, columns));
+        std::vector<Line> bottom = bottom_lines(state, rows, columns);
+        frame.lines.resize(rows - bottom.size());
+        for (Line& line : bottom) frame.lines.push_back(std::move(line));
+    }
+    // Tokens, names and typed text may hold what would disturb the terminal.
+    for (Line& line : frame.lines) {
+        for (Span& span : line) span.text = attn::visible(span.text);
     }
     if (state.is_typing) {
-        frame.lines.back() = last_line(state, columns);
         frame.typing_column =
             std::min(attn::display_width(state.prompt + state.typed), columns - 1);
     }

@@ -9,16 +9,17 @@ namespace app {
 
 /// What the screen shows beside the session.
 struct ScreenState {
-    std::string message{};   ///< on the last line, instead of the hints
+    std::string message{};   ///< on the last line, and on those above it that it needs
     bool is_typing = false;  ///< the last line is being typed
     std::string prompt{};    ///< what stands before the typed text: `:`, `/`, `goto `
     std::string typed{};
-    std::string page{};         ///< a text over everything: help, why, a list; empty without
+    std::string page{};         ///< a text over everything: help, why, a list; or empty
     std::size_t page_line = 0;  ///< its first visible line
 };
 
 /// The screen of a session: title, formula and sentence above, the steps on the left, the tensor in
-/// the middle, why of the cell below, and one line for hints, messages and typing.
+/// the middle, why of the cell below, and at the bottom hints, messages or what is typed. Whatever
+/// is cut is marked.
 ///
 /// Range  any size; from 20 columns and 6 rows on the cell is visible.
 Frame draw_screen(const Session& session, const ScreenState& state, TensorPane& pane,

@@ -17,7 +17,8 @@ void show(const Session& session, const Reply& reply, StandardOutput& output) {
         case Reply::Shows::cell:
             output.write(session.cell_line() + "\n");
             return;
-        case Reply::Shows::text:
+        case Reply::Shows::message:
+        case Reply::Shows::page:
             output.write(reply.text);
             return;
         case Reply::Shows::nothing:

@@ -227,6 +227,7 @@ private:
     }
 
     void press(const Key& key) {
+        const bool was_asked = std::exchange(asked_to_quit_, false);
         if (key.name == ":") return ask(":", "");
         if (key.name == "PgDn" || key.name == "PgUp") {
             const auto by = static_cast<std::ptrdiff_t>(pane_.visible_rows());
@@ -238,6 +239,11 @@ private:
             if (!has_key(command, key.name)) continue;
             const bool asks = !command.arguments.empty() && command.arguments.front() != '[';
             if (asks) return ask(command.name + " ", command.name + " ");
+            if (command.name == "quit" && session_.can_undo() && !was_asked) {
+                asked_to_quit_ = true;
+                state_.message = "settings were changed: q again quits, any other key stays";
+                return;
+            }
             return run(command.name);
         }
         state_.message = "'" + key.name + "' does nothing here: ? lists the keys";
@@ -265,15 +271,11 @@ private:
         try {
             const Reply reply = perform(session_, line);
             ended_ = reply.shows == Reply::Shows::end;
-            if (reply.shows == Reply::Shows::cell) state_.message = reply.text;
-            if (reply.shows != Reply::Shows::text) return;
-            // A line fits below; more is a page of its own.
-            const bool one_line = std::count(reply.text.begin(), reply.text.end(), '\n') <= 1;
-            if (one_line && reply.text.size() <= Terminal::columns()) {
-                state_.message = reply.text.substr(0, reply.text.find('\n'));
-            } else {
+            if (reply.shows == Reply::Shows::page) {
                 state_.page = reply.text;
                 state_.page_line = 0;
+            } else {
+                state_.message = reply.text;
             }
         } catch (const attn::Error& error) {
             state_.message = error.what();
@@ -286,6 +288,7 @@ private:
     TensorPane pane_;
     ScreenState state_;
     std::string command_;
+    bool asked_to_quit_ = false;  ///< q was pressed once, and the settings had been changed
     bool ended_ = false;
 };
 

@@ -121,6 +121,8 @@ public:
     /// Walks again with other settings and marks what changed. Returns what did, in words.
     /// Errors  as changed_scene.
     std::string set(const std::string& settings);
+    /// Whether there is a `set` to take back.
+    bool can_undo() const { return !undone_by_.empty(); }
     /// Takes the last `set` back.  Errors  ConfigError when there was none.
     std::string undo();
     /// Keeps these steps, or parts of them: `weights[0,:,1:3],context`; without text, all.

@@ -70,7 +70,7 @@ void Session::search(const std::string& text) {
         step_ = step;
         return;
     }
-    throw attn::ConfigError("no step speaks of '" + text + "': list shows them");
+    throw attn::ConfigError("no step contains '" + text + "': list shows the steps");
 }
 
 void Session::move(std::ptrdiff_t rows, std::ptrdiff_t columns) {
@@ -223,7 +223,7 @@ void Session::other_source() {
 }
 
 void Session::back() {
-    if (trail_.empty()) throw attn::ConfigError("there is nothing to return to: dive first");
+    if (trail_.empty()) throw attn::ConfigError("there is no dive to return from");
     const Visit visit = std::move(trail_.back());
     trail_.pop_back();
     const auto found =

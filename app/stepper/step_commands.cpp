@@ -5,6 +5,7 @@
 
 #include "app/flags/parse.hpp"
 #include "attn/text/closest.hpp"
+#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {
@@ -27,7 +28,7 @@ std::optional<std::int64_t> index_of(const std::string& name, const std::string&
 }
 
 const std::string& needed(const std::string& arguments, const std::string& example) {
-    if (arguments.empty()) throw attn::ConfigError("say more: " + example);
+    if (arguments.empty()) throw attn::ConfigError("something is missing: write " + example);
     return arguments;
 }
 
@@ -36,7 +37,7 @@ Reply next_step(Session& session, std::ptrdiff_t count) {
     const std::size_t before = session.step();
     session.next(count);
     if (session.step() != before) return {Shows::step};
-    return {Shows::text, count > 0 ? "this is the last step\n" : "this is the first step\n"};
+    return {Shows::message, count > 0 ? "this is the last step\n" : "this is the first step\n"};
 }
 
 Reply moved(Session& session, std::ptrdiff_t rows, std::ptrdiff_t columns) {
@@ -58,7 +59,7 @@ Reply search(Session& s, const std::string& text) {
     s.search(needed(text, "search softmax"));
     return {Shows::step};
 }
-Reply list(Session& s, const std::string&) { return {Shows::text, s.list_text()}; }
+Reply list(Session& s, const std::string&) { return {Shows::page, s.list_text()}; }
 
 Reply left(Session& s, const std::string& count) { return moved(s, 0, -count_of("left", count)); }
 Reply down(Session& s, const std::string& count) { return moved(s, count_of("down", count), 0); }
@@ -94,8 +95,8 @@ Reply batch(Session& s, const std::string& number) {
 
 Reply why(Session& s, const std::string& depth) {
     const std::ptrdiff_t levels = count_of("why", depth);
-    if (levels > 20) throw attn::ConfigError("why goes 20 levels deep at most");
-    return {Shows::text, s.why(static_cast<std::size_t>(levels), 12)};
+    if (levels > 20) throw attn::ConfigError("why goes at most 20 levels deep");
+    return {Shows::page, s.why(static_cast<std::size_t>(levels), 12)};
 }
 Reply dive(Session& s, const std::string&) {
     s.dive();
@@ -110,15 +111,17 @@ Reply back(Session& s, const std::string&) {
     return {Shows::cell};
 }
 
-Reply set(Session& s, const std::string& settings) { return {Shows::text, s.set(settings) + "\n"}; }
-Reply undo(Session& s, const std::string&) { return {Shows::text, s.undo() + "\n"}; }
+Reply set(Session& s, const std::string& settings) {
+    return {Shows::message, s.set(settings) + "\n"};
+}
+Reply undo(Session& s, const std::string&) { return {Shows::message, s.undo() + "\n"}; }
 Reply only(Session& s, const std::string& steps) {
     s.only(steps);
     return {Shows::step};
 }
 Reply detail(Session& s, const std::string&) {
     s.toggle_detail();
-    return {Shows::text, s.list_text()};
+    return {Shows::page, s.list_text()};
 }
 Reply precision(Session& s, const std::string& decimals) {
     s.set_precision(parse_integer("precision", needed(decimals, "precision 6")));
@@ -133,19 +136,13 @@ Reply fewer_digits(Session& s, const std::string&) {
     return {Shows::step};
 }
 
-Reply print(Session& s, const std::string&) { return {Shows::text, s.step_text()}; }
+Reply print(Session& s, const std::string&) { return {Shows::page, s.step_text()}; }
 Reply write(Session& s, const std::string& path) {
     s.write(needed(path, "write weights.npy"));
-    return {Shows::text, "wrote " + path + "\n"};
+    return {Shows::message, "wrote " + attn::visible(path) + "\n"};
 }
-Reply help(Session&, const std::string&) { return {Shows::text, step_help()}; }
+Reply help(Session&, const std::string&) { return {Shows::page, step_help()}; }
 Reply quit(Session&, const std::string&) { return {Shows::end}; }
-
-std::string trimmed(const std::string& text) {
-    const std::size_t first = text.find_first_not_of(" \t\r");
-    if (first == std::string::npos) return {};
-    return text.substr(first, text.find_last_not_of(" \t\r") + 1 - first);
-}
 
 /// `w` writes, as in an editor; `why` can be written out.
 const StepCommand& find_command(const std::string& name) {
@@ -174,7 +171,7 @@ const std::vector<StepCommand>& step_commands() {
         {"next", "[N]", "n Shift-Right", "the next step", next},
         {"previous", "[N]", "p Shift-Left", "the step before", previous},
         {"goto", "STEP", "g", "a step by its name or number", go_to},
-        {"search", "TEXT", "/", "the next step that speaks of it", search},
+        {"search", "TEXT", "/", "the next step whose words contain TEXT", search},
         {"list", "", "", "the steps with their shapes", list},
         {"left", "[N]", "h Left", "move the cell", left},
         {"down", "[N]", "j Down", "", down},
@@ -213,10 +210,10 @@ bool has_key(const StepCommand& command, const std::string& key) {
 }
 
 Reply perform(Session& session, const std::string& line) {
-    const std::string text = trimmed(line);
+    const std::string text(attn::trimmed(line));
     const std::size_t end = std::min(text.find_first_of(" \t"), text.size());
     const StepCommand& command = find_command(text.substr(0, end));
-    const std::string arguments = trimmed(text.substr(end));
+    const std::string arguments(attn::trimmed(text.substr(end)));
     if (!arguments.empty() && command.arguments.empty()) {
         throw attn::ConfigError(command.name + " stands alone: leave '" + arguments + "' out");
     }
@@ -231,7 +228,7 @@ std::string step_help() {
         "step and the one before.\n"
         "\n"
         "Which word does 'short' attend to most in head 2, and why?\n"
-        "  g weights Enter   go to the attention weights: a row asks, columns answer\n"
+        "  g weights Enter   go to the attention weights: rows are queries, columns keys\n"
         "  Tab               turn to head 2; heads count from 0\n"
         "  j or Down         move to the row of 'short'\n"
         "  m                 go to the largest of the row: its column is the word\n"

@@ -10,10 +10,11 @@ namespace app {
 struct Reply {
     enum class Shows {
         nothing,
-        step,  ///< another step
-        cell,  ///< another cell; `text` is for the screen, which shows the cell itself
-        text,  ///< `text`
-        end,   ///< nothing more: the session is over
+        step,     ///< another step
+        cell,     ///< another cell; `text` is for the screen, which shows the cell itself
+        message,  ///< `text`: what was done, in a sentence or two
+        page,     ///< `text`: something to read
+        end,      ///< nothing more: the session is over
     };
     Shows shows = Shows::nothing;
     std::string text{};

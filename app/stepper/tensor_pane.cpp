@@ -51,11 +51,16 @@ std::vector<Line> TensorPane::draw_text(const std::string& text, std::size_t row
     return lines;
 }
 
-Line TensorPane::column_labels(std::size_t axis, std::size_t label_width,
-                               std::size_t column) const {
+Line TensorPane::column_labels(std::size_t axis, std::size_t label_width, std::size_t column,
+                               std::size_t count) const {
     Line line{{std::string(label_width, ' ')}};
     for (std::size_t i = first_column_; i < end_column_; ++i) {
-        line.push_back({" " + attn::fitted(view_->label(axis, i, batch_), cell_width_, true) + " ",
+        // Dots stand where columns are left out.
+        const bool more_before = i == first_column_ && i > 0;
+        const bool more_behind = i + 1 == end_column_ && end_column_ < count;
+        line.push_back({(more_before ? "…" : " ") +
+                            attn::fitted(view_->label(axis, i, batch_), cell_width_, true) +
+                            (more_behind ? "…" : " "),
                         {.dim = i != column}});
     }
     return line;
@@ -97,13 +102,13 @@ std::vector<Line> TensorPane::draw(const Session& session, std::size_t rows, std
     const std::size_t column = axes > 0 ? indices[axes - 1] : 0;
     visible_rows_ = rows > 1 ? rows - 1 : 1;
     first_row_ = window_start(first_row_, visible_rows_, row, row_count);
-    const std::size_t end_row = std::min(row_count, first_row_ + visible_rows_);
+    end_row_ = std::min(row_count, first_row_ + visible_rows_);
     batch_ = tensor->has_axis("batch") ? indices[tensor->axis("batch")]
                                        : view_->picked_sequence().value_or(0);
 
     // Measure the labels that are visible, and count the columns that fit.
     std::size_t label_width = 0;
-    for (std::size_t r = first_row_; axes > 1 && r < end_row; ++r) {
+    for (std::size_t r = first_row_; axes > 1 && r < end_row_; ++r) {
         label_width = std::max(label_width, attn::display_width(view_->label(axes - 2, r, batch_)));
     }
     label_width = std::min(label_width, widest_row_label);
@@ -121,8 +126,8 @@ std::vector<Line> TensorPane::draw(const Session& session, std::size_t rows, std
 
     // Draw the labels and the rows.
     std::vector<Line> lines;
-    lines.push_back(axes > 0 ? column_labels(axes - 1, label_width, column) : Line{});
-    for (std::size_t r = first_row_; r < end_row && lines.size() < rows; ++r) {
+    lines.push_back(axes > 0 ? column_labels(axes - 1, label_width, column, column_count) : Line{});
+    for (std::size_t r = first_row_; r < end_row_ && lines.size() < rows; ++r) {
         Line line;
         if (axes > 1) {
             indices[axes - 2] = r;
@@ -139,23 +144,28 @@ std::vector<Line> TensorPane::draw(const Session& session, std::size_t rows, std
     return lines;
 }
 
-std::string page_caption(const Session& session) {
+std::string TensorPane::caption(const Session& session) const {
     const attn::Tensor* tensor = session.tensor();
     if (tensor == nullptr) return {};
     const attn::Shape shape = tensor->shape();
+    if (shape.empty()) return "one number";
     const std::vector<std::size_t> indices = session.cursor();
     std::string text;
     for (std::size_t axis = 0; axis + 2 < shape.size(); ++axis) {
         text += (text.empty() ? "" : ", ") + tensor->axes()[axis] + " " +
                 std::to_string(indices[axis]) + " (of 0-" + std::to_string(shape[axis] - 1) + ")";
     }
-    const auto described = [&](std::size_t axis) {
-        return tensor->axes()[axis] + " " + std::to_string(shape[axis]);
-    };
-    if (shape.empty()) return "one number";
     text += text.empty() ? "" : "; ";
-    if (shape.size() > 1) text += "rows " + described(shape.size() - 2) + ", ";
-    return text + "columns " + described(shape.size() - 1) + ", " +
+    const auto described = [&](std::size_t axis, std::size_t first, std::size_t end) {
+        const std::string length = std::to_string(shape[axis]);
+        const bool cut = end > first && end - first < shape[axis];
+        return tensor->axes()[axis] + " " +
+               (cut ? std::to_string(first) + "-" + std::to_string(end - 1) + " of " + length
+                    : length);
+    };
+    const std::size_t last = shape.size() - 1;
+    if (last > 0) text += "rows " + described(last - 1, first_row_, end_row_) + ", ";
+    return text + "columns " + described(last, first_column_, end_column_) + ", " +
            std::string(attn::dtype_name(tensor->dtype()));
 }
 

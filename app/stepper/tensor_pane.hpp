@@ -16,13 +16,18 @@ public:
     std::vector<Line> draw(const Session& session, std::size_t rows, std::size_t columns,
                            bool shaded);
 
+    /// `head 1 (of 0-3); rows query 6, columns key 0-4 of 6, float32`: where the last drawing lies
+    /// in the tensor. Ranges stand for axes that it cuts.
+    std::string caption(const Session& session) const;
+
     /// How many rows of cells the last drawing had room for: what PgDn moves by.
     std::size_t visible_rows() const { return visible_rows_; }
 
 private:
     void measure(const Session& session);
     std::vector<Line> draw_text(const std::string& text, std::size_t rows) const;
-    Line column_labels(std::size_t axis, std::size_t label_width, std::size_t column) const;
+    Line column_labels(std::size_t axis, std::size_t label_width, std::size_t column,
+                       std::size_t count) const;
     Span cell(const Session& session, std::vector<std::size_t> indices, bool shaded) const;
 
     // What was measured, and of what.
@@ -34,13 +39,10 @@ private:
 
     // Where the window stands.
     std::size_t first_row_ = 0, first_column_ = 0;
-    std::size_t end_column_ = 0;
+    std::size_t end_row_ = 0, end_column_ = 0;
     std::size_t cell_width_ = 1;
     std::size_t visible_rows_ = 1;
     std::size_t batch_ = 0;
 };
-
-/// `head 2 (of 0-3), batch 0; rows: query, columns: key`
-std::string page_caption(const Session& session);
 
 }  // namespace app

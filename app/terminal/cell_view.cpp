@@ -10,7 +10,7 @@
 namespace app {
 namespace {
 
-/// Greys that no ramp has: they say nothing of size.
+/// Greys, which neither colour scale contains.
 constexpr Color not_a_number{150, 150, 150};
 constexpr Color infinite{190, 190, 190};
 constexpr Color negative_infinite{90, 90, 90};
@@ -21,7 +21,7 @@ attn::Survey survey_of(const attn::Tensor& tensor, const attn::Shown& shown) {
         [&](const auto& array) {
             shown.for_each_range([&](std::size_t begin, std::size_t end) {
                 for (std::size_t i = begin; i < end; ++i) {
-                    found.see(static_cast<double>(array.data()[i]));
+                    found.add(static_cast<double>(array.data()[i]));
                 }
             });
         },

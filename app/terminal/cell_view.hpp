@@ -24,7 +24,7 @@ public:
     /// The columns of the longest number.
     std::size_t width() const { return width_; }
 
-    /// The token, or else the number, of index `i` on an axis. `batch` tells the sequence.
+    /// The token, or else the number, of index `i` on an axis. `batch` is the sequence.
     std::string label(std::size_t axis, std::size_t i, std::optional<std::size_t> batch) const;
     /// Where index `i` of an axis lies in the whole tensor that a slice was cut from.
     std::size_t whole_index(std::size_t axis, std::size_t i) const;
@@ -36,7 +36,7 @@ public:
     /// Weights and masks run from 0 to 1; other numbers are shaded by sign and size, as part of the
     /// largest. What is not finite is grey.
     Color color(double value) const;
-    /// One line: the ramp between its ends.
+    /// One line: the colour scale between its ends.
     std::string legend(ColorDepth depth) const;
 
 private:

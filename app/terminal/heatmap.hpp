@@ -17,7 +17,7 @@ struct HeatmapChoices {
 /// its axes, and a legend. Weights and masks run from 0 to 1; other numbers are shaded by sign and
 /// size, as part of the largest. What is not finite is grey. Without colours the grid alone.
 ///
-/// The document tells the tokens. More elements than the threshold show their corners only.
+/// The document holds the tokens. More elements than the threshold show their corners only.
 std::string heatmap_text(const attn::Section& section, const attn::Document& document,
                          const HeatmapChoices& choices);
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "app/terminal/terminal.hpp"
+#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {
@@ -18,8 +19,9 @@ std::vector<std::string> pending_notes;
 void report(std::string_view kind, std::string_view message) {
     std::string line = "attn-explain: ";
     line.append(kind).append(": ");
-    for (const char character : message) line += character == '\n' ? ' ' : character;
-    line += '\n';
+    std::string text(message);
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    line += attn::visible(text) + '\n';
     std::fwrite(line.data(), 1, line.size(), stderr);
 }
 

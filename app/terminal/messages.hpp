@@ -5,7 +5,8 @@
 
 namespace app {
 
-/// Writes `attn-explain: error: MESSAGE` to standard error, as one line.
+/// Writes `attn-explain: error: MESSAGE` to standard error, as one line. Controls in it, which may
+/// come from a file name or a script, are written out.
 void report_error(std::string_view message);
 
 /// Keeps `attn-explain: note: MESSAGE` for release_notes(). An error drops what is kept: it is all

@@ -131,7 +131,7 @@ void Pager::start() {
     }
     close(ends[0]);
     input_ = ends[1];
-    // An interrupt is for the pager; when its reader leaves, writing tells.
+    // Ctrl-C is for the pager; when the user has quit it, writing fails.
     on_interrupt_ = std::signal(SIGINT, SIG_IGN);
     std::signal(SIGPIPE, SIG_IGN);
 }

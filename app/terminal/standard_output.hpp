@@ -10,7 +10,7 @@ namespace app {
 
 /// A program that shows long output page by page: $PAGER, else less.
 ///
-/// Nothing of it costs anything before the output is longer than the screen.
+/// It costs nothing as long as the output fits on the screen.
 class Pager {
 public:
     Pager() = default;
@@ -30,7 +30,7 @@ public:
     void start();
     int descriptor() const { return input_; }
 
-    /// Tells it that nothing more comes and waits until its reader has left.
+    /// Closes its input and waits until the user has quit it.
     void finish();
 
 private:
@@ -39,7 +39,7 @@ private:
     void (*on_interrupt_)(int) = nullptr;
 };
 
-/// Thrown when the reader of standard output has closed the pipe, or left the pager.
+/// Thrown when the reader of standard output has closed the pipe, or quit the pager.
 class ClosedPipe : public std::exception {};
 
 /// Standard output, written in large pieces. What is longer than the screen of a terminal goes
@@ -58,7 +58,7 @@ private:
     Pager pager_;
 };
 
-/// Waits for Enter between the parts of an output, for who tells its story in front of others.
+/// Waits for Enter between the parts of an output, for presenting it to others.
 ///
 /// The keys come from the terminal itself, also where standard input is something else. Where the
 /// output or the keys have no terminal, and after the end of its input, nothing waits.

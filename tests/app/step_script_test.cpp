@@ -142,7 +142,7 @@ TEST_SUITE("app: step by script") {
         refused("next 0\n", "from 1 on");
         refused("quit now\n", "stands alone");
         refused("other\n", "dive");
-        refused("back\n", "dive first");
+        refused("back\n", "no dive to return from");
         refused("undo\n", "nothing to undo");
         refused("set\n", "set what");
         refused("set mask=diagonal\n", "diagonal");

@@ -18,7 +18,7 @@ namespace {
 template <class T>
 Survey one_by_one(const std::vector<T>& values) {
     Survey found;
-    for (const T value : values) found.see(static_cast<double>(value));
+    for (const T value : values) found.add(static_cast<double>(value));
     return found;
 }
 

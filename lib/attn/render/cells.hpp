@@ -76,7 +76,7 @@ protected:
     };
 
 private:
-    /// Writes at least one cell. Brings `place.left` up to date.
+    /// Writes at least one cell. Updates `place.left`.
     virtual Run write_run(char* out, std::size_t begin, std::size_t end,
                           const Separators& separators, RowPlace& place) const = 0;
 
@@ -139,7 +139,7 @@ std::unique_ptr<Cells> integer_cells(const std::int64_t* data, std::size_t width
 /// Bools as words, aligned to the right.
 std::unique_ptr<Cells> word_cells(const bool* data, std::size_t width);
 
-/// Writes the letters between `begin` and `end` after the blanks that bring them to `width`.
+/// Writes the letters between `begin` and `end`, aligned to the right of `width` columns.
 inline char* write_padded(char* out, const char* begin, const char* end, std::size_t width) {
     const auto length = static_cast<std::size_t>(end - begin);
     if (length < width) out = write_blanks(out, width - length);
@@ -147,7 +147,7 @@ inline char* write_padded(char* out, const char* begin, const char* end, std::si
     return out + length;
 }
 
-/// Writes `nan`, `inf` or `-inf` in the same way: masked scores have many.
+/// Writes `nan`, `inf` or `-inf`, aligned to the right in the same way.
 char* write_not_finite(char* out, double value, std::size_t width);
 
 }  // namespace attn

@@ -15,7 +15,7 @@ static_assert(std::endian::native == std::endian::little);
 inline constexpr std::uint64_t eight_blanks = 0x2020202020202020;
 inline constexpr std::uint64_t eight_zeros = 0x3030303030303030;
 
-/// The digits of every number below 10,000, filled up with zeros: one letter a byte.
+/// The digits of every number below 10,000, padded with zeros: one letter a byte.
 inline constexpr std::array<std::uint32_t, 10'000> four_digits = [] {
     std::array<std::uint32_t, 10'000> table{};
     for (std::uint32_t i = 0; i < table.size(); ++i) {
@@ -37,7 +37,7 @@ inline constexpr std::array<std::uint32_t, 10'000> four_trimmed_digits = [] {
     return table;
 }();
 
-/// The digits of a number below 100,000,000, filled up with zeros.
+/// The digits of a number below 100,000,000, padded with zeros.
 inline std::uint64_t eight_digits(std::uint64_t number) {
     const auto small = static_cast<std::uint32_t>(number);
     return four_digits[small / 10'000] | std::uint64_t{four_digits[small % 10'000]} << 32;

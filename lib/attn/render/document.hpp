@@ -36,7 +36,7 @@ struct Section {
     }
 };
 
-/// Everything a command has to say, before a format is chosen.
+/// What a command prints, before a format is chosen.
 struct Document {
     std::vector<std::pair<std::string, std::string>> config;  ///< setting, its value as JSON text
     std::vector<Section> sections;

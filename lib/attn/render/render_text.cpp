@@ -25,7 +25,7 @@ void write_words(const Section& section, std::size_t columns, TextPieces& text) 
     if (!section.margin.empty()) write_comment("! " + section.margin, columns, text);
 }
 
-/// `write_form` writes what stands between the words. Every section is handed over at its end.
+/// `write_form` writes what stands between the words. Every section is sent as soon as it ends.
 template <class WriteForm>
 void write_sections(const Document& document, const PrintOptions& options, Words words, bool apart,
                     const Sink& sink, WriteForm&& write_form) {

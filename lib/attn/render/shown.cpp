@@ -33,9 +33,9 @@ public:
 
     /// Whether all values of a block do. Without a branch: the compiler makes SIMD of it.
     bool covers_block(const T* values) const {
-        Bits news = 0;
-        for (std::size_t i = 0; i < block; ++i) news |= Bits{is_new(bits_of(values[i]))};
-        return news == 0;
+        Bits any_new = 0;
+        for (std::size_t i = 0; i < block; ++i) any_new |= Bits{is_new(bits_of(values[i]))};
+        return any_new == 0;
     }
 
 private:
@@ -66,14 +66,14 @@ private:
 };
 
 template <class T>
-void see_what_is_new(const T* begin, const T* end, Known<T>& known, Survey& found) {
+void add_what_is_new(const T* begin, const T* end, Known<T>& known, Survey& found) {
     constexpr std::ptrdiff_t block = Known<T>::block;
     while (begin != end) {
         const T* const block_end = begin + std::min(block, end - begin);
         if (block_end - begin == block && known.covers_block(begin)) begin = block_end;
         for (; begin != block_end; ++begin) {
             if (known.covers(*begin)) continue;
-            found.see(static_cast<double>(*begin));
+            found.add(static_cast<double>(*begin));
             known.update(found);
         }
     }
@@ -126,7 +126,7 @@ std::size_t integer_width(const std::int64_t* data, const Shown& shown) {
     return std::max(length(least), length(greatest));
 }
 
-void Survey::see(double value) {
+void Survey::add(double value) {
     if (!std::isfinite(value)) {
         if (std::isnan(value)) {
             not_a_number = true;
@@ -154,11 +154,11 @@ Survey survey(const T* data, const Shown& shown) {
     Known<T> known;
     shown.for_each_range([&](std::size_t begin, std::size_t end) {
         std::size_t i = begin;
-        for (; i < end && result.whole; ++i) result.see(static_cast<double>(data[i]));
+        for (; i < end && result.whole; ++i) result.add(static_cast<double>(data[i]));
         known.update(result);
 
         // A number between two that were seen adds nothing once one was not whole.
-        see_what_is_new(data + i, data + end, known, result);
+        add_what_is_new(data + i, data + end, known, result);
     });
     return result;
 }

@@ -100,7 +100,7 @@ struct Survey {
     double minimum() const { return std::min(least[0], least[1]); }
     double maximum() const { return std::max(greatest[0], greatest[1]); }
 
-    void see(double value);
+    void add(double value);
 
     /// The longest of the texts that have the lengths `length(value)`, over the non-zero values.
     /// Reads the four extreme ones only, since a number's text grows towards them.

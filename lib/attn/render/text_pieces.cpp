@@ -35,14 +35,14 @@ void TextPieces::drop_blanks() {
     while (end_ != begin_ && end_[-1] == ' ') --end_;
 }
 
-void TextPieces::flush() { hand_over(end_); }
+void TextPieces::flush() { send(end_); }
 
 void TextPieces::make_room(std::size_t bytes) {
-    // Keep the last letter and the blanks behind it: a line break may yet take these back.
+    // Keep the last letter and the blanks behind it: a line break may yet remove these.
     const char* kept = end_;
     while (kept != begin_ && kept[-1] == ' ') --kept;
     if (kept != begin_) --kept;
-    hand_over(kept);
+    send(kept);
 
     // A cell may be wider than usual pieces.
     const auto used = static_cast<std::size_t>(end_ - begin_);
@@ -55,10 +55,10 @@ void TextPieces::make_room(std::size_t bytes) {
     limit_ = end_ + bytes;
 }
 
-void TextPieces::hand_over(const char* end) {
+void TextPieces::send(const char* end) {
     const auto length = static_cast<std::size_t>(end - begin_);
     if (length > 0) sink_(std::string_view(begin_, length));
-    handed_over_ += length;
+    sent_ += length;
     const auto rest = static_cast<std::size_t>(end_ - end);
     std::memmove(begin_, end, rest);
     end_ = begin_ + rest;

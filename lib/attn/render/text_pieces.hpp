@@ -8,8 +8,8 @@
 
 namespace attn {
 
-/// Gathers text in a buffer of one size and hands it to a sink in large pieces, so that printing
-/// takes the same memory for any tensor. What was gathered last is handed over by `flush()` alone.
+/// Gathers text in a buffer of one size and sends it to a sink in large pieces, so that printing
+/// takes the same memory for any tensor. Only `flush()` sends what was gathered last.
 class TextPieces {
 public:
     /// No piece is longer, but for the room that was asked for at once.
@@ -35,24 +35,24 @@ public:
     }
     void repeat(std::size_t count, char letter);
 
-    /// Takes back the blanks at the end.
+    /// Removes the blanks at the end.
     void drop_blanks();
 
     /// How many bytes were written so far.
-    std::size_t size() const { return handed_over_ + static_cast<std::size_t>(end_ - begin_); }
+    std::size_t size() const { return sent_ + static_cast<std::size_t>(end_ - begin_); }
 
     void flush();
 
 private:
     void make_room(std::size_t bytes);
-    void hand_over(const char* end);
+    void send(const char* end);
 
     const Sink& sink_;
     std::unique_ptr<char[]> buffer_;
     char* begin_;
     char* end_;
     char* limit_;
-    std::size_t handed_over_ = 0;
+    std::size_t sent_ = 0;
 };
 
 /// The text that `write(pieces)` writes, as one string.
