@@ -52,7 +52,7 @@ TEST_SUITE("app: bench") {
         CHECK(svg.rfind("<svg ", 0) == 0);
         CHECK(svg.find("vectorized x2 (2,T,3)") != std::string::npos);
     }
-    TEST_CASE("settings of OpenBLAS in the environment are told in one line") {
+    TEST_CASE("settings of OpenBLAS in the environment are named in one line") {
         const std::string tiny = "attn-explain bench --variant vectorized --shape 1,2,2 --rounds 1";
         const std::string names = "OPENBLAS_CORETYPE OPENBLAS_L2_SIZE";
         CHECK(program::shell("unset " + names + " && " + tiny).err.empty());

@@ -15,7 +15,7 @@ TEST_SUITE("app: bugs") {
             CHECK(list.find("  " + mistake.id + " ", place + 1) == std::string::npos);
         }
     }
-    TEST_CASE("one mistake is told whole, an unknown one is refused") {
+    TEST_CASE("one mistake is explained, an unknown one is refused") {
         CHECK(run("bugs einsum-diagonal").out.find("fix, PyTorch: ") != std::string::npos);
         const program::Result unknown = run("bugs softmx-axis");
         CHECK(unknown.exit_code == 2);

@@ -61,7 +61,7 @@ TEST_SUITE("app: diagnose") {
         CHECK(result.exit_code == 1);
         CHECK(result.out.find("scaled_scores: scale-dmodel") != std::string::npos);
     }
-    TEST_CASE("right tensors are called right, unknown ones unknown") {
+    TEST_CASE("right tensors are called right, unexplained differences unknown") {
         const program::Folder folder;
         const std::string file = folder / "mine.json";
         REQUIRE(run(walk_flags + "--format json -o " + file).exit_code == 0);

@@ -75,7 +75,7 @@ std::vector<std::string> commands_of(const std::string& page) {
 }  // namespace
 
 TEST_SUITE("app: formats") {
-    TEST_CASE("every command on the formats page runs without a word of complaint") {
+    TEST_CASE("every command on the formats page runs without a message") {
         const std::vector<std::string> commands =
             commands_of(program::read_file(ATTN_SOURCE_DIR "/data/formats.md"));
         CHECK(commands.size() >= 15);

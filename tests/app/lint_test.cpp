@@ -23,7 +23,7 @@ struct Case {
 }  // namespace
 
 TEST_SUITE("app: lint") {
-    TEST_CASE("every rule is met by one walk and not by another") {
+    TEST_CASE("every rule finds something in one walk and nothing in another") {
         const std::vector<Case> cases{
             {"softmax-axis", "--softmax-axis query", ""},
             {"scale-dmodel", "--heads 2 --scale embed-dim", "--heads 2"},
@@ -65,7 +65,7 @@ TEST_SUITE("app: lint") {
         CHECK(run("lint --scale none --strict").exit_code == 1);
         CHECK(run("lint --scale none --strict --only no-position").exit_code == 0);
     }
-    TEST_CASE("the lines hold the numbers of this walk, and a lesson is told whole") {
+    TEST_CASE("the lines hold the numbers of this walk, and --explain prints the whole lesson") {
         const std::string text = run("lint --heads 2 --scale embed-dim").out;
         CHECK(text.find("sqrt(embed_dim 8), but head_dim is 4: they come out 0.7071 times") !=
               std::string::npos);

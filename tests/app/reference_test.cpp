@@ -115,7 +115,7 @@ TEST_SUITE("app: reference") {
         CHECK(offered("attn-explain --bug softmax-axis=q", uncut) == "softmax-axis=query");
         CHECK(offered("attn-explain --mask=pa", uncut) == "--mask=padding");
     }
-    TEST_CASE("bash offers files by the names they have, quoted in whichever way") {
+    TEST_CASE("bash completes file names, however they are quoted") {
         const Folder scratch;
         std::filesystem::create_directory(scratch.path() / "my data");
         std::ofstream(scratch / "my data/a b.npy") << "";
@@ -127,7 +127,7 @@ TEST_SUITE("app: reference") {
         CHECK(offered("attn-explain --save-dir ", there) == "my data");
         CHECK(offered(R"(attn-explain --x my\ data/[)", there) == "my data/[c].npy");
     }
-    TEST_CASE("a shell fills in what is typed") {
+    TEST_CASE("a shell completes what is typed") {
         Terminal terminal("HISTFILE= INPUTRC=/dev/null PS1='ready>' bash --norc -i\n");
         terminal.wait_for("ready>");
         terminal.type(". " + folder + "/attn-explain.bash");
@@ -175,7 +175,7 @@ TEST_SUITE("app: reference") {
         terminal.press("Tab");
         terminal.wait_for("attn-explain --softmax-axis=query --only=ids,weights");
     }
-    TEST_CASE("the words that are offered are those that the program takes and tells of") {
+    TEST_CASE("the words that are completed are those that the program accepts and documents") {
         const Folder scratch;
         const auto complaint = [&](const std::string& arguments) {
             return shell("cd '" + scratch.path().string() + "' && attn-explain " + arguments).err;
@@ -234,7 +234,7 @@ TEST_SUITE("app: reference") {
             CHECK_MESSAGE(result.exit_code == 0, result.err);
         }
     }
-    TEST_CASE("no line of a man page is a request by accident") {
+    TEST_CASE("no line of a man page is a roff request by accident") {
         static const std::regex request("\\.(TH|SH|SS|TP|PP|B|BR|RS|RE|EX|EE|br)\\b.*|\\.\\\\\".*");
         for (const std::string& command : command_names()) {
             std::istringstream lines(man_page(command));

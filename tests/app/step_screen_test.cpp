@@ -262,7 +262,7 @@ TEST_SUITE("app: step on screen") {
         terminal.wait_for("> weights");
         CHECK(terminal.screen(true).find("48;5;") == std::string::npos);
     }
-    TEST_CASE("a notebook's page has its own words below") {
+    TEST_CASE("a notebook's own remarks stand below its tensors") {
         Terminal terminal("attn-explain notebook 000 --step");
         terminal.wait_for("> ids");
         terminal.press("n Down Down");

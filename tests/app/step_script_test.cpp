@@ -75,7 +75,7 @@ TEST_SUITE("app: step by script") {
         CHECK(says(start + "down 9223372036854775807\nup 2\n").find("query 'eat'") !=
               std::string::npos);
     }
-    TEST_CASE("pages turn through heads and sequences, around the end") {
+    TEST_CASE("Tab goes through heads and sequences, around the end") {
         const std::string two = "--heads 2 --text 'a b' --text 'c d'";
         CHECK(says("goto weights\npage\n", two).find("weights[0,1,0,0]") != std::string::npos);
         CHECK(says("goto weights\npage\npage\n", two).find("weights[0,0,0,0]") !=
@@ -115,7 +115,7 @@ TEST_SUITE("app: step by script") {
         CHECK(run("--x " + (folder / "w.npy") + " --only x -q").out ==
               run("--variant loop --only weights -q").out);
     }
-    TEST_CASE("a notebook's page is stepped through too") {
+    TEST_CASE("a notebook is stepped through too") {
         const program::Result result = run("notebook 000 --step", "next\ncell 1,2,3\nlist\n");
         CHECK_MESSAGE(result.exit_code == 0, result.err);
         CHECK(result.out.find("x[1,2,3] = 1.7528") != std::string::npos);

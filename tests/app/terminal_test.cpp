@@ -13,7 +13,7 @@ TEST_SUITE("app: terminal") {
         Terminal terminal(marked + "attn-explain; echo \"code $?\"");
         CHECK(terminal.wait_for("code 0").find("paged:tensor([[ 0.1472") != std::string::npos);
     }
-    TEST_CASE("what fits, a pipe, a file and --no-pager do not") {
+    TEST_CASE("short output, a pipe, a file and --no-pager do not start the pager") {
         for (const std::string how :
              {"attn-explain --only ids", "attn-explain | cat", "attn-explain --no-pager",
               "attn-explain -o /dev/stdout", "attn-explain why 'weights[0,1]'",

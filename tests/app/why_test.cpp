@@ -5,7 +5,7 @@
 using program::run;
 
 TEST_SUITE("app: why") {
-    TEST_CASE("a weight is told from its score, its row and its use, within 25 lines") {
+    TEST_CASE("a weight is derived from its score, its row and its use, within 25 lines") {
         const program::Result result = run("why 'weights[short,eat]' --variant loop");
         CHECK(result.exit_code == 0);
         CHECK(result.out.find("'short' looks at 'eat'") != std::string::npos);

@@ -152,7 +152,7 @@ TEST_SUITE("bench: measurement") {
         config.leave_out = false;
         CHECK_THROWS_AS(attn::run_bench(config, machine), attn::ConfigError);
     }
-    TEST_CASE("growth is told for each series whose lengths differ") {
+    TEST_CASE("growth is given for each series whose lengths differ") {
         attn::BenchRow row;
         row.shape = {8, 64, 16};
         row.series = all_series().front();
@@ -176,7 +176,7 @@ TEST_SUITE("bench: measurement") {
         CHECK(std::abs(growth[0].time_exponent - 3) < 1e-12);
         CHECK(std::abs(growth[0].memory_exponent - 1) < 1e-12);
     }
-    TEST_CASE("there is a peak for each instruction set of this processor, and none for another") {
+    TEST_CASE("a peak is measured for each instruction set of this processor, and for no other") {
         for (const InstructionSet instruction_set : attn::available_instruction_sets()) {
             CHECK(attn::measure_peak(instruction_set, 1) > 0);
             CHECK(attn::measure_peak(instruction_set, 2) > 0);

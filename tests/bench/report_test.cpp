@@ -164,7 +164,7 @@ TEST_SUITE("bench: report") {
         CHECK(rows[6].at("seconds").is_null());
         CHECK(rows[6].at("left_out") == "would take some 32 s: say --variant loop to time it");
     }
-    TEST_CASE("two variants that disagree are told with place, values and tolerance") {
+    TEST_CASE("two variants that disagree are reported with place, values and tolerance") {
         attn::BenchReport report = made_up_report();
         report.rows.clear();
         report.growth.clear();

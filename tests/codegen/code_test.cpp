@@ -29,7 +29,7 @@ std::string line(const char* step, const WalkConfig& config,
 }  // namespace
 
 TEST_SUITE("code") {
-    TEST_CASE("each step is the line a reader would write") {
+    TEST_CASE("each step is the line that a PyTorch user would write") {
         const WalkConfig config = two_heads();
         CHECK(line("x", config) == "x = torch.randn(3, 8)");
         CHECK(line("projected_query", config) == "projected_query = x @ w_query.T");
@@ -82,7 +82,7 @@ TEST_SUITE("code") {
         CHECK(size_tuple({}) == "()");
     }
 
-    TEST_CASE("what is not printed leaves its lines to the next section that is") {
+    TEST_CASE("the lines of a section that is not printed go to the next one") {
         const Plan plan = resolve(two_heads());
         Document document = document_of(plan, walk(plan, draw(plan)), step_table());
         add_code(document, plan, CodeLanguage::torch);

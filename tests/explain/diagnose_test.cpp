@@ -140,7 +140,7 @@ TEST_SUITE("explain: diagnose") {
         CHECK_MESSAGE(named >= 0.95 * tried, named << " of " << tried);
     }
 
-    TEST_CASE("on 1000 correct walks nothing is named") {
+    TEST_CASE("on 1000 correct walks no mistake is named") {
         for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
             WalkConfig config = testing::seeded_config(seed);
             config.variant = Variant::loop;

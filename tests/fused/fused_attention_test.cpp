@@ -49,7 +49,7 @@ TEST_SUITE("fused attention") {
         CHECK(fused(problem, {}) == std::vector<float>{127.5F, 127.5F});
     }
 
-    TEST_CASE("a key that towers over the others takes all the weight, late or early") {
+    TEST_CASE("a key with by far the largest score takes all the weight, late or early") {
         for (const std::size_t place : {0, 191, 192, 399}) {
             Problem<float> problem = random_problem<float>({1, 1, 5, 400, 4, 3}, 7);
             for (std::size_t d = 0; d < 4; ++d) problem.key[place * 4 + d] = 1e4F;

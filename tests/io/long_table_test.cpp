@@ -109,7 +109,7 @@ TEST_SUITE("long table") {
               std::string::npos);
     }
 
-    TEST_CASE("two axes of one name cannot be told apart") {
+    TEST_CASE("two axes of one name are refused") {
         const Tensor tensor({"key", "key"}, Array<float>{{1.0F, 2.0F}});
         CHECK_THROWS_AS(written({{"x", tensor}}), OutputError);
     }

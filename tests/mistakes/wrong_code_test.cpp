@@ -109,7 +109,7 @@ TEST_SUITE("mistakes: other people's code") {
             CHECK(named(finding).count(one.at("expects")) == 1);
         }
     }
-    TEST_CASE("a mistake in code that fills with -1e9 is told with its fill") {
+    TEST_CASE("a mistake in code that fills with -1e9 is named together with its fill") {
         const program::Folder folder;
         const std::string probe = folder / "probe.npz";
         REQUIRE(run("probe -o " + probe).exit_code == 0);

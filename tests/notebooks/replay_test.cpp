@@ -71,7 +71,7 @@ TEST_SUITE("notebook replays") {
         }
     }
 
-    TEST_CASE("every margin note begins with a mistake of the catalogue") {
+    TEST_CASE("every remark on a mistake begins with its id in the catalogue") {
         for (const Notebook& notebook : notebooks()) {
             std::size_t notes = 0;
             for (const Section& section : replayed(notebook.name).sections) {
@@ -150,7 +150,7 @@ TEST_SUITE("notebook replays") {
         CHECK(std::get<std::string>(section_of(mended, "weights_sum").content) == "8.0");
     }
 
-    TEST_CASE("both twins tell the same story") {
+    TEST_CASE("both implementations print the same sections") {
         for (const Notebook& notebook : notebooks()) {
             const Document loop = notebook.replay({{}, Variant::loop, {}, false});
             const Document arrays = notebook.replay({{}, Variant::vectorized, {}, false});

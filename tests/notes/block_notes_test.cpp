@@ -19,7 +19,7 @@ Tensor by_block(const Array<double>& cells) { return {{"query", "block"}, cells}
 }  // namespace
 
 TEST_SUITE("notes: blocks") {
-    TEST_CASE("the running maximum tells the first query that meets a larger score, and where") {
+    TEST_CASE("the note on the running maximum names the first query whose maximum grows, and where") {
         const std::string note =
             note_of(blocks_config(), {{"running_max", by_block({{3, 3, 3}, {1, 1, 2.5}})}});
         CHECK_SAYS(note, "The keys come in 3 blocks of up to 2 keys.");
@@ -31,7 +31,7 @@ TEST_SUITE("notes: blocks") {
                      "meets a larger");
     }
 
-    TEST_CASE("the correction tells the first factor below 1") {
+    TEST_CASE("the note on the correction names the first factor below 1") {
         const std::string note =
             note_of(blocks_config(), {{"correction", by_block({{0, 1, 1}, {0, 0.25, 0.5}})}});
         CHECK_SAYS(note, "What position 1 has gathered is multiplied by 0.2500 in block 1.");
@@ -39,7 +39,7 @@ TEST_SUITE("notes: blocks") {
                      "has gathered");
     }
 
-    TEST_CASE("the running sum tells what the first query is divided by, where it is a number") {
+    TEST_CASE("the note on the running sum names the divisor of the first query, where it is a number") {
         CHECK_SAYS(
             note_of(blocks_config(), {{"running_sum", by_block({{1, 1.5, 2.25}, {1, 2, 3}})}}),
             "For position 0 that is 2.2500.");
@@ -48,7 +48,7 @@ TEST_SUITE("notes: blocks") {
             "that is");
     }
 
-    TEST_CASE("of several heads the first is told, and named") {
+    TEST_CASE("of several heads the first is described, and named") {
         WalkConfig config = blocks_config();
         config.heads = 2;
         const Tensor sums({"head", "query", "block"},
@@ -61,7 +61,7 @@ TEST_SUITE("notes: blocks") {
                    "In head 0, position 1 meets a larger one, 2, in block 1.");
     }
 
-    TEST_CASE("what the notes tell of a real walk holds there") {
+    TEST_CASE("what the notes say of a real walk holds there") {
         for (std::uint64_t seed = 1; seed <= 20; ++seed) {
             WalkConfig config = blocks_config();
             config.seed = seed;

@@ -21,7 +21,7 @@ const Array<double> values{{1, 0}, {0, 1}, {2, 2}};
 }  // namespace
 
 TEST_SUITE("notes: context") {
-    TEST_CASE("who takes most from whom") {
+    TEST_CASE("the largest weight is named with query and key") {
         const std::string note =
             context_note({{0.5, 0.25, 0.25}, {0.125, 0.125, 0.75}, {0.5, 0.25, 0.25}},
                          {{1, 0.75}, {1.625, 1.625}, {1, 0.75}}, values);
@@ -53,7 +53,7 @@ TEST_SUITE("notes: context") {
                    "with weight 0.");
     }
 
-    TEST_CASE("a single key hands its value over unchanged") {
+    TEST_CASE("a single key gives its value back unchanged") {
         Ledger ledger(chains_of(step_table()));
         ledger.record("value", features("key", values));
         ledger.record("masked_scores", matrix({{3, -infinity, -infinity}, {1, 2, 3}, {1, 2, 3}}));

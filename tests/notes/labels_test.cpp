@@ -25,7 +25,7 @@ TEST_SUITE("notes: labels") {
         CHECK(row_label(plan, 1, 0) == "'blue'");
     }
 
-    TEST_CASE("keys of a memory are called so where they have no words") {
+    TEST_CASE("keys of a memory without words are named by their positions") {
         WalkConfig config = words_config({{1, 2}});
         config.memory = RandomInput{};
         config.key_len = 3;
@@ -43,13 +43,13 @@ TEST_SUITE("notes: labels") {
         CHECK(quoted(accents) == "'" + accents + "'");
     }
 
-    TEST_CASE("what would break the line or turn the sentence round is kept apart") {
+    TEST_CASE("right-to-left text and controls do not disturb the sentence around them") {
         CHECK(quoted("a\nb") == "'a\\nb'");
         CHECK(quoted("a\xff") == "'a\\xff'");
         CHECK(quoted("\u05D0\u05D1") == "'\u2068\u05D0\u05D1\u2069'");
     }
 
-    TEST_CASE("numbers are told as the tensors print them, whole and extreme ones short") {
+    TEST_CASE("numbers in notes are written as the tensors print them, whole and extreme ones short") {
         CHECK(number(2) == "2");
         CHECK(number(-0.0) == "0");
         CHECK(number(0.25) == "0.2500");
@@ -60,7 +60,7 @@ TEST_SUITE("notes: labels") {
         CHECK(number(-infinity) == "-inf");
     }
 
-    TEST_CASE("counts and ranges have their plural") {
+    TEST_CASE("counts and ranges have a plural") {
         CHECK(counted(1, "key") == "1 key");
         CHECK(counted(0, "key") == "0 keys");
         CHECK(numbered("feature", 3, 1) == "feature 3");

@@ -36,7 +36,7 @@ const Array<double> half_of_nine{{0.5, 1, 1.5}, {2, 4.5, 3}, {3.5, 4, 2.5}};
 }  // namespace
 
 TEST_SUITE("notes: scores") {
-    TEST_CASE("the largest score is told with its query and its key") {
+    TEST_CASE("the largest score is named with its query and its key") {
         CHECK_SAYS(scores_note(nine), "The largest is 9: 'green' with itself.");
         CHECK_SAYS(scores_note({{1, 2, 3}, {4, 5, 6}, {7.25, 5, 5}}),
                    "The largest is 7.2500: 'blue' with 'red'.");
@@ -49,7 +49,7 @@ TEST_SUITE("notes: scores") {
                    "The largest is 9, first at 'red' with 'green'.");
     }
 
-    TEST_CASE("rows of equal scores are told, alone or together") {
+    TEST_CASE("rows of equal scores are named, alone or together") {
         CHECK_SAYS(scores_note({{1, 2, 3}, {4, 4, 4}, {7, 8, 5}}),
                    "All scores of 'green' are equal (4): no key stands out.");
         CHECK_SAYS(scores_note({{1, 1, 1}, {4, 4, 4}, {7, 8, 5}}),
@@ -57,7 +57,7 @@ TEST_SUITE("notes: scores") {
         CHECK_SILENT(scores_note({{1, 1, 1}, {2, 2, 2}, {3, 3, 3}}), "The largest is");
     }
 
-    TEST_CASE("nan is told with the row it is in, and is not the largest") {
+    TEST_CASE("nan is named with the row it is in, and is not the largest") {
         const std::string note = scores_note({{1, 2, 3}, {NAN, 5, 6}, {7, 8, 5}});
         CHECK_SAYS(note, "There is nan among the scores of 'green'");
         CHECK_SAYS(note, "The largest is 8: 'blue' with 'green'.");
@@ -77,7 +77,7 @@ TEST_SUITE("notes: scores") {
                    "The largest in head 0 is 3: 'green' with 'red'.");
     }
 
-    TEST_CASE("scaling is told with its factor and where it comes from") {
+    TEST_CASE("scaling is described with its factor and where it comes from") {
         const std::string note = scaled_note({}, nine, half_of_nine);
         CHECK_SAYS(note, "Every score is divided by 2, the root of head_dim 4.");
         CHECK_SAYS(note, "The largest goes from 9 to 4.5000.");
@@ -85,7 +85,7 @@ TEST_SUITE("notes: scores") {
                    "Every score is multiplied by 0.5. The largest goes from 9 to 4.5000.");
     }
 
-    TEST_CASE("the width of the embedding is told apart from that of a head") {
+    TEST_CASE("the width of the embedding is distinguished from that of a head") {
         WalkConfig config = words_config();
         config.heads = 4;
         config.scale.by = ScaleChoice::By::embed_dim;
@@ -93,7 +93,7 @@ TEST_SUITE("notes: scores") {
                    "divided by 4, the root of embed_dim 16 (the paper takes head_dim).");
     }
 
-    TEST_CASE("factors that change little or much are told as such") {
+    TEST_CASE("factors that change little or much are called so") {
         CHECK_SAYS(scaled_note({ScaleChoice::By::number, 1}, nine, nine),
                    "That changes nothing here.");
         CHECK_SAYS(scaled_note({ScaleChoice::By::number, 0}, nine, 0 * nine),
@@ -111,13 +111,13 @@ TEST_SUITE("notes: scores") {
 }
 
 TEST_SUITE("notes: mask") {
-    TEST_CASE("a causal mask is counted and told from who sees least to who sees most") {
+    TEST_CASE("a causal mask is described from the query that sees least to the one that sees most") {
         CHECK(own_mask_note(causal_config()) ==
               "True hides: 3 of 9 cells, keys that come after the query. 'red' sees only itself, "
               "'blue' sees all 3 keys.");
     }
 
-    TEST_CASE("padding is told in the first sequence that has some") {
+    TEST_CASE("padding is described in the first sequence that has some") {
         WalkConfig config = words_config({{1, 2, 3}, {3, 1, 0}});
         std::get<Tokens>(config.input).pad_id = 0;
         config.mask.padding = true;
@@ -140,7 +140,7 @@ TEST_SUITE("notes: mask") {
         CHECK_SAYS(note, "'red' sees 3 of the 4 keys, 'green' sees all 4 keys.");
     }
 
-    TEST_CASE("a mask that does not hold to the rule is given no reason") {
+    TEST_CASE("a mask that breaks the rule is given no reason") {
         const Tensor upper =
             hidden({{false, false, false}, {true, false, false}, {true, true, false}});
         const std::string note = note_of(causal_config(), {{"mask", upper}});
@@ -174,7 +174,7 @@ TEST_SUITE("notes: masked scores") {
     const Tensor causal =
         hidden({{false, true, true}, {false, false, true}, {false, false, false}});
 
-    TEST_CASE("the largest score left is told, not one that is hidden") {
+    TEST_CASE("the largest visible score is named, not a hidden one") {
         const Tensor masked = matrix({{1, -infinity, -infinity}, {4, 5, -infinity}, {7, 3, 5}});
         const std::string note =
             note_of(causal_config(), {{"mask", causal}, {"masked_scores", masked}});
@@ -188,7 +188,7 @@ TEST_SUITE("notes: masked scores") {
               "Cells that the mask hides are not all -inf here.");
     }
 
-    TEST_CASE("rows without a key are told with what softmax will make of them") {
+    TEST_CASE("fully masked rows are named with what softmax makes of them") {
         const Tensor mask = hidden({{true, true, true}, {false, false, true}, {true, true, true}});
         const Tensor masked = matrix({{-infinity, -infinity, -infinity},
                                       {4, 5, -infinity},

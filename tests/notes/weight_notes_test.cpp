@@ -36,7 +36,7 @@ TEST_SUITE("notes: weights") {
         CHECK_SAYS(note, "position 1 attends most to position 0");
     }
 
-    TEST_CASE("a word that occurs twice is told with its position") {
+    TEST_CASE("a word that occurs twice is named with its position") {
         const std::string note =
             note_of(words_config({{1, 2, 1}}), {{"weights", matrix(two_thirds)}});
         CHECK_SAYS(note, "'green' attends most to itself");
@@ -74,14 +74,14 @@ TEST_SUITE("notes: weights") {
                    "'red' and 1 more attend evenly to all keys they see");
     }
 
-    TEST_CASE("an even row counts the keys in sight, not the hidden ones") {
+    TEST_CASE("an even row counts the visible keys, not the hidden ones") {
         const Tensor scores = matrix({{2, 2, -infinity}, {1, 2, 3}, {1, 2, 3}});
         const Tensor weights = matrix({{0.5, 0.5, 0}, {0.2, 0.3, 0.5}, {0.2, 0.3, 0.5}});
         CHECK_SAYS(note_of(words_config(), {{"scores", scores}, {"weights", weights}}),
                    "'red' attends to its 2 keys evenly, 0.5000 each");
     }
 
-    TEST_CASE("who sees a single key gives it all, and others have a choice") {
+    TEST_CASE("a query that sees a single key gives it weight 1") {
         const Tensor scores = matrix({{3, -infinity, -infinity}, {1, 1.5, -infinity}, {1, 2, 3}});
         const Tensor weights = matrix({{1, 0, 0}, {0.25, 0.75, 0}, {0.2, 0.3, 0.5}});
         const std::string note =
@@ -109,7 +109,7 @@ TEST_SUITE("notes: weights") {
         CHECK_SAYS(note, "Each row shares out 1 over the keys.");
     }
 
-    TEST_CASE("nan from nan scores is told apart from nan of an empty row") {
+    TEST_CASE("nan from nan scores is distinguished from nan of a fully masked row") {
         const Tensor scores = matrix({{1, 2, 3}, {NAN, 2, 3}, {1, 2, 3}});
         const Tensor weights = matrix({{0.2, 0.3, 0.5}, {NAN, NAN, NAN}, {0.2, 0.3, 0.5}});
         const std::string note =
@@ -118,7 +118,7 @@ TEST_SUITE("notes: weights") {
         CHECK_SILENT(note, "no key");
     }
 
-    TEST_CASE("rows that do not sum to 1 are told with their sum") {
+    TEST_CASE("rows that do not sum to 1 are named with their sum") {
         const Tensor weights = matrix({{0.5, 0.25, 0.25}, {0.25, 0.25, 0}, {0.5, 0.25, 0.25}});
         const std::string note = note_of(words_config(), {{"weights", weights}});
         CHECK_SAYS(note, "The rows do not sum to 1 here: that of 'green' sums to 0.5000.");
@@ -145,7 +145,7 @@ TEST_SUITE("notes: weights") {
         CHECK_SILENT(note_of(heads_config(), {{"weights", smaller}}), "Larger still");
     }
 
-    TEST_CASE("where the first matrix leaves no choice, nothing elsewhere is larger still") {
+    TEST_CASE("where all weights of the first matrix are equal, the largest elsewhere is named") {
         const double third = 1.0 / 3;
         const Tensor weights =
             by_head({{{third, third, third}, {third, third, third}, {third, third, third}},
@@ -166,7 +166,7 @@ TEST_SUITE("notes: weights") {
                    "Larger still, 0.9500: 'blue' to itself in sequence 1.");
     }
 
-    TEST_CASE("keys of a memory have words of their own, and nobody is itself there") {
+    TEST_CASE("keys of a memory have words of their own, and no query attends to itself there") {
         WalkConfig config = words_config({{1, 2}});
         config.memory = words_config({{3, 2, 1}}).input;
         const Tensor weights = matrix({{0.5, 0.25, 0.25}, {0.1, 0.8, 0.1}});
@@ -183,7 +183,7 @@ TEST_SUITE("notes: weights") {
         CHECK(note == "The row shares out 1. 'red' sees only itself, so that weight is 1.");
     }
 
-    TEST_CASE("softmax over queries is told as such, and no row shares out 1") {
+    TEST_CASE("softmax over queries is described as such, and no row is said to sum to 1") {
         WalkConfig config = words_config();
         config.softmax_axis = SoftmaxAxis::query;
         const Tensor weights = matrix({{0.5, 0.125, 0.25}, {0.25, 0.75, 0.25}, {0.25, 0.125, 0.5}});
@@ -194,7 +194,7 @@ TEST_SUITE("notes: weights") {
         CHECK_SAYS(note, "The largest weight is 0.7500: 'green' to itself.");
     }
 
-    TEST_CASE("the largest weight that a note tells is one of the row it names") {
+    TEST_CASE("the largest weight that a note names is in the row it names") {
         const std::regex told("largest weight(?: in [a-z0-9, ]+)? is ([0-9.]+):");
         std::size_t found = 0;
         for (std::uint64_t seed = 1; seed <= 200; ++seed) {

@@ -120,7 +120,7 @@ TEST_SUITE("random: layers") {
         CHECK(largest_magnitude(cells) > 0.4);
     }
 
-    TEST_CASE("zeros take nothing from the generator") {
+    TEST_CASE("zeros use up no draws") {
         TorchGenerator generator(8);
         TorchGenerator untouched(8);
         CHECK(largest_magnitude(drawn(Initialisation::zeros, 9, 3, 3, generator)) == 0.0);

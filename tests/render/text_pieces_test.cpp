@@ -149,7 +149,7 @@ TEST_SUITE("render: streaming") {
         CHECK(without_blanks(lines) == without_blanks(whole));
     }
 
-    TEST_CASE("every renderer hands over pieces of bounded size") {
+    TEST_CASE("every renderer sends pieces of bounded size") {
         const Document document = document_with(large_tensor(300, 500));
         const PrintOptions options{.threshold = no_threshold};
         for (const TextForm form : {TextForm::torch, TextForm::numpy, TextForm::plain}) {

@@ -42,7 +42,7 @@ TEST_SUITE("render: torch numbers") {
         CHECK(torch_text(named(Array<float>{-0.0F})) == "tensor([-0.])");
     }
 
-    TEST_CASE("zeros, infinities and nan have no say in the width") {
+    TEST_CASE("zeros, infinities and nan do not affect the width") {
         CHECK(torch_text(named(Array<float>{0, -inf, -inf})) == "tensor([0., -inf, -inf])");
         CHECK(torch_text(named(Array<float>{not_a_number, 1})) == "tensor([nan, 1.])");
         CHECK(torch_text(named(Array<float>{-0.0F, 0.5F})) == "tensor([-0.0000, 0.5000])");
@@ -126,7 +126,7 @@ TEST_SUITE("render: torch layout") {
         CHECK(torch_text(counting(7), {.threshold = 0, .edgeitems = 0}) == "tensor([...])");
     }
 
-    TEST_CASE("what is not shown has no say in the form") {
+    TEST_CASE("elements that are not printed do not affect the form") {
         Array<float> array = empty_array<float>({7});
         array.fill(1.0F);
         array(3) = 1e-20F;

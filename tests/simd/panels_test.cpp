@@ -110,7 +110,7 @@ TEST_SUITE("panels") {
         }
     }
 
-    TEST_CASE("no steps make sums of nothing") {
+    TEST_CASE("no steps give sums of 0") {
         for (const InstructionSet instruction_set : available_instruction_sets()) {
             const PanelOperations<float> panels =
                 simd::kernels_for(instruction_set).of<float>().panels;

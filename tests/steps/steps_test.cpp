@@ -90,13 +90,13 @@ TEST_SUITE("steps: mask") {
 }
 
 TEST_SUITE("steps: weights") {
-    TEST_CASE("scores ln 1, ln 2, ln 5 share out 1/8, 2/8, 5/8") {
+    TEST_CASE("scores ln 1, ln 2, ln 5 give weights 1/8, 2/8, 5/8") {
         for (const auto& softmax : BOTH_TWINS(softmax)) {
             const Matrix scores{{std::log(1.0), std::log(2.0), std::log(5.0)}};
             check_cells(softmax(scores, 1, EmptyRow::nan), {0.125, 0.25, 0.625});
         }
     }
-    TEST_CASE("equal scores share out evenly, one key takes all") {
+    TEST_CASE("equal scores give equal weights, one key takes all") {
         for (const auto& softmax : BOTH_TWINS(softmax)) {
             check_cells(softmax(Matrix{{7, 7, 7, 7}}, 1, EmptyRow::nan), {.25, .25, .25, .25});
             check_cells(softmax(xt::ones<double>({1, 1}) * -3.0, 1, EmptyRow::nan), {1});
@@ -121,7 +121,7 @@ TEST_SUITE("steps: weights") {
             CHECK_THROWS_AS(softmax(scores, 1, EmptyRow::error), ConfigError);
         }
     }
-    TEST_CASE("along another axis it is the columns that share out 1") {
+    TEST_CASE("along another axis it is the columns that sum to 1") {
         for (const auto& softmax : BOTH_TWINS(softmax)) {
             check_cells(softmax(Matrix{{0, std::log(3.0)}, {0, 0}}, 0, EmptyRow::nan),
                         {0.5, 0.75, 0.5, 0.25});

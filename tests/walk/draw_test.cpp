@@ -115,7 +115,7 @@ TEST_SUITE("walk: draw") {
         CHECK(!(second["w_value"].as<float>() == first["w_value"].as<float>()));
     }
 
-    TEST_CASE("given parameters tell every size that no setting tells") {
+    TEST_CASE("given parameters decide every size that no setting says") {
         WalkConfig config;
         config.heads = 2;
         config.output_projection = true;
@@ -129,7 +129,7 @@ TEST_SUITE("walk: draw") {
         CHECK(plan.output_dim == 9);
     }
 
-    TEST_CASE("the parameters of nn.MultiheadAttention tell its width") {
+    TEST_CASE("the parameters of nn.MultiheadAttention give its width") {
         for (const char* name : {"w_qkv", "w_output"}) {
             WalkConfig config;
             config.heads = 2;
@@ -140,7 +140,7 @@ TEST_SUITE("walk: draw") {
         }
     }
 
-    TEST_CASE("one fused weight tells the width of a head where values are as wide as keys") {
+    TEST_CASE("one fused matrix gives the width of a head where values are as wide as keys") {
         WalkConfig config;
         config.heads = 2;
         config.projection = Projection::fused;

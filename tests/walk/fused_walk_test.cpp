@@ -80,7 +80,7 @@ TEST_SUITE("walk: fused") {
             }
         }
     }
-    TEST_CASE("each block corrects what was gathered before") {
+    TEST_CASE("each block corrects the sums of the blocks before it") {
         const attn::Plan plan = attn::resolve(sentence());
         const attn::Ledger ledger = walked(plan);
         const attn::Tensor& largest = ledger["running_max"];

@@ -64,7 +64,7 @@ TEST_SUITE("walk: parts") {
             }
         }
     }
-    TEST_CASE("a row of a walk that would never fit is had for little") {
+    TEST_CASE("one row of a walk that would not fit in memory takes little") {
         attn::WalkConfig config;
         config.query_len = 200'000;
         config.mask.causal = true;
