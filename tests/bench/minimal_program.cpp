@@ -5,6 +5,6 @@
 #include "attn/tensor/matmul.hpp"
 
 int main() {
-    const attn::Array<float> a = xt::ones<float>({4, 4});
+    const auto a = attn::Array<float>::filled({4, 4}, 1);
     std::cout << attn::matmul(a, a, attn::Second::as_stored)(0, 0) << "\n";
 }

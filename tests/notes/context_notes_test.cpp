@@ -71,12 +71,12 @@ TEST_SUITE("notes: context") {
         WalkConfig config = words_config();
         config.heads = 3;
         config.head_dim = 2;
-        const Tensor merged = features("query", xt::zeros<double>({3, 6}));
+        const Tensor merged = features("query", Array<double>::filled({3, 6}, 0));
         CHECK_SAYS(note_of(config, {{"merged", merged}}),
                    "features 0 to 1 come from head 0, features 2 to 3 from head 1 and so on");
         config.heads = 2;
         config.head_dim = 1;
-        const Tensor narrow = features("query", xt::zeros<double>({3, 2}));
+        const Tensor narrow = features("query", Array<double>::filled({3, 2}, 0));
         CHECK_SAYS(note_of(config, {{"merged", narrow}}),
                    "feature 0 comes from head 0, feature 1 from head 1. Nothing is computed");
     }

@@ -65,7 +65,7 @@ TEST_SUITE("notes: scores") {
 
     TEST_CASE("one query and one key have an only score") {
         WalkConfig config = words_config({{1}});
-        CHECK_SAYS(note_of(config, {{"scores", matrix(2 * xt::ones<double>({1, 1}))}}),
+        CHECK_SAYS(note_of(config, {{"scores", matrix(Array<double>::filled({1, 1}, 2))}}),
                    "The only score is 2: 'red' with itself.");
     }
 

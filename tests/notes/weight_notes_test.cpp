@@ -179,7 +179,7 @@ TEST_SUITE("notes: weights") {
 
     TEST_CASE("one query and its keys: the row, not each row") {
         const std::string note =
-            note_of(words_config({{1}}), {{"weights", matrix(xt::ones<double>({1, 1}))}});
+            note_of(words_config({{1}}), {{"weights", matrix(Array<double>::filled({1, 1}, 1))}});
         CHECK(note == "The row shares out 1. 'red' sees only itself, so that weight is 1.");
     }
 

@@ -102,7 +102,7 @@ TEST_SUITE("render: numpy layout") {
         const Tensor square = named(Array<std::int64_t>{{1, 2}, {3, 4}});
         CHECK(numpy_str(square) == "[[1 2]\n [3 4]]");
         CHECK(numpy_repr(square) == "array([[1, 2],\n       [3, 4]])");
-        const Tensor block = named(Array<std::int64_t>(xt::ones<std::int64_t>({2, 1, 1})));
+        const Tensor block = named(Array<std::int64_t>::filled({2, 1, 1}, 1));
         CHECK(numpy_str(block) == "[[[1]]\n\n [[1]]]");
     }
 

@@ -43,7 +43,7 @@ TEST_SUITE("render: plain text") {
     }
 
     TEST_CASE("nothing is summarised or wrapped") {
-        const Tensor tensor({"key"}, Array<std::int64_t>(xt::ones<std::int64_t>({2000})));
+        const Tensor tensor({"key"}, Array<std::int64_t>::filled({2000}, 1));
         CHECK(plain_text(tensor).size() == 3999);
         CHECK(plain_text(tensor).find('\n') == std::string::npos);
     }

@@ -99,7 +99,7 @@ TEST_SUITE("steps: weights") {
     TEST_CASE("equal scores give equal weights, one key takes all") {
         for (const auto& softmax : BOTH_TWINS(softmax)) {
             check_cells(softmax(Matrix{{7, 7, 7, 7}}, 1, EmptyRow::nan), {.25, .25, .25, .25});
-            check_cells(softmax(xt::ones<double>({1, 1}) * -3.0, 1, EmptyRow::nan), {1});
+            check_cells(softmax(Array<double>::filled({1, 1}, -3.0), 1, EmptyRow::nan), {1});
         }
     }
     TEST_CASE("a hidden key has weight exactly 0 and the rest share its part") {

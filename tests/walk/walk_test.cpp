@@ -198,7 +198,7 @@ TEST_SUITE("walk") {
         config.query_len = 2;
         const Plan plan = resolve(config);
         const Ledger drawn = draw(plan);
-        Array<float> zero = xt::zeros<float>({4, 4});
+        const auto zero = Array<float>::filled({4, 4}, 0);
         config.parameters.record("w_key", Tensor({"a", "b"}, zero));
         const Ledger ledger = walked(config, Variant::loop);
         CHECK(ledger["w_query"].at(3) == drawn["w_query"].at(3));

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
-#include <xtensor/xmanipulation.hpp>
-
 #include "attn/cards/step_table.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/xtensor.hpp"
 
 namespace attn {
 
@@ -105,9 +104,8 @@ Tensor exchanged(const Tensor& tensor, std::size_t a, std::size_t b) {
     std::swap(order.at(a), order.at(b));
     return std::visit(
         [&](const auto& array) -> Tensor {
-            using A = std::decay_t<decltype(array)>;
-            const A result = xt::transpose(array, order);
-            return {tensor.axes(), result};
+            using T = typename std::decay_t<decltype(array)>::value_type;
+            return {tensor.axes(), evaluated<T>(xt::transpose(as_xtensor(array), order))};
         },
         tensor.values());
 }

@@ -40,8 +40,9 @@ Mistake scaled_by(std::string id, std::string title, std::string effect_text, st
 Tensor divided(const Plan& plan, const Tensor& tensor, double number) {
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
-        const Array<T> result = tensor.as<T>() / static_cast<T>(number);
-        return {tensor.axes(), result};
+        Array<T> result = tensor.as<T>();
+        for (T& cell : result) cell /= static_cast<T>(number);
+        return {tensor.axes(), std::move(result)};
     });
 }
 

@@ -2,10 +2,9 @@
 
 #include <numeric>
 
-#include <xtensor/xmanipulation.hpp>
-
 #include "attn/steps/groups.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/xtensor.hpp"
 
 namespace attn {
 namespace {
@@ -38,7 +37,7 @@ Array<T> swap_tokens_and_heads(const Array<T>& tensor) {
     std::vector<std::size_t> order(tensor.dimension());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::swap(order[order.size() - 3], order[order.size() - 2]);
-    return xt::transpose(tensor, order);
+    return evaluated<T>(xt::transpose(as_xtensor(tensor), order));
 }
 
 }  // namespace
@@ -69,7 +68,8 @@ Array<T> vectorized::split_heads(const Array<T>& projected, std::size_t heads) {
     Shape cut = shape_of(projected);
     cut.back() = heads;
     cut.push_back(result_shape.back());
-    const Array<T> cut_features = xt::reshape_view(projected, cut);
+    Array<T> cut_features = projected;
+    cut_features.reshape(cut);
     return swap_tokens_and_heads(cut_features);
 }
 

@@ -2,10 +2,9 @@
 
 #include <limits>
 
-#include <xtensor/xoperation.hpp>
-
 #include "attn/simd/kernels.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/xtensor.hpp"
 
 namespace attn {
 namespace {
@@ -63,7 +62,7 @@ Array<bool> padding_mask(const Array<bool>& is_padding, std::size_t score_axes) 
 }
 
 Array<bool> either_mask(const Array<bool>& first, const Array<bool>& second) {
-    return first || second;
+    return evaluated<bool>(as_xtensor(first) || as_xtensor(second));
 }
 
 template <class T>

@@ -4,12 +4,11 @@
 #include <functional>
 #include <limits>
 
-#include <xtensor/xmath.hpp>
-
 #include "attn/simd/kernels.hpp"
 #include "attn/steps/groups.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/reduce.hpp"
+#include "attn/tensor/xtensor.hpp"
 
 namespace attn {
 namespace {
@@ -152,7 +151,10 @@ template <class T>
 Array<T> vectorized::exponentials(const Array<T>& scores, const Array<T>& row_max,
                                   std::size_t axis) {
     const auto [outer, length, inner] = axis_view(shape_of(scores), axis);
-    if (inner != 1) return xt::exp(scores - with_axis(row_max, axis));
+    if (inner != 1) {
+        const Array<T> largest = with_axis(row_max, axis);
+        return evaluated<T>(xt::exp(as_xtensor(scores) - as_xtensor(largest)));
+    }
     Array<T> result = empty_array<T>(shape_of(scores));
     const RowOperations<T>& rows = row_operations<T>(length);
     for (std::size_t row = 0; row < outer; ++row) {
@@ -181,7 +183,8 @@ Array<T> vectorized::softmax(const Array<T>& scores, std::size_t axis, EmptyRow 
     const Array<T> sums = vectorized::row_sum(weights, axis);
     const auto [outer, length, inner] = axis_view(shape_of(scores), axis);
     if (inner != 1) {
-        weights /= with_axis(sums, axis);
+        const Array<T> divisors = with_axis(sums, axis);
+        weights = evaluated<T>(as_xtensor(weights) / as_xtensor(divisors));
     } else {
         const RowOperations<T>& rows = row_operations<T>(length);
         for (std::size_t row = 0; row < outer; ++row) {

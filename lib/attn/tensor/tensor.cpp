@@ -105,10 +105,15 @@ std::size_t Tensor::extent(std::string_view name) const { return shape()[axis(na
 
 Tensor cast(const Tensor& tensor, DType dtype) {
     if (!tensor.is_floating() || tensor.dtype() == dtype) return tensor;
-    if (dtype == DType::float64) {
-        return {tensor.axes(), Array<double>(xt::cast<double>(tensor.as<float>()))};
-    }
-    return {tensor.axes(), Array<float>(xt::cast<float>(tensor.as<double>()))};
+    const auto converted = [&](const auto& from, auto zero) -> Tensor {
+        using T = decltype(zero);
+        Array<T> values = empty_array<T>(from.shape());
+        std::transform(from.begin(), from.end(), values.data(),
+                       [](auto number) { return static_cast<T>(number); });
+        return {tensor.axes(), std::move(values)};
+    };
+    return dtype == DType::float64 ? converted(tensor.as<float>(), double{})
+                                   : converted(tensor.as<double>(), float{});
 }
 
 }  // namespace attn

@@ -9,18 +9,9 @@
 #include <variant>
 #include <vector>
 
-#include <xtensor/xarray.hpp>
-
-#include "attn/simd/memory.hpp"
+#include "attn/tensor/array.hpp"
 
 namespace attn {
-
-/// A dense array in row-major order. Results are always declared with this type, never `auto`: a
-/// lazy xtensor expression may outlive what it reads.
-template <class T>
-using Array = xt::xarray<T, xt::layout_type::row_major>;
-
-using Shape = std::vector<std::size_t>;
 
 /// The names of a tensor's axes, outermost first. The words are those of the field: `batch`,
 /// `head`, `query` and `key` (positions), `feature` (columns); parameters have `out`, `in`,
@@ -31,15 +22,6 @@ enum class DType { float32, float64, int64, boolean };
 
 /// `float32`, `float64`, `int64` or `bool`, as PyTorch and NumPy spell them.
 std::string_view dtype_name(DType dtype);
-
-/// The number of elements that `shape` has. The empty shape is a scalar and has one.
-std::size_t element_count(const Shape& shape);
-
-/// The row-major place of the element at `indices`, which has one index for each axis.
-std::size_t flat_index(const std::vector<std::size_t>& indices, const Shape& shape);
-
-/// `(2, 4, 3)`: a shape for a message.
-std::string shape_text(const Shape& shape);
 
 /// `head 2 x query 4 x key 4`: axis words and sizes for a message or a heading.
 std::string described(const Axes& axes, const Shape& shape);
@@ -104,20 +86,6 @@ Tensor cast(const Tensor& tensor, DType dtype);
 template <class F>
 decltype(auto) with_floating(DType dtype, F&& f) {
     return dtype == DType::float64 ? std::forward<F>(f)(double{}) : std::forward<F>(f)(float{});
-}
-
-/// An array of `shape` whose elements are not initialised, on large pages when it is large.
-template <class T>
-Array<T> empty_array(const Shape& shape) {
-    Array<T> array = Array<T>::from_shape(shape);
-    prefer_large_pages(array.data(), array.size() * sizeof(T));
-    return array;
-}
-
-/// The shape of an array as a plain vector.
-template <class T>
-Shape shape_of(const Array<T>& array) {
-    return Shape(array.shape().begin(), array.shape().end());
 }
 
 }  // namespace attn
