@@ -65,7 +65,7 @@ TEST_SUITE("safetensors") {
     TEST_CASE("what is written keeps the rules of the format") {
         const Tensor mask({"key"}, Array<bool>{true});
         const Tensor ids({"key"}, Array<std::int64_t>{5});
-        const Tensor x({"query", "key"}, Array<float>(std::vector<std::size_t>{1, 1}, 1.0F));
+        const Tensor x({"query", "key"}, Array<float>::filled({1, 1}, 1));
         const std::string header = R"({"ids":{"data_offsets":[0,8],"dtype":"I64","shape":[1]},)"
                                    R"("mask":{"data_offsets":[12,13],"dtype":"BOOL","shape":[1]},)"
                                    R"("x":{"data_offsets":[8,12],"dtype":"F32","shape":[1,1]}})";

@@ -31,6 +31,7 @@ std::string own_mask_note(const WalkConfig& config) {
 }
 
 const Array<double> nine{{1, 2, 3}, {4, 9, 6}, {7, 8, 5}};
+const Array<double> minus_nine{{-1, -2, -3}, {-4, -9, -6}, {-7, -8, -5}};
 const Array<double> half_of_nine{{0.5, 1, 1.5}, {2, 4.5, 3}, {3.5, 4, 2.5}};
 
 }  // namespace
@@ -96,9 +97,9 @@ TEST_SUITE("notes: scores") {
     TEST_CASE("factors that change little or much are called so") {
         CHECK_SAYS(scaled_note({ScaleChoice::By::number, 1}, nine, nine),
                    "That changes nothing here.");
-        CHECK_SAYS(scaled_note({ScaleChoice::By::number, 0}, nine, 0 * nine),
+        CHECK_SAYS(scaled_note({ScaleChoice::By::number, 0}, nine, Array<double>::filled({3, 3}, 0)),
                    "All become equal, so no key stands out.");
-        CHECK_SAYS(scaled_note({ScaleChoice::By::number, -1}, nine, -1 * nine),
+        CHECK_SAYS(scaled_note({ScaleChoice::By::number, -1}, nine, minus_nine),
                    "That turns their order round.");
     }
 
