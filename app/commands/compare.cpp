@@ -58,7 +58,7 @@ int run_compare(const CompareCommand& command) {
                             : right.plan ? *right.plan
                                          : attn::resolve(config_of(command.walk));
     const attn::Comparison comparison =
-        attn::compare(plan, left.ledger, right.ledger, tolerance_of(command));
+        attn::compare(plan, attn::step_table(), left.ledger, right.ledger, tolerance_of(command));
     if (comparison.steps.empty()) {
         throw attn::ConfigError(command.left + " and " + command.right +
                                 " have no step in common: name the arrays after the steps");

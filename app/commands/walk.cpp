@@ -134,7 +134,7 @@ int run_walk(const WalkCommand& command) {
     if (wants_code(command.output)) {
         const auto language = plan.config.rng == attn::Rng::torch ? attn::CodeLanguage::torch
                                                                   : attn::CodeLanguage::numpy;
-        attn::add_code(document, plan, code_language(command.output, language),
+        attn::add_code(document, plan, table, code_language(command.output, language),
                        print_options(command.output));
     }
     select_sections(command.output, document);

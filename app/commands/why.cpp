@@ -35,7 +35,7 @@ std::string what_if(const WhyCommand& command, const std::string& setting) {
     const attn::Ledger ledger = attn::walk(plan, attn::draw(plan));
     const std::string step = command.cell.substr(0, command.cell.find('['));
     if (!ledger.has(step)) return "what if " + setting + ": there is no " + step + " then\n";
-    const attn::Cell cell = attn::parse_cell(plan, ledger, command.cell);
+    const attn::Cell cell = attn::parse_cell(plan, attn::step_table(), ledger, command.cell);
     return "what if " + setting + ": row " + attn::row_text(ledger, cell) + "\n";
 }
 
@@ -52,12 +52,13 @@ int run_why(const WhyCommand& command) {
         plan = attn::resolve(config_of(with_flags(command.walk, "--variant vectorized")));
         ledger = attn::walk(plan, attn::draw(plan));
     }
-    const attn::Cell cell = attn::parse_cell(plan, ledger, command.cell);
+    const attn::Cell cell = attn::parse_cell(plan, attn::step_table(), ledger, command.cell);
     attn::WhyOptions options;
     options.depth = static_cast<std::size_t>(command.depth);
     options.top = static_cast<std::size_t>(command.top);
-    std::string text = command.json ? attn::why_json(plan, ledger, cell, options)
-                                    : attn::why_text(plan, ledger, cell, options);
+    std::string text = command.json
+                           ? attn::why_json(plan, attn::step_table(), ledger, cell, options)
+                           : attn::why_text(plan, attn::step_table(), ledger, cell, options);
     for (const std::string& setting : command.what_if) {
         if (command.json) throw attn::ConfigError("--what-if is for people: leave --json out");
         text += what_if(command, setting);

@@ -3,6 +3,7 @@
 
 #include "app/flags/formats.hpp"
 #include "app/stepper/session.hpp"
+#include "attn/cards/step_table.hpp"
 #include "attn/explain/words.hpp"
 #include "attn/io/atomic_file.hpp"
 #include "attn/io/npy.hpp"
@@ -78,7 +79,7 @@ std::string Session::trail_line() const {
 
 std::string Session::why(std::size_t depth, std::size_t top) const {
     require_plan();
-    return attn::why_text(*scene_.plan, scene_.ledger, cell(), {depth, top});
+    return attn::why_text(*scene_.plan, attn::step_table(), scene_.ledger, cell(), {depth, top});
 }
 
 std::string Session::step_text() const {

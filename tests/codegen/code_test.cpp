@@ -23,7 +23,7 @@ WalkConfig two_heads() {
 
 std::string line(const char* step, const WalkConfig& config,
                  CodeLanguage language = CodeLanguage::torch) {
-    return step_code(step, resolve(config), language);
+    return step_code(step, resolve(config), step_table(), language);
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ TEST_SUITE("code") {
     TEST_CASE("the lines of a section that is not printed go to the next one") {
         const Plan plan = resolve(two_heads());
         Document document = document_of(plan, walk(plan, draw(plan)), step_table());
-        add_code(document, plan, CodeLanguage::torch);
+        add_code(document, plan, step_table(), CodeLanguage::torch);
         for (Section& section : document.sections) section.shown = section.name == "weights";
         gather_code(document);
         for (const Section& section : document.sections) {
@@ -102,7 +102,7 @@ TEST_SUITE("code") {
     TEST_CASE("a Jupyter notebook has a cell of words and one of lines for each section") {
         const Plan plan = resolve(two_heads());
         Document document = document_of(plan, walk(plan, draw(plan)), step_table());
-        add_code(document, plan, CodeLanguage::torch);
+        add_code(document, plan, step_table(), CodeLanguage::torch);
         std::string text;
         render_ipynb(document, TextForm::torch, {},
                      [&text](std::string_view piece) { text += piece; });

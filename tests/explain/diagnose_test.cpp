@@ -66,7 +66,7 @@ const Mistake& harmless_difference(const std::string& id) {
 
 /// True when two ledgers differ in some step by more than rounding.
 bool visible(const Plan& plan, const Ledger& right, const Ledger& wrong) {
-    return !compare(plan, wrong, right).equal();
+    return !compare(plan, step_table(), wrong, right).equal();
 }
 
 }  // namespace

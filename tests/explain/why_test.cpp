@@ -57,12 +57,13 @@ TEST_SUITE("explain: why") {
             const Ledger ledger = walk(plan, draw(plan));
             for (const auto& [step, tensor] : ledger.entries()) {
                 const Cell cell = cell_at(ledger, step, random() % tensor.size());
-                const Derivation derivation = derive(plan, ledger, cell);
+                const Derivation derivation = derive(plan, step_table(), ledger, cell);
                 const bool same = derivation.cell.value == cell.value || std::isnan(cell.value);
                 CHECK(same);
                 CHECK_FALSE(derivation.rule.empty());
                 for (const Cell& source : derivation.sources) {
-                    CHECK(parse_cell(plan, ledger, cell_text(source)).step == source.step);
+                    CHECK(parse_cell(plan, step_table(), ledger, cell_text(source)).step ==
+                          source.step);
                 }
                 if (derivation.terms.empty() || !std::isfinite(cell.value)) continue;
                 ++sums;
@@ -84,7 +85,7 @@ TEST_SUITE("explain: why") {
                 const Tensor* tensor = ledger.find(step);
                 if (tensor == nullptr) continue;
                 const Cell cell = cell_at(ledger, step, random() % tensor->size());
-                const Derivation derivation = derive(plan, ledger, cell);
+                const Derivation derivation = derive(plan, step_table(), ledger, cell);
                 if (!derivation.terms.empty() || derivation.sources.size() != 1) continue;
                 const bool same =
                     derivation.sources[0].value == cell.value ||
@@ -106,7 +107,7 @@ TEST_SUITE("explain: why") {
             const Cell cell = cell_at(ledger, "scores", random() % ledger["scores"].size());
             WhyOptions options;
             options.top = 3;
-            const std::string text = why_text(plan, ledger, cell, options);
+            const std::string text = why_text(plan, step_table(), ledger, cell, options);
             CHECK(std::count(text.begin(), text.end(), '\n') <= 25);
             std::istringstream lines(text);
             double sum = 0;
@@ -138,13 +139,14 @@ TEST_SUITE("explain: why") {
         config.input = tokens;
         const Plan plan = resolve(config);
         const Ledger ledger = walk(plan, draw(plan));
-        CHECK(parse_cell(plan, ledger, "weights[short,'eat']").indices ==
+        CHECK(parse_cell(plan, step_table(), ledger, "weights[short,'eat']").indices ==
               std::vector<std::size_t>{1, 0});
-        CHECK(parse_cell(plan, ledger, "weights[-1, 0]").indices == std::vector<std::size_t>{2, 0});
-        CHECK_THROWS_AS(parse_cell(plan, ledger, "weights[lunch,0]"), ConfigError);
-        CHECK_THROWS_AS(parse_cell(plan, ledger, "weights[0]"), ConfigError);
-        CHECK_THROWS_AS(parse_cell(plan, ledger, "weights[3,0]"), ShapeError);
-        CHECK_THROWS_AS(parse_cell(plan, ledger, "weights"), ConfigError);
-        CHECK_THROWS_AS(parse_cell(plan, ledger, "wights[0,0]"), ConfigError);
+        CHECK(parse_cell(plan, step_table(), ledger, "weights[-1, 0]").indices ==
+              std::vector<std::size_t>{2, 0});
+        CHECK_THROWS_AS(parse_cell(plan, step_table(), ledger, "weights[lunch,0]"), ConfigError);
+        CHECK_THROWS_AS(parse_cell(plan, step_table(), ledger, "weights[0]"), ConfigError);
+        CHECK_THROWS_AS(parse_cell(plan, step_table(), ledger, "weights[3,0]"), ShapeError);
+        CHECK_THROWS_AS(parse_cell(plan, step_table(), ledger, "weights"), ConfigError);
+        CHECK_THROWS_AS(parse_cell(plan, step_table(), ledger, "wights[0,0]"), ConfigError);
     }
 }

@@ -19,7 +19,8 @@ Tensor by_block(const Array<double>& cells) { return {{"query", "block"}, cells}
 }  // namespace
 
 TEST_SUITE("notes: blocks") {
-    TEST_CASE("the note on the running maximum names the first query whose maximum grows, and where") {
+    TEST_CASE(
+        "the note on the running maximum names the first query whose maximum grows, and where") {
         const std::string note =
             note_of(blocks_config(), {{"running_max", by_block({{3, 3, 3}, {1, 1, 2.5}})}});
         CHECK_SAYS(note, "The keys come in 3 blocks of up to 2 keys.");
@@ -39,7 +40,8 @@ TEST_SUITE("notes: blocks") {
                      "has gathered");
     }
 
-    TEST_CASE("the note on the running sum names the divisor of the first query, where it is a number") {
+    TEST_CASE(
+        "the note on the running sum names the divisor of the first query, where it is a number") {
         CHECK_SAYS(
             note_of(blocks_config(), {{"running_sum", by_block({{1, 1.5, 2.25}, {1, 2, 3}})}}),
             "For position 0 that is 2.2500.");
@@ -69,14 +71,14 @@ TEST_SUITE("notes: blocks") {
             const Ledger ledger = walk(plan, draw(plan));
             const Tensor& largest = ledger["running_max"];
             const bool rises = largest.at(0) < largest.at(2) || largest.at(3) < largest.at(5);
-            CHECK(says(step_note("running_max", plan, ledger), "meets a larger one") == rises);
+            CHECK(says(note_of_step("running_max", plan, ledger), "meets a larger one") == rises);
             const Tensor& correction = ledger["correction"];
             bool corrects = false;
             for (const std::size_t cell : {1, 2, 4, 5}) {
                 corrects = corrects || (correction.at(cell) > 0 && correction.at(cell) < 1);
             }
             CHECK(corrects == rises);
-            CHECK(says(step_note("correction", plan, ledger), "has gathered") == corrects);
+            CHECK(says(note_of_step("correction", plan, ledger), "has gathered") == corrects);
         }
     }
 }

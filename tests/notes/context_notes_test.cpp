@@ -34,7 +34,7 @@ TEST_SUITE("notes: context") {
         const std::string note =
             context_note({{third, third, third}, {0.5, 0.25, 0.25}, {0.5, 0.25, 0.25}},
                          {{1, 1}, {1, 0.75}, {1, 0.75}}, values);
-        CHECK_SAYS(note, "'red' receives the plain mean of the values in sight.");
+        CHECK_SAYS(note, "'red' receives the plain mean of the visible values.");
     }
 
     TEST_CASE("weights that do not sum to 1 make no average") {
@@ -49,7 +49,7 @@ TEST_SUITE("notes: context") {
                    "'red' has nan: weights that are nan pass it on.");
         CHECK_SAYS(context_note({{0.5, 0.25, 0.25}, {0.5, 0.25, 0.25}, {0.5, 0.25, 0.25}},
                                 {{NAN, 1}, {NAN, 1}, {NAN, 1}}, {{1, 0}, {NAN, 1}, {2, 2}}),
-                   "'red' and 2 more have nan: a value that is nan or infinite reaches it, even "
+                   "'red' and 2 others have nan: a value that is nan or infinite reaches it, even "
                    "with weight 0.");
     }
 
@@ -60,11 +60,11 @@ TEST_SUITE("notes: context") {
         ledger.record("weights", matrix({{1, 0, 0}, {0.2, 0.3, 0.5}, {0.2, 0.3, 0.5}}));
         ledger.record("context", features("query", {{1, 0}, {1.2, 1.3}, {1.2, 1.3}}));
         const Plan plan = resolve(words_config());
-        CHECK_SAYS(step_note("context", plan, ledger),
+        CHECK_SAYS(note_of_step("context", plan, ledger),
                    "'red' sees only itself and receives that value unchanged.");
         // With another number there it is not unchanged, and not said to be.
         ledger.record("context", features("query", {{1, 0.5}, {1.2, 1.3}, {1.2, 1.3}}));
-        CHECK_SILENT(step_note("context", plan, ledger), "unchanged");
+        CHECK_SILENT(note_of_step("context", plan, ledger), "unchanged");
     }
 
     TEST_CASE("merging says which features are whose") {
@@ -81,9 +81,8 @@ TEST_SUITE("notes: context") {
                    "feature 0 comes from head 0, feature 1 from head 1. Nothing is computed");
     }
 
-    TEST_CASE("a step that is not there, or unknown, has no note") {
+    TEST_CASE("a step that is not there has no note") {
         const Plan plan = resolve(words_config());
-        CHECK(step_note("weights", plan, Ledger{}).empty());
-        CHECK(step_note("no such step", plan, Ledger{}).empty());
+        CHECK(note_of_step("weights", plan, Ledger{}).empty());
     }
 }

@@ -49,7 +49,8 @@ TEST_SUITE("notes: labels") {
         CHECK(quoted("\u05D0\u05D1") == "'\u2068\u05D0\u05D1\u2069'");
     }
 
-    TEST_CASE("numbers in notes are written as the tensors print them, whole and extreme ones short") {
+    TEST_CASE(
+        "numbers in notes are written as the tensors print them, whole and extreme ones short") {
         CHECK(number(2) == "2");
         CHECK(number(-0.0) == "0");
         CHECK(number(0.25) == "0.2500");

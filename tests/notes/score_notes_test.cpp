@@ -27,7 +27,7 @@ WalkConfig causal_config(std::vector<std::vector<std::int64_t>> sequences = {{1,
 std::string own_mask_note(const WalkConfig& config) {
     const Plan plan = resolve(config);
     const Ledger ledger = walk(plan, draw(plan));
-    return step_note("mask", plan, ledger);
+    return note_of_step("mask", plan, ledger);
 }
 
 const Array<double> nine{{1, 2, 3}, {4, 9, 6}, {7, 8, 5}};
@@ -54,7 +54,7 @@ TEST_SUITE("notes: scores") {
         CHECK_SAYS(scores_note({{1, 2, 3}, {4, 4, 4}, {7, 8, 5}}),
                    "All scores of 'green' are equal (4): no key stands out.");
         CHECK_SAYS(scores_note({{1, 1, 1}, {4, 4, 4}, {7, 8, 5}}),
-                   "All scores of 'red' and 1 more are equal: no key stands out.");
+                   "All scores of 'red' and 1 other are equal: no key stands out.");
         CHECK_SILENT(scores_note({{1, 1, 1}, {2, 2, 2}, {3, 3, 3}}), "The largest is");
     }
 
@@ -112,7 +112,8 @@ TEST_SUITE("notes: scores") {
 }
 
 TEST_SUITE("notes: mask") {
-    TEST_CASE("a causal mask is described from the query that sees least to the one that sees most") {
+    TEST_CASE(
+        "a causal mask is described from the query that sees least to the one that sees most") {
         CHECK(own_mask_note(causal_config()) ==
               "True hides: 3 of 9 cells, keys that come after the query. 'red' sees only itself, "
               "'blue' sees all 3 keys.");
@@ -196,8 +197,8 @@ TEST_SUITE("notes: masked scores") {
                                       {-infinity, -infinity, -infinity}});
         WalkConfig config = causal_config();
         CHECK_SAYS(note_of(config, {{"mask", mask}, {"masked_scores", masked}}),
-                   "'red' and 1 more may all see no key: softmax has nothing to share out and will "
-                   "give nan.");
+                   "'red' and 1 other may all see no key: all its scores are -inf, and softmax "
+                   "computes 0/0 = nan.");
         config.empty_row = EmptyRow::zero;
         CHECK_SAYS(note_of(config, {{"mask", mask}, {"masked_scores", masked}}),
                    "as asked, the weights of such a row will be 0.");

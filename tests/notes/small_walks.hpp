@@ -40,12 +40,18 @@ inline Tensor by_batch(const Array<double>& cells) { return {{"batch", "query", 
 
 inline Tensor hidden(const Array<bool>& cells) { return {{"query", "key"}, cells}; }
 
+/// The note of a step of a walk.
+inline std::string note_of_step(const std::string& name, const Plan& plan, const Ledger& ledger) {
+    return step_note({plan, step_table(), find_step(step_table(), name)}, ledger);
+}
+
 /// The note of the last of some steps, after the others.
 inline std::string note_of(const WalkConfig& config,
                            const std::vector<std::pair<std::string, Tensor>>& steps) {
     Ledger ledger(chains_of(step_table()));
     for (const auto& [name, tensor] : steps) ledger.record(name, tensor);
-    return step_note(steps.back().first, resolve(config), ledger);
+    const Plan plan = resolve(config);
+    return note_of_step(steps.back().first, plan, ledger);
 }
 
 inline bool says(const std::string& note, const std::string& words) {

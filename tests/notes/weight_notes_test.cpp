@@ -21,7 +21,8 @@ TEST_SUITE("notes: weights") {
     TEST_CASE("the note says who attends most to whom, and what an even share would be") {
         const std::string note = note_of(words_config(), {{"weights", matrix(two_thirds)}});
         CHECK(note ==
-              "Each row shares out 1 over the keys. The largest weight is 0.7500: 'green' attends "
+              "Each row sums to 1: it is how this query divides its attention among the keys. The "
+              "largest weight is 0.7500: 'green' attends "
               "most to itself (an even share would be 0.3333).");
         const std::string other = note_of(
             words_config(),
@@ -56,7 +57,7 @@ TEST_SUITE("notes: weights") {
                     {{"weights", matrix({{0.45, 0.45, 0.1}, {0.4, 0.35, 0.25}, {0.4, 0.4, 0.2}})}});
         CHECK_SAYS(tie,
                    "The largest weight is 0.4500: 'red' attends most to itself and equally to "
-                   "1 more");
+                   "1 other");
     }
 
     TEST_CASE("a row of equal weights is even, and the note says why") {
@@ -71,7 +72,7 @@ TEST_SUITE("notes: weights") {
         const Tensor even =
             matrix({{third, third, third}, {0.5, 0.25, 0.25}, {third, third, third}});
         CHECK_SAYS(note_of(words_config(), {{"weights", even}}),
-                   "'red' and 1 more attend evenly to all keys they see");
+                   "'red' and 1 other attend evenly to all keys they see");
     }
 
     TEST_CASE("an even row counts the visible keys, not the hidden ones") {
@@ -94,7 +95,7 @@ TEST_SUITE("notes: weights") {
             matrix({{3, -infinity, -infinity}, {1, -infinity, -infinity}, {1, 2, 3}});
         const Tensor ones = matrix({{1, 0, 0}, {1, 0, 0}, {0.2, 0.3, 0.5}});
         CHECK_SAYS(note_of(words_config(), {{"masked_scores", alone}, {"weights", ones}}),
-                   "'red' and 1 more see a single key each: that weight is 1.");
+                   "'red' and 1 other see a single key each: that weight is 1.");
     }
 
     TEST_CASE("a row that sees no key is nan, or 0 as asked, and the note says which") {
@@ -106,7 +107,8 @@ TEST_SUITE("notes: weights") {
         const std::string note =
             note_of(words_config(), {{"masked_scores", scores}, {"weights", zero}});
         CHECK_SAYS(note, "'red' may see no key: as asked, such a row is 0.");
-        CHECK_SAYS(note, "Each row shares out 1 over the keys.");
+        CHECK_SAYS(
+            note, "Each row sums to 1: it is how this query divides its attention among the keys.");
     }
 
     TEST_CASE("nan from nan scores is distinguished from nan of a fully masked row") {
@@ -122,7 +124,7 @@ TEST_SUITE("notes: weights") {
         const Tensor weights = matrix({{0.5, 0.25, 0.25}, {0.25, 0.25, 0}, {0.5, 0.25, 0.25}});
         const std::string note = note_of(words_config(), {{"weights", weights}});
         CHECK_SAYS(note, "The rows do not sum to 1 here: that of 'green' sums to 0.5000.");
-        CHECK_SILENT(note, "shares out 1");
+        CHECK_SILENT(note, "divides its attention");
     }
 
     TEST_CASE("a row of zeros that sees nothing is no example of a wrong sum") {
@@ -180,7 +182,7 @@ TEST_SUITE("notes: weights") {
     TEST_CASE("one query and its keys: the row, not each row") {
         const std::string note =
             note_of(words_config({{1}}), {{"weights", matrix(Array<double>::filled({1, 1}, 1))}});
-        CHECK(note == "The row shares out 1. 'red' sees only itself, so that weight is 1.");
+        CHECK(note == "The row sums to 1. 'red' sees only itself, so that weight is 1.");
     }
 
     TEST_CASE("softmax over queries is described as such, and no row is said to sum to 1") {
@@ -204,7 +206,7 @@ TEST_SUITE("notes: weights") {
             config.mask.causal = seed % 2 == 0;
             const Plan plan = resolve(config);
             const Ledger ledger = walk(plan, draw(plan));
-            const std::string note = step_note("weights", plan, ledger);
+            const std::string note = note_of_step("weights", plan, ledger);
             std::smatch match;
             REQUIRE_MESSAGE(std::regex_search(note, match, told), note);
             // The first matrix, without rows that see one key.

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "attn/cards/step_table.hpp"
 #include "attn/codegen/code.hpp"
 #include "attn/random/torch_generator.hpp"
 #include "attn/tensor/error.hpp"
@@ -52,7 +53,7 @@ TEST_SUITE("walk: draw") {
             const DrawList list = draw_list(plan);
             const Ledger given = draw(plan);
             std::string program;
-            for (const StepCode& step : program_of(plan, CodeLanguage::torch)) {
+            for (const StepCode& step : program_of(plan, step_table(), CodeLanguage::torch)) {
                 program += step.code + "\n";
             }
             for (const DrawnTensor& row : list) {

@@ -47,7 +47,8 @@ TEST_SUITE("walk: fused") {
             const attn::Plan plan = attn::resolve(config);
             const attn::Ledger whole = walked(plan);
             const attn::Ledger blocks = walked(in_blocks(config));
-            const attn::Comparison comparison = attn::compare(plan, whole, blocks);
+            const attn::Comparison comparison =
+                attn::compare(plan, attn::step_table(), whole, blocks);
             REQUIRE(blocks.has("context"));
             CHECK_FALSE(blocks.has("weights"));
             CHECK_MESSAGE(comparison.equal(), attn::comparison_text(comparison));
@@ -129,8 +130,9 @@ TEST_SUITE("walk: fused") {
         const attn::Ledger ledger = walked(plan);
         CHECK_FALSE(ledger.has("running_max"));
         CHECK(ledger.has("context"));
-        const attn::Cell cell = attn::parse_cell(plan, ledger, "context[0,0]");
-        CHECK(attn::derive(plan, ledger, cell).rule.find("vectorized") != std::string::npos);
+        const attn::Cell cell = attn::parse_cell(plan, attn::step_table(), ledger, "context[0,0]");
+        CHECK(attn::derive(plan, attn::step_table(), ledger, cell).rule.find("vectorized") !=
+              std::string::npos);
     }
     TEST_CASE("its memory does not hold a cell for each query and key") {
         attn::WalkConfig config;
@@ -146,11 +148,15 @@ TEST_SUITE("walk: fused") {
         for (const std::string step :
              {"running_max", "correction", "running_sum", "partial_context", "context"}) {
             INFO(step);
-            CHECK_FALSE(attn::step_note(step, plan, ledger).empty());
+            CHECK_FALSE(
+                attn::step_note(
+                    {plan, attn::step_table(), attn::find_step(attn::step_table(), step)}, ledger)
+                    .empty());
             const attn::Shape shape = ledger[step].shape();
             for (std::size_t flat = 0; flat < ledger[step].size(); ++flat) {
                 const attn::Cell cell{step, attn::indices_of(flat, shape), ledger[step].at(flat)};
-                const attn::Derivation derivation = attn::derive(plan, ledger, cell);
+                const attn::Derivation derivation =
+                    attn::derive(plan, attn::step_table(), ledger, cell);
                 CHECK_FALSE(derivation.rule.empty());
                 for (const attn::Cell& source : derivation.sources) {
                     CHECK(source.value == ledger[source.step].at(attn::flat_index(

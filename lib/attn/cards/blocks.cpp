@@ -1,12 +1,20 @@
 #include <algorithm>
+#include <cmath>
 
 #include "attn/cards/cards.hpp"
+#include "attn/explain/why.hpp"
 #include "attn/fused/fused_attention.hpp"
 #include "attn/fused/fused_trace.hpp"
+#include "attn/notes/findings.hpp"
+#include "attn/notes/labels.hpp"
+#include "attn/notes/notes.hpp"
+#include "attn/text/numbers.hpp"
 #include "attn/walk/hidden_keys.hpp"
 
 namespace attn {
 namespace {
+
+using namespace notes;
 
 FusedOptions kernel_options(const Plan& plan, const MaskView& mask) {
     FusedOptions options;
@@ -101,7 +109,158 @@ Step running_card(std::string name, std::string title, Step::Compute compute) {
     };
 }
 
+/// A query and a block, in the first matrix.
+struct BlockCell {
+    std::size_t query = 0, block = 0;
+    double value = 0;
+};
+
+/// The first number behind block 0 for which `wanted(before, now)` holds.
+template <class Wanted>
+std::optional<BlockCell> first_block_where(const Tensor& tensor, Wanted wanted) {
+    const Matrices matrices(tensor);
+    const Cells cells(tensor);
+    for (std::size_t q = 0; q < matrices.rows; ++q) {
+        for (std::size_t b = 1; b < matrices.columns; ++b) {
+            const double before = cells[q * matrices.columns + b - 1];
+            const double now = cells[q * matrices.columns + b];
+            if (wanted(before, now)) return BlockCell{q, b, now};
+        }
+    }
+    return std::nullopt;
+}
+
+std::string query_text(const Subject& subject, std::size_t query) {
+    return row_label(subject.plan, batch_of(subject.tensor, 0), query);
+}
+
+/// A sentence about the first matrix, which says so where there are several.
+std::string in_first(const Subject& subject, const std::string& rest) {
+    const std::string place = in_matrix(subject.tensor, 0);
+    return place.empty() ? capitalised(rest) : place + rest;
+}
+
+std::string running_max_note(const Subject& subject) {
+    const Plan& plan = subject.plan;
+    const std::size_t blocks = subject.tensor.shape().back();
+    std::string note = "The keys come in " + counted(blocks, "block") + " of up to " +
+                       counted(plan.key_block(), "key") +
+                       ". Each query keeps only the largest score it has met.";
+    const auto raised = first_block_where(subject.tensor, [](double a, double b) { return b > a; });
+    if (raised) {
+        say(note, in_first(subject, query_text(subject, raised->query) + " meets a larger one, " +
+                                        number(raised->value) + ", in block " +
+                                        std::to_string(raised->block) + "."));
+    }
+    return note;
+}
+
+std::string correction_note(const Subject& subject) {
+    std::string note =
+        "Exponentials are measured from the maximum, so a new maximum makes the old ones smaller "
+        "by one factor. It is 1 where the maximum stays, and 0 while there is nothing to correct.";
+    const auto below =
+        first_block_where(subject.tensor, [](double, double b) { return b > 0 && b < 1; });
+    if (below) {
+        say(note, in_first(subject, "what " + query_text(subject, below->query) +
+                                        " has gathered is multiplied by " + number(below->value) +
+                                        " in block " + std::to_string(below->block) + "."));
+    }
+    return note;
+}
+
+std::string running_sum_note(const Subject& subject) {
+    const Matrices matrices(subject.tensor);
+    if (matrices.cells() == 0) return {};
+    const double last = Cells(subject.tensor)[matrices.columns - 1];
+    std::string note = "After the last block it is what softmax over all keys divides by.";
+    if (std::isfinite(last)) {
+        say(note,
+            in_first(subject, "for " + query_text(subject, 0) + " that is " + number(last) + "."));
+    }
+    return note;
+}
+
+std::string partial_context_note(const Subject&) {
+    return "Each block adds its values, weighted by their exponentials, to what was corrected. "
+           "Divided by running_sum after the last block, it is the context: the softmax over all "
+           "keys, though no query ever held all its scores.";
+}
+
+std::string keys_of(const Plan& plan, std::size_t block) {
+    const std::size_t first = block * plan.key_block();
+    const std::size_t last = std::min(plan.key_len, first + plan.key_block()) - 1;
+    return "keys " + std::to_string(first) + " to " + std::to_string(last);
+}
+
+/// The cell of a step in the block before.
+Cell before(const WalkView& view, const std::string& step) {
+    return view.at(step, with(view.place, "block", view.place.at("block") - 1));
+}
+
+/// `2.1 * 0.5 + 0.3`: what was there, corrected, and what the block added.
+std::string corrected(const Cell& earlier, const Cell& correction, double now) {
+    return four_decimals(earlier.value) + " * " + four_decimals(correction.value) + " + " +
+           four_decimals(now - earlier.value * correction.value);
+}
+
+void why_running_max(const WalkView& view, Derivation& derivation) {
+    const std::size_t block = view.place.at("block");
+    const std::string largest = "the largest score with " + keys_of(view.plan, block);
+    derivation.rule = block == 0 ? largest : "the larger of running_max before and " + largest;
+    if (block > 0) derivation.sources = {before(view, "running_max")};
+}
+
+void why_correction(const WalkView& view, Derivation& derivation) {
+    const Cell now = view.at("running_max");
+    derivation.rule = "0, for nothing was gathered before block 0";
+    derivation.sources = {now};
+    if (view.place.at("block") == 0) return;
+    const Cell then = before(view, "running_max");
+    derivation.rule = "exp(running_max before - running_max)";
+    derivation.arithmetic =
+        "exp(" + four_decimals(then.value) + " - " + four_decimals(now.value) + ")";
+    derivation.sources = {then, now};
+}
+
+/// running_sum and partial_context: what was gathered before, corrected, and what a block adds.
+void why_gathered(const WalkView& view, const std::string& added, Derivation& derivation) {
+    const std::size_t block = view.place.at("block");
+    const Cell now = view.at("running_max");
+    derivation.rule = "the sum over " + keys_of(view.plan, block) + " of " + added;
+    derivation.sources = {now};
+    if (block == 0) return;
+    const Cell correction = view.at("correction");
+    const Cell earlier = before(view, view.step.name);
+    derivation.rule = view.step.name + " before * correction + " + derivation.rule;
+    derivation.arithmetic = corrected(earlier, correction, derivation.cell.value);
+    derivation.sources = {earlier, correction, now};
+}
+
 }  // namespace
+
+std::string blockwise_context_note(const Subject& subject) {
+    std::string note =
+        "The kernel never stored the scores: a block of them at a time, in the cache, and for each "
+        "query a maximum, a sum and a context.";
+    say(note, not_finite(subject.tensor));
+    return note;
+}
+
+void why_blockwise_context(const WalkView& view, Derivation& derivation) {
+    if (!view.plan.traces_blocks()) {
+        derivation.rule =
+            "softmax(scores) @ value, block by block; too large to be followed: "
+            "--variant vectorized keeps the weights that tell why";
+        return;
+    }
+    const Place last = with(view.place, "block", block_count(view.plan) - 1);
+    const Cell sum = view.at("running_sum", last);
+    const Cell partial = view.at("partial_context", last);
+    derivation.rule = "partial_context / running_sum, after the last block";
+    derivation.arithmetic = four_decimals(partial.value) + " / " + four_decimals(sum.value);
+    derivation.sources = {partial, sum};
+}
 
 Tensor blockwise_context(const Plan& plan, const Ledger& ledger) {
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
@@ -125,22 +284,34 @@ StepTable block_cards() {
                "of " +
                std::to_string(of.plan.key_block()) + " keys";
     };
+    running_max.note = running_max_note;
+    running_max.why = why_running_max;
     Step correction =
         running_card("correction", "what a new maximum makes of everything gathered before",
                      compute_running<&FusedBlock::correction>);
     correction.formula = always("correction(q, b) = exp(running_max(q, b-1) - running_max(q, b))");
+    correction.note = correction_note;
+    correction.why = why_correction;
     Step running_sum =
         running_card("running_sum", "the exponentials that each query has met, added up",
                      compute_running<&FusedBlock::sum>);
     running_sum.formula = always(
         "running_sum(q, b) = correction * running_sum(q, b-1) + sum over block b of "
         "exp(score - running_max)");
+    running_sum.note = running_sum_note;
+    running_sum.why = [](const WalkView& view, Derivation& derivation) {
+        why_gathered(view, "exp(score - running_max)", derivation);
+    };
     Step partial_context = running_card(
         "partial_context", "the values, mixed so far, not yet divided", compute_partial_context);
     partial_context.outline = partial_context_outline;
     partial_context.formula = always(
         "partial_context(b, q) = correction * partial_context(b-1, q) + sum over block b of "
         "exp(score - running_max) * value");
+    partial_context.note = partial_context_note;
+    partial_context.why = [](const WalkView& view, Derivation& derivation) {
+        why_gathered(view, "exp(score - running_max) * value", derivation);
+    };
     return {running_max, correction, running_sum, partial_context};
 }
 

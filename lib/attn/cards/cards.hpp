@@ -8,6 +8,7 @@ namespace attn {
 StepTable input_cards();
 StepTable parameter_cards();
 StepTable projection_cards();
+StepTable head_cards();
 StepTable score_cards();
 StepTable mask_cards();
 StepTable softmax_cards();
@@ -19,6 +20,8 @@ Step parameter_card(const std::string& part, bool bias);
 
 /// Attention block by block, for the card of the context.
 Tensor blockwise_context(const Plan& plan, const Ledger& ledger);
+std::string blockwise_context_note(const notes::Subject& subject);
+void why_blockwise_context(const WalkView& view, Derivation& derivation);
 
 /// True where attention keeps a score for each query and key.
 inline bool keeps_scores(const Plan& plan) { return !plan.fused(); }

@@ -1,11 +1,25 @@
 #include "attn/steps/context.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "attn/cards/cards.hpp"
+#include "attn/cards/products.hpp"
+#include "attn/codegen/literal.hpp"
+#include "attn/codegen/step_lines.hpp"
+#include "attn/explain/why.hpp"
+#include "attn/notes/attention_rows.hpp"
+#include "attn/notes/labels.hpp"
+#include "attn/notes/notes.hpp"
 #include "attn/steps/heads.hpp"
 #include "attn/steps/projection.hpp"
 
 namespace attn {
 namespace {
+
+using namespace notes;
+
+// context: the values, weighted and added up.
 
 Tensor compute_context(const Plan& plan, const Ledger& ledger) {
     if (plan.fused()) return blockwise_context(plan, ledger);
@@ -15,29 +29,6 @@ Tensor compute_context(const Plan& plan, const Ledger& ledger) {
         return {
             plan.per_head_axes("query", "feature"),
             step(ledger["weights"].as<T>(), ledger.latest(Chain::values).as<T>(), plan.arithmetic)};
-    });
-}
-
-Tensor compute_merged(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        const auto step = twin(plan, loop::merge_heads<T>, vectorized::merge_heads<T>);
-        return {plan.per_batch_axes("token", "feature"),
-                step(ledger.latest(Chain::contexts, "merged").as<T>())};
-    });
-}
-
-Tensor compute_output(const Plan& plan, const Ledger& ledger) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        const Tensor& merged = ledger.latest(Chain::contexts, "output");
-        const Tensor* bias = ledger.find("b_output");
-        const auto step = twin(plan, loop::project<T>, vectorized::project<T>);
-        Axes axes = merged.axes();
-        std::replace(axes.begin(), axes.end(), std::string("query"), std::string("token"));
-        return {axes, step(merged.as<T>(), ledger["w_output"].as<T>(),
-                           bias ? bias->as<T>() : empty_array<T>({0}), *plan.config.weight_layout,
-                           plan.arithmetic)};
     });
 }
 
@@ -53,10 +44,195 @@ std::vector<Input> context_inputs(const Plan& plan) {
     return {Chain::queries, Chain::keys, Chain::values};
 }
 
+/// True where context row `query` is exactly value row `key`, in the first matrix.
+bool same_row(const Ledger& ledger, std::size_t query, std::size_t key) {
+    const Tensor& context = ledger["context"];
+    const Ledger::Entry* entry = ledger.find_latest(Chain::values);
+    if (entry == nullptr || entry->tensor.dimension() < 2) return false;
+    const Tensor* value = &entry->tensor;
+    const std::size_t columns = context.shape().back();
+    if (value->shape().back() != columns || key >= Matrices(*value).rows) return false;
+    const Cells mixed(context);
+    const Cells values(*value);
+    for (std::size_t c = 0; c < columns; ++c) {
+        if (mixed[query * columns + c] != values[key * columns + c]) return false;
+    }
+    return true;
+}
+
+/// True where a row of a matrix holds nan.
+bool row_has_nan(const Tensor& tensor, std::size_t row) {
+    const Cells cells(tensor);
+    const std::size_t columns = tensor.shape().back();
+    for (std::size_t c = 0; c < columns; ++c) {
+        if (std::isnan(cells[row * columns + c])) return true;
+    }
+    return false;
+}
+
+/// The queries whose context is nan, and where it comes from.
+std::string nan_sentence(const Subject& subject, const std::vector<AttentionRow>& rows) {
+    Rows found;
+    for (std::size_t q = 0; q < rows.size(); ++q) {
+        if (row_has_nan(subject.tensor, q)) found.add(q);
+    }
+    if (found.count == 0) return {};
+    const std::string names = named(subject.plan, batch_of(subject.tensor, 0), found);
+    return capitalised(names) + (found.count == 1 ? " has" : " have") + " nan: " +
+           (rows[found.first].has_nan
+                ? "weights that are nan pass it on."
+                : "a value that is nan or infinite reaches it, even with weight 0.");
+}
+
+/// One query as an example: whom it takes most from, or whose value it copies.
+std::string example(const Subject& subject, const std::vector<AttentionRow>& rows) {
+    const Plan& plan = subject.plan;
+    const std::size_t batch = batch_of(subject.tensor, 0);
+    std::string note;
+    const Rows single = rows_where(
+        rows, [](const AttentionRow& row) { return row.visible == 1 && row.weight == 1; });
+    if (single.count > 0 && same_row(subject.ledger, single.first, rows[single.first].best)) {
+        const std::string key = seen_label(plan, batch, single.first, rows[single.first].best);
+        say(note, capitalised(row_label(plan, batch, single.first)) + " sees only " + key +
+                      " and receives that value unchanged.");
+    }
+    if (const std::optional<std::size_t> query = strongest(rows)) {
+        const AttentionRow& row = rows[*query];
+        if (row.equals == 1) {
+            const std::string who = row_label(plan, batch, *query);
+            const std::string where = in_matrix(subject.tensor, 0);
+            say(note, where + (where.empty() ? capitalised(who) : who) + " takes most, " +
+                          number(row.weight) + ", from " +
+                          seen_label(plan, batch, *query, row.best) + ".");
+        }
+    }
+    const Rows even = rows_where(rows, [](const AttentionRow& row) { return row.even; });
+    if (even.count > 0) {
+        say(note, capitalised(named(plan, batch, even)) +
+                      (even.count == 1 ? " receives" : " receive") +
+                      " the plain mean of the visible values.");
+    }
+    const Rows zero = rows_where(rows, [](const AttentionRow& row) {
+        return !row.has_nan && row.visible == 0 && row.sum == 0;
+    });
+    if (zero.count > 0) {
+        say(note, capitalised(named(plan, batch, zero)) +
+                      (zero.count == 1 ? " receives" : " receive") + " 0, seeing no key.");
+    }
+    return note;
+}
+
+std::string context_note(const Subject& subject) {
+    if (subject.plan.fused()) return blockwise_context_note(subject);
+    const Tensor* weights = subject.ledger.find("weights");
+    const std::string mixes = "Each row is the values mixed by that query's weights.";
+    const bool readable = weights != nullptr && has_readable_rows(*weights) &&
+                          subject.tensor.dimension() >= 2 && Matrices(subject.tensor).readable() &&
+                          Matrices(subject.tensor).rows == Matrices(*weights).rows;
+    if (!readable) return mixes;
+    const std::vector<AttentionRow> rows = attention_rows(subject.ledger, 0);
+    std::string note;
+    if (subject.plan.config.softmax_axis == SoftmaxAxis::key) {
+        const bool averages = rows_sum_to_one(rows, *weights);
+        say(note, averages ? "Each row is an average of the value rows, weighted by attention."
+                           : mixes + " They do not sum to 1, so it is no average.");
+        if (averages) say(note, example(subject, rows));
+    } else {
+        say(note, mixes);
+        if (!rows_sum_to_one(rows, *weights)) {
+            say(note, "These weights do not sum to 1, so it is no average.");
+        }
+    }
+    say(note, nan_sentence(subject, rows));
+    return note;
+}
+
+void why_context(const WalkView& view, Derivation& derivation) {
+    if (view.plan.fused()) return why_blockwise_context(view, derivation);
+    const std::string value = view.latest(Chain::values).step;
+    derivation.rule = "sum over keys k of weights(k) * " + value + "(k)";
+    for (std::size_t k = 0; k < view.plan.key_len; ++k) {
+        const Place key = with(view.place, "key", k);
+        derivation.add_product(view.at("weights", key), view.at(value, key));
+    }
+}
+
+// merged: the heads side by side.
+
+Tensor compute_merged(const Plan& plan, const Ledger& ledger) {
+    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        const auto step = twin(plan, loop::merge_heads<T>, vectorized::merge_heads<T>);
+        return {plan.per_batch_axes("token", "feature"),
+                step(ledger.latest(Chain::contexts, "merged").as<T>())};
+    });
+}
+
+std::string merged_note(const Subject& subject) {
+    const Plan& plan = subject.plan;
+    const std::size_t width = plan.value_dim;
+    if (plan.heads == 1) return "There is one head, so only the head axis goes away.";
+    return "The heads of each token side by side: " + numbered("feature", 0, width) +
+           (width == 1 ? " comes" : " come") + " from head 0, " +
+           numbered("feature", width, width) + " from head 1" +
+           (plan.heads > 2 ? " and so on" : "") + ". Nothing is computed, only moved.";
+}
+
+void why_merged(const WalkView& view, Derivation& derivation) {
+    const std::size_t width = view.plan.value_dim;
+    const std::size_t head = view.place.at("feature") / width;
+    const std::size_t feature = view.place.at("feature") % width;
+    const Place inside =
+        with(with(at_position(view.place, "query"), "head", head), "feature", feature);
+    derivation.copy(view.latest(Chain::contexts, inside),
+                    "feature " + std::to_string(feature) + " of head " + std::to_string(head));
+}
+
+std::string merged_code(const StepLines& of) {
+    const Plan& plan = of.plan;
+    return "merged = " + of.swapped(of.latest(Chain::contexts), "-3, -2") + ".reshape(" +
+           size_list(plan.per_batch_shape(plan.query_len, plan.heads * plan.value_dim)) + ")";
+}
+
+// output: the heads, mixed.
+
+Tensor compute_output(const Plan& plan, const Ledger& ledger) {
+    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        const Tensor& merged = ledger.latest(Chain::contexts, "output");
+        const Tensor* bias = ledger.find("b_output");
+        const auto step = twin(plan, loop::project<T>, vectorized::project<T>);
+        Axes axes = merged.axes();
+        std::replace(axes.begin(), axes.end(), std::string("query"), std::string("token"));
+        return {axes, step(merged.as<T>(), ledger["w_output"].as<T>(),
+                           bias ? bias->as<T>() : empty_array<T>({0}), *plan.config.weight_layout,
+                           plan.arithmetic)};
+    });
+}
+
 std::vector<Input> output_inputs(const Plan& plan) {
     std::vector<Input> inputs{Chain::contexts, "w_output"};
     if (plan.config.output_bias) inputs.push_back("b_output");
     return inputs;
+}
+
+std::string output_note(const Subject& subject) {
+    const Plan& plan = subject.plan;
+    const Ledger::Entry& before = *subject.ledger.find_latest(Chain::contexts, "output");
+    const std::size_t read = before.tensor.shape().back();
+    std::string note = plan.has_head && plan.heads > 1
+                           ? "Here the heads meet: every output feature reads all " +
+                                 counted(read, "feature") + " of all heads."
+                           : "Every output feature is a mix of the " + counted(read, "feature") +
+                                 " of " + before.name + ".";
+    if (subject.ledger.has("b_output")) {
+        say(note, "The bias b_output adds the same vector to each token.");
+    }
+    if (subject.tensor.shape().back() == plan.embed_dim) {
+        say(note,
+            "Each token has " + counted(plan.embed_dim, "feature") + " again, as many as in x.");
+    }
+    return note;
 }
 
 }  // namespace
@@ -65,7 +241,7 @@ StepTable context_cards() {
     return {
         {
             .name = "context",
-            .title = "the values, mixed by attention",
+            .title = "the weighted sum of the values, for each query",
             .chain = Chain::contexts,
             .reads = context_inputs,
             .outline =
@@ -75,6 +251,12 @@ StepTable context_cards() {
                 },
             .formula = context_formula,
             .compute = compute_context,
+            .note = context_note,
+            .why = why_context,
+            .code =
+                [](const StepLines& of) {
+                    return "context = weights @ " + of.latest(Chain::values);
+                },
         },
         {
             .name = "merged",
@@ -87,6 +269,9 @@ StepTable context_cards() {
             .formula =
                 always("merged(t) = context of head 0, head 1, ... of token t, side by side"),
             .compute = compute_merged,
+            .note = merged_note,
+            .why = why_merged,
+            .code = merged_code,
         },
         parameter_card("output", false),
         parameter_card("output", true),
@@ -105,6 +290,17 @@ StepTable context_cards() {
                            (out_in ? "^T" : "") + (config.output_bias ? " + b_output" : "");
                 },
             .compute = compute_output,
+            .note = output_note,
+            .why =
+                [](const WalkView& view, Derivation& derivation) {
+                    why_product(view, view.ledger.find_latest(Chain::contexts, "output")->name,
+                                "output", view.place.at("feature"), derivation);
+                },
+            .code =
+                [](const StepLines& of) {
+                    return "output = " + of.product(of.latest(Chain::contexts), "w_output",
+                                                    "b_output", of.plan.config.output_bias);
+                },
         },
     };
 }

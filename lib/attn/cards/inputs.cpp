@@ -1,8 +1,18 @@
-#include "attn/cards/cards.hpp"
+#include <algorithm>
+#include <map>
+
+#include "attn/cards/products.hpp"
+#include "attn/codegen/step_lines.hpp"
+#include "attn/explain/why.hpp"
+#include "attn/notes/findings.hpp"
+#include "attn/notes/labels.hpp"
+#include "attn/notes/notes.hpp"
 #include "attn/steps/embedding.hpp"
 
 namespace attn {
 namespace {
+
+using namespace notes;
 
 /// x or memory: where the walk starts, and the names of its steps.
 struct Start {
@@ -47,12 +57,186 @@ std::string start_formula(const Start& start, const Plan& plan) {
     return name + " as given";
 }
 
-/// The formula of a parameter: where it comes from.
-std::function<std::string(const PlannedStep&)> learned() {
-    return [](const PlannedStep& of) {
-        return std::string("a parameter: learned in training, ") +
-               (of.plan.config.parameters.has(of.step.name) ? "given" : "drawn") + " here";
-    };
+const Tokens* tokens_of(const Start& start, const Plan& plan) {
+    return std::get_if<Tokens>(&start.source(plan));
+}
+
+/// A token that occurs at two positions of one sequence, and where.
+struct Repeat {
+    std::size_t batch, first, second;
+};
+
+/// The first token that occurs a second time and is no padding.
+std::optional<Repeat> first_repeat(const Tokens& tokens) {
+    for (std::size_t b = 0; b < tokens.sequences.size(); ++b) {
+        std::map<std::int64_t, std::size_t> seen;
+        for (std::size_t t = 0; t < tokens.sequences[b].size(); ++t) {
+            const std::int64_t id = tokens.sequences[b][t];
+            if (tokens.pad_id == id) continue;
+            const auto [earlier, is_new] = seen.try_emplace(id, t);
+            if (!is_new) return Repeat{b, earlier->second, t};
+        }
+    }
+    return {};
+}
+
+/// The name of a token without its position: its word or its id.
+std::string token_text(const Tokens& tokens, std::int64_t id) {
+    const auto index = static_cast<std::size_t>(id);
+    return index < tokens.vocabulary.size() ? quoted(tokens.vocabulary[index])
+                                            : "id " + std::to_string(id);
+}
+
+/// Where padding stands and how much of it there is; empty without any.
+std::string padding_sentence(const Tokens& tokens) {
+    if (!tokens.pad_id) return {};
+    std::size_t count = 0;
+    std::size_t all = 0;
+    for (const auto& sequence : tokens.sequences) {
+        all += sequence.size();
+        count +=
+            static_cast<std::size_t>(std::count(sequence.begin(), sequence.end(), *tokens.pad_id));
+    }
+    if (count == 0) return {};
+    return std::to_string(count) + " of the " + counted(all, "position") +
+           (count == 1 ? " holds" : " hold") + " padding (id " + std::to_string(*tokens.pad_id) +
+           "), which only fills up shorter sequences.";
+}
+
+/// ` of 6 words and <pad>`
+std::string vocabulary_size(const Tokens& tokens) {
+    const auto all = static_cast<std::size_t>(*tokens.vocab_size);
+    const bool has_pad = tokens.pad_id == 0 && all > 0;
+    return " of " + (has_pad ? counted(all - 1, "word") + " and " + quoted(tokens.vocabulary[0])
+                             : counted(all, "word"));
+}
+
+std::string words_sentence(const Tokens& tokens) {
+    const auto& sequence = tokens.sequences.front();
+    std::string text = "Each word is replaced by its id, its place in the vocabulary" +
+                       vocabulary_size(tokens) + ": " + token_text(tokens, sequence.front()) +
+                       " becomes " + std::to_string(sequence.front());
+    if (sequence.back() != sequence.front()) {
+        text += ", " + token_text(tokens, sequence.back()) + " becomes " +
+                std::to_string(sequence.back());
+    }
+    return text + ".";
+}
+
+bool row_is_zero(const Tensor& tensor, std::size_t row) {
+    const Cells cells(tensor);
+    const std::size_t columns = tensor.shape().back();
+    for (std::size_t c = 0; c < columns; ++c) {
+        if (cells[row * columns + c] != 0) return false;
+    }
+    return true;
+}
+
+std::string looked_up(const Start& start, const Tokens& tokens) {
+    const std::string table = start.embedding;
+    const std::int64_t id = tokens.sequences.front().front();
+    const bool has_word = static_cast<std::size_t>(id) < tokens.vocabulary.size();
+    return "Each token takes the row of " + table + " that its id names: " +
+           (has_word ? quoted(tokens.vocabulary[static_cast<std::size_t>(id)]) : "position 0") +
+           " takes row " + std::to_string(id) + ".";
+}
+
+/// Rows that look alike, and why: a repeated word, padding.
+std::string alike_rows(const Subject& subject, const Tokens& tokens) {
+    std::string note;
+    if (const std::optional<Repeat> repeat = first_repeat(tokens)) {
+        const std::int64_t id = tokens.sequences[repeat->batch][repeat->first];
+        say(note, capitalised(token_text(tokens, id)) + " occurs at positions " +
+                      std::to_string(repeat->first) + " and " + std::to_string(repeat->second) +
+                      (tokens.sequences.size() > 1 ? " of sequence " + std::to_string(repeat->batch)
+                                                   : "") +
+                      ": its rows are identical, as nothing here says where a token stands.");
+    }
+    if (!tokens.pad_id) return note;
+    const std::size_t length = tokens.sequences.front().size();
+    for (std::size_t b = 0; b < tokens.sequences.size(); ++b) {
+        const auto& sequence = tokens.sequences[b];
+        const auto pad = std::find(sequence.begin(), sequence.end(), *tokens.pad_id);
+        if (pad == sequence.end()) continue;
+        const auto t = static_cast<std::size_t>(pad - sequence.begin());
+        if (row_is_zero(subject.tensor, b * length + t)) say(note, "The rows of padding are zero.");
+        break;
+    }
+    return note;
+}
+
+std::string size_text(const Subject& subject) {
+    const Shape shape = subject.tensor.shape();
+    const bool batch = shape.size() > 2 && shape[0] > 1;
+    return (batch ? counted(shape[0], "sequence") + " of " : "") +
+           counted(shape[shape.size() - 2], "token") + " with " + counted(shape.back(), "feature") +
+           " each";
+}
+
+std::string ids_note(const Start& start, const Subject& subject) {
+    const Tokens* tokens = tokens_of(start, subject.plan);
+    if (tokens == nullptr || tokens->sequences.empty() || tokens->sequences.front().empty()) {
+        return "Each id names a row of the embedding table.";
+    }
+    std::string note = tokens->vocabulary.empty()
+                           ? "Each id names one row of an embedding table with " +
+                                 counted(static_cast<std::size_t>(*tokens->vocab_size), "row") + "."
+                           : words_sentence(*tokens);
+    say(note, padding_sentence(*tokens));
+    return note;
+}
+
+std::string embedding_note(const Start& start, const Subject& subject) {
+    const bool given = subject.plan.config.parameters.has(start.embedding);
+    std::string note = "One row of " + counted(subject.tensor.shape().back(), "feature") +
+                       " for each id; training would learn them, here they are " +
+                       (given ? "as given." : "drawn at random.");
+    const Tokens* tokens = tokens_of(start, subject.plan);
+    if (tokens != nullptr && tokens->pad_id && *tokens->pad_id >= 0) {
+        const auto row = static_cast<std::size_t>(*tokens->pad_id);
+        if (row < subject.tensor.shape().front() && row_is_zero(subject.tensor, row)) {
+            say(note, "Row " + std::to_string(row) + ", the padding, is zero.");
+        }
+    }
+    return note;
+}
+
+std::string start_note(const Start& start, const Subject& subject) {
+    std::string note;
+    const Tokens* tokens = tokens_of(start, subject.plan);
+    const bool looks_up = tokens != nullptr && !tokens->sequences.empty() &&
+                          !tokens->sequences.front().empty() && subject.tensor.dimension() >= 2;
+    if (looks_up) {
+        say(note, looked_up(start, *tokens));
+        say(note, alike_rows(subject, *tokens));
+    } else if (const auto* random = std::get_if<RandomInput>(&start.source(subject.plan))) {
+        say(note,
+            std::string("Drawn at random, ") +
+                (random->distribution == Distribution::normal ? "around 0" : "between 0 and 1") +
+                ": " + size_text(subject) + ", standing in for embedded words.");
+    } else {
+        say(note, "Taken as given: " + size_text(subject) + ".");
+    }
+    if (start.of_memory) say(note, "Key and value come from these rows, the query from x.");
+    say(note, not_finite(subject.tensor));
+    return note;
+}
+
+void why_start(const Start& start, const WalkView& view, Derivation& derivation) {
+    if (!view.ledger.has(start.ids)) return;
+    const Cell id = view.at(start.ids);
+    const auto row = static_cast<std::size_t>(id.value);
+    derivation.copy(
+        view.at(start.embedding, {{"vocab", row}, {"feature", view.place.at("feature")}}),
+        std::string("the row of ") + start.embedding + " that the id " + std::to_string(row) +
+            " names");
+}
+
+std::string start_code(const Start& start, const StepLines& of) {
+    const std::string ids = start.ids;
+    const std::string table = start.embedding;
+    return std::string(start.tensor) + " = " +
+           (of.torch() ? "F.embedding(" + ids + ", " + table + ")" : table + "[" + ids + "]");
 }
 
 Step ids_card(const Start& start) {
@@ -69,6 +253,7 @@ Step ids_card(const Start& start) {
                 return ids;
             },
         .formula = always("the vocabulary's number of each token"),
+        .note = [start](const Subject& subject) { return ids_note(start, subject); },
     };
 }
 
@@ -87,7 +272,8 @@ Step embedding_card(const Start& start) {
                 return Outline{{"vocab", "feature"},
                                {static_cast<std::size_t>(rows), start.features(plan)}};
             },
-        .formula = learned(),
+        .formula = learned,
+        .note = [start](const Subject& subject) { return embedding_note(start, subject); },
     };
 }
 
@@ -114,39 +300,11 @@ Step start_card(const Start& start) {
             [start](const Plan& plan, const Ledger& ledger) {
                 return look_up(plan, ledger[start.ids], ledger[start.embedding]);
             },
+        .note = [start](const Subject& subject) { return start_note(start, subject); },
+        .why = [start](const WalkView& view,
+                       Derivation& derivation) { why_start(start, view, derivation); },
+        .code = [start](const StepLines& of) { return start_code(start, of); },
     };
-}
-
-bool has_parameter(const Plan& plan, std::string_view part, bool bias) {
-    const WalkConfig& config = plan.config;
-    if (part == "output") return config.output_projection && (!bias || config.output_bias);
-    if (config.projection == Projection::none || (bias && !config.bias)) return false;
-    return plan.one_weight() == (part == "qkv");
-}
-
-/// The axes of a parameter; its lengths in and out are those of all heads where it has no head
-/// axis.
-Outline parameter_outline(const Plan& plan, const std::string& part, bool bias) {
-    std::size_t in = plan.embed_dim;
-    std::size_t out = plan.heads * (2 * plan.head_dim + plan.value_dim);
-    bool per_head = false;
-    if (part == "output") {
-        in = plan.heads * plan.value_dim;
-        out = plan.output_dim;
-    } else if (part != "qkv") {
-        const Projected& projected = projected_of(part.front());
-        per_head = plan.head_axis_on_weight();
-        in = projected.inputs(plan);
-        out = projected.width(plan) * (per_head ? 1 : plan.heads);
-    }
-    Outline outline{{"in", "out"}, {in, out}};
-    if (*plan.config.weight_layout == WeightLayout::out_in) outline = {{"out", "in"}, {out, in}};
-    if (bias) outline = {{"out"}, {out}};
-    if (per_head) {
-        outline.axes.insert(outline.axes.begin(), "head");
-        outline.shape.insert(outline.shape.begin(), plan.heads);
-    }
-    return outline;
 }
 
 }  // namespace
@@ -157,27 +315,6 @@ StepTable input_cards() {
         cards.push_back(ids_card(start));
         cards.push_back(embedding_card(start));
         cards.push_back(start_card(start));
-    }
-    return cards;
-}
-
-Step parameter_card(const std::string& part, bool bias) {
-    const std::string whose = part == "qkv" ? "query, key and value" : part;
-    return {
-        .name = (bias ? "b_" : "w_") + part,
-        .title = (bias ? "the bias of the " : "the weight matrix of the ") + whose + " projection",
-        .kind = Step::Kind::parameter,
-        .shown = false,
-        .applies = [part, bias](const Plan& plan) { return has_parameter(plan, part, bias); },
-        .outline = [part, bias](const Plan& plan) { return parameter_outline(plan, part, bias); },
-        .formula = learned(),
-    };
-}
-
-StepTable parameter_cards() {
-    StepTable cards;
-    for (const char* part : {"query", "key", "value", "qkv"}) {
-        for (const bool bias : {false, true}) cards.push_back(parameter_card(part, bias));
     }
     return cards;
 }

@@ -1,9 +1,22 @@
 #include "attn/steps/mask.hpp"
 
+#include <algorithm>
+#include <limits>
+
 #include "attn/cards/cards.hpp"
+#include "attn/codegen/literal.hpp"
+#include "attn/codegen/step_lines.hpp"
+#include "attn/explain/why.hpp"
+#include "attn/notes/attention_rows.hpp"
+#include "attn/notes/labels.hpp"
+#include "attn/notes/notes.hpp"
 
 namespace attn {
 namespace {
+
+using namespace notes;
+
+// mask: which keys each query may not see.
 
 bool masks(const Plan& plan) { return keeps_scores(plan) && plan.masks(); }
 
@@ -62,6 +75,245 @@ std::string mask_formula(const PlannedStep& of) {
     return "mask(q, k) = true (hidden) where " + rule;
 }
 
+/// The mask as the scores see it: an axis of length 1 serves every index.
+class MaskCells {
+public:
+    MaskCells(const Tensor& mask, std::size_t group) : cells_(mask), matrices_(mask) {
+        start_ = group * matrices_.cells();
+    }
+
+    bool hidden(std::size_t query, std::size_t key) const {
+        const std::size_t row = query % matrices_.rows;
+        return cells_[start_ + row * matrices_.columns + key % matrices_.columns] != 0;
+    }
+
+    std::size_t visible(std::size_t query, std::size_t key_len) const {
+        std::size_t count = 0;
+        for (std::size_t k = 0; k < key_len; ++k) count += hidden(query, k) ? 0 : 1;
+        return count;
+    }
+
+private:
+    Cells cells_;
+    Matrices matrices_;
+    std::size_t start_ = 0;
+};
+
+/// How many cells are true, and the first matrix that has one.
+struct Hidden {
+    std::size_t count = 0, group = 0;
+};
+
+Hidden count_hidden(const Tensor& mask) {
+    const Cells cells(mask);
+    const Matrices matrices(mask);
+    Hidden hidden;
+    for (std::size_t i = 0; i < mask.size(); ++i) {
+        if (cells[i] == 0) continue;
+        if (hidden.count++ == 0) hidden.group = i / matrices.cells();
+    }
+    return hidden;
+}
+
+/// True where the plan's causal or padding rule hides this cell.
+bool rule_hides(const Plan& plan, std::size_t batch, std::size_t query, std::size_t key) {
+    const bool shifts = plan.config.causal_align == CausalAlign::end;
+    const bool later = shifts ? key + plan.query_len > query + plan.key_len : key > query;
+    const std::size_t places = plan.key_padding.size();
+    const bool padding =
+        places > 0 && plan.key_padding.data()[(batch * plan.key_len + key) % places];
+    return (plan.config.mask.causal && later) || (plan.config.mask.padding && padding);
+}
+
+/// Why cells are hidden, in words, where the mask holds to it in matrix `group`.
+std::string mask_reason(const Subject& subject, std::size_t group) {
+    const Plan& plan = subject.plan;
+    if (plan.config.mask.given) return {};
+    const MaskCells mask(subject.tensor, group);
+    const std::size_t batch = batch_of(subject.tensor, group);
+    for (std::size_t q = 0; q < plan.query_len; ++q) {
+        for (std::size_t k = 0; k < plan.key_len; ++k) {
+            if (mask.hidden(q, k) != rule_hides(plan, batch, q, k)) return {};
+        }
+    }
+    const bool shifted =
+        plan.config.causal_align == CausalAlign::end && plan.key_len != plan.query_len;
+    const std::string later = shifted ? "keys that come later than the query, counted from the end"
+                                      : "keys that come after the query";
+    if (!plan.config.mask.padding) return later;
+    return plan.config.mask.causal ? later + ", and padding" : "keys that are padding";
+}
+
+/// `only itself`, `no key`, `all 6 keys`, `2 of the 6 keys`: what one query sees.
+std::string visible_keys_text(const Subject& subject, const MaskCells& mask, std::size_t batch,
+                              std::size_t query) {
+    const Plan& plan = subject.plan;
+    const std::size_t visible = mask.visible(query, plan.key_len);
+    if (visible == 0) return "no key at all";
+    if (visible == 1) {
+        std::size_t key = 0;
+        while (mask.hidden(query, key)) ++key;
+        return "only " + seen_label(plan, batch, query, key);
+    }
+    if (visible == plan.key_len) return "all " + counted(visible, "key");
+    return std::to_string(visible) + " of the " + counted(plan.key_len, "key");
+}
+
+/// Who sees least and who sees most.
+std::string visible_keys_sentence(const Subject& subject, std::size_t group) {
+    const Plan& plan = subject.plan;
+    const MaskCells mask(subject.tensor, group);
+    std::size_t least = 0;
+    std::size_t most = 0;
+    std::size_t fewest = mask.visible(0, plan.key_len);
+    std::size_t greatest = fewest;
+    for (std::size_t q = 1; q < plan.query_len; ++q) {
+        const std::size_t visible = mask.visible(q, plan.key_len);
+        if (visible < fewest) fewest = mask.visible(least = q, plan.key_len);
+        if (visible > greatest) greatest = mask.visible(most = q, plan.key_len);
+    }
+    const std::size_t batch = batch_of(subject.tensor, group);
+    const std::string where = in_matrix(subject.tensor, group);
+    const bool same = fewest == greatest;
+    std::string who = same && plan.query_len > 1 ? "every query" : row_label(plan, batch, least);
+    if (where.empty()) who = capitalised(who);
+    if (same && fewest == 1 && plan.query_len > 1) return where + who + " sees a single key.";
+    std::string sentence = where + who + " sees " + visible_keys_text(subject, mask, batch, least);
+    if (!same) {
+        sentence += ", " + row_label(plan, batch, most) + " sees " +
+                    visible_keys_text(subject, mask, batch, most);
+    }
+    return sentence + ".";
+}
+
+/// How many cells are -inf, and the rows of the first matrix in which all are.
+struct HiddenCells {
+    std::size_t cells = 0;
+    Rows rows;
+};
+
+HiddenCells count_minus_infinity(const Tensor& scores) {
+    const Cells cells(scores);
+    const Matrices matrices(scores);
+    HiddenCells found;
+    std::size_t in_row = 0;
+    for (std::size_t i = 0; i < matrices.cells(); ++i) {
+        if (i % matrices.columns == 0) in_row = 0;
+        if (cells[i] != -std::numeric_limits<double>::infinity()) continue;
+        ++found.cells;
+        if (++in_row == matrices.columns) found.rows.add(i / matrices.columns);
+    }
+    return found;
+}
+
+/// What becomes of the rows that see no key.
+std::string empty_rows_sentence(const Subject& subject, const Rows& rows) {
+    if (rows.count == 0) return {};
+    std::string sentence = capitalised(named(subject.plan, batch_of(subject.tensor, 0), rows)) +
+                           (rows.count == 1 ? " may see" : " may all see") + " no key";
+    if (subject.plan.config.softmax_axis == SoftmaxAxis::key) {
+        const bool zero = subject.plan.config.empty_row == EmptyRow::zero;
+        sentence += zero ? ": as asked, the weights of such a row will be 0"
+                         : ": all its scores are -inf, and softmax computes 0/0 = nan";
+    }
+    return sentence + ".";
+}
+
+std::string mask_note(const Subject& subject) {
+    const Plan& plan = subject.plan;
+    if (subject.tensor.size() > most_cells || plan.query_len * plan.key_len > most_cells) {
+        return "Where it says true, the query may not see the key.";
+    }
+    const Hidden hidden = count_hidden(subject.tensor);
+    if (hidden.count == 0) return "Nothing is hidden: every query may see every key.";
+    std::string note = "True hides: " + std::to_string(hidden.count) + " of " +
+                       counted(subject.tensor.size(), "cell");
+    const std::string reason = mask_reason(subject, hidden.group);
+    note += reason.empty() ? "." : ", " + reason + ".";
+    say(note, visible_keys_sentence(subject, hidden.group));
+    return note;
+}
+
+void why_mask(const WalkView& view, Derivation& derivation) {
+    const Place& place = view.place;
+    std::string reason;
+    const std::size_t key = place.at("key");
+    if (view.plan.config.mask.causal && place.count("query") != 0) {
+        const auto shift = view.plan.config.causal_align == CausalAlign::end
+                               ? static_cast<std::ptrdiff_t>(view.plan.key_len) -
+                                     static_cast<std::ptrdiff_t>(view.plan.query_len)
+                               : 0;
+        const auto query = static_cast<std::ptrdiff_t>(place.at("query")) + shift;
+        if (static_cast<std::ptrdiff_t>(key) > query) reason = "the key comes after the query";
+    }
+    if (view.plan.config.mask.padding) {
+        const std::size_t batch = place.count("batch") != 0 ? place.at("batch") : 0;
+        if (view.plan.key_padding.data()[batch * view.plan.key_len + key]) {
+            reason += (reason.empty() ? "" : " and ") + std::string("the key is padding");
+        }
+    }
+    if (reason.empty()) {
+        reason = derivation.cell.value != 0 ? "the given mask hides it" : "nothing hides it";
+    }
+    derivation.rule = (derivation.cell.value != 0 ? "hidden: " : "visible: ") + reason;
+}
+
+std::string causal_code(const StepLines& of) {
+    const Plan& plan = of.plan;
+    std::ptrdiff_t diagonal = 1;
+    if (plan.config.causal_align == CausalAlign::end) {
+        diagonal +=
+            static_cast<std::ptrdiff_t>(plan.key_len) - static_cast<std::ptrdiff_t>(plan.query_len);
+    }
+    const Shape shape{plan.query_len, plan.key_len};
+    return of.torch() ? "torch.ones(" + size_list(shape) + ", dtype=torch.bool).triu(" +
+                            std::to_string(diagonal) + ")"
+                      : "np.triu(np.ones(" + size_tuple(shape) + ", dtype=bool), " +
+                            std::to_string(diagonal) + ")";
+}
+
+std::string padding_code(const StepLines& of) {
+    const Plan& plan = of.plan;
+    const WalkConfig& config = plan.config;
+    const auto* tokens = std::get_if<Tokens>(config.memory ? &*config.memory : &config.input);
+    std::string rule;
+    if (tokens != nullptr && tokens->pad_id) {
+        rule = std::string("(") + (config.memory ? "memory_ids" : "ids") +
+               " == " + std::to_string(*tokens->pad_id) + ")";
+    }
+    if (!config.lengths.empty()) {
+        std::string lengths;
+        for (const std::int64_t length : config.lengths) {
+            lengths += (lengths.empty() ? "" : ", ") + std::to_string(length);
+        }
+        if (plan.has_batch) {
+            lengths =
+                of.module() + (of.torch() ? ".tensor([" : ".array([") + lengths + "])[:, None]";
+        }
+        rule += (rule.empty() ? "(" : " | (") + of.module() + ".arange(" +
+                std::to_string(plan.key_len) + ") >= " + lengths + ")";
+        if (rule.find(" | ") != std::string::npos) rule = "(" + rule + ")";
+    }
+    if (!plan.has_batch) return rule + "[None, :]";
+    return rule + (plan.has_head ? "[:, None, None, :]" : "[:, None, :]");
+}
+
+std::string mask_code(const StepLines& of) {
+    const MaskChoice& choice = of.plan.config.mask;
+    std::string lines;
+    std::string all;
+    const auto add = [&](const std::string& name, const std::string& expression) {
+        lines += name + " = " + expression + "\n";
+        all += (all.empty() ? "" : " | ") + name;
+    };
+    if (choice.causal) add("causal", causal_code(of));
+    if (choice.padding) add("padding", padding_code(of));
+    if (choice.given) add("hidden", tensor_literal(*choice.given, DType::boolean, of.language));
+    return lines + "mask = " + all;
+}
+
+// masked_scores: -inf where the mask hides.
+
 Tensor compute_masked(const Plan& plan, const Ledger& ledger) {
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
@@ -69,6 +321,47 @@ Tensor compute_masked(const Plan& plan, const Ledger& ledger) {
         const auto step = twin(plan, loop::apply_mask<T>, vectorized::apply_mask<T>);
         return {scores.axes(), step(scores.as<T>(), ledger["mask"].as<bool>())};
     });
+}
+
+std::string masked_note(const Subject& subject) {
+    const Matrices matrices(subject.tensor);
+    const std::string rule = "Hidden cells become -inf, so that softmax gives them exactly 0.";
+    const Tensor* mask = subject.ledger.find("mask");
+    const bool readable = mask != nullptr && mask->size() <= most_cells && matrices.readable() &&
+                          has_rows_of_keys(subject.tensor);
+    if (!readable) return rule;
+    if (count_hidden(*mask).count == 0)
+        return "Nothing was hidden, so the scores stay as they are.";
+    const HiddenCells found = count_minus_infinity(subject.tensor);
+    const MaskCells first(*mask, 0);
+    std::size_t expected = 0;
+    for (std::size_t q = 0; q < matrices.rows; ++q) {
+        expected += matrices.columns - first.visible(q, matrices.columns);
+    }
+    if (found.cells < expected) return "Cells that the mask hides are not all -inf here.";
+    std::string note = rule;
+    if (const std::optional<MatrixCell> largest = largest_cell(subject.tensor, 0)) {
+        say(note, "The largest score left" + within_matrix(subject.tensor, 0) + " is " +
+                      number(largest->value) + (largest->alone ? ": " : ", first at ") +
+                      pair_text(subject, *largest) + ".");
+    }
+    say(note, empty_rows_sentence(subject, found.rows));
+    return note;
+}
+
+void why_masked(const WalkView& view, Derivation& derivation) {
+    const Cell before = view.latest(Chain::scores);
+    const bool hidden = view.at("mask").value != 0;
+    derivation.rule = hidden ? "-inf, because the mask hides this cell"
+                             : "the score itself, because the mask lets it pass";
+    derivation.arithmetic = hidden ? "-inf" : cell_text(before);
+    derivation.sources = {before};
+}
+
+std::string masked_code(const StepLines& of) {
+    const std::string scores = of.latest(Chain::scores);
+    return "masked_scores = " + (of.torch() ? scores + ".masked_fill(mask, float(\"-inf\"))"
+                                            : "np.where(mask, -np.inf, " + scores + ")");
 }
 
 }  // namespace
@@ -82,10 +375,13 @@ StepTable mask_cards() {
             .outline = mask_outline,
             .formula = mask_formula,
             .compute = compute_mask,
+            .note = mask_note,
+            .why = why_mask,
+            .code = mask_code,
         },
         {
             .name = "masked_scores",
-            .title = "the scores, with what is hidden set to -inf",
+            .title = "the scores, with -inf where the mask hides",
             .chain = Chain::scores,
             .applies = masks,
             .reads = these({Chain::scores, "mask"}),
@@ -96,6 +392,9 @@ StepTable mask_cards() {
                            of.latest(Chain::scores);
                 },
             .compute = compute_masked,
+            .note = masked_note,
+            .why = why_masked,
+            .code = masked_code,
         },
     };
 }

@@ -1,20 +1,16 @@
-#include "attn/cards/cards.hpp"
-#include "attn/steps/heads.hpp"
 #include "attn/steps/projection.hpp"
+
+#include "attn/cards/products.hpp"
+#include "attn/codegen/literal.hpp"
+#include "attn/codegen/step_lines.hpp"
+#include "attn/notes/labels.hpp"
+#include "attn/notes/notes.hpp"
+#include "attn/steps/heads.hpp"
 
 namespace attn {
 namespace {
 
-/// True when the plan makes query, key and value from x.
-bool projects(const Plan& plan) { return plan.config.projection != Projection::none; }
-
-/// True when all three come out of a single product, x times w_qkv.
-bool one_product(const Plan& plan) { return plan.one_weight() && !plan.has_memory; }
-
-/// True when a projection gives all heads side by side, so that they still have to be split.
-bool splits_projected(const Plan& plan) {
-    return projects(plan) && plan.has_head && !plan.head_axis_on_weight() && !one_product(plan);
-}
+using namespace notes;
 
 /// The rows (out) of a fused parameter that belong to one part.
 template <class T>
@@ -31,29 +27,6 @@ Array<T> part_of_fused(const Plan& plan, const Array<T>& parameter, const Projec
     return rows;
 }
 
-/// x (or memory) times the weight of one part, plus its bias.
-template <class T>
-Array<T> projected(const Plan& plan, const Ledger& ledger, const Projected& part) {
-    const std::string name = part.parameter(plan);
-    Array<T> weight = ledger["w_" + name].as<T>();
-    const Tensor* bias_tensor = ledger.find("b_" + name);
-    Array<T> bias = bias_tensor ? bias_tensor->as<T>() : empty_array<T>({0});
-    if (plan.one_weight()) {
-        weight = part_of_fused(plan, weight, part);
-        if (bias_tensor != nullptr) bias = part_of_fused(plan, bias, part);
-    }
-    const auto project = twin(plan, loop::project<T>, vectorized::project<T>);
-    return project(ledger[part.source(plan)].as<T>(), weight, bias, *plan.config.weight_layout,
-                   plan.arithmetic);
-}
-
-Tensor compute_projected(const Plan& plan, const Ledger& ledger, const Projected& part) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        return {plan.per_batch_axes(part.position, "feature"),
-                projected<decltype(zero)>(plan, ledger, part)};
-    });
-}
-
 Tensor compute_qkv(const Plan& plan, const Ledger& ledger) {
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
@@ -66,26 +39,6 @@ Tensor compute_qkv(const Plan& plan, const Ledger& ledger) {
     });
 }
 
-/// query, key or value: cut out of qkv, split into heads, projected, or x itself.
-Tensor compute_part(const Plan& plan, const Ledger& ledger, const Projected& part) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        const Axes axes = plan.per_head_axes(part.position, "feature");
-        const auto split = twin(plan, loop::split_heads<T>, vectorized::split_heads<T>);
-        if (one_product(plan)) {
-            const Array<T> features =
-                take_features(ledger["qkv"].as<T>(), plan.fused_features(part.number));
-            return {axes, split(features, plan.heads)};
-        }
-        if (splits_projected(plan)) {
-            return {axes, split(ledger["projected_" + part.name].as<T>(), plan.heads)};
-        }
-        if (projects(plan)) return {axes, projected<T>(plan, ledger, part)};
-        const Array<T>& itself = ledger[part.source(plan)].as<T>();
-        return {axes, plan.has_head ? split(itself, plan.heads) : itself};
-    });
-}
-
 /// x @ W^T + b, with the names of this plan.
 std::string product_formula(const Plan& plan, const std::string& source, const std::string& weight,
                             const std::string& bias) {
@@ -93,29 +46,6 @@ std::string product_formula(const Plan& plan, const std::string& source, const s
     return source + " @ " + weight + (out_in ? "^T" : "") + (plan.config.bias ? " + " + bias : "");
 }
 
-std::string projection_formula(const Plan& plan, const Projected& part) {
-    return product_formula(plan, part.source(plan),
-                           plan.one_weight() ? part.name + " rows of w_qkv" : "w_" + part.name,
-                           plan.one_weight() ? "its part of b_qkv" : "b_" + part.name);
-}
-
-std::string part_formula(const Plan& plan, const Projected& part) {
-    const std::string& name = part.name;
-    if (one_product(plan)) return name + " = the " + name + " features of qkv, head by head";
-    if (splits_projected(plan)) {
-        return name + "(h, t) = projected_" + name + "(t), features of head h";
-    }
-    if (projects(plan)) return name + " = " + projection_formula(plan, part);
-    if (!plan.has_x()) {
-        if (plan.config.parameters.has(name)) return name + " as given";
-        const bool normal =
-            std::get<RandomInput>(plan.config.input).distribution == Distribution::normal;
-        return name + (normal ? " ~ N(0, 1)" : " ~ U[0, 1)");
-    }
-    return name + " = " + part.source(plan) + (plan.has_head ? ", features of each head" : "");
-}
-
-/// A projection reads its source, its weight and, where there is one, its bias.
 std::vector<Input> product_inputs(const Plan& plan, const std::string& source,
                                   const std::string& parameter) {
     std::vector<Input> inputs{source, "w_" + parameter};
@@ -123,23 +53,44 @@ std::vector<Input> product_inputs(const Plan& plan, const std::string& source,
     return inputs;
 }
 
-std::vector<Input> part_inputs(const Plan& plan, const Projected& part) {
-    if (one_product(plan)) return {"qkv"};
-    if (splits_projected(plan)) return {"projected_" + part.name};
-    if (projects(plan)) return product_inputs(plan, part.source(plan), part.parameter(plan));
-    if (plan.has_x()) return {part.source(plan)};
-    return {};
+/// The rows (or columns) of a fused parameter that make one part, as lines.
+std::string fused_part_code(const StepLines& of, const std::string& parameter,
+                            const Projected& part, bool is_bias) {
+    const Plan& plan = of.plan;
+    const std::string range = feature_range(plan, part);
+    const std::size_t all = plan.heads * part.width(plan);
+    const bool columns = is_bias || !of.out_in();
+    if (plan.config.projection != Projection::fused_by_head) {
+        return parameter + (columns && !is_bias ? "[:, " + range + "]" : "[" + range + "]");
+    }
+    const std::size_t block = 2 * plan.head_dim + plan.value_dim;
+    const auto cut = [&](const Shape& by_head, const std::string& range_text, const Shape& shape) {
+        return parameter + ".reshape(" + size_list(by_head) + ")[" + range_text + "].reshape(" +
+               size_list(shape) + ")";
+    };
+    if (is_bias) return cut({plan.heads, block}, ":, " + range, {all});
+    if (columns) {
+        return cut({plan.embed_dim, plan.heads, block}, ":, :, " + range, {plan.embed_dim, all});
+    }
+    return cut({plan.heads, block, plan.embed_dim}, ":, " + range, {all, plan.embed_dim});
+}
+
+std::string projected_note(const Subject& subject, const Projected& part) {
+    const Plan& plan = subject.plan;
+    std::string note = "Each token's " + counted(part.inputs(plan), "feature") + " of " +
+                       part.source(plan) + " are mixed into the " + part.name +
+                       " features of all heads: " + head_features(plan, part.width(plan)) + ".";
+    say(note, bias_sentence(subject, part.parameter(plan)));
+    return note;
 }
 
 Step projected_card(const Projected& part) {
+    const std::string name = "projected_" + part.name;
     return {
-        .name = "projected_" + part.name,
+        .name = name,
         .title = "the " + part.name + " of all heads, side by side",
         .applies = splits_projected,
-        .reads =
-            [part](const Plan& plan) {
-                return product_inputs(plan, part.source(plan), part.parameter(plan));
-            },
+        .reads = [part](const Plan& plan) { return projection_inputs(plan, part); },
         .outline =
             [part](const Plan& plan) {
                 return Outline{
@@ -147,11 +98,21 @@ Step projected_card(const Projected& part) {
                     plan.per_batch_shape(part.length(plan), plan.heads * part.width(plan))};
             },
         .formula =
-            [part](const PlannedStep& of) {
-                return "projected_" + part.name + " = " + projection_formula(of.plan, part);
+            [part, name](const PlannedStep& of) {
+                return name + " = " + projection_formula(of.plan, part);
             },
-        .compute = [part](const Plan& plan,
-                          const Ledger& ledger) { return compute_projected(plan, ledger, part); },
+        .compute =
+            [part](const Plan& plan, const Ledger& ledger) {
+                return project_part(plan, ledger, part,
+                                    plan.per_batch_axes(part.position, "feature"));
+            },
+        .note = [part](const Subject& subject) { return projected_note(subject, part); },
+        .why =
+            [part](const WalkView& view, Derivation& derivation) {
+                why_projection(view, part, view.place.at("feature"), derivation);
+            },
+        .code = [part,
+                 name](const StepLines& of) { return name + " = " + projection_code(of, part); },
     };
 }
 
@@ -163,47 +124,133 @@ Step qkv_card() {
         .reads = [](const Plan& plan) { return product_inputs(plan, "x", "qkv"); },
         .outline =
             [](const Plan& plan) {
-                return Outline{
-                    plan.per_batch_axes("query", "feature"),
-                    plan.per_batch_shape(plan.query_len,
-                                         plan.heads * (2 * plan.head_dim + plan.value_dim))};
+                const std::size_t width = plan.heads * (2 * plan.head_dim + plan.value_dim);
+                return Outline{plan.per_batch_axes("query", "feature"),
+                               plan.per_batch_shape(plan.query_len, width)};
             },
         .formula =
             [](const PlannedStep& of) {
                 return "qkv = " + product_formula(of.plan, "x", "w_qkv", "b_qkv");
             },
         .compute = compute_qkv,
-    };
-}
-
-Step part_card(const Projected& part) {
-    static constexpr std::array titles{"what each token looks for",
-                                       "what each token can be found by",
-                                       "what each token contributes when it is attended to"};
-    static constexpr std::array chains{Chain::queries, Chain::keys, Chain::values};
-    return {
-        .name = part.name,
-        .title = titles[part.number],
-        .chain = chains[part.number],
-        .reads = [part](const Plan& plan) { return part_inputs(plan, part); },
-        .outline =
-            [part](const Plan& plan) {
-                return Outline{plan.per_head_axes(part.position, "feature"),
-                               plan.per_head_shape(part.length(plan), part.width(plan))};
+        .note =
+            [](const Subject& subject) {
+                std::string note = qkv_order(subject.plan, "feature") + ".";
+                say(note, bias_sentence(subject, "qkv"));
+                return note;
             },
-        .formula = [part](const PlannedStep& of) { return part_formula(of.plan, part); },
-        .compute = [part](const Plan& plan,
-                          const Ledger& ledger) { return compute_part(plan, ledger, part); },
+        .why =
+            [](const WalkView& view, Derivation& derivation) {
+                why_product(view, "x", "qkv", view.place.at("feature"), derivation);
+            },
+        .code =
+            [](const StepLines& of) {
+                return "qkv = " + of.product("x", "w_qkv", "b_qkv", of.plan.config.bias);
+            },
     };
 }
 
 }  // namespace
 
+Tensor project_part(const Plan& plan, const Ledger& ledger, const Projected& part, Axes axes) {
+    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        const std::string name = part.parameter(plan);
+        Array<T> weight = ledger["w_" + name].as<T>();
+        const Tensor* bias_tensor = ledger.find("b_" + name);
+        Array<T> bias = bias_tensor ? bias_tensor->as<T>() : empty_array<T>({0});
+        if (plan.one_weight()) {
+            weight = part_of_fused(plan, weight, part);
+            if (bias_tensor != nullptr) bias = part_of_fused(plan, bias, part);
+        }
+        const auto project = twin(plan, loop::project<T>, vectorized::project<T>);
+        return {std::move(axes), project(ledger[part.source(plan)].as<T>(), weight, bias,
+                                         *plan.config.weight_layout, plan.arithmetic)};
+    });
+}
+
+std::vector<Input> projection_inputs(const Plan& plan, const Projected& part) {
+    return product_inputs(plan, part.source(plan), part.parameter(plan));
+}
+
+std::string projection_formula(const Plan& plan, const Projected& part) {
+    return product_formula(plan, part.source(plan),
+                           plan.one_weight() ? part.name + " rows of w_qkv" : "w_" + part.name,
+                           plan.one_weight() ? "its part of b_qkv" : "b_" + part.name);
+}
+
+std::string projection_code(const StepLines& of, const Projected& part) {
+    std::string weight = "w_" + part.name;
+    std::string bias = "b_" + part.name;
+    if (of.plan.one_weight()) {
+        weight = fused_part_code(of, "w_qkv", part, false);
+        bias = fused_part_code(of, "b_qkv", part, true);
+    }
+    return of.product(part.source(of.plan), weight, bias, of.plan.config.bias);
+}
+
+void why_projection(const WalkView& view, const Projected& part, std::size_t feature,
+                    Derivation& derivation) {
+    const Plan& plan = view.plan;
+    why_product(view, part.source(plan), part.parameter(plan),
+                plan.one_weight() ? plan.fused_features(part.number)[feature] : feature,
+                derivation);
+}
+
+void why_product(const WalkView& view, const std::string& source, const std::string& parameter,
+                 std::size_t out, Derivation& derivation) {
+    const Tensor& tensor = view.ledger[source];
+    const Place row = at_position(view.place, tensor.axes()[tensor.dimension() - 2]);
+    const std::string weight = "w_" + parameter;
+    Place column = with({}, "out", out);
+    if (view.ledger[weight].has_axis("head")) column["head"] = row.at("head");
+    for (std::size_t i = 0; i < tensor.extent("feature"); ++i) {
+        derivation.add_product(view.at(source, with(row, "feature", i)),
+                               view.at(weight, with(column, "in", i)));
+    }
+    const bool has_bias = view.ledger.has("b_" + parameter);
+    if (has_bias) derivation.add(view.at("b_" + parameter, column));
+    derivation.rule = "sum over features f of " + source + "(f) * " + weight + "(f)" +
+                      (has_bias ? ", and the bias" : "");
+}
+
+std::string feature_range(const Plan& plan, const Projected& part) {
+    const bool by_head = plan.config.projection == Projection::fused_by_head;
+    const std::size_t heads = by_head ? 1 : plan.heads;
+    const std::size_t first = part.number * heads * plan.head_dim;
+    return std::to_string(first) + ":" + std::to_string(first + heads * part.width(plan));
+}
+
+std::string qkv_order(const Plan& plan, const std::string& what) {
+    const std::size_t d = plan.head_dim;
+    if (plan.config.projection == Projection::fused_by_head && plan.heads > 1) {
+        const std::size_t each = 2 * d + plan.value_dim;
+        return capitalised(what) + "s go head by head, " + std::to_string(each) +
+               " a head: first " + std::to_string(d) + " for its query, then " + std::to_string(d) +
+               " for its key and " + std::to_string(plan.value_dim) + " for its value";
+    }
+    const std::size_t all = plan.heads * d;
+    return capitalised(numbered(what, 0, all)) + (all == 1 ? " makes" : " make") + " query, " +
+           numbered(what, all, all) + " key, " +
+           numbered(what, 2 * all, plan.heads * plan.value_dim) + " value";
+}
+
+std::string head_features(const Plan& plan, std::size_t width) {
+    if (plan.heads == 1) return "all of them belong to the one head";
+    return numbered("feature", 0, width) + (width == 1 ? " belongs" : " belong") + " to head 0, " +
+           numbered("feature", width, width) + " to head 1" + (plan.heads > 2 ? " and so on" : "");
+}
+
+std::string bias_sentence(const PlannedStep& of, const std::string& parameter) {
+    const std::string name = "b_" + parameter;
+    if (!find_step(of.table, name).applies(of.plan)) return {};
+    return "The bias " + name + " adds the same vector to each token.";
+}
+
 StepTable projection_cards() {
     StepTable cards;
     for (const Projected& part : query_key_value()) cards.push_back(projected_card(part));
     cards.push_back(qkv_card());
-    for (const Projected& part : query_key_value()) cards.push_back(part_card(part));
     return cards;
 }
 

@@ -1,10 +1,22 @@
 #include "attn/steps/scores.hpp"
 
+#include <cmath>
+
 #include "attn/cards/cards.hpp"
+#include "attn/codegen/step_lines.hpp"
+#include "attn/explain/why.hpp"
+#include "attn/notes/attention_rows.hpp"
+#include "attn/notes/labels.hpp"
+#include "attn/notes/notes.hpp"
+#include "attn/render/number_text.hpp"
 #include "attn/text/numbers.hpp"
 
 namespace attn {
 namespace {
+
+using namespace notes;
+
+// scores: every query compared with every key.
 
 Tensor compute_scores(const Plan& plan, const Ledger& ledger) {
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
@@ -16,6 +28,75 @@ Tensor compute_scores(const Plan& plan, const Ledger& ledger) {
     });
 }
 
+/// Rows of the first matrix whose finite scores are all the same, and rows that hold nan.
+struct ScoreRows {
+    Rows equal, holding_nan;
+};
+
+ScoreRows survey(const Tensor& scores) {
+    const Matrices matrices(scores);
+    const Cells cells(scores);
+    ScoreRows found;
+    for (std::size_t row = 0; row < matrices.rows; ++row) {
+        bool equal = matrices.columns > 1 && std::isfinite(cells[row * matrices.columns]);
+        bool has_nan = false;
+        for (std::size_t c = 0; c < matrices.columns; ++c) {
+            const double score = cells[row * matrices.columns + c];
+            has_nan = has_nan || std::isnan(score);
+            equal = equal && score == cells[row * matrices.columns];
+        }
+        if (equal) found.equal.add(row);
+        if (has_nan) found.holding_nan.add(row);
+    }
+    return found;
+}
+
+std::string equal_rows_sentence(const Subject& subject, const Rows& equal) {
+    if (equal.count == 0) return {};
+    const std::size_t batch = batch_of(subject.tensor, 0);
+    const double score = Cells(subject.tensor)[equal.first * Matrices(subject.tensor).columns];
+    return "All scores of " + named(subject.plan, batch, equal) + " are equal" +
+           (equal.count == 1 ? " (" + number(score) + ")" : "") + ": no key stands out.";
+}
+
+std::string nan_rows_sentence(const Subject& subject, const Rows& rows) {
+    if (rows.count == 0) return {};
+    return "There is nan among the scores of " +
+           named(subject.plan, batch_of(subject.tensor, 0), rows) +
+           ", carried over from query or key.";
+}
+
+std::string scores_note(const Subject& subject) {
+    const Matrices matrices(subject.tensor);
+    std::string note =
+        "Each query meets each key in a dot product: the larger, the better they match.";
+    if (!has_rows_of_keys(subject.tensor) || !matrices.readable()) return note;
+    const ScoreRows rows = survey(subject.tensor);
+    const std::optional<MatrixCell> largest = largest_cell(subject.tensor, 0);
+    if (largest && rows.equal.count < matrices.rows) {
+        const bool only = matrices.cells() == 1;
+        say(note, std::string(only ? "The only score" : "The largest") +
+                      within_matrix(subject.tensor, 0) + " is " + number(largest->value) +
+                      (largest->alone ? ": " : ", first at ") + pair_text(subject, *largest) + ".");
+    }
+    say(note, equal_rows_sentence(subject, rows.equal));
+    say(note, nan_rows_sentence(subject, rows.holding_nan));
+    return note;
+}
+
+void why_scores(const WalkView& view, Derivation& derivation) {
+    const std::size_t features = view.ledger.latest(Chain::queries).extent("feature");
+    for (std::size_t f = 0; f < features; ++f) {
+        const Place feature = with(view.place, "feature", f);
+        derivation.add_product(view.latest(Chain::queries, feature),
+                               view.latest(Chain::keys, feature));
+    }
+    derivation.rule = "sum over features f of " + view.latest(Chain::queries).step + "(f) * " +
+                      view.latest(Chain::keys).step + "(f)";
+}
+
+// scaled_scores: divided by the root of the head's width.
+
 Tensor compute_scaled(const Plan& plan, const Ledger& ledger) {
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
@@ -24,6 +105,8 @@ Tensor compute_scaled(const Plan& plan, const Ledger& ledger) {
         return {scores.axes(), step(scores.as<T>(), plan.scale)};
     });
 }
+
+bool divides(const Plan& plan) { return plan.scale.operation == ScaleFactor::Operation::divide; }
 
 std::string scaled_formula(const PlannedStep& of) {
     const Plan& plan = of.plan;
@@ -43,6 +126,76 @@ std::string scaled_formula(const PlannedStep& of) {
     }
 }
 
+/// How the scale is written: `divided by 2, the root of head_dim 4`.
+std::string scale_text(const Plan& plan) {
+    const std::string by = brief(plan.scale.number);
+    switch (plan.config.scale.by) {
+        case ScaleChoice::By::head_dim:
+            return "divided by " + by + ", the root of head_dim " + std::to_string(plan.head_dim);
+        case ScaleChoice::By::embed_dim:
+            return "divided by " + by + ", the root of embed_dim " +
+                   std::to_string(plan.embed_dim) +
+                   (plan.embed_dim == plan.head_dim ? "" : " (the paper takes head_dim)");
+        default:
+            return "multiplied by " + by;
+    }
+}
+
+std::string scaled_note(const Subject& subject) {
+    const Plan& plan = subject.plan;
+    const double factor = plan.scale.number;
+    std::string note = "Every score is " + scale_text(plan) + ".";
+    if (factor == 1) say(note, "That changes nothing here.");
+    if (factor == 0) say(note, "All become equal, so no key stands out.");
+    if (factor < 0) say(note, "That turns their order round.");
+    const Ledger::Entry* entry = subject.ledger.find_latest(Chain::scores, subject.step.name);
+    if (entry == nullptr) return note;
+    const Tensor& before = entry->tensor;
+    if (before.shape() != subject.tensor.shape() || !has_rows_of_keys(before) ||
+        !Matrices(before).readable()) {
+        return note;
+    }
+    const std::optional<MatrixCell> largest = largest_cell(before, 0);
+    if (!largest) return note;
+    const std::size_t cell = largest->row * Matrices(before).columns + largest->column;
+    const double after = Cells(subject.tensor)[cell];
+    const double expected = divides(plan) ? largest->value / factor : largest->value * factor;
+    const bool as_told = std::abs(after - expected) <= 1e-3 * std::abs(expected) + 1e-30;
+    if (!as_told && std::isfinite(expected)) note.clear();
+    if (factor == 1 && as_told) return note;
+    say(note, "The largest" + within_matrix(before, 0) + " goes from " + number(largest->value) +
+                  " to " + number(after) + ".");
+    if (as_told && plan.config.scale.by == ScaleChoice::By::head_dim) {
+        say(note, "Without it, a large head_dim makes scores large and softmax nearly one-hot.");
+    }
+    return note;
+}
+
+void why_scaled(const WalkView& view, Derivation& derivation) {
+    const Cell score = view.latest(Chain::scores);
+    const double factor = view.plan.scale.number;
+    const std::string sign = divides(view.plan) ? " / " : " * ";
+    derivation.rule = score.step + sign + brief(factor);
+    derivation.arithmetic = four_decimals(score.value) + sign + four_decimals(factor);
+    derivation.sources = {score};
+}
+
+std::string scaled_code(const StepLines& of) {
+    const Plan& plan = of.plan;
+    const std::string scaled = "scaled_scores = " + of.latest(Chain::scores);
+    switch (plan.config.scale.by) {
+        case ScaleChoice::By::head_dim:
+            return scaled + " / math.sqrt(" + std::to_string(plan.head_dim) + ")";
+        case ScaleChoice::By::embed_dim:
+            return scaled + " / math.sqrt(" + std::to_string(plan.embed_dim) + ")";
+        default:
+            break;
+    }
+    NumberBuffer buffer;
+    return scaled + " * " +
+           std::string(buffer.data(), write_scalar(buffer.data(), plan.scale.number));
+}
+
 }  // namespace
 
 StepTable score_cards() {
@@ -60,16 +213,26 @@ StepTable score_cards() {
                            of.latest(Chain::keys) + "^T";
                 },
             .compute = compute_scores,
+            .note = scores_note,
+            .why = why_scores,
+            .code =
+                [](const StepLines& of) {
+                    return "scores = " + of.latest(Chain::queries) + " @ " +
+                           of.swapped(of.latest(Chain::keys), "-2, -1");
+                },
         },
         {
             .name = "scaled_scores",
-            .title = "the scores, brought to scale",
+            .title = "the scores, scaled",
             .chain = Chain::scores,
             .applies = [](const Plan& plan) { return keeps_scores(plan) && plan.scales(); },
             .reads = these({Chain::scores}),
             .outline = score_outline,
             .formula = scaled_formula,
             .compute = compute_scaled,
+            .note = scaled_note,
+            .why = why_scaled,
+            .code = scaled_code,
         },
     };
 }

@@ -1,6 +1,12 @@
 #include "attn/steps/softmax.hpp"
 
+#include <algorithm>
+
 #include "attn/cards/cards.hpp"
+#include "attn/codegen/step_lines.hpp"
+#include "attn/explain/why.hpp"
+#include "attn/notes/weight_notes.hpp"
+#include "attn/text/numbers.hpp"
 #include "attn/walk/words.hpp"
 
 namespace attn {
@@ -63,6 +69,100 @@ Tensor compute_weights(const Plan& plan, const Ledger& ledger) {
     });
 }
 
+// Where one cell of these comes from.
+
+void why_row_max(const WalkView& view, Derivation& derivation) {
+    const std::string axis = softmax_axis(view.plan);
+    const Tensor& scores = view.ledger.latest(Chain::scores);
+    derivation.rule =
+        "the largest " + view.latest(Chain::scores).step + " along the " + axis + " axis";
+    for (std::size_t i = 0; i < scores.extent(axis); ++i) {
+        const Cell cell = view.latest(Chain::scores, with(view.place, axis, i));
+        if (cell.value != derivation.cell.value) continue;
+        derivation.arithmetic = cell_text(cell);
+        derivation.sources = {cell};
+        return;
+    }
+}
+
+void why_exponentials(const WalkView& view, Derivation& derivation) {
+    const Cell score = view.latest(Chain::scores);
+    const Cell largest = view.at("row_max");
+    derivation.rule = "exp(" + score.step + " - row_max)";
+    derivation.arithmetic =
+        "exp(" + four_decimals(score.value) + " - " + four_decimals(largest.value) + ")";
+    derivation.sources = {score, largest};
+}
+
+void why_row_sum(const WalkView& view, Derivation& derivation) {
+    const std::string axis = softmax_axis(view.plan);
+    derivation.rule = "sum over the " + axis + " axis of exponentials";
+    for (std::size_t i = 0; i < view.ledger["exponentials"].extent(axis); ++i) {
+        derivation.add(view.at("exponentials", with(view.place, axis, i)));
+    }
+}
+
+void why_weights(const WalkView& view, Derivation& derivation) {
+    why_exponentials(view, derivation);
+    const Cell sum = view.at("row_sum");
+    derivation.rule += " / row_sum";
+    derivation.arithmetic += " / " + four_decimals(sum.value) + " = " +
+                             four_decimals(view.at("exponentials").value) + " / " +
+                             four_decimals(sum.value);
+    derivation.sources.push_back(sum);
+    derivation.used_by = "context of the same query: adds " + four_decimals(derivation.cell.value) +
+                         " * value of this key";
+}
+
+// The lines that make them.
+
+std::string axis_code(const StepLines& of) {
+    switch (of.plan.config.softmax_axis) {
+        case SoftmaxAxis::key:
+            return "-1";
+        case SoftmaxAxis::query:
+            return "-2";
+        case SoftmaxAxis::head:
+            return "-3";
+        case SoftmaxAxis::batch:
+            break;
+    }
+    return "0";
+}
+
+std::string row_max_code(const StepLines& of) {
+    return "row_max = " + of.latest(Chain::scores) + (of.torch() ? ".amax(dim=" : ".max(axis=") +
+           axis_code(of) + ")";
+}
+
+std::string exponentials_code(const StepLines& of) {
+    const std::string row_max = of.torch() ? "row_max.unsqueeze(" + axis_code(of) + ")"
+                                           : "np.expand_dims(row_max, " + axis_code(of) + ")";
+    return "exponentials = " + of.module() + ".exp(" + of.latest(Chain::scores) + " - " + row_max +
+           ")";
+}
+
+std::string row_sum_code(const StepLines& of) {
+    return std::string("row_sum = exponentials.sum(") + (of.torch() ? "dim=" : "axis=") +
+           axis_code(of) + ")";
+}
+
+std::string weights_code(const StepLines& of) {
+    const std::string scores = of.latest(Chain::scores);
+    const std::string along = "(axis=" + axis_code(of) + ", keepdims=True)";
+    std::string code = "weights = F.softmax(" + scores + ", dim=" + axis_code(of) + ")";
+    if (!of.torch()) {
+        code = "exponentials = np.exp(" + scores + " - " + scores + ".max" + along +
+               ")\nweights = exponentials / exponentials.sum" + along;
+    }
+    if (of.plan.config.empty_row != EmptyRow::zero) return code;
+    return code + "\n" +
+           (of.torch()
+                ? "weights = weights.masked_fill(" + scores + ".amax(dim=" + axis_code(of) +
+                      ", keepdim=True) == float(\"-inf\"), 0)"
+                : "weights = np.where(" + scores + ".max" + along + " == -np.inf, 0, weights)");
+}
+
 }  // namespace
 
 StepTable softmax_cards() {
@@ -81,6 +181,9 @@ StepTable softmax_cards() {
                            of.latest(Chain::scores);
                 },
             .compute = compute_row_max,
+            .note = notes::row_max_note,
+            .why = why_row_max,
+            .code = row_max_code,
         },
         {
             .name = "exponentials",
@@ -90,11 +193,15 @@ StepTable softmax_cards() {
             .applies = keeps_scores,
             .reads = these({Chain::scores, "row_max"}),
             .outline = score_outline,
+            .exponentiates = true,
             .formula =
                 [](const PlannedStep& of) {
                     return "exponentials = exp(" + of.latest(Chain::scores) + " - row_max)";
                 },
             .compute = compute_exponentials,
+            .note = notes::exponentials_note,
+            .why = why_exponentials,
+            .code = exponentials_code,
         },
         {
             .name = "row_sum",
@@ -109,6 +216,9 @@ StepTable softmax_cards() {
                     return "row_sum = sum over " + softmax_axis(of.plan) + " of exponentials";
                 },
             .compute = compute_row_sum,
+            .note = notes::row_sum_note,
+            .why = why_row_sum,
+            .code = row_sum_code,
         },
         {
             .name = "weights",
@@ -116,12 +226,16 @@ StepTable softmax_cards() {
             .applies = keeps_scores,
             .reads = these({Chain::scores}),
             .outline = score_outline,
+            .exponentiates = true,
             .formula =
                 [](const PlannedStep& of) {
                     return "weights = softmax(" + of.latest(Chain::scores) + ") over the " +
                            softmax_axis(of.plan) + " axis";
                 },
             .compute = compute_weights,
+            .note = notes::weights_note,
+            .why = why_weights,
+            .code = weights_code,
         },
     };
 }

@@ -1,5 +1,4 @@
 #include "attn/codegen/code.hpp"
-#include "attn/cards/step_table.hpp"
 
 #include <algorithm>
 
@@ -50,10 +49,6 @@ std::string_view step_of(const Section& section) {
     return std::string_view(section.name).substr(0, section.name.find('['));
 }
 
-bool is_detail(std::string_view step) {
-    return step == "row_max" || step == "exponentials" || step == "row_sum";
-}
-
 }  // namespace
 
 std::string setup_code(const Plan& plan, CodeLanguage language, const PrintOptions& options) {
@@ -76,30 +71,33 @@ std::string setup_code(const Plan& plan, CodeLanguage language, const PrintOptio
     return code;
 }
 
-std::vector<StepCode> program_of(const Plan& plan, CodeLanguage language, Gradients gradients) {
+std::vector<StepCode> program_of(const Plan& plan, const StepTable& table, CodeLanguage language,
+                                 Gradients gradients) {
     const DrawList list = draw_list(plan);
     std::vector<StepCode> program;
-    for (const Step& step : step_table()) {
+    for (const Step& step : table) {
         if (!step.applies(plan)) continue;
         std::string code = draw_code(list, step.name, plan, language, gradients);
-        if (!find_drawn(list, step.name)) code += step_lines(step.name, plan, language);
+        if (!find_drawn(list, step.name) && step.code) {
+            code += step.code({{plan, table, step}, language});
+        }
         program.push_back({step.name, std::move(code)});
     }
     return program;
 }
 
-std::string step_code(std::string_view step, const Plan& plan, CodeLanguage language,
-                      Gradients gradients) {
-    for (StepCode& part : program_of(plan, language, gradients)) {
+std::string step_code(std::string_view step, const Plan& plan, const StepTable& table,
+                      CodeLanguage language, Gradients gradients) {
+    for (StepCode& part : program_of(plan, table, language, gradients)) {
         if (part.step == step) return std::move(part.code);
     }
     throw ConfigError("this walk has no step " + std::string(step) +
                       ": --list-steps lists those it has");
 }
 
-void add_code(Document& document, const Plan& plan, CodeLanguage language,
+void add_code(Document& document, const Plan& plan, const StepTable& table, CodeLanguage language,
               const PrintOptions& options) {
-    const std::vector<StepCode> program = program_of(plan, language);
+    const std::vector<StepCode> program = program_of(plan, table, language);
     for (Section& section : document.sections) {
         const auto part = std::find_if(program.begin(), program.end(), [&](const StepCode& code) {
             return code.step == step_of(section);
@@ -126,7 +124,7 @@ void add_print_options(Document& document, CodeLanguage language, const PrintOpt
 void gather_code(Document& document) {
     std::string waiting;
     for (Section& section : document.sections) {
-        if (!section.shown && is_detail(step_of(section))) section.code.clear();
+        if (!section.shown && section.detail) section.code.clear();
         if (!waiting.empty() && !section.code.empty()) waiting += "\n";
         waiting += section.code;
         section.code.clear();

@@ -31,16 +31,16 @@ std::string setup_code(const Plan& plan, CodeLanguage language, const PrintOptio
 ///
 /// Draws are made by the library whose generator the plan follows, whatever the language of the
 /// rest. The projection weights are drawn in one piece, by the first of their steps.
-std::vector<StepCode> program_of(const Plan& plan, CodeLanguage language,
+std::vector<StepCode> program_of(const Plan& plan, const StepTable& table, CodeLanguage language,
                                  Gradients gradients = Gradients::off);
 
 /// The lines of one step.  Errors  ConfigError when the walk has no such step.
-std::string step_code(std::string_view step, const Plan& plan, CodeLanguage language,
-                      Gradients gradients = Gradients::off);
+std::string step_code(std::string_view step, const Plan& plan, const StepTable& table,
+                      CodeLanguage language, Gradients gradients = Gradients::off);
 
 /// Gives the sections of a walk their lines, the first one those of the setup too. A section named
 /// after a part of a step, `weights[0]`, gets the lines of the step.
-void add_code(Document& document, const Plan& plan, CodeLanguage language,
+void add_code(Document& document, const Plan& plan, const StepTable& table, CodeLanguage language,
               const PrintOptions& options = {});
 
 /// Puts print options that are not the default behind the imports of the first section.

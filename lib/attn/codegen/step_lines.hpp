@@ -1,13 +1,30 @@
 #pragma once
 #include <string>
-#include <string_view>
 
 #include "attn/codegen/code.hpp"
+#include "attn/walk/step.hpp"
 
 namespace attn {
 
-/// The lines of a computed step, which read the variables of the steps before it. Empty for a
-/// name that is no computed step.
-std::string step_lines(std::string_view step, const Plan& plan, CodeLanguage language);
+/// A step that writes its lines in one language, which read the variables of the steps before it.
+struct StepLines : PlannedStep {
+    CodeLanguage language;
+
+    bool torch() const { return language == CodeLanguage::torch; }
+    /// `torch` or `np`.
+    std::string module() const { return torch() ? "torch" : "np"; }
+    bool out_in() const { return *plan.config.weight_layout == WeightLayout::out_in; }
+
+    /// The tensor with two axes exchanged.
+    std::string swapped(const std::string& name, const std::string& axes) const {
+        return name + (torch() ? ".transpose(" : ".swapaxes(") + axes + ")";
+    }
+
+    /// `x @ weight.T + bias`
+    std::string product(const std::string& x, const std::string& weight, const std::string& bias,
+                        bool has_bias) const {
+        return x + " @ " + weight + (out_in() ? ".T" : "") + (has_bias ? " + " + bias : "");
+    }
+};
 
 }  // namespace attn

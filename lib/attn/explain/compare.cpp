@@ -43,10 +43,18 @@ double usual_size(const Tensor& tensor) {
     return largest;
 }
 
-bool behind_softmax(const std::string& step) {
-    static const std::vector<std::string> names{"exponentials", "row_sum", "weights",
-                                                "context",      "merged",  "output"};
-    return std::find(names.begin(), names.end(), step) != names.end();
+/// Whether a step is computed, at once or step by step, from exponentials.
+bool is_behind_softmax(const Plan& plan, const StepTable& table, const std::string& name) {
+    const auto step = std::find_if(table.begin(), table.end(),
+                                   [&](const Step& each) { return each.name == name; });
+    if (step == table.end() || !step->applies(plan)) return false;
+    if (step->exponentiates) return true;
+    const PlannedStep of{plan, table, *step};
+    const std::vector<Input> inputs = step->reads(plan);
+    return std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) {
+        return is_behind_softmax(plan, table,
+                                 input.chain == Chain::none ? input.step : of.latest(input.chain));
+    });
 }
 
 std::string size_of(const StepComparison& step) {
@@ -111,13 +119,13 @@ Distance distance(const Tensor& a, const Tensor& b, const Tolerance& tolerance) 
     return far;
 }
 
-Tolerance rounding_tolerance(const Plan& plan, const Ledger& ledger, const std::string& step,
-                             const Tensor& expected, DType coarser) {
+Tolerance rounding_tolerance(const Plan& plan, const StepTable& table, const Ledger& ledger,
+                             const std::string& step, const Tensor& expected, DType coarser) {
     if (!expected.is_floating()) return {};
     const std::size_t longest =
         std::max({plan.embed_dim, plan.memory_dim, plan.key_len, plan.heads * plan.value_dim});
     double relative = 4 * epsilon(coarser) * static_cast<double>(longest + 4);
-    if (behind_softmax(step)) {
+    if (is_behind_softmax(plan, table, step)) {
         const Ledger::Entry* scores = ledger.find_latest(Chain::scores, "masked_scores");
         if (scores != nullptr) relative *= 1 + usual_size(scores->tensor);
     }
@@ -131,8 +139,8 @@ const StepComparison* Comparison::first() const {
     return found == steps.end() ? nullptr : &*found;
 }
 
-Comparison compare(const Plan& plan, const Ledger& left, const Ledger& right,
-                   std::optional<Tolerance> tolerance) {
+Comparison compare(const Plan& plan, const StepTable& table, const Ledger& left,
+                   const Ledger& right, std::optional<Tolerance> tolerance) {
     Comparison comparison;
     for (const auto& [name, tensor] : left.entries()) {
         const Tensor* other = right.find(name);
@@ -145,8 +153,9 @@ Comparison compare(const Plan& plan, const Ledger& left, const Ledger& right,
         step.left = tensor.shape();
         step.right = other->shape();
         if (!step.same_shape()) continue;
-        step.tolerance = tolerance.value_or(rounding_tolerance(
-            plan, right.has("scores") ? right : left, name, *other, coarser_type(tensor, *other)));
+        step.tolerance =
+            tolerance.value_or(rounding_tolerance(plan, table, right.has("scores") ? right : left,
+                                                  name, *other, coarser_type(tensor, *other)));
         step.distance = distance(tensor, *other, step.tolerance);
         const std::size_t cell = step.distance.first.value_or(step.distance.worst);
         if (tensor.size() == 0) continue;

@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "attn/walk/ledger.hpp"
-#include "attn/walk/plan.hpp"
+#include "attn/walk/step.hpp"
 
 namespace attn {
 
@@ -36,8 +35,8 @@ Distance distance(const Tensor& a, const Tensor& b, const Tolerance& tolerance);
 /// What rounding alone explains at one step: a multiple of the coarser type's epsilon, of the
 /// longest sum so far and, behind softmax, of the largest score, whose rounding the exponential
 /// magnifies.
-Tolerance rounding_tolerance(const Plan& plan, const Ledger& ledger, const std::string& step,
-                             const Tensor& expected, DType coarser);
+Tolerance rounding_tolerance(const Plan& plan, const StepTable& table, const Ledger& ledger,
+                             const std::string& step, const Tensor& expected, DType coarser);
 
 /// The less precise of the two tensors' types.
 DType coarser_type(const Tensor& a, const Tensor& b);
@@ -70,8 +69,8 @@ struct Comparison {
 
 /// Compares every step that both ledgers have, in the order of the left one. Without a tolerance,
 /// what rounding explains is allowed.
-Comparison compare(const Plan& plan, const Ledger& left, const Ledger& right,
-                   std::optional<Tolerance> tolerance = {});
+Comparison compare(const Plan& plan, const StepTable& table, const Ledger& left,
+                   const Ledger& right, std::optional<Tolerance> tolerance = {});
 
 /// The comparison as a table for people, and as JSON.
 std::string comparison_text(const Comparison& comparison);

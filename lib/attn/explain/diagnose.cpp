@@ -106,8 +106,8 @@ private:
     Tolerance tolerance(const std::string& step, const Tensor& theirs, const Tensor& expected,
                         bool local) const {
         if (options_.tolerance) return *options_.tolerance;
-        Tolerance rounding =
-            rounding_tolerance(plan_, reference_, step, expected, coarser_type(theirs, expected));
+        Tolerance rounding = rounding_tolerance(plan_, step_table(), reference_, step, expected,
+                                                coarser_type(theirs, expected));
         if (options_.decimals) {
             const double half = 0.5 * std::pow(10.0, -*options_.decimals) * (1 + 1e-9);
             rounding.absolute += local && uses_theirs_ ? half * (1 + amplification(step)) : half;

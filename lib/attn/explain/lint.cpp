@@ -7,7 +7,8 @@ namespace attn {
 const std::vector<LintRule>& lint_rules() {
     static const std::vector<LintRule> rules{
         {"softmax-axis", Severity::error, lint_checks::softmax_axis,
-         "Softmax belongs on the key axis: each query shares out 1 among the keys it sees. An "
+         "Softmax belongs on the key axis: the weights of each query sum to 1 over the keys it "
+         "sees. An "
          "axis number that is right for one rank is wrong for another, so count from the end: "
          "-1."},
         {"scale-dmodel", Severity::error, lint_checks::scale_dmodel,

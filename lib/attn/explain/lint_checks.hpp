@@ -34,6 +34,9 @@ Answer fused_by_head(const Plan& plan, const Ledger& ledger);
 Answer three_heads(const Plan& plan, const Ledger& ledger);
 Answer no_power(const Plan& plan, const Ledger& ledger);
 
+/// True where this key (or query, without a memory) only fills up a shorter sequence.
+bool is_padding(const Plan& plan, std::size_t batch, std::size_t position);
+
 /// The scores as softmax takes them.
 inline const Tensor& softmax_input(const Ledger& ledger) { return ledger.latest(Chain::scores); }
 

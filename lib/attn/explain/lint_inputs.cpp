@@ -92,23 +92,26 @@ Answer hidden_rows(const Plan& plan, const Ledger& ledger) {
     }
     if (empty == 0) return std::nullopt;
     return text(empty) + " of " + text(row_max.size()) +
-           " rows hide every key: nothing is left to share out";
+           " rows are fully masked: all their scores are -inf";
+}
+
+bool is_padding(const Plan& plan, std::size_t batch, std::size_t position) {
+    const Source& keys = plan.config.memory ? *plan.config.memory : plan.config.input;
+    const auto* tokens = std::get_if<Tokens>(&keys);
+    const std::vector<std::int64_t>& lengths = plan.config.lengths;
+    const bool pads = tokens != nullptr && tokens->pad_id &&
+                      tokens->sequences[batch][position] == *tokens->pad_id;
+    return pads || (!lengths.empty() && static_cast<std::int64_t>(position) >= lengths[batch]);
 }
 
 Answer unmasked_padding(const Plan& plan, const Ledger& ledger) {
     if (plan.config.mask.padding) return std::nullopt;
-    const Source& keys = plan.config.memory ? *plan.config.memory : plan.config.input;
-    const auto* tokens = std::get_if<Tokens>(&keys);
-    const bool knows_pad = tokens != nullptr && tokens->pad_id.has_value();
     const Tensor& weights = ledger["weights"];
     const std::size_t cells = weights.size() / plan.batch;
     std::size_t seen = 0;
     for (std::size_t b = 0; b < plan.batch; ++b) {
         for (std::size_t k = 0; k < plan.key_len; ++k) {
-            const bool is_pad = knows_pad && tokens->sequences[b][k] == *tokens->pad_id;
-            const bool beyond = !plan.config.lengths.empty() &&
-                                static_cast<std::int64_t>(k) >= plan.config.lengths[b];
-            if (!is_pad && !beyond) continue;
+            if (!is_padding(plan, b, k)) continue;
             // A padded key that some query sees, whatever mask there is, counts once.
             bool visible = false;
             for (std::size_t cell = k; cell < cells; cell += plan.key_len) {

@@ -19,23 +19,53 @@ double largest_of(const Tensor& tensor) {
     return largest;
 }
 
+/// Rows of scores: those of queries that see a key, and of keys that are seen.
+using ScoreRows = std::vector<std::vector<double>>;
+
+/// The scores of one matrix without padding and without what is fully masked.
+ScoreRows seen_scores(const Plan& plan, const Ledger& ledger, std::size_t group) {
+    const Tensor& scores = ledger["scores"];
+    const Tensor& masked = softmax_input(ledger);
+    const auto [groups, rows, columns] = groups_of(scores.shape());
+    const std::size_t batch = group / (groups / plan.batch);
+    const auto at = [&, start = group * rows * columns, width = columns](
+                        const Tensor& tensor, std::size_t row, std::size_t column) {
+        return tensor.at(start + row * width + column);
+    };
+    std::vector<std::size_t> seen;
+    for (std::size_t c = 0; c < columns; ++c) {
+        bool visible = false;
+        for (std::size_t r = 0; r < rows; ++r) visible = visible || at(masked, r, c) > -HUGE_VAL;
+        if (visible && !is_padding(plan, batch, c)) seen.push_back(c);
+    }
+    ScoreRows result;
+    for (std::size_t r = 0; r < rows; ++r) {
+        if (!plan.has_memory && is_padding(plan, batch, r)) continue;
+        bool sees = false;
+        std::vector<double>& row = result.emplace_back();
+        for (const std::size_t c : seen) {
+            row.push_back(at(scores, r, c));
+            sees = sees || at(masked, r, c) > -HUGE_VAL;
+        }
+        if (!sees) result.pop_back();
+    }
+    return result;
+}
+
 /// The part of a matrix's energy (its sum of squares) that one pattern holds: one row of numbers,
 /// and how much of it each row takes. Nothing where the matrix is zero or not finite.
-std::optional<double> energy_of_one_pattern(const Tensor& scores, std::size_t group,
-                                            std::size_t rows, std::size_t columns) {
-    const auto cell = [&, start = group * rows * columns](std::size_t r, std::size_t c) {
-        return scores.at(start + r * columns + c);
-    };
+std::optional<double> energy_of_one_pattern(const ScoreRows& scores) {
+    const std::size_t columns = scores.front().size();
     double energy = 0;
     double longest = -1;
     std::vector<double> pattern(columns);
-    for (std::size_t r = 0; r < rows; ++r) {
+    for (const std::vector<double>& row : scores) {
         double square = 0;
-        for (std::size_t c = 0; c < columns; ++c) square += cell(r, c) * cell(r, c);
+        for (const double score : row) square += score * score;
         energy += square;
         if (!(square > longest)) continue;
         longest = square;
-        for (std::size_t c = 0; c < columns; ++c) pattern[c] = cell(r, c);
+        pattern = row;
     }
     if (!(energy > 0) || !std::isfinite(energy)) return std::nullopt;
     // Start from the longest row, which is nearly the pattern where there is only one.
@@ -45,12 +75,12 @@ std::optional<double> energy_of_one_pattern(const Tensor& scores, std::size_t gr
         for (const double value : pattern) length += value * value;
         std::vector<double> next(columns, 0);
         held = 0;
-        for (std::size_t r = 0; r < rows; ++r) {
-            double share = 0;
-            for (std::size_t c = 0; c < columns; ++c) share += cell(r, c) * pattern[c];
-            share /= std::sqrt(length);
-            held += share * share;
-            for (std::size_t c = 0; c < columns; ++c) next[c] += share * cell(r, c);
+        for (const std::vector<double>& row : scores) {
+            double part = 0;
+            for (std::size_t c = 0; c < columns; ++c) part += row[c] * pattern[c];
+            part /= std::sqrt(length);
+            held += part * part;
+            for (std::size_t c = 0; c < columns; ++c) next[c] += part * row[c];
         }
         pattern = std::move(next);
     }
@@ -62,7 +92,7 @@ std::optional<double> energy_of_one_pattern(const Tensor& scores, std::size_t gr
 Answer softmax_axis(const Plan& plan, const Ledger&) {
     if (plan.config.softmax_axis == SoftmaxAxis::key) return std::nullopt;
     return "softmax runs over the " + std::string(word(plan.config.softmax_axis)) +
-           " axis: no query shares out 1 among its keys";
+           " axis: no row sums to 1 over the keys";
 }
 
 Answer scale_dmodel(const Plan& plan, const Ledger&) {
@@ -125,21 +155,24 @@ Answer exp_overflow(const Plan& plan, const Ledger& ledger) {
            " on";
 }
 
-Answer rank_one(const Plan&, const Ledger& ledger) {
-    const Tensor& scores = ledger["scores"];
-    const auto [groups, rows, columns] = groups_of(scores.shape());
-    if (rows < 3 || columns < 3) return std::nullopt;
+Answer rank_one(const Plan& plan, const Ledger& ledger) {
+    if (plan.head_dim < 3) return std::nullopt;  // the scores have so small a rank by their making
+    const std::size_t groups = groups_of(ledger["scores"].shape()).count;
+    std::size_t judged = 0;
     std::size_t found = 0;
     double least = 1;
     for (std::size_t group = 0; group < groups; ++group) {
-        const std::optional<double> part = energy_of_one_pattern(scores, group, rows, columns);
+        const ScoreRows scores = seen_scores(plan, ledger, group);
+        if (scores.size() < 3 || scores.front().size() < 3) continue;
+        ++judged;
+        const std::optional<double> part = energy_of_one_pattern(scores);
         if (!part || *part < 0.99) continue;
         ++found;
         least = std::min(least, *part);
     }
-    if (found == 0) return std::nullopt;
+    if (2 * found <= judged) return std::nullopt;
     const std::string where =
-        groups == 1 ? "" : "in " + text(found) + " of " + text(groups) + " matrices ";
+        judged == 1 ? "" : "in " + text(found) + " of " + text(judged) + " matrices ";
     return where + brief(100 * least) + "% " + (found > 1 ? "or more " : "") +
            "of the scores' energy is one pattern (rank 1): all queries prefer the same keys";
 }

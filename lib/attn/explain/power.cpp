@@ -14,7 +14,8 @@ namespace {
 bool same(const Plan& plan, const Ledger& reference, const std::string& name, const Tensor& a,
           const Tensor& b) {
     if (a.shape() != b.shape()) return false;
-    const Tolerance tolerance = rounding_tolerance(plan, reference, name, b, coarser_type(a, b));
+    const Tolerance tolerance =
+        rounding_tolerance(plan, step_table(), reference, name, b, coarser_type(a, b));
     return distance(a, b, tolerance).within();
 }
 

@@ -1,16 +1,101 @@
 #include "attn/explain/why.hpp"
 
-#include <array>
+#include <algorithm>
 
-#include "attn/explain/why_blocks.hpp"
-#include "attn/explain/why_parts.hpp"
+#include "attn/explain/words.hpp"
+#include "attn/tensor/error.hpp"
 
 namespace attn {
+namespace {
 
 Place place_of(const Tensor& tensor, const Cell& cell) {
     Place place;
     for (std::size_t i = 0; i < cell.indices.size(); ++i) place[tensor.axes()[i]] = cell.indices[i];
     return place;
+}
+
+/// The word at a place of one axis, quoted; empty without words or without the axis.
+std::string token(const std::vector<std::vector<std::string>>& tokens, const Place& place,
+                  const std::string& axis) {
+    if (tokens.empty() || place.count(axis) == 0) return {};
+    const std::size_t batch = place.count("batch") != 0 ? place.at("batch") : 0;
+    return "'" + tokens[batch][place.at(axis)] + "'";
+}
+
+std::string tokens_sentence(const WalkView& view) {
+    const Place named =
+        view.place.count("token") != 0 ? at_position(view.place, view.step.tokens) : view.place;
+    const std::string query = token(view.plan.query_tokens, named, "query");
+    const std::string key = token(view.plan.key_tokens, named, "key");
+    if (query.empty() && key.empty()) return {};
+    return query.empty() || key.empty() ? "token " + query + key : query + " looks at " + key;
+}
+
+bool reads(const Step& step, const Plan& plan, Chain chain) {
+    const std::vector<Input> inputs = step.reads(plan);
+    return std::any_of(inputs.begin(), inputs.end(),
+                       [&](const Input& input) { return input.chain == chain; });
+}
+
+/// True for a row over keys that softmax reads or makes.
+bool is_softmax_row(const WalkView& view) {
+    if (view.ledger[view.step.name].axes().back() != "key") return false;
+    if (view.step.chain != Chain::scores) {
+        return view.step.chain == Chain::none && reads(view.step, view.plan, Chain::scores);
+    }
+    return view.ledger.find_latest(Chain::scores)->name == view.step.name;
+}
+
+/// Which cells read this one next: the next step of its chain or, at its end, whoever reads that.
+std::string used_by(const WalkView& view) {
+    const Chain chain = view.step.chain;
+    if (chain == Chain::none || chain == Chain::contexts) return {};
+    const Ledger::Entry* last = view.ledger.find_latest(chain);
+    for (; last->name != view.step.name; last = view.ledger.find_latest(chain, last->name)) {
+        const Ledger::Entry* before = view.ledger.find_latest(chain, last->name);
+        if (before->name == view.step.name) return cell_text(view.at(last->name));
+    }
+    switch (chain) {
+        case Chain::queries:
+            return "scores of this query with every key";
+        case Chain::keys:
+            return "scores of every query with this key";
+        case Chain::values:
+            return "context of every query, as much as its weight on this key";
+        default:
+            return "its whole row of weights, through row_max and row_sum";
+    }
+}
+
+void add_remarks(const WalkView& view, Derivation& derivation) {
+    const auto remark = [&](std::string text) {
+        if (!text.empty()) derivation.remarks.push_back(std::move(text));
+    };
+    remark(tokens_sentence(view));
+    if (is_softmax_row(view)) {
+        remark("row over keys: " + row_text(view.ledger, derivation.cell));
+    }
+    const bool is_mask = view.ledger[view.step.name].dtype() == DType::boolean;
+    if (!is_mask && view.place.count("query") != 0 && view.place.count("key") != 0 &&
+        view.ledger.has("mask") && view.at("mask").value != 0) {
+        remark("the mask hides this cell");
+    }
+    if (derivation.used_by.empty()) derivation.used_by = used_by(view);
+    if (!derivation.used_by.empty()) remark("used by " + derivation.used_by);
+}
+
+}  // namespace
+
+void Derivation::add_product(const Cell& left, const Cell& right) {
+    terms.push_back({left, right, left.value * right.value});
+}
+
+void Derivation::add(const Cell& term) { terms.push_back({term, std::nullopt, term.value}); }
+
+void Derivation::copy(const Cell& source, std::string how) {
+    rule = std::move(how);
+    arithmetic = cell_text(source);
+    sources = {source};
 }
 
 Place with(Place place, const std::string& axis, std::size_t index) {
@@ -26,50 +111,32 @@ Place at_position(Place place, const std::string& axis) {
     return place;
 }
 
-Cell WalkView::at(const std::string& step, const Place& place) const {
-    const Tensor& tensor = ledger[step];
+Cell WalkView::at(const std::string& name, const Place& where) const {
+    const Tensor& tensor = ledger[name];
     const Shape shape = tensor.shape();
-    Cell cell{step, {}, 0};
-    std::size_t flat = 0;
+    Cell cell{name, {}, 0};
     for (std::size_t i = 0; i < shape.size(); ++i) {
-        const auto found = place.find(tensor.axes()[i]);
-        std::size_t index = found == place.end() ? 0 : found->second;
-        if (shape[i] == 1) index = 0;
-        cell.indices.push_back(index);
-        flat = flat * shape[i] + index;
+        const auto found = where.find(tensor.axes()[i]);
+        cell.indices.push_back(found == where.end() || shape[i] == 1 ? 0 : found->second);
     }
-    cell.value = tensor.at(flat);
+    cell.value = tensor.at(flat_index(cell.indices, shape));
     return cell;
 }
 
-std::string WalkView::softmax_input() const { return ledger.find_latest(Chain::scores)->name; }
-
-std::string WalkView::softmax_axis() const {
-    static constexpr std::array names{"key", "query", "head", "batch"};
-    return names[static_cast<std::size_t>(plan.config.softmax_axis)];
+Cell WalkView::latest(Chain chain, const Place& where) const {
+    const Ledger::Entry* entry = ledger.find_latest(chain, step.name);
+    if (entry == nullptr) throw ConfigError("nothing stands in front of " + step.name);
+    return at(entry->name, where);
 }
 
-void add_product(Derivation& derivation, const Cell& left, const Cell& right) {
-    derivation.terms.push_back({left, right, left.value * right.value});
-}
-
-void copy(Derivation& derivation, const Cell& source, const std::string& rule) {
-    derivation.rule = rule;
-    derivation.arithmetic = cell_text(source);
-    derivation.sources = {source};
-}
-
-Derivation derive(const Plan& plan, const Ledger& ledger, const Cell& cell) {
-    const WalkView view{plan, ledger};
-    const Place place = place_of(ledger[cell.step], cell);
+Derivation derive(const Plan& plan, const StepTable& table, const Ledger& ledger,
+                  const Cell& cell) {
+    const Step& step = find_step(table, cell.step);
+    const WalkView view{plan, table, ledger, step, place_of(ledger[cell.step], cell)};
     Derivation derivation;
     derivation.cell = cell;
-    if (const auto block = derive_block(plan, ledger, cell)) {
-        derivation = *block;
-    } else if (!derive_attention(view, cell.step, place, derivation) &&
-               !derive_features(view, cell.step, place, derivation)) {
-        derivation.rule = "drawn or given: the walk starts from it";
-    }
+    derivation.rule = "drawn or given: the walk starts from it";
+    if (step.why) step.why(view, derivation);
     for (const Term& term : derivation.terms) {
         derivation.sources.push_back(term.left);
         if (term.right) derivation.sources.push_back(*term.right);
@@ -79,8 +146,24 @@ Derivation derive(const Plan& plan, const Ledger& ledger, const Cell& cell) {
         for (const Term& term : derivation.terms) sum += term.value;
         derivation.rounding = cell.value - sum;
     }
-    add_remarks(view, cell.step, place, derivation);
+    add_remarks(view, derivation);
     return derivation;
+}
+
+std::string row_text(const Ledger& ledger, const Cell& cell) {
+    const Tensor& tensor = ledger[cell.step];
+    const std::size_t length = tensor.shape().back();
+    const std::size_t start = flat_index(cell.indices, tensor.shape()) / length * length;
+    constexpr std::size_t most = 8;
+    std::string text;
+    double sum = 0;
+    for (std::size_t i = 0; i < length; ++i) {
+        const double value = tensor.at(start + i);
+        sum += value;
+        if (i < most) text += four_decimals(value) + " ";
+    }
+    if (length > most) text += "... ";
+    return text + " sum " + four_decimals(sum);
 }
 
 }  // namespace attn

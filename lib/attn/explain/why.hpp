@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,19 +31,52 @@ struct Derivation {
     /// What the terms lack of the value: the rounding of a sum in the walk's own type.
     double rounding = 0;
     std::vector<Cell> sources;         ///< the cells it was made from, for the next depth
+    std::string used_by;               ///< what reads it next
     std::vector<std::string> remarks;  ///< its tokens, its row, the mask, where it is used next
+
+    /// Adds a term that is a product of two cells.
+    void add_product(const Cell& left, const Cell& right);
+    /// Adds a term that is a cell itself.
+    void add(const Cell& cell);
+    /// Makes this the derivation of a number taken over as it was.
+    void copy(const Cell& source, std::string how);
+};
+
+/// Where a cell lies, by the names of its axes.
+using Place = std::map<std::string, std::size_t>;
+
+/// The place with another index on one axis.
+Place with(Place place, const std::string& axis, std::size_t index);
+/// The place of a row of features with its position on the axis that another tensor calls it by.
+Place at_position(Place place, const std::string& axis);
+
+/// A cell of a walk that asks where it comes from, and the cells around it, read by their place.
+struct WalkView {
+    const Plan& plan;
+    const StepTable& table;
+    const Ledger& ledger;
+    const Step& step;
+    Place place;
+
+    /// The cell of another step at a place; axes that it lacks do not count, broadcast ones are 0.
+    Cell at(const std::string& name, const Place& where) const;
+    Cell at(const std::string& name) const { return at(name, place); }
+    /// The same of the last step of a chain in front of this one.
+    Cell latest(Chain chain, const Place& where) const;
+    Cell latest(Chain chain) const { return latest(chain, place); }
 };
 
 /// A cell by its text: `weights[0,1,2,3]`, `weights[short,eat]`: numbers from 0 (negative ones from
 /// the end), or words of the input on token axes.
 ///
 /// Errors  ConfigError for a text that is no cell, ShapeError for an index beyond its axis.
-Cell parse_cell(const Plan& plan, const Ledger& ledger, const std::string& text);
+Cell parse_cell(const Plan& plan, const StepTable& table, const Ledger& ledger,
+                const std::string& text);
 
 /// Derives one cell of a walk from the cells it was made of.
 ///
 /// Range  the value is the ledger's own; the terms and the rounding add up to it.
-Derivation derive(const Plan& plan, const Ledger& ledger, const Cell& cell);
+Derivation derive(const Plan& plan, const StepTable& table, const Ledger& ledger, const Cell& cell);
 
 struct WhyOptions {
     std::size_t depth = 1;  ///< how many times sources are derived in turn
@@ -50,12 +84,12 @@ struct WhyOptions {
 };
 
 /// The derivation for people, every printed sum right to its last printed digit.
-std::string why_text(const Plan& plan, const Ledger& ledger, const Cell& cell,
-                     const WhyOptions& options);
+std::string why_text(const Plan& plan, const StepTable& table, const Ledger& ledger,
+                     const Cell& cell, const WhyOptions& options);
 
 /// The derivation as JSON, with all terms.
-std::string why_json(const Plan& plan, const Ledger& ledger, const Cell& cell,
-                     const WhyOptions& options);
+std::string why_json(const Plan& plan, const StepTable& table, const Ledger& ledger,
+                     const Cell& cell, const WhyOptions& options);
 
 /// `weights[0,2,1]`
 std::string cell_text(const Cell& cell);

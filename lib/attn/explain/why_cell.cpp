@@ -8,9 +8,8 @@ namespace attn {
 namespace {
 
 /// The index that a word or a number names on one axis.
-std::size_t index_of(const Plan& plan, const std::string& step, const Tensor& tensor,
-                     std::size_t axis, const std::vector<std::size_t>& before,
-                     const std::string& word) {
+std::size_t index_of(const Plan& plan, const Step& step, const Tensor& tensor, std::size_t axis,
+                     const std::vector<std::size_t>& before, const std::string& word) {
     const std::string& name = tensor.axes()[axis];
     const auto length = static_cast<std::ptrdiff_t>(tensor.shape()[axis]);
     std::ptrdiff_t number = 0;
@@ -23,7 +22,7 @@ std::size_t index_of(const Plan& plan, const std::string& step, const Tensor& te
         return static_cast<std::size_t>(number < 0 ? number + length : number);
     }
     const bool is_token = name == "token" || name == "query" || name == "key";
-    const bool asks = name == "query" || (name == "token" && !step.starts_with("memory"));
+    const bool asks = name == "query" || (name == "token" && step.tokens == "query");
     const auto& tokens = asks ? plan.query_tokens : plan.key_tokens;
     if (is_token && !tokens.empty()) {
         const std::size_t batch = tensor.has_axis("batch") ? before.front() : 0;
@@ -37,7 +36,8 @@ std::size_t index_of(const Plan& plan, const std::string& step, const Tensor& te
 
 }  // namespace
 
-Cell parse_cell(const Plan& plan, const Ledger& ledger, const std::string& text) {
+Cell parse_cell(const Plan& plan, const StepTable& table, const Ledger& ledger,
+                const std::string& text) {
     const std::size_t open = text.find('[');
     if (open == std::string::npos || text.back() != ']') {
         throw ConfigError("'" + text + "' is no cell: write a step and its indices, weights[0,1]");
@@ -57,7 +57,8 @@ Cell parse_cell(const Plan& plan, const Ledger& ledger, const std::string& text)
                           cell.step + " is " + tensor.described() + ": give one for each axis");
     }
     for (std::size_t axis = 0; axis < words.size(); ++axis) {
-        cell.indices.push_back(index_of(plan, cell.step, tensor, axis, cell.indices, words[axis]));
+        cell.indices.push_back(
+            index_of(plan, find_step(table, cell.step), tensor, axis, cell.indices, words[axis]));
     }
     cell.value = tensor.at(flat_index(cell.indices, tensor.shape()));
     return cell;

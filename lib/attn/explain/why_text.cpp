@@ -73,21 +73,23 @@ void add_terms(std::string& text, const std::string& indent, const Derivation& d
 }
 
 /// The distinct sources that are worth deriving in turn.
-std::vector<Cell> next_cells(const Derivation& derivation, std::size_t top) {
+std::vector<Cell> next_cells(const StepTable& table, const Derivation& derivation,
+                             std::size_t top) {
     std::vector<Cell> cells;
     for (const Cell& source : derivation.sources) {
         const bool known = std::any_of(cells.begin(), cells.end(), [&](const Cell& cell) {
             return cell.step == source.step && cell.indices == source.indices;
         });
-        const bool parameter = source.step.size() > 1 && source.step[1] == '_';
+        const bool parameter = find_step(table, source.step).kind == Step::Kind::parameter;
         if (!known && !parameter && cells.size() < top) cells.push_back(source);
     }
     return cells;
 }
 
-void add_derivation(std::string& text, const Plan& plan, const Ledger& ledger, const Cell& cell,
-                    const WhyOptions& options, std::size_t level) {
-    const Derivation derivation = derive(plan, ledger, cell);
+void add_derivation(std::string& text, const Plan& plan, const StepTable& table,
+                    const Ledger& ledger, const Cell& cell, const WhyOptions& options,
+                    std::size_t level) {
+    const Derivation derivation = derive(plan, table, ledger, cell);
     const std::string indent(2 * level, ' ');
     const Decimals decimals(derivation);
     const bool boolean = ledger[cell.step].dtype() == DType::boolean;
@@ -103,8 +105,8 @@ void add_derivation(std::string& text, const Plan& plan, const Ledger& ledger, c
     if (!derivation.terms.empty()) add_terms(text, indent, derivation, options.top);
     for (const std::string& remark : derivation.remarks) text += indent + "  " + remark + "\n";
     if (level + 1 >= options.depth) return;
-    for (const Cell& source : next_cells(derivation, options.top)) {
-        add_derivation(text, plan, ledger, source, options, level + 1);
+    for (const Cell& source : next_cells(table, derivation, options.top)) {
+        add_derivation(text, plan, table, ledger, source, options, level + 1);
     }
 }
 
@@ -114,9 +116,9 @@ nlohmann::ordered_json json_of(const Cell& cell) {
             {"value", nlohmann::ordered_json::parse(json_number(cell.value))}};
 }
 
-nlohmann::ordered_json json_of(const Plan& plan, const Ledger& ledger, const Cell& cell,
-                               const WhyOptions& options, std::size_t level) {
-    const Derivation derivation = derive(plan, ledger, cell);
+nlohmann::ordered_json json_of(const Plan& plan, const StepTable& table, const Ledger& ledger,
+                               const Cell& cell, const WhyOptions& options, std::size_t level) {
+    const Derivation derivation = derive(plan, table, ledger, cell);
     nlohmann::ordered_json json = json_of(cell);
     json["rule"] = derivation.rule;
     json["terms"] = nlohmann::ordered_json::array();
@@ -129,9 +131,9 @@ nlohmann::ordered_json json_of(const Plan& plan, const Ledger& ledger, const Cel
     json["rounding"] = nlohmann::ordered_json::parse(json_number(derivation.rounding));
     json["remarks"] = derivation.remarks;
     json["sources"] = nlohmann::ordered_json::array();
-    for (const Cell& source : next_cells(derivation, options.top)) {
+    for (const Cell& source : next_cells(table, derivation, options.top)) {
         json["sources"].push_back(level + 1 < options.depth
-                                      ? json_of(plan, ledger, source, options, level + 1)
+                                      ? json_of(plan, table, ledger, source, options, level + 1)
                                       : json_of(source));
     }
     return json;
@@ -139,16 +141,16 @@ nlohmann::ordered_json json_of(const Plan& plan, const Ledger& ledger, const Cel
 
 }  // namespace
 
-std::string why_text(const Plan& plan, const Ledger& ledger, const Cell& cell,
-                     const WhyOptions& options) {
+std::string why_text(const Plan& plan, const StepTable& table, const Ledger& ledger,
+                     const Cell& cell, const WhyOptions& options) {
     std::string text;
-    add_derivation(text, plan, ledger, cell, options, 0);
+    add_derivation(text, plan, table, ledger, cell, options, 0);
     return text;
 }
 
-std::string why_json(const Plan& plan, const Ledger& ledger, const Cell& cell,
-                     const WhyOptions& options) {
-    return json_of(plan, ledger, cell, options, 0).dump(1) + "\n";
+std::string why_json(const Plan& plan, const StepTable& table, const Ledger& ledger,
+                     const Cell& cell, const WhyOptions& options) {
+    return json_of(plan, table, ledger, cell, options, 0).dump(1) + "\n";
 }
 
 }  // namespace attn

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "attn/cards/step_table.hpp"
 #include "attn/notebooks/page.hpp"
 #include "attn/steps/context.hpp"
 #include "attn/steps/softmax.hpp"
@@ -101,7 +102,8 @@ std::string cell_code(const Replay& replay, const Plan& plan,
                       bool continues) {
     if (!replay.code) return {};
     std::string lines;
-    for (const StepCode& step : program_of(plan, CodeLanguage::torch, Gradients::on)) {
+    for (const StepCode& step :
+         program_of(plan, step_table(), CodeLanguage::torch, Gradients::on)) {
         if (step.code.empty() || step.step == "row_max" || step.step == "exponentials" ||
             step.step == "row_sum") {
             continue;
@@ -203,7 +205,8 @@ Document causal_heads(const Replay& replay) {
 
     // The lines of a cell keep its mistakes, unless they are mended.
     const auto scaled = [&](const Plan& of, const char* faithful) {
-        return mended ? step_code("scaled_scores", of, CodeLanguage::torch) : faithful;
+        return mended ? step_code("scaled_scores", of, step_table(), CodeLanguage::torch)
+                      : faithful;
     };
     const std::string narrow = scaled(plan, "scaled_scores = scores * 32**-0.5");
     page.shape("context_shape", "cell 41, the shape of one head's result",

@@ -1,3 +1,4 @@
+#include "attn/cards/step_table.hpp"
 #include "attn/notebooks/page.hpp"
 #include "attn/steps/heads.hpp"
 #include "attn/tensor/slice.hpp"
@@ -45,7 +46,7 @@ Document padding_heads(const Replay& replay) {
                          loop::split_heads(ledger["qkv"].as<float>(), plan.heads));
     const Tensor on_padding = slice(ledger["weights"], "0,0,0,2:");
     const auto code = [&](const char* step) {
-        return step_code(step, plan, CodeLanguage::torch, Gradients::on);
+        return step_code(step, plan, step_table(), CodeLanguage::torch, Gradients::on);
     };
 
     // Show what the page shows, in its order.

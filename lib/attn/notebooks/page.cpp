@@ -29,9 +29,8 @@ Page& Page::text(std::string name, std::string title, std::string content) {
 }
 
 Page& Page::shape(std::string name, std::string title, const Shape& shape) {
-    return text(
-        std::move(name), std::move(title),
-        language_ == CodeLanguage::torch ? torch_size_text(shape) : shape_text(shape));
+    return text(std::move(name), std::move(title),
+                language_ == CodeLanguage::torch ? torch_size_text(shape) : shape_text(shape));
 }
 
 Page& Page::made(std::string formula) {

@@ -99,7 +99,9 @@ Document sentence(const Replay& replay) {
     const Ledger word = walk(word_plan, word_given);
 
     // Words and their numbers.
-    const auto code = [&](const char* step) { return step_code(step, plan, CodeLanguage::torch); };
+    const auto code = [&](const char* step) {
+        return step_code(step, plan, step_table(), CodeLanguage::torch);
+    };
     page.text("vocabulary", "the number of each word", numbered().dictionary)
         .made("the words of the sentence in lower case, sorted and numbered")
         .code(setup_code(plan, CodeLanguage::torch) +
@@ -289,7 +291,7 @@ Document sentence(const Replay& replay) {
     if (mended) {
         page.tensor("output", "not on the page, the heads side by side, mixed", multi["output"])
             .made("merged @ w_output^T")
-            .code(step_code("w_output", heads, CodeLanguage::torch) +
+            .code(step_code("w_output", heads, step_table(), CodeLanguage::torch) +
                   "\nmerged = head_context.transpose(0, 1).reshape(8, 84)\n"
                   "output = merged @ w_output.T");
     }

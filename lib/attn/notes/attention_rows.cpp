@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "attn/notes/labels.hpp"
+
 namespace attn::notes {
 namespace {
 
@@ -53,10 +55,19 @@ std::vector<AttentionRow> attention_rows(const Ledger& ledger, std::size_t group
     return rows;
 }
 
-bool reads_as_rows(const Tensor& weights) {
-    const Axes& axes = weights.axes();
-    return axes.size() >= 2 && axes[axes.size() - 2] == "query" && axes.back() == "key" &&
-           Matrices(weights).readable();
+bool has_rows_of_keys(const Tensor& tensor) {
+    const Axes& axes = tensor.axes();
+    return axes.size() >= 2 && axes[axes.size() - 2] == "query" && axes.back() == "key";
+}
+
+bool has_readable_rows(const Tensor& weights) {
+    return has_rows_of_keys(weights) && Matrices(weights).readable();
+}
+
+std::string pair_text(const Subject& subject, const MatrixCell& cell) {
+    const std::size_t batch = batch_of(subject.tensor, 0);
+    return row_label(subject.plan, batch, cell.row) + " with " +
+           seen_label(subject.plan, batch, cell.row, cell.column);
 }
 
 std::optional<std::size_t> strongest(const std::vector<AttentionRow>& rows) {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "attn/notes/findings.hpp"
-#include "attn/walk/ledger.hpp"
+#include "attn/notes/notes.hpp"
 
 namespace attn::notes {
 
@@ -26,8 +26,13 @@ struct AttentionRow {
 /// The rows of one matrix of weights, one for each query.
 std::vector<AttentionRow> attention_rows(const Ledger& ledger, std::size_t group);
 
-/// True where weights can be read row by row: (..., query, key) and of a size worth scanning.
-bool reads_as_rows(const Tensor& weights);
+/// True where the last two axes are query and key: only then rows and columns have names.
+bool has_rows_of_keys(const Tensor& tensor);
+/// The same, and of a size worth scanning.
+bool has_readable_rows(const Tensor& weights);
+
+/// `'short' with 'eat'`: the query and the key of a cell of the first matrix.
+std::string pair_text(const Subject& subject, const MatrixCell& cell);
 
 /// The row that chooses most strongly; nothing where none does.
 std::optional<std::size_t> strongest(const std::vector<AttentionRow>& rows);

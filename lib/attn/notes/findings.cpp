@@ -77,18 +77,18 @@ double rounding(const Tensor& tensor) {
                     : static_cast<double>(std::numeric_limits<float>::epsilon()));
 }
 
-std::optional<Place> largest_cell(const Tensor& tensor, std::size_t group) {
+std::optional<MatrixCell> largest_cell(const Tensor& tensor, std::size_t group) {
     const Matrices matrices(tensor);
     const Cells cells(tensor);
     const std::size_t start = group * matrices.cells();
-    std::optional<Place> largest;
+    std::optional<MatrixCell> largest;
     double runner_up = -std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < matrices.cells(); ++i) {
         const double value = cells[start + i];
         if (std::isnan(value) || value == -std::numeric_limits<double>::infinity()) continue;
         if (!largest || value > largest->value) {
             if (largest) runner_up = largest->value;
-            largest = Place{i / matrices.columns, i % matrices.columns, value};
+            largest = MatrixCell{i / matrices.columns, i % matrices.columns, value};
         } else {
             runner_up = std::max(runner_up, value);
         }
@@ -99,10 +99,10 @@ std::optional<Place> largest_cell(const Tensor& tensor, std::size_t group) {
     return largest;
 }
 
-std::optional<Place> longest_row(const Tensor& tensor, std::size_t group) {
+std::optional<MatrixCell> longest_row(const Tensor& tensor, std::size_t group) {
     const Matrices matrices(tensor);
     const Cells cells(tensor);
-    Place longest;
+    MatrixCell longest;
     double runner_up = 0;
     for (std::size_t row = 0; row < matrices.rows; ++row) {
         const std::size_t start = group * matrices.cells() + row * matrices.columns;
@@ -138,7 +138,7 @@ Rows zero_rows(const Tensor& tensor, std::size_t group) {
 
 std::string named(const Plan& plan, std::size_t batch, const Rows& rows) {
     const std::string first = row_label(plan, batch, rows.first);
-    return rows.count < 2 ? first : first + " and " + std::to_string(rows.count - 1) + " more";
+    return rows.count < 2 ? first : first + " and " + counted(rows.count - 1, "other");
 }
 
 std::string not_finite(const Tensor& tensor) {

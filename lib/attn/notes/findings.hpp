@@ -53,18 +53,18 @@ std::string within_matrix(const Tensor& tensor, std::size_t group);
 double rounding(const Tensor& tensor);
 
 /// A cell of one matrix.
-struct Place {
+struct MatrixCell {
     std::size_t row = 0, column = 0;
     double value = 0;
     bool alone = true;  ///< no other cell is as large
 };
 
 /// The largest cell of a matrix that is neither nan nor -inf; nothing when there is none.
-std::optional<Place> largest_cell(const Tensor& tensor, std::size_t group);
+std::optional<MatrixCell> largest_cell(const Tensor& tensor, std::size_t group);
 
 /// The row with the greatest length (root of the sum of squares); nothing unless it is finite,
 /// positive and greater than all others.
-std::optional<Place> longest_row(const Tensor& tensor, std::size_t group);
+std::optional<MatrixCell> longest_row(const Tensor& tensor, std::size_t group);
 
 /// Rows of a matrix for which a fact holds: how many, and the first.
 struct Rows {
@@ -78,7 +78,7 @@ struct Rows {
 /// Rows that are all zero.
 Rows zero_rows(const Tensor& tensor, std::size_t group);
 
-/// `'a'`, `'a' and 1 more`, `'a' and 3 more`: the queries that `rows` are.
+/// `'a'`, `'a' and 1 other`, `'a' and 3 others`: the queries that `rows` are.
 std::string named(const Plan& plan, std::size_t batch, const Rows& rows);
 
 /// A sentence on nan and infinite numbers in a tensor; empty when all are finite.

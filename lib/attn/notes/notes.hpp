@@ -1,16 +1,24 @@
 #pragma once
 #include <string>
-#include <string_view>
 
-#include "attn/walk/ledger.hpp"
-#include "attn/walk/plan.hpp"
+#include "attn/walk/step.hpp"
 
 namespace attn {
+namespace notes {
 
-/// One or two plain sentences on what the step `name` just did and what to look at in these
-/// numbers: which token attends most to which, what the mask hid, why a row is uniform.
+/// What a note is about: one step of one walk. A note claims only what these numbers show, so that
+/// it stays true when a step was replaced.
+struct Subject : PlannedStep {
+    const Ledger& ledger;  ///< holds this step and those before it
+    const Tensor& tensor;  ///< the step's own
+};
+
+}  // namespace notes
+
+/// One or two plain sentences on what a step just did and what to look at in these numbers: which
+/// token attends most to which, what the mask hid, why a row is uniform.
 ///
 /// `ledger` holds this step and those before it. Empty for a step that needs no words.
-std::string step_note(std::string_view name, const Plan& plan, const Ledger& ledger);
+std::string step_note(const PlannedStep& of, const Ledger& ledger);
 
 }  // namespace attn

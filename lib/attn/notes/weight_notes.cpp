@@ -1,14 +1,15 @@
+#include "attn/notes/weight_notes.hpp"
+
 #include <cmath>
 
 #include "attn/notes/attention_rows.hpp"
 #include "attn/notes/labels.hpp"
-#include "attn/notes/note_parts.hpp"
 #include "attn/steps/groups.hpp"
 
 namespace attn::notes {
 namespace {
 
-/// What shares out 1, as words: one row over keys, one column over queries, ...
+/// What sums to 1, as words: one row over keys, one column over queries, ...
 struct AxisWords {
     const char* axis;     ///< name of the axis
     const char* subject;  ///< what sums to 1
@@ -73,7 +74,7 @@ std::string attends_text(const Plan& plan, std::size_t batch, std::size_t query,
                          const AttentionRow& row) {
     const std::string key = seen_label(plan, batch, query, row.best);
     return row_label(plan, batch, query) + " attends most to " + key +
-           (row.equals > 1 ? " and equally to " + std::to_string(row.equals - 1) + " more" : "");
+           (row.equals > 1 ? " and equally to " + counted(row.equals - 1, "other") : "");
 }
 
 /// The largest weight of a query that had a choice.
@@ -105,8 +106,10 @@ std::string single_key_sentence(const Subject& subject, const std::vector<Attent
 }
 
 bool has_zero_query(const Subject& subject, std::size_t row) {
-    const Tensor* query = subject.ledger.find("query");
-    if (query == nullptr || query->dimension() < 2 || row >= Matrices(*query).rows) return false;
+    const Ledger::Entry* queries = subject.ledger.find_latest(Chain::queries);
+    if (queries == nullptr) return false;
+    const Tensor* query = &queries->tensor;
+    if (query->dimension() < 2 || row >= Matrices(*query).rows) return false;
     const Cells cells(*query);
     const std::size_t columns = query->shape().back();
     for (std::size_t c = 0; c < columns; ++c) {
@@ -184,7 +187,9 @@ std::string sums_sentence(const Subject& subject, const std::vector<AttentionRow
     if (!any) return {};
     if (rows_sum_to_one(rows, subject.tensor)) {
         const bool several = rows.size() > 1 || Matrices(subject.tensor).count > 1;
-        return several ? "Each row shares out 1 over the keys." : "The row shares out 1.";
+        return several ? "Each row sums to 1: it is how this query divides its attention among the "
+                         "keys."
+                       : "The row sums to 1.";
     }
     std::size_t query = 0;
     const auto is_no_example = [](const AttentionRow& row) {
@@ -235,7 +240,7 @@ std::string weights_over_other_axis(const Subject& subject) {
         say(note, std::string("It is nan where a cell is hidden ") + words.every +
                       " or a score was nan or infinite.");
     }
-    const std::optional<Place> largest = largest_cell(weights, 0);
+    const std::optional<MatrixCell> largest = largest_cell(weights, 0);
     if (largest && !alone) {
         const std::size_t batch = batch_of(weights, 0);
         say(note, "The largest weight" + within_matrix(weights, 0) + " is " +
@@ -287,9 +292,9 @@ std::string row_sum_note(const Subject& subject) {
 }
 
 std::string weights_note(const Subject& subject) {
-    if (!reads_as_rows(subject.tensor)) {
+    if (!has_readable_rows(subject.tensor)) {
         return std::string("Softmax over the ") + axis_words(subject.plan).axis +
-               " axis turned scores into shares.";
+               " axis turned scores into weights.";
     }
     return subject.plan.config.softmax_axis == SoftmaxAxis::key ? weights_over_keys(subject)
                                                                 : weights_over_other_axis(subject);

@@ -17,9 +17,10 @@ Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& ta
         section.name = step.name;
         section.title = step.title;
         section.formula = formula_of(step, plan, table);
-        section.note = step_note(step.name, plan, ledger);
+        section.note = step_note({plan, table, step}, ledger);
         section.content = *tensor;
         section.shown = step.shown;
+        section.detail = step.kind == Step::Kind::detail;
         section.tokens = step.tokens;
         document.sections.push_back(std::move(section));
     }

@@ -28,6 +28,7 @@ struct Section {
     std::string expression{};  ///< what `code` leaves to be printed; empty when it is the name
     /// Where the axes of a part that was cut out lie in the whole; empty for a whole tensor.
     std::vector<AxisPart> part{};
+    bool detail = false;           ///< a part of another step, whose lines are not needed for it
     std::string tokens = "query";  ///< whose positions a `token` axis counts, as in Step
 
     /// The axis that counts the same things in other steps: `query` or `key` for `token`.

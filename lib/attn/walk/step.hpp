@@ -8,7 +8,13 @@
 
 namespace attn {
 
+struct Derivation;
 struct Step;
+struct StepLines;
+struct WalkView;
+namespace notes {
+struct Subject;
+}
 
 /// The steps in order. A mistake is a function from one table to another.
 using StepTable = std::vector<Step>;
@@ -66,6 +72,8 @@ struct Step {
     };
     /// Of its tensor. A mistake may make another.
     std::function<Outline(const Plan&)> outline{};
+    /// It takes exponentials, which magnify the rounding of what they are taken of.
+    bool exponentiates = false;
     std::function<std::string(const PlannedStep&)> formula{};
     /// The tensor, from the plan and what came before. Steps whose tensor was drawn or given are
     /// not computed; those that can only be given have none.
@@ -73,6 +81,13 @@ struct Step {
     /// Computed even when the tensor was given, which `compute` then finds in the ledger: how a
     /// mistake reaches what a walk starts from.
     bool replaces_given = false;
+    /// One or two sentences on its numbers (attn/notes/notes.hpp).
+    std::function<std::string(const notes::Subject&)> note{};
+    /// Where one of its cells comes from (attn/explain/why.hpp); none where the walk starts from
+    /// it.
+    std::function<void(const WalkView&, Derivation&)> why{};
+    /// The lines of Python that make it (attn/codegen/step_lines.hpp).
+    std::function<std::string(const StepLines&)> code{};
 };
 
 /// The step of that name.  Errors  ConfigError, listing the names there are.

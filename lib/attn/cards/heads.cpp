@@ -1,0 +1,215 @@
+#include "attn/steps/heads.hpp"
+
+#include "attn/cards/products.hpp"
+#include "attn/codegen/literal.hpp"
+#include "attn/codegen/step_lines.hpp"
+#include "attn/notes/findings.hpp"
+#include "attn/notes/labels.hpp"
+#include "attn/notes/notes.hpp"
+
+namespace attn {
+namespace {
+
+using namespace notes;
+
+/// query, key or value: cut out of qkv, split into heads, projected, or x itself.
+Tensor compute_part(const Plan& plan, const Ledger& ledger, const Projected& part) {
+    const Axes axes = plan.per_head_axes(part.position, "feature");
+    if (projects(plan) && !one_product(plan) && !splits_projected(plan)) {
+        return project_part(plan, ledger, part, axes);
+    }
+    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        const auto split = twin(plan, loop::split_heads<T>, vectorized::split_heads<T>);
+        if (one_product(plan)) {
+            const Array<T> features =
+                take_features(ledger["qkv"].as<T>(), plan.fused_features(part.number));
+            return {axes, split(features, plan.heads)};
+        }
+        if (splits_projected(plan)) {
+            return {axes, split(ledger["projected_" + part.name].as<T>(), plan.heads)};
+        }
+        const Array<T>& itself = ledger[part.source(plan)].as<T>();
+        return {axes, plan.has_head ? split(itself, plan.heads) : itself};
+    });
+}
+
+std::string part_formula(const Plan& plan, const Projected& part) {
+    const std::string& name = part.name;
+    if (one_product(plan)) return name + " = the " + name + " features of qkv, head by head";
+    if (splits_projected(plan)) {
+        return name + "(h, t) = projected_" + name + "(t), features of head h";
+    }
+    if (projects(plan)) return name + " = " + projection_formula(plan, part);
+    if (!plan.has_x()) {
+        if (plan.config.parameters.has(name)) return name + " as given";
+        const bool normal =
+            std::get<RandomInput>(plan.config.input).distribution == Distribution::normal;
+        return name + (normal ? " ~ N(0, 1)" : " ~ U[0, 1)");
+    }
+    return name + " = " + part.source(plan) + (plan.has_head ? ", features of each head" : "");
+}
+
+std::vector<Input> part_inputs(const Plan& plan, const Projected& part) {
+    if (one_product(plan)) return {"qkv"};
+    if (splits_projected(plan)) return {"projected_" + part.name};
+    if (projects(plan)) return projection_inputs(plan, part);
+    if (plan.has_x()) return {part.source(plan)};
+    return {};
+}
+
+/// How this part came to be, whatever the projection.
+std::string origin(const Plan& plan, const Projected& part) {
+    const std::string source = part.source(plan);
+    const std::size_t width = part.width(plan);
+    const std::string mixed = "the " + counted(part.inputs(plan), "feature") + " of " + source +
+                              " into " + std::to_string(width);
+    if (splits_projected(plan)) {
+        return "Cut into " + counted(plan.heads, "head") + " of " + counted(width, "feature") +
+               ": of projected_" + part.name + ", " + head_features(plan, width) + ".";
+    }
+    if (one_product(plan)) {
+        return "Taken out of qkv: " + counted(width, "feature") + " for each of " +
+               counted(plan.heads, "head") + ".";
+    }
+    if (!projects(plan)) {
+        if (!plan.has_x()) return "Drawn directly at random: there is no x and no projection.";
+        return "No projection: these are the features of " + source + " themselves" +
+               (plan.has_head
+                    ? ", cut into " + counted(plan.heads, "head") + " of " + std::to_string(width)
+                    : "") +
+               ".";
+    }
+    if (plan.head_axis_on_weight()) {
+        return "Each head has a matrix of its own, which mixes " + mixed + ".";
+    }
+    return "The matrix w_" + part.parameter(plan) + " mixes " + mixed + ".";
+}
+
+/// The token whose row is longest: its dot products can be largest.
+std::string longest_sentence(const Subject& subject, Side side) {
+    const std::optional<MatrixCell> longest = longest_row(subject.tensor, 0);
+    if (!longest) return {};
+    const std::string name = label(subject.plan, side, batch_of(subject.tensor, 0), longest->row);
+    const std::string where = in_matrix(subject.tensor, 0);
+    return where + (where.empty() ? capitalised(name) : name) + " has the longest " +
+           subject.step.name + " (" + number(longest->value) +
+           "): the longer it is, the larger its scores can be.";
+}
+
+std::string zero_queries_sentence(const Subject& subject, const Rows& zero) {
+    const std::string names = named(subject.plan, batch_of(subject.tensor, 0), zero);
+    const std::string where = in_matrix(subject.tensor, 0);
+    return where + (where.empty() ? capitalised(names) : names) +
+           (zero.count == 1 ? " has a zero query, so all its scores are 0."
+                            : " have zero queries, so all their scores are 0.");
+}
+
+std::string part_note(const Subject& subject, const Projected& part) {
+    const Plan& plan = subject.plan;
+    std::string note = origin(plan, part);
+    if (projects(plan) && !splits_projected(plan) && !one_product(plan)) {
+        say(note, bias_sentence(subject, part.parameter(plan)));
+    }
+    if (part.letter() == 'v') {
+        say(note, "A query that attended to " + column_label(plan, 0, 0) +
+                      " alone would receive exactly its row.");
+        return note;
+    }
+    if (!Matrices(subject.tensor).readable()) return note;
+    const Side side = part.letter() == 'q' ? Side::query : Side::key;
+    const Rows zero = zero_rows(subject.tensor, 0);
+    if (side == Side::query && zero.count > 0) {
+        say(note, zero_queries_sentence(subject, zero));
+    } else {
+        say(note, longest_sentence(subject, side));
+    }
+    return note;
+}
+
+void why_part(const WalkView& view, const Projected& part, Derivation& derivation) {
+    const Plan& plan = view.plan;
+    const std::size_t feature = view.place.at("feature");
+    const std::size_t head = view.place.count("head") != 0 ? view.place.at("head") : 0;
+    const std::size_t side_by_side = head * part.width(plan) + feature;
+    if (one_product(plan)) {
+        const Place cut = with(at_position(view.place, "query"), "feature",
+                               plan.fused_features(part.number)[side_by_side]);
+        derivation.copy(view.at("qkv", cut), "cut out of qkv");
+    } else if (splits_projected(plan)) {
+        derivation.copy(
+            view.at("projected_" + part.name, with(view.place, "feature", side_by_side)),
+            "feature " + std::to_string(feature) + " of head " + std::to_string(head));
+    } else if (projects(plan)) {
+        why_projection(view, part, feature, derivation);
+    } else if (plan.has_x()) {
+        const Place same = with(at_position(view.place, "token"), "feature", side_by_side);
+        derivation.copy(view.at(part.source(plan), same), "there is no projection");
+    }
+}
+
+/// Cuts the last axis into heads and moves the head axis in front of the tokens.
+std::string split_code(const StepLines& of, const std::string& name, const Projected& part) {
+    Shape shape = of.plan.per_batch_shape(part.length(of.plan), of.plan.heads);
+    shape.push_back(part.width(of.plan));
+    return of.swapped(name + ".reshape(" + size_list(shape) + ")", "-3, -2");
+}
+
+std::string part_code(const StepLines& of, const Projected& part) {
+    const Plan& plan = of.plan;
+    const std::string start = part.name + " = ";
+    if (one_product(plan)) {
+        const std::string range = "[..., " + feature_range(plan, part) + "]";
+        if (plan.config.projection != Projection::fused_by_head) {
+            return start + split_code(of, "qkv" + range, part);
+        }
+        Shape shape = plan.per_batch_shape(plan.query_len, plan.heads);
+        shape.push_back(2 * plan.head_dim + plan.value_dim);
+        return start + of.swapped("qkv.reshape(" + size_list(shape) + ")", "-3, -2") + range;
+    }
+    if (plan.head_axis_on_weight()) {
+        const std::string x = part.source(plan) + (plan.has_batch ? "[:, None]" : "");
+        const std::string weight = "w_" + part.name;
+        return start + x + " @ " + (of.out_in() ? of.swapped(weight, "-2, -1") : weight) +
+               (plan.config.bias ? " + b_" + part.name + "[:, None]" : "");
+    }
+    if (splits_projected(plan)) return start + split_code(of, "projected_" + part.name, part);
+    if (projects(plan)) return start + projection_code(of, part);
+    const std::string source = part.source(plan);
+    return start + (plan.has_head ? split_code(of, source, part) : source);
+}
+
+Step part_card(const Projected& part) {
+    static constexpr std::array titles{"what each token looks for",
+                                       "what each token can be found by",
+                                       "what each token contributes when it is attended to"};
+    static constexpr std::array chains{Chain::queries, Chain::keys, Chain::values};
+    return {
+        .name = part.name,
+        .title = titles[part.number],
+        .chain = chains[part.number],
+        .reads = [part](const Plan& plan) { return part_inputs(plan, part); },
+        .outline =
+            [part](const Plan& plan) {
+                return Outline{plan.per_head_axes(part.position, "feature"),
+                               plan.per_head_shape(part.length(plan), part.width(plan))};
+            },
+        .formula = [part](const PlannedStep& of) { return part_formula(of.plan, part); },
+        .compute = [part](const Plan& plan,
+                          const Ledger& ledger) { return compute_part(plan, ledger, part); },
+        .note = [part](const Subject& subject) { return part_note(subject, part); },
+        .why = [part](const WalkView& view,
+                      Derivation& derivation) { why_part(view, part, derivation); },
+        .code = [part](const StepLines& of) { return part_code(of, part); },
+    };
+}
+
+}  // namespace
+
+StepTable head_cards() {
+    StepTable cards;
+    for (const Projected& part : query_key_value()) cards.push_back(part_card(part));
+    return cards;
+}
+
+}  // namespace attn

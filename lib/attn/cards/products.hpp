@@ -1,0 +1,52 @@
+#pragma once
+#include "attn/cards/cards.hpp"
+#include "attn/explain/why.hpp"
+
+namespace attn {
+
+// What the cards of query, key, value and output share: features times a weight, and their bias.
+
+/// The formula of a parameter: where it comes from.
+std::string learned(const PlannedStep& of);
+
+/// True when the plan makes query, key and value from x.
+inline bool projects(const Plan& plan) { return plan.config.projection != Projection::none; }
+
+/// True when all three come out of a single product, x times w_qkv.
+inline bool one_product(const Plan& plan) { return plan.one_weight() && !plan.has_memory; }
+
+/// True when a projection gives all heads side by side, so that they still have to be split.
+inline bool splits_projected(const Plan& plan) {
+    return projects(plan) && plan.has_head && !plan.head_axis_on_weight() && !one_product(plan);
+}
+
+/// x (or memory) times the weight of one part, plus its bias.
+Tensor project_part(const Plan& plan, const Ledger& ledger, const Projected& part, Axes axes);
+
+/// What it reads, as a formula, and as lines.
+std::vector<Input> projection_inputs(const Plan& plan, const Projected& part);
+std::string projection_formula(const Plan& plan, const Projected& part);
+std::string projection_code(const StepLines& of, const Projected& part);
+
+/// One feature of it: a sum over the features of its source. `feature` counts those of one head
+/// where the weight has a head axis, of all heads side by side elsewhere.
+void why_projection(const WalkView& view, const Projected& part, std::size_t feature,
+                    Derivation& derivation);
+
+/// A sum over the features of `source` times column `out` of `w_parameter`, and its bias.
+void why_product(const WalkView& view, const std::string& source, const std::string& parameter,
+                 std::size_t out, Derivation& derivation);
+
+/// The index range of a part's features in qkv: of all heads, or of one where they go head by head.
+std::string feature_range(const Plan& plan, const Projected& part);
+
+/// In which order the features of qkv stand.
+std::string qkv_order(const Plan& plan, const std::string& what);
+
+/// Which features of a projected tensor are which head's.
+std::string head_features(const Plan& plan, std::size_t width);
+
+/// `The bias b_query adds the same vector to each token.` where the projection has one.
+std::string bias_sentence(const PlannedStep& of, const std::string& parameter);
+
+}  // namespace attn
