@@ -13,7 +13,6 @@
 #include "attn/mistakes/mistake.hpp"
 #include "attn/walk/memory.hpp"
 #include "attn/walk/parts.hpp"
-#include "attn/walk/windows.hpp"
 
 namespace app {
 namespace {
@@ -102,8 +101,8 @@ void mark_mistakes(const std::vector<std::string>& ids, attn::Document& document
 bool walks_in_parts(const WalkCommand& command, const attn::Plan& plan, const attn::Ledger& given,
                     const attn::StepTable& table) {
     constexpr double small = 5e7;
-    return !command.output.only.empty() && !wants_code(command.output) && command.bugs.empty() &&
-           attn::bytes_needed(plan) > small && attn::runs_in_windows(plan, given, table);
+    return !command.output.only.empty() && !wants_code(command.output) &&
+           attn::bytes_needed(plan) > small && attn::can_walk_parts(plan, given, table);
 }
 
 int run_walk(const WalkCommand& command) {

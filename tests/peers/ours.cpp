@@ -2,9 +2,9 @@
 // weights.
 #include <string_view>
 
+#include "attn/bench/attend.hpp"
 #include "attn/bench/machine.hpp"
 #include "attn/fused/fused_attention.hpp"
-#include "attn/steps/stepped_attention.hpp"
 #include "tests/peers/peer.hpp"
 
 namespace {
@@ -18,25 +18,23 @@ void fused(const peer::Problem& p, float* context) {
                           {1, p.groups, p.length, p.length, p.dim, p.dim}, options);
 }
 
-/// The walk's own way over windows of rows, with the scores and the weights kept whole, in memory
+/// The walk's own way over blocks of rows, with the scores and the weights kept whole, in memory
 /// that is used again.
 void vectorized(const peer::Problem& p, float* context) {
-    static attn::Array<float> scores, weights;
-    const attn::Shape square{p.groups, p.length, p.length};
-    if (attn::shape_of(scores) != square) {
-        scores = attn::empty_array<float>(square);
-        weights = attn::empty_array<float>(square);
+    static attn::BenchInput input;
+    static attn::BenchOutput output;
+    attn::BenchSeries series;
+    series.threads = static_cast<std::size_t>(p.threads);
+    const attn::BenchShape shape{p.groups, p.length, p.dim};
+    if (input.query.size() == 0 || !(input.shape() == shape) || input.causal != p.causal) {
+        input = attn::draw_bench_input(shape, p.causal);
+        output = attn::output_for(series, shape);
     }
-    attn::SteppedOptions options;
-    options.scale = {attn::ScaleFactor::Operation::divide, std::sqrt(static_cast<double>(p.dim))};
-    options.mask.causal = p.causal;
-    options.threads = static_cast<std::size_t>(p.threads);
-    attn::KeptSteps<float> kept;
-    kept.scores = scores.data();
-    kept.weights = weights.data();
-    kept.context = context;
-    attn::stepped_attention(p.query.data(), p.key.data(), p.value.data(),
-                            {1, p.groups, p.length, p.length, p.dim, p.dim}, options, kept);
+    std::copy(p.query.begin(), p.query.end(), input.query.data());
+    std::copy(p.key.begin(), p.key.end(), input.key.data());
+    std::copy(p.value.begin(), p.value.end(), input.value.data());
+    attn::attend(series, input, output);
+    std::copy(output.context.begin(), output.context.end(), context);
 }
 
 /// The measured peak of multiply-adds on one thread, GFLOP/s.

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "attn/cards/step_table.hpp"
 #include "attn/fused/fused_attention.hpp"
 #include "attn/random/generator.hpp"
 #include "attn/simd/kernels.hpp"
@@ -13,7 +14,7 @@
 #include "attn/steps/scaling.hpp"
 #include "attn/steps/scores.hpp"
 #include "attn/steps/softmax.hpp"
-#include "attn/steps/stepped_attention.hpp"
+#include "attn/walk/row_blocks.hpp"
 #include "attn/walk/words.hpp"
 
 namespace attn {
@@ -33,26 +34,35 @@ Array<float> attend_by_loops(const BenchInput& input) {
         const Array<float> weights = loop::softmax(scaled_scores, 2);
         return loop::context(weights, input.value, arithmetic);
     }
-    const Array<bool> mask = causal_mask(shape.length, shape.length, CausalAlign::start);
+    Array<bool> mask = empty_array<bool>({shape.length, shape.length});
+    for (std::size_t q = 0; q < shape.length; ++q) {
+        for (std::size_t k = 0; k < shape.length; ++k) mask(q, k) = k > q;
+    }
     const Array<float> masked_scores = loop::apply_mask(scaled_scores, mask);
     const Array<float> weights = loop::softmax(masked_scores, 2);
     return loop::context(weights, input.value, arithmetic);
 }
 
-/// The walk's own way over windows of rows, with the scores and the weights kept whole.
+/// The walk's own way over blocks of rows, with the scores and the weights kept whole.
 void attend_vectorized(const BenchInput& input, std::size_t threads, BenchOutput& output) {
-    const BenchShape shape = input.shape();
-    SteppedOptions options;
-    options.scale = scale_of(shape);
-    options.mask.causal = input.causal;
-    options.threads = threads;
-    KeptSteps<float> kept;
-    kept.scores = output.scores.data();
-    kept.weights = output.weights.data();
-    kept.context = output.context.data();
-    stepped_attention(input.query.data(), input.key.data(), input.value.data(),
-                      {1, shape.groups, shape.length, shape.length, shape.head_dim, shape.head_dim},
-                      options, kept);
+    Plan plan = input.plan;
+    plan.config.mask.causal = input.causal;
+    plan.config.threads = static_cast<int>(threads);
+    const auto is_kept = [](const Step& step) {
+        return step.name == "scores" || step.name == "weights" || step.name == "context";
+    };
+    const StepTable& table = step_table();
+    const auto scores = std::find_if(table.begin(), table.end(),
+                                     [](const Step& step) { return step.name == "scores"; });
+    const RowSteps steps =
+        row_steps_from(plan, {}, table, static_cast<std::size_t>(scores - table.begin()), is_kept);
+    RowSources<float> sources{
+        matrices_of(input.query), matrices_of(input.key), matrices_of(input.value), {}, {}};
+    sources.mask.causal = input.causal;
+    sources.mask.heads = plan.heads;
+    output.kept[2] = std::move(output.context);
+    evaluate_row_blocks(plan, sources, steps, all_rows(plan), output.kept);
+    output.context = std::move(output.kept[2]);
 }
 
 void attend_fused(const BenchInput& input, const BenchSeries& series, BenchOutput& output) {
@@ -92,7 +102,12 @@ BenchInput draw_bench_input(const BenchShape& shape, bool causal) {
     Array<float> query = draw();
     Array<float> key = draw();
     Array<float> value = draw();
-    return {std::move(query), std::move(key), std::move(value), causal};
+    WalkConfig config;
+    config.projection = Projection::none;
+    config.heads = static_cast<std::int64_t>(shape.groups);
+    config.head_dim = static_cast<std::int64_t>(shape.head_dim);
+    config.query_len = static_cast<std::int64_t>(shape.length);
+    return {std::move(query), std::move(key), std::move(value), causal, resolve(config)};
 }
 
 BenchOutput output_for(const BenchSeries& series, const BenchShape& shape) {
@@ -102,8 +117,10 @@ BenchOutput output_for(const BenchSeries& series, const BenchShape& shape) {
         array.fill(0);
     };
     if (series.variant == Variant::vectorized) {
-        take(output.scores, {shape.groups, shape.length, shape.length});
-        take(output.weights, {shape.groups, shape.length, shape.length});
+        output.kept.resize(3);
+        for (Array<float>& square : {std::ref(output.kept[0]), std::ref(output.kept[1])}) {
+            take(square, {shape.groups, shape.length, shape.length});
+        }
     }
     if (series.variant != Variant::loop) {
         take(output.context, {shape.groups, shape.length, shape.head_dim});

@@ -4,7 +4,7 @@
 
 #include "attn/simd/instruction_set.hpp"
 #include "attn/tensor/tensor.hpp"
-#include "attn/walk/config.hpp"
+#include "attn/walk/plan.hpp"
 
 namespace attn {
 
@@ -36,6 +36,7 @@ std::string bench_shape_text(const BenchShape& shape);
 struct BenchInput {
     Array<float> query, key, value;
     bool causal = false;
+    Plan plan;  ///< of a walk of these sizes
 
     BenchShape shape() const { return {query.shape(0), query.shape(1), query.shape(2)}; }
 };
@@ -45,8 +46,9 @@ BenchInput draw_bench_input(const BenchShape& shape, bool causal);
 
 /// What attend() writes.
 struct BenchOutput {
-    Array<float> scores, weights;  ///< (groups, length, length), of vectorized alone
-    Array<float> context;          ///< (groups, length, head_dim)
+    std::vector<Array<float>> kept;  ///< scores and weights, (groups, length, length) each, of
+                                     ///< vectorized alone
+    Array<float> context;            ///< (groups, length, head_dim)
 };
 
 /// Memory for attend(), all of it written once: taking it from the system costs more than a short

@@ -9,7 +9,7 @@
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/text/numbers.hpp"
-#include "attn/walk/hidden_keys.hpp"
+#include "attn/walk/visibility.hpp"
 
 namespace attn {
 namespace {
@@ -37,7 +37,7 @@ using Pick = std::vector<double> FusedBlock::*;
 /// or, for features, one matrix of queries and features after another.
 template <class T>
 Array<T> gathered(const Plan& plan, const Ledger& ledger, Pick pick, bool features) {
-    const HiddenKeys hidden(plan);
+    const Visibility visibility(plan);
     const std::size_t queries = plan.query_len;
     const std::size_t blocks = block_count(plan);
     const std::size_t width = features ? plan.value_dim : 1;
@@ -48,7 +48,8 @@ Array<T> gathered(const Plan& plan, const Ledger& ledger, Pick pick, bool featur
     const AttentionShape one{1, 1, queries, plan.key_len, plan.head_dim, plan.value_dim};
     for (std::size_t b = 0; b < plan.batch; ++b) {
         for (std::size_t h = 0; h < plan.heads; ++h) {
-            const FusedOptions options = kernel_options(plan, hidden.mask_from(b, h, 0));
+            const FusedOptions options =
+                kernel_options(plan, visibility.view().from(b * plan.heads + h, 0));
             const std::size_t group = b * plan.heads + h;
             const FusedTrace trace = fused_trace(
                 ledger.latest(Chain::queries).as<T>().data() + group * queries * plan.head_dim,
@@ -265,15 +266,31 @@ void why_blockwise_context(const WalkView& view, Derivation& derivation) {
 Tensor blockwise_context(const Plan& plan, const Ledger& ledger) {
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
-        const HiddenKeys hidden(plan);
+        const Visibility visibility(plan);
         Array<T> context = empty_array<T>(plan.per_head_shape(plan.query_len, plan.value_dim));
         fused_attention(ledger.latest(Chain::queries).as<T>().data(),
                         ledger.latest(Chain::keys).as<T>().data(),
                         ledger.latest(Chain::values).as<T>().data(), context.data(),
-                        attention_shape(plan), kernel_options(plan, hidden.mask()));
+                        attention_shape(plan), kernel_options(plan, visibility.view()));
         return {plan.per_head_axes("query", "feature"), std::move(context)};
     });
 }
+
+namespace {
+
+template <class T>
+void attend_to(const RowBlock<T>& block) {
+    FusedOptions options = kernel_options(block.plan, block.mask);
+    options.threads = 1;  // the blocks of rows are shared among threads
+    fused_attention(
+        block.query.numbers, block.key.numbers, block.value.numbers, block.result.numbers,
+        {1, 1, block.query.rows, block.key.rows, block.key.columns, block.value.columns}, options);
+}
+
+}  // namespace
+
+void blockwise_context(const RowBlock<float>& block) { attend_to(block); }
+void blockwise_context(const RowBlock<double>& block) { attend_to(block); }
 
 StepTable block_cards() {
     Step running_max =

@@ -20,16 +20,21 @@ Step parameter_card(const std::string& part, bool bias);
 
 /// Attention block by block, for the card of the context.
 Tensor blockwise_context(const Plan& plan, const Ledger& ledger);
+void blockwise_context(const RowBlock<float>& block);
+void blockwise_context(const RowBlock<double>& block);
 std::string blockwise_context_note(const notes::Subject& subject);
 void why_blockwise_context(const WalkView& view, Derivation& derivation);
 
 /// True where attention keeps a score for each query and key.
 inline bool keeps_scores(const Plan& plan) { return !plan.fused(); }
 
+/// Whether the loop twins are asked for.
+inline bool is_loop(const Plan& plan) { return plan.config.variant == Variant::loop; }
+
 /// Of two twins the one that the plan asks for.
 template <class Function>
 Function twin(const Plan& plan, Function in_loops, Function in_arrays) {
-    return plan.config.variant == Variant::loop ? in_loops : in_arrays;
+    return is_loop(plan) ? in_loops : in_arrays;
 }
 
 /// A tensor with one row of features for each token of x.

@@ -25,10 +25,11 @@ Tensor compute_context(const Plan& plan, const Ledger& ledger) {
     if (plan.fused()) return blockwise_context(plan, ledger);
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
-        const auto step = twin(plan, loop::context<T>, vectorized::context<T>);
-        return {
-            plan.per_head_axes("query", "feature"),
-            step(ledger["weights"].as<T>(), ledger.latest(Chain::values).as<T>(), plan.arithmetic)};
+        const Array<T>& weights = ledger["weights"].as<T>();
+        const Array<T>& value = ledger.latest(Chain::values).as<T>();
+        return {plan.per_head_axes("query", "feature"),
+                is_loop(plan) ? loop::context(weights, value, plan.arithmetic)
+                              : vectorized::context(weights, value, plan.arithmetic)};
     });
 }
 
@@ -235,6 +236,16 @@ std::string output_note(const Subject& subject) {
     return note;
 }
 
+RowStep context_rows(const Plan& plan) {
+    if (plan.fused()) return RowStep([](const auto& b) { blockwise_context(b); }, true);
+    return RowStep(
+        [](const auto& b) {
+            is_loop(b.plan) ? loop::context(b.cells, b.value, b.result, b.arithmetic)
+                            : vectorized::context(b.cells, b.value, b.result, b.arithmetic);
+        },
+        true);
+}
+
 }  // namespace
 
 StepTable context_cards() {
@@ -251,6 +262,7 @@ StepTable context_cards() {
                 },
             .formula = context_formula,
             .compute = compute_context,
+            .rows = context_rows,
             .note = context_note,
             .why = why_context,
             .code =

@@ -21,10 +21,11 @@ using namespace notes;
 Tensor compute_scores(const Plan& plan, const Ledger& ledger) {
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
-        const auto step = twin(plan, loop::scores<T>, vectorized::scores<T>);
+        const Array<T>& query = ledger.latest(Chain::queries).as<T>();
+        const Array<T>& key = ledger.latest(Chain::keys).as<T>();
         return {plan.per_head_axes("query", "key"),
-                step(ledger.latest(Chain::queries).as<T>(), ledger.latest(Chain::keys).as<T>(),
-                     plan.arithmetic)};
+                is_loop(plan) ? loop::scores(query, key, plan.arithmetic)
+                              : vectorized::scores(query, key, plan.arithmetic)};
     });
 }
 
@@ -101,8 +102,8 @@ Tensor compute_scaled(const Plan& plan, const Ledger& ledger) {
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
         const Tensor& scores = ledger.latest(Chain::scores, "scaled_scores");
-        const auto step = twin(plan, loop::scale<T>, vectorized::scale<T>);
-        return {scores.axes(), step(scores.as<T>(), plan.scale)};
+        return {scores.axes(), is_loop(plan) ? loop::scale(scores.as<T>(), plan.scale)
+                                             : vectorized::scale(scores.as<T>(), plan.scale)};
     });
 }
 
@@ -213,6 +214,16 @@ StepTable score_cards() {
                            of.latest(Chain::keys) + "^T";
                 },
             .compute = compute_scores,
+            .rows =
+                [](const Plan&) {
+                    return RowStep(
+                        [](const auto& b) {
+                            is_loop(b.plan)
+                                ? loop::scores(b.query, b.key, b.result, b.arithmetic)
+                                : vectorized::scores(b.query, b.key, b.result, b.arithmetic);
+                        },
+                        true);
+                },
             .note = scores_note,
             .why = why_scores,
             .code =
@@ -230,6 +241,13 @@ StepTable score_cards() {
             .outline = score_outline,
             .formula = scaled_formula,
             .compute = compute_scaled,
+            .rows =
+                [](const Plan&) {
+                    return RowStep([](const auto& b) {
+                        is_loop(b.plan) ? loop::scale(b.cells, b.plan.scale, b.result)
+                                        : vectorized::scale(b.cells, b.plan.scale, b.result);
+                    });
+                },
             .note = scaled_note,
             .why = why_scaled,
             .code = scaled_code,

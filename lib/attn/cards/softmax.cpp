@@ -33,8 +33,10 @@ Tensor compute_row_max(const Plan& plan, const Ledger& ledger) {
         using T = decltype(zero);
         const Tensor& scores = ledger.latest(Chain::scores);
         const std::string axis = softmax_axis(plan);
-        const auto step = twin(plan, loop::row_max<T>, vectorized::row_max<T>);
-        return {without(scores.axes(), axis), step(scores.as<T>(), scores.axis(axis))};
+        const std::size_t along = scores.axis(axis);
+        return {without(scores.axes(), axis), is_loop(plan)
+                                                  ? loop::row_max(scores.as<T>(), along)
+                                                  : vectorized::row_max(scores.as<T>(), along)};
     });
 }
 
@@ -42,9 +44,11 @@ Tensor compute_exponentials(const Plan& plan, const Ledger& ledger) {
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
         const Tensor& scores = ledger.latest(Chain::scores);
-        const auto step = twin(plan, loop::exponentials<T>, vectorized::exponentials<T>);
-        return {scores.axes(),
-                step(scores.as<T>(), ledger["row_max"].as<T>(), scores.axis(softmax_axis(plan)))};
+        const Array<T>& row_max = ledger["row_max"].as<T>();
+        const std::size_t along = scores.axis(softmax_axis(plan));
+        return {scores.axes(), is_loop(plan)
+                                   ? loop::exponentials(scores.as<T>(), row_max, along)
+                                   : vectorized::exponentials(scores.as<T>(), row_max, along)};
     });
 }
 
@@ -53,9 +57,10 @@ Tensor compute_row_sum(const Plan& plan, const Ledger& ledger) {
         using T = decltype(zero);
         const Tensor& exponentials = ledger["exponentials"];
         const std::string axis = softmax_axis(plan);
-        const auto step = twin(plan, loop::row_sum<T>, vectorized::row_sum<T>);
+        const std::size_t along = exponentials.axis(axis);
         return {without(exponentials.axes(), axis),
-                step(exponentials.as<T>(), exponentials.axis(axis))};
+                is_loop(plan) ? loop::row_sum(exponentials.as<T>(), along)
+                              : vectorized::row_sum(exponentials.as<T>(), along)};
     });
 }
 
@@ -163,6 +168,15 @@ std::string weights_code(const StepLines& of) {
                 : "weights = np.where(" + scores + ".max" + along + " == -np.inf, 0, weights)");
 }
 
+/// How a part of softmax works on a block of rows: where it runs over the keys.
+template <class Part>
+std::function<RowStep(const Plan&)> over_keys(Part part, bool begins) {
+    return [part, begins](const Plan& plan) {
+        const bool keys = plan.config.softmax_axis == SoftmaxAxis::key;
+        return keys ? RowStep(part, false, begins) : RowStep();
+    };
+}
+
 }  // namespace
 
 StepTable softmax_cards() {
@@ -181,6 +195,12 @@ StepTable softmax_cards() {
                            of.latest(Chain::scores);
                 },
             .compute = compute_row_max,
+            .rows = over_keys(
+                [](const auto& b) {
+                    is_loop(b.plan) ? loop::row_max(b.cells, b.result)
+                                    : vectorized::row_max(b.cells, b.result);
+                },
+                true),
             .note = notes::row_max_note,
             .why = why_row_max,
             .code = row_max_code,
@@ -199,6 +219,12 @@ StepTable softmax_cards() {
                     return "exponentials = exp(" + of.latest(Chain::scores) + " - row_max)";
                 },
             .compute = compute_exponentials,
+            .rows = over_keys(
+                [](const auto& b) {
+                    is_loop(b.plan) ? loop::exponentials(b.cells, b.row_max, b.result)
+                                    : vectorized::exponentials(b.cells, b.row_max, b.result);
+                },
+                false),
             .note = notes::exponentials_note,
             .why = why_exponentials,
             .code = exponentials_code,
@@ -216,6 +242,12 @@ StepTable softmax_cards() {
                     return "row_sum = sum over " + softmax_axis(of.plan) + " of exponentials";
                 },
             .compute = compute_row_sum,
+            .rows = over_keys(
+                [](const auto& b) {
+                    is_loop(b.plan) ? loop::row_sum(b.cells, b.result)
+                                    : vectorized::row_sum(b.cells, b.result);
+                },
+                false),
             .note = notes::row_sum_note,
             .why = why_row_sum,
             .code = row_sum_code,
@@ -233,6 +265,14 @@ StepTable softmax_cards() {
                            softmax_axis(of.plan) + " axis";
                 },
             .compute = compute_weights,
+            .rows = over_keys(
+                [](const auto& b) {
+                    const EmptyRow empty_row = b.plan.config.empty_row;
+                    is_loop(b.plan)
+                        ? loop::weights(b.cells, b.row_max, b.row_sum, empty_row, b.result)
+                        : vectorized::weights(b.cells, b.row_max, b.row_sum, empty_row, b.result);
+                },
+                false),
             .note = notes::weights_note,
             .why = why_weights,
             .code = weights_code,

@@ -6,6 +6,7 @@
 #include "attn/steps/context.hpp"
 #include "attn/steps/softmax.hpp"
 #include "attn/tensor/slice.hpp"
+#include "attn/walk/visibility.hpp"
 
 // Notebook 002: the mean of all earlier tokens, by loop, by matrix and by masked softmax; the same
 // with weights that depend on the tokens; two heads; five heads.
@@ -133,7 +134,8 @@ Document causal_heads(const Replay& replay) {
     Stream first(averages, averages.seed);
     const Tensor x_small = first.randn({"batch", "query", "feature"}, {4, 8, 2});
     const Tensor average = running_mean(x_small);
-    const Array<bool> hidden = causal_mask(8, 8, CausalAlign::start);
+    const Tensor mask = Visibility(average_plan).mask();
+    const Array<bool>& hidden = mask.as<bool>();
     const Tensor triangle = lower_triangle(hidden);
     Array<float> no_scores = empty_array<float>({8, 8});
     std::fill(no_scores.begin(), no_scores.end(), 0.0F);

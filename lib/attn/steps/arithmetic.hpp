@@ -1,50 +1,61 @@
 #pragma once
+#include <cmath>
 #include <cstddef>
 
-#include "attn/tensor/tensor.hpp"
+#include "attn/simd/products.hpp"
+#include "attn/tensor/matrices.hpp"
 
 namespace attn {
 
 /// How a step computes where more than one way is right.
 struct Arithmetic {
-    bool fused =
-        true;         ///< loop twins: fuse each product with its sum, as PyTorch's AVX2 build does
-    int threads = 1;  ///< vectorized twins: threads for large products, 0 means all cores
+    bool fma = true;         ///< loop twins: round each product and sum together, as PyTorch's AVX2
+                             ///< build does
+    int threads = 1;         ///< vectorized twins: threads for large products, 0 means all cores
     bool one_chain = false;  ///< loop twins: sum each dot product in a single chain
+    PackedProducts* products = nullptr;  ///< vectorized twins: keeps packed factors between blocks
 };
 
 namespace loop {
 
-/// Vectors of `count` numbers, `how_many` of them, wherever their numbers lie.
+/// One dot product, summed as a build of PyTorch sums it: the even and the odd positions in a chain
+/// each, the two chains added at the end; an odd last position is added after that. With
+/// `one_chain` all positions make one chain: so does PyTorch when a factor is a vector.
 template <class T>
-struct Vectors {
-    const T* numbers;
-    std::size_t how_many, count;
-    std::size_t from_vector_to_vector, from_number_to_number;  ///< in elements
+class Dot {
+public:
+    explicit Dot(const Arithmetic& arithmetic) : arithmetic_(arithmetic) {}
 
-    const T& at(std::size_t vector, std::size_t number) const {
-        return numbers[vector * from_vector_to_vector + number * from_number_to_number];
+    /// Adds the product of the next two numbers.
+    void add(T x, T y) {
+        if (arithmetic_.one_chain) {
+            even_ = plus_product(even_, x, y);
+        } else if (!waits_) {
+            x_ = x;
+            y_ = y;
+            waits_ = true;
+        } else {
+            even_ = plus_product(even_, x_, y_);
+            odd_ = plus_product(odd_, x, y);
+            waits_ = false;
+        }
     }
+
+    T sum() const {
+        const T both = arithmetic_.one_chain ? even_ : even_ + odd_;
+        return waits_ ? plus_product(both, x_, y_) : both;
+    }
+
+private:
+    T plus_product(T sum, T x, T y) const {
+        return arithmetic_.fma ? std::fma(x, y, sum) : sum + x * y;
+    }
+
+    const Arithmetic& arithmetic_;
+    T even_ = 0, odd_ = 0;
+    T x_ = 0, y_ = 0;  ///< the last even position, until it is known whether an odd one follows
+    bool waits_ = false;
 };
-
-/// The rows of a matrix (rows, columns), and its columns.
-template <class T>
-Vectors<T> rows_of(const T* matrix, std::size_t rows, std::size_t columns) {
-    return {matrix, rows, columns, columns, 1};
-}
-template <class T>
-Vectors<T> columns_of(const T* matrix, std::size_t rows, std::size_t columns) {
-    return {matrix, columns, rows, 1, columns};
-}
-
-/// The dot product of each vector of `a` with each of `b`, summed as a build of PyTorch does: the
-/// even and the odd positions in a chain each, the two chains added at the end; an odd last
-/// position is added after that. With `one_chain` all positions make one chain: so does PyTorch
-/// when a factor is a vector.
-///
-/// Shapes  `results`: (a.how_many, b.how_many), row after row; both of the same `count`.
-template <class T>
-void dots(const Vectors<T>& a, const Vectors<T>& b, const Arithmetic& arithmetic, T* results);
 
 }  // namespace loop
 }  // namespace attn

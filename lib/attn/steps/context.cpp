@@ -1,53 +1,67 @@
 #include "attn/steps/context.hpp"
 
-#include "attn/steps/groups.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/tensor/matmul.hpp"
 
 namespace attn {
+
+template <class T>
+void loop::context(Matrices<const T> weights, Matrices<const T> value, Matrices<T> context,
+                   const Arithmetic& arithmetic) {
+    // Multiply one feature of every value with the weight of its key and add up.
+    for (std::size_t g = 0; g < context.groups; ++g) {
+        for (std::size_t q = 0; q < context.rows; ++q) {
+            for (std::size_t f = 0; f < context.columns; ++f) {
+                Dot<T> dot(arithmetic);
+                for (std::size_t k = 0; k < weights.columns; ++k) {
+                    dot.add(weights(g, q, k), value(g, k, f));
+                }
+                context(g, q, f) = dot.sum();
+            }
+        }
+    }
+}
+
+template <class T>
+void vectorized::context(Matrices<const T> weights, Matrices<const T> value, Matrices<T> context,
+                         const Arithmetic& arithmetic) {
+    multiply(weights, value, Second::as_stored, context, arithmetic.products);
+}
+
 namespace {
 
-void require_mixable(const Shape& weights, const Shape& value) {
-    const bool fits = weights.size() == value.size() && weights.size() >= 2 &&
-                      std::equal(weights.begin(), weights.end() - 2, value.begin()) &&
-                      weights.back() == value[value.size() - 2];
+/// The context before it is computed.
+template <class T>
+Array<T> room_for_context(const Array<T>& weights, const Array<T>& value) {
+    const Shape& shares = weights.shape();
+    const Shape& values = value.shape();
+    const bool fits = shares.size() == values.size() && shares.size() >= 2 &&
+                      std::equal(shares.begin(), shares.end() - 2, values.begin()) &&
+                      shares.back() == values[values.size() - 2];
     if (!fits) {
-        throw ShapeError("weights " + shape_text(weights) + " and value " + shape_text(value) +
+        throw ShapeError("weights " + shape_text(shares) + " and value " + shape_text(values) +
                          " need the same leading axes and one value per key");
     }
+    Shape shape = shares;
+    shape.back() = values.back();
+    return empty_array<T>(shape);
 }
 
 }  // namespace
 
-template <class T>
-Array<T> loop::context(const Array<T>& weights, const Array<T>& value,
-                       const Arithmetic& arithmetic) {
-    require_mixable(shape_of(weights), shape_of(value));
-    const auto [groups, query_len, key_len] = groups_of(shape_of(weights));
-    const std::size_t value_dim = groups_of(shape_of(value)).columns;
-    Array<T> result = empty_array<T>(with_matrix(shape_of(weights), query_len, value_dim));
-
-    // Weigh one feature of every value with the attention of this query and add up.
-    for (std::size_t g = 0; g < groups; ++g) {
-        dots(rows_of(weights.data() + g * query_len * key_len, query_len, key_len),
-             columns_of(value.data() + g * key_len * value_dim, key_len, value_dim), arithmetic,
-             result.data() + g * query_len * value_dim);
+#define ATTN_INSTANTIATE(variant, T)                                                           \
+    template void variant::context(Matrices<const T>, Matrices<const T>, Matrices<T>,          \
+                                   const Arithmetic&);                                         \
+    template <>                                                                                \
+    Array<T> variant::context(const Array<T>& weights, const Array<T>& value,                  \
+                              const Arithmetic& arithmetic) {                                  \
+        Array<T> result = room_for_context(weights, value);                                    \
+        context<T>(matrices_of(weights), matrices_of(value), matrices_of(result), arithmetic); \
+        return result;                                                                         \
     }
-    return result;
-}
-
-template <class T>
-Array<T> vectorized::context(const Array<T>& weights, const Array<T>& value,
-                             const Arithmetic& arithmetic) {
-    require_mixable(shape_of(weights), shape_of(value));
-    return matmul(weights, value, Second::as_stored, arithmetic.threads);
-}
-
-template Array<float> loop::context(const Array<float>&, const Array<float>&, const Arithmetic&);
-template Array<double> loop::context(const Array<double>&, const Array<double>&, const Arithmetic&);
-template Array<float> vectorized::context(const Array<float>&, const Array<float>&,
-                                          const Arithmetic&);
-template Array<double> vectorized::context(const Array<double>&, const Array<double>&,
-                                           const Arithmetic&);
+ATTN_INSTANTIATE(loop, float)
+ATTN_INSTANTIATE(loop, double)
+ATTN_INSTANTIATE(vectorized, float)
+ATTN_INSTANTIATE(vectorized, double)
+#undef ATTN_INSTANTIATE
 
 }  // namespace attn

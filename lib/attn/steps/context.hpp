@@ -3,21 +3,29 @@
 
 namespace attn {
 
-/// Mixes the values: each query receives the average of all values, weighted by its attention.
+/// Mixes the values: each query receives the weighted sum of all values, its attention weights
+/// being the weights.
 ///
 ///     context(q,f) = sum over keys k of weights(q,k) * value(k,f)
 ///
 /// Shapes  weights (..., query_len, key_len), value (..., key_len, value_dim);
-///         result (..., query_len, value_dim).
-/// Errors  ShapeError when the numbers of keys or the leading axes differ.
+///         context (..., query_len, value_dim). Of a block of rows, as many keys as weights has
+///         columns: the others weigh nothing.
+/// Errors  ShapeError when the numbers of keys or the leading axes differ (whole arrays).
 /// Source  Vaswani et al. 2017, eq. (1).
 namespace loop {
 template <class T>
-Array<T> context(const Array<T>& weights, const Array<T>& value, const Arithmetic& arithmetic = {});
-}
-namespace vectorized {
+void context(Matrices<const T> weights, Matrices<const T> value, Matrices<T> context,
+             const Arithmetic& arithmetic);
 template <class T>
 Array<T> context(const Array<T>& weights, const Array<T>& value, const Arithmetic& arithmetic = {});
-}
+}  // namespace loop
+namespace vectorized {
+template <class T>
+void context(Matrices<const T> weights, Matrices<const T> value, Matrices<T> context,
+             const Arithmetic& arithmetic);
+template <class T>
+Array<T> context(const Array<T>& weights, const Array<T>& value, const Arithmetic& arithmetic = {});
+}  // namespace vectorized
 
 }  // namespace attn

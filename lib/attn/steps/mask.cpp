@@ -1,120 +1,93 @@
 #include "attn/steps/mask.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "attn/simd/kernels.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/tensor/xtensor.hpp"
 
 namespace attn {
 namespace {
 
-void require_broadcast(const Shape& mask, const Shape& scores) {
-    bool fits = mask.size() <= scores.size();
-    for (std::size_t i = 0; fits && i < mask.size(); ++i) {
-        const std::size_t length = mask[mask.size() - 1 - i];
-        fits = length == 1 || length == scores[scores.size() - 1 - i];
-    }
-    if (!fits) {
-        throw ShapeError("a mask of shape " + shape_text(mask) +
-                         " does not broadcast to scores of shape " + shape_text(scores) +
-                         ": from the right, each length must be equal or 1");
-    }
-}
-
-/// Where the cells of row number `row` of the scores begin in the mask.
-std::size_t place_in_mask(std::size_t row, const Shape& shape, const Shape& mask_shape) {
-    std::size_t place = 0;
-    std::size_t step = mask_shape.empty() ? 1 : mask_shape.back();
-    for (std::size_t axis = 1; axis < mask_shape.size(); ++axis) {
-        const std::size_t length = shape[shape.size() - 1 - axis];
-        const std::size_t mask_length = mask_shape[mask_shape.size() - 1 - axis];
-        if (mask_length != 1) place += row % length * step;
-        step *= mask_length;
-        row /= length;
-    }
-    return place;
-}
+template <class T>
+constexpr T minus_infinity = -std::numeric_limits<T>::infinity();
 
 }  // namespace
 
-Array<bool> causal_mask(std::size_t query_len, std::size_t key_len, CausalAlign align) {
-    Array<bool> mask = empty_array<bool>({query_len, key_len});
-    const auto shift = align == CausalAlign::end ? static_cast<std::ptrdiff_t>(key_len) -
-                                                       static_cast<std::ptrdiff_t>(query_len)
-                                                 : std::ptrdiff_t{0};
-    for (std::size_t q = 0; q < query_len; ++q) {
-        for (std::size_t k = 0; k < key_len; ++k) {
-            mask(q, k) = static_cast<std::ptrdiff_t>(k) > static_cast<std::ptrdiff_t>(q) + shift;
+template <class T>
+void loop::apply_mask(Matrices<const T> scores, const MaskView& mask, Matrices<T> result) {
+    // Hide each cell that the mask hides and keep the scores of the others.
+    for (std::size_t g = 0; g < result.groups; ++g) {
+        for (std::size_t q = 0; q < result.rows; ++q) {
+            for (std::size_t k = 0; k < result.columns; ++k) {
+                result(g, q, k) = mask.hides(g, q, k) ? minus_infinity<T> : scores(g, q, k);
+            }
         }
     }
-    return mask;
-}
-
-Array<bool> padding_mask(const Array<bool>& is_padding, std::size_t score_axes) {
-    const Shape given = shape_of(is_padding);
-    Shape shape(given.size() == 2 ? score_axes : 2, 1);
-    shape.back() = given.back();
-    if (given.size() == 2) shape.front() = given.front();
-    Array<bool> mask = is_padding;
-    mask.reshape(shape);
-    return mask;
-}
-
-Array<bool> either_mask(const Array<bool>& first, const Array<bool>& second) {
-    return evaluated<bool>(as_xtensor(first) || as_xtensor(second));
 }
 
 template <class T>
-Array<T> loop::apply_mask(const Array<T>& scores, const Array<bool>& mask) {
-    const Shape shape = shape_of(scores);
-    const Shape mask_shape = shape_of(mask);
-    require_broadcast(mask_shape, shape);
-    Array<T> result = empty_array<T>(shape);
-
-    const std::size_t length = shape.empty() ? 1 : shape.back();
-    const std::size_t rows = length == 0 ? 0 : scores.size() / length;
-    // A last axis of length 1 serves every key.
-    const std::size_t from_key_to_key = mask_shape.empty() || mask_shape.back() == 1 ? 0 : 1;
-
-    // Hide each cell whose place in the mask says so, and keep the scores of the others.
-    for (std::size_t row = 0; row < rows; ++row) {
-        const bool* hidden = mask.data() + place_in_mask(row, shape, mask_shape);
-        for (std::size_t k = 0; k < length; ++k) {
-            const T score = scores.data()[row * length + k];
-            result.data()[row * length + k] =
-                hidden[k * from_key_to_key] ? -std::numeric_limits<T>::infinity() : score;
+void vectorized::apply_mask(Matrices<const T> scores, const MaskView& mask, Matrices<T> result) {
+    const RowOperations<T>& rows = row_operations<T>(result.columns);
+    for (std::size_t g = 0; g < result.groups; ++g) {
+        for (std::size_t q = 0; q < result.rows; ++q) {
+            const T* const before = scores.row(g, q);
+            T* const after = result.row(g, q);
+            const KeyRange visible = mask.visible(q, result.columns);
+            const std::size_t count = visible.end - visible.first;
+            const bool* const cells = mask.cells(g, q);
+            // A cell that repeats itself along the keys hides all of them, or none.
+            const bool all = cells && mask.key_stride == 0 && *cells;
+            if (cells && mask.key_stride != 0) {
+                rows.hide(before + visible.first, cells + visible.first, after + visible.first,
+                          count);
+            } else if (all) {
+                std::fill_n(after, result.columns, minus_infinity<T>);
+            } else if (before != after) {
+                std::copy_n(before + visible.first, count, after + visible.first);
+            }
+            std::fill(after, after + visible.first, minus_infinity<T>);
+            std::fill(after + visible.end, after + result.columns, minus_infinity<T>);
         }
     }
-    return result;
 }
 
-template <class T>
-Array<T> vectorized::apply_mask(const Array<T>& scores, const Array<bool>& mask) {
-    const Shape shape = shape_of(scores);
-    const Shape mask_shape = shape_of(mask);
-    require_broadcast(mask_shape, shape);
-    Array<T> result = empty_array<T>(shape);
-    const std::size_t length = shape.empty() ? 1 : shape.back();
-    const bool one_cell = mask_shape.empty() || mask_shape.back() == 1;
-    const RowOperations<T>& rows = row_operations<T>(length);
-    Array<bool> repeated = empty_array<bool>({one_cell ? length : 0});
-
-    // Find each row's place in the mask and hide what that row of the mask hides.
-    for (std::size_t row = 0; length > 0 && row < scores.size() / length; ++row) {
-        const bool* hidden = mask.data() + place_in_mask(row, shape, mask_shape);
-        if (one_cell) {
-            std::fill_n(repeated.data(), length, *hidden);
-            hidden = repeated.data();
-        }
-        rows.hide(scores.data() + row * length, hidden, result.data() + row * length, length);
+MaskView view_of(const Array<bool>& mask, const Shape& scores) {
+    const Shape& shape = mask.shape();
+    MaskView view;
+    view.heads = scores.size() > 2 ? scores[scores.size() - 3] : 1;
+    view.hidden = mask.data();
+    std::size_t* const strides[]{&view.key_stride, &view.query_stride, &view.head_stride,
+                                 &view.batch_stride};
+    std::size_t stride = 1;
+    bool fits = shape.size() <= scores.size() && scores.size() <= std::size(strides);
+    for (std::size_t i = 0; fits && i < shape.size(); ++i) {
+        const std::size_t length = shape[shape.size() - 1 - i];
+        fits = length == 1 || length == scores[scores.size() - 1 - i];
+        if (length != 1) *strides[i] = stride;
+        stride *= length;
     }
-    return result;
+    if (!fits) {
+        throw ShapeError("a mask of shape " + shape_text(shape) +
+                         " does not broadcast to scores of shape " + shape_text(scores) +
+                         ": from the right, each length must be equal or 1");
+    }
+    return view;
 }
 
-template Array<float> loop::apply_mask(const Array<float>&, const Array<bool>&);
-template Array<double> loop::apply_mask(const Array<double>&, const Array<bool>&);
-template Array<float> vectorized::apply_mask(const Array<float>&, const Array<bool>&);
-template Array<double> vectorized::apply_mask(const Array<double>&, const Array<bool>&);
+#define ATTN_INSTANTIATE(variant, T)                                                    \
+    template void variant::apply_mask(Matrices<const T>, const MaskView&, Matrices<T>); \
+    template <>                                                                         \
+    Array<T> variant::apply_mask(const Array<T>& scores, const Array<bool>& mask) {     \
+        const MaskView view = view_of(mask, scores.shape());                            \
+        Array<T> result = empty_array<T>(scores.shape());                               \
+        apply_mask<T>(matrices_of(scores), view, matrices_of(result));                  \
+        return result;                                                                  \
+    }
+ATTN_INSTANTIATE(loop, float)
+ATTN_INSTANTIATE(loop, double)
+ATTN_INSTANTIATE(vectorized, float)
+ATTN_INSTANTIATE(vectorized, double)
+#undef ATTN_INSTANTIATE
 
 }  // namespace attn

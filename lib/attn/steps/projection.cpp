@@ -54,18 +54,24 @@ Array<T> loop::project(const Array<T>& x, const Array<T>& weight, const Array<T>
                        WeightLayout layout, const Arithmetic& arithmetic) {
     const Sizes s = projection_sizes(shape_of(x), shape_of(weight), shape_of(bias), layout);
     Array<T> result = empty_array<T>(s.result);
-    const bool by_row = layout == WeightLayout::out_in;
+    const bool out_in = layout == WeightLayout::out_in;
+    const Matrices<const T> weights = matrices_of(weight);
+    const Matrices<const T> tokens = matrices_of(x);
+    const Matrices<T> projected = matrices_of(result);
 
-    // Multiply each token's features with the weights of each output feature and add up. One matrix
-    // serves the tokens of all sequences at once.
-    const std::size_t groups = s.heads == 1 ? 1 : s.batch * s.heads;
-    const std::size_t tokens = s.heads == 1 ? s.batch * s.tokens : s.tokens;
-    for (std::size_t g = 0; g < groups; ++g) {
-        const T* features = x.data() + g / s.heads * tokens * s.in;
-        const T* matrix = weight.data() + g % s.heads * s.in * s.out;
-        dots(rows_of(features, tokens, s.in),
-             by_row ? rows_of(matrix, s.out, s.in) : columns_of(matrix, s.in, s.out), arithmetic,
-             result.data() + g * tokens * s.out);
+    // Multiply the features of each token with the weights of each new feature and add up.
+    for (std::size_t g = 0; g < s.batch * s.heads; ++g) {
+        const std::size_t b = g / s.heads;
+        const std::size_t h = g % s.heads;
+        for (std::size_t t = 0; t < s.tokens; ++t) {
+            for (std::size_t o = 0; o < s.out; ++o) {
+                Dot<T> dot(arithmetic);
+                for (std::size_t i = 0; i < s.in; ++i) {
+                    dot.add(tokens(b, t, i), out_in ? weights(h, o, i) : weights(h, i, o));
+                }
+                projected(g, t, o) = dot.sum();
+            }
+        }
     }
     if (bias.size() != 0) add_bias(result, bias, s);
     return result;

@@ -2,52 +2,58 @@
 
 #include <cmath>
 
+#include "attn/simd/kernels.hpp"
+
 namespace attn {
 
 template <class T>
-Array<T> loop::scale(const Array<T>& scores, const ScaleFactor& factor) {
-    Array<T> result = empty_array<T>(shape_of(scores));
+void loop::scale(Matrices<const T> scores, const ScaleFactor& factor, Matrices<T> result) {
     const T number = static_cast<T>(factor.number);
     const bool divide = factor.operation == ScaleFactor::Operation::divide;
 
     // Divide (or multiply) every score by the same number.
-    for (std::size_t i = 0; i < scores.size(); ++i) {
-        const T score = scores.data()[i];
-        result.data()[i] = divide ? score / number : score * number;
+    for (std::size_t g = 0; g < result.groups; ++g) {
+        for (std::size_t q = 0; q < result.rows; ++q) {
+            for (std::size_t k = 0; k < result.columns; ++k) {
+                const T score = scores(g, q, k);
+                result(g, q, k) = divide ? score / number : score * number;
+            }
+        }
     }
-    return result;
 }
 
 template <class T>
-void vectorized::scale_row(const RowOperations<T>& rows, const T* scores, const ScaleFactor& factor,
-                           T* result, std::size_t count) {
-    const T number = static_cast<T>(factor.number);
-    if (factor.operation == ScaleFactor::Operation::multiply) {
-        return rows.multiply(scores, number, result, count);
-    }
-    // Dividing by a power of two is multiplying by another, to the bit.
+void vectorized::scale(Matrices<const T> scores, const ScaleFactor& factor, Matrices<T> result) {
+    const RowOperations<T>& rows = row_operations<T>(result.columns);
+    auto operation =
+        factor.operation == ScaleFactor::Operation::divide ? rows.divide : rows.multiply;
+    T number = static_cast<T>(factor.number);
+    // Dividing by a power of two is multiplying by another, to the bit, and faster.
     int exponent = 0;
-    if (std::frexp(number, &exponent) == T(0.5) && std::abs(exponent) < 100) {
-        return rows.multiply(scores, T(1) / number, result, count);
+    if (operation == rows.divide && std::frexp(number, &exponent) == T(0.5) &&
+        std::abs(exponent) < 100) {
+        operation = rows.multiply;
+        number = T(1) / number;
     }
-    rows.divide(scores, number, result, count);
+    for (std::size_t g = 0; g < result.groups; ++g) {
+        for (std::size_t q = 0; q < result.rows; ++q) {
+            operation(scores.row(g, q), number, result.row(g, q), result.columns);
+        }
+    }
 }
 
-template <class T>
-Array<T> vectorized::scale(const Array<T>& scores, const ScaleFactor& factor) {
-    Array<T> result = empty_array<T>(shape_of(scores));
-    scale_row(row_operations<T>(scores.size()), scores.data(), factor, result.data(),
-              scores.size());
-    return result;
-}
-
-template Array<float> loop::scale(const Array<float>&, const ScaleFactor&);
-template Array<double> loop::scale(const Array<double>&, const ScaleFactor&);
-template void vectorized::scale_row(const RowOperations<float>&, const float*, const ScaleFactor&,
-                                    float*, std::size_t);
-template void vectorized::scale_row(const RowOperations<double>&, const double*, const ScaleFactor&,
-                                    double*, std::size_t);
-template Array<float> vectorized::scale(const Array<float>&, const ScaleFactor&);
-template Array<double> vectorized::scale(const Array<double>&, const ScaleFactor&);
+#define ATTN_INSTANTIATE(variant, T)                                                  \
+    template void variant::scale(Matrices<const T>, const ScaleFactor&, Matrices<T>); \
+    template <>                                                                       \
+    Array<T> variant::scale(const Array<T>& scores, const ScaleFactor& factor) {      \
+        Array<T> result = empty_array<T>(scores.shape());                             \
+        scale<T>(rows_of(scores), factor, rows_of(result));                           \
+        return result;                                                                \
+    }
+ATTN_INSTANTIATE(loop, float)
+ATTN_INSTANTIATE(loop, double)
+ATTN_INSTANTIATE(vectorized, float)
+ATTN_INSTANTIATE(vectorized, double)
+#undef ATTN_INSTANTIATE
 
 }  // namespace attn

@@ -1,36 +1,34 @@
 #pragma once
-#include "attn/simd/kernels.hpp"
-#include "attn/tensor/tensor.hpp"
+#include "attn/tensor/matrices.hpp"
 
 namespace attn {
 
-/// How the scores are brought to scale: divided by a number, or multiplied by one.
+/// What scales the scores: a number that divides them, or one that multiplies them.
 struct ScaleFactor {
     enum class Operation { divide, multiply };
     Operation operation = Operation::divide;
     double number = 1;
 };
 
-/// Brings the scores to a scale that does not grow with the length of the dot product.
+/// Scales the scores so that they do not grow with the length of the dot product.
 ///
 ///     scaled_scores(q,k) = scores(q,k) / sqrt(head_dim)
 ///
-/// Shapes  scores of any shape; result the same.
-/// Why     a sum of d products of unit-variance numbers has variance d; unscaled, long heads would
-///         push softmax to one-hot rows.
+/// Shapes  scores of any shape; result the same, or in its place.
+/// Why     a sum of d products of unit-variance numbers has variance d; unscaled, a large head_dim
+///         would push softmax to one-hot rows.
 /// Source  Vaswani et al. 2017, section 3.2.1.
 namespace loop {
 template <class T>
+void scale(Matrices<const T> scores, const ScaleFactor& factor, Matrices<T> result);
+template <class T>
 Array<T> scale(const Array<T>& scores, const ScaleFactor& factor);
-}
+}  // namespace loop
 namespace vectorized {
 template <class T>
-Array<T> scale(const Array<T>& scores, const ScaleFactor& factor);
-
-/// The same for `count` scores in plain memory.
+void scale(Matrices<const T> scores, const ScaleFactor& factor, Matrices<T> result);
 template <class T>
-void scale_row(const RowOperations<T>& rows, const T* scores, const ScaleFactor& factor, T* result,
-               std::size_t count);
+Array<T> scale(const Array<T>& scores, const ScaleFactor& factor);
 }  // namespace vectorized
 
 }  // namespace attn

@@ -1,52 +1,67 @@
 #include "attn/steps/scores.hpp"
 
-#include "attn/steps/groups.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/tensor/matmul.hpp"
 
 namespace attn {
+
+template <class T>
+void loop::scores(Matrices<const T> query, Matrices<const T> key, Matrices<T> scores,
+                  const Arithmetic& arithmetic) {
+    // Multiply each query with each key of the same head, feature by feature, and add up.
+    for (std::size_t g = 0; g < scores.groups; ++g) {
+        for (std::size_t q = 0; q < scores.rows; ++q) {
+            for (std::size_t k = 0; k < scores.columns; ++k) {
+                Dot<T> dot(arithmetic);
+                for (std::size_t f = 0; f < query.columns; ++f) {
+                    dot.add(query(g, q, f), key(g, k, f));
+                }
+                scores(g, q, k) = dot.sum();
+            }
+        }
+    }
+}
+
+template <class T>
+void vectorized::scores(Matrices<const T> query, Matrices<const T> key, Matrices<T> scores,
+                        const Arithmetic& arithmetic) {
+    multiply(query, key, Second::transposed, scores, arithmetic.products);
+}
+
 namespace {
 
-void require_comparable(const Shape& query, const Shape& key) {
-    const bool fits = query.size() == key.size() && query.size() >= 2 &&
-                      std::equal(query.begin(), query.end() - 2, key.begin()) &&
-                      query.back() == key.back();
+/// The scores before they are computed.
+template <class T>
+Array<T> room_for_scores(const Array<T>& query, const Array<T>& key) {
+    const Shape& asks = query.shape();
+    const Shape& offers = key.shape();
+    const bool fits = asks.size() == offers.size() && asks.size() >= 2 &&
+                      std::equal(asks.begin(), asks.end() - 2, offers.begin()) &&
+                      asks.back() == offers.back();
     if (!fits) {
-        throw ShapeError("query " + shape_text(query) + " and key " + shape_text(key) +
+        throw ShapeError("query " + shape_text(asks) + " and key " + shape_text(offers) +
                          " need the same leading axes and the same number of features");
     }
+    Shape shape = asks;
+    shape.back() = offers[offers.size() - 2];
+    return empty_array<T>(shape);
 }
 
 }  // namespace
 
-template <class T>
-Array<T> loop::scores(const Array<T>& query, const Array<T>& key, const Arithmetic& arithmetic) {
-    require_comparable(shape_of(query), shape_of(key));
-    const auto [groups, query_len, head_dim] = groups_of(shape_of(query));
-    const std::size_t key_len = groups_of(shape_of(key)).rows;
-    Array<T> result = empty_array<T>(with_matrix(shape_of(query), query_len, key_len));
-
-    // Multiply each query with each key of the same group, feature by feature, and add up.
-    for (std::size_t g = 0; g < groups; ++g) {
-        dots(rows_of(query.data() + g * query_len * head_dim, query_len, head_dim),
-             rows_of(key.data() + g * key_len * head_dim, key_len, head_dim), arithmetic,
-             result.data() + g * query_len * key_len);
+#define ATTN_INSTANTIATE(variant, T)                                                      \
+    template void variant::scores(Matrices<const T>, Matrices<const T>, Matrices<T>,      \
+                                  const Arithmetic&);                                     \
+    template <>                                                                           \
+    Array<T> variant::scores(const Array<T>& query, const Array<T>& key,                  \
+                             const Arithmetic& arithmetic) {                              \
+        Array<T> result = room_for_scores(query, key);                                    \
+        scores<T>(matrices_of(query), matrices_of(key), matrices_of(result), arithmetic); \
+        return result;                                                                    \
     }
-    return result;
-}
-
-template <class T>
-Array<T> vectorized::scores(const Array<T>& query, const Array<T>& key,
-                            const Arithmetic& arithmetic) {
-    require_comparable(shape_of(query), shape_of(key));
-    return matmul(query, key, Second::transposed, arithmetic.threads);
-}
-
-template Array<float> loop::scores(const Array<float>&, const Array<float>&, const Arithmetic&);
-template Array<double> loop::scores(const Array<double>&, const Array<double>&, const Arithmetic&);
-template Array<float> vectorized::scores(const Array<float>&, const Array<float>&,
-                                         const Arithmetic&);
-template Array<double> vectorized::scores(const Array<double>&, const Array<double>&,
-                                          const Arithmetic&);
+ATTN_INSTANTIATE(loop, float)
+ATTN_INSTANTIATE(loop, double)
+ATTN_INSTANTIATE(vectorized, float)
+ATTN_INSTANTIATE(vectorized, double)
+#undef ATTN_INSTANTIATE
 
 }  // namespace attn

@@ -8,16 +8,22 @@ namespace attn {
 ///     scores(q,k) = sum over features f of query(q,f) * key(k,f)
 ///
 /// Shapes  query (..., query_len, head_dim), key (..., key_len, head_dim);
-///         result (..., query_len, key_len).
-/// Errors  ShapeError when the feature lengths or the leading axes differ.
+///         scores (..., query_len, key_len). Of a block of rows, as many keys as it has columns.
+/// Errors  ShapeError when the feature lengths or the leading axes differ (whole arrays).
 /// Source  Vaswani et al. 2017, eq. (1).
 namespace loop {
 template <class T>
-Array<T> scores(const Array<T>& query, const Array<T>& key, const Arithmetic& arithmetic = {});
-}
-namespace vectorized {
+void scores(Matrices<const T> query, Matrices<const T> key, Matrices<T> scores,
+            const Arithmetic& arithmetic);
 template <class T>
 Array<T> scores(const Array<T>& query, const Array<T>& key, const Arithmetic& arithmetic = {});
-}
+}  // namespace loop
+namespace vectorized {
+template <class T>
+void scores(Matrices<const T> query, Matrices<const T> key, Matrices<T> scores,
+            const Arithmetic& arithmetic);
+template <class T>
+Array<T> scores(const Array<T>& query, const Array<T>& key, const Arithmetic& arithmetic = {});
+}  // namespace vectorized
 
 }  // namespace attn

@@ -1,52 +1,22 @@
 #include "attn/steps/softmax.hpp"
 
+#include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
+#include <string>
+#include <utility>
 
 #include "attn/simd/kernels.hpp"
-#include "attn/steps/groups.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/tensor/reduce.hpp"
-#include "attn/tensor/xtensor.hpp"
+#include "attn/tensor/move_axis.hpp"
 
 namespace attn {
 namespace {
 
-Shape without_axis(Shape shape, std::size_t axis) {
-    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
-    return shape;
-}
-
-/// The reduced tensor with the axis put back at length 1, ready to broadcast.
 template <class T>
-Array<T> with_axis(Array<T> reduced, std::size_t axis) {
-    Shape shape = shape_of(reduced);
-    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), 1);
-    reduced.reshape(shape);
-    return reduced;
-}
+constexpr T minus_infinity = -std::numeric_limits<T>::infinity();
 
-/// Replaces, or refuses, the rows whose maximum is -inf: they hide every cell.
-template <class T>
-void treat_empty_rows(Array<T>& weights, const Array<T>& row_max, std::size_t axis,
-                      EmptyRow empty_row) {
-    if (empty_row == EmptyRow::nan) return;
-    const auto [outer, length, inner] = axis_view(shape_of(weights), axis);
-    for (std::size_t row = 0; row < outer * inner; ++row) {
-        if (row_max.data()[row] != -std::numeric_limits<T>::infinity()) continue;
-        if (empty_row == EmptyRow::error) {
-            throw ConfigError("row " + std::to_string(row) +
-                              " of the scores hides every key, so there is nothing to share out: "
-                              "mend the mask, or choose nan or zero for empty rows");
-        }
-        for (std::size_t i = 0; i < length; ++i) {
-            weights.data()[(row / inner * length + i) * inner + row % inner] = T(0);
-        }
-    }
-}
-
-/// exp() as loop twins use it: computed in double and rounded once, the same on every machine.
+/// exp() as the loop twins use it: computed in double and rounded once, the same on every machine.
 template <class T>
 T exact_exp(T x) {
     return static_cast<T>(std::exp(static_cast<double>(x)));
@@ -55,156 +25,183 @@ T exact_exp(T x) {
 }  // namespace
 
 template <class T>
-Array<T> loop::row_max(const Array<T>& scores, std::size_t axis) {
-    const auto [outer, length, inner] = axis_view(shape_of(scores), axis);
-    Array<T> result = empty_array<T>(without_axis(shape_of(scores), axis));
-
+void loop::row_max(Matrices<const T> scores, Matrices<T> row_max) {
     // Keep the largest score of each row; nan, once met, stays.
-    for (std::size_t o = 0; o < outer; ++o) {
-        for (std::size_t i = 0; i < inner; ++i) {
-            T largest = -std::numeric_limits<T>::infinity();
-            for (std::size_t k = 0; k < length; ++k) {
-                const T score = scores.data()[(o * length + k) * inner + i];
+    for (std::size_t g = 0; g < scores.groups; ++g) {
+        for (std::size_t q = 0; q < scores.rows; ++q) {
+            T largest = minus_infinity<T>;
+            for (std::size_t k = 0; k < scores.columns; ++k) {
+                const T score = scores(g, q, k);
                 if (score > largest || std::isnan(score)) largest = score;
             }
-            result.data()[o * inner + i] = largest;
+            row_max(g, q, 0) = largest;
         }
     }
-    return result;
 }
 
 template <class T>
-Array<T> loop::exponentials(const Array<T>& scores, const Array<T>& row_max, std::size_t axis) {
-    const auto [outer, length, inner] = axis_view(shape_of(scores), axis);
-    Array<T> result = empty_array<T>(shape_of(scores));
-
-    // Measure each score from the largest of its row and take the exponential.
-    for (std::size_t o = 0; o < outer; ++o) {
-        for (std::size_t k = 0; k < length; ++k) {
-            for (std::size_t i = 0; i < inner; ++i) {
-                const std::size_t cell = (o * length + k) * inner + i;
-                result.data()[cell] =
-                    exact_exp(scores.data()[cell] - row_max.data()[o * inner + i]);
+void loop::exponentials(Matrices<const T> scores, Matrices<const T> row_max, Matrices<T> result) {
+    // Subtract the largest score of the row from each score and take the exponential.
+    for (std::size_t g = 0; g < result.groups; ++g) {
+        for (std::size_t q = 0; q < result.rows; ++q) {
+            for (std::size_t k = 0; k < result.columns; ++k) {
+                result(g, q, k) = exact_exp(scores(g, q, k) - row_max(g, q, 0));
             }
         }
     }
-    return result;
 }
 
 template <class T>
-Array<T> loop::row_sum(const Array<T>& exponentials, std::size_t axis) {
-    const auto [outer, length, inner] = axis_view(shape_of(exponentials), axis);
-    Array<T> result = empty_array<T>(without_axis(shape_of(exponentials), axis));
-
+void loop::row_sum(Matrices<const T> exponentials, Matrices<T> row_sum) {
     // Add up each row from left to right.
-    for (std::size_t o = 0; o < outer; ++o) {
-        for (std::size_t i = 0; i < inner; ++i) {
+    for (std::size_t g = 0; g < exponentials.groups; ++g) {
+        for (std::size_t q = 0; q < exponentials.rows; ++q) {
             T sum = 0;
-            for (std::size_t k = 0; k < length; ++k) {
-                sum += exponentials.data()[(o * length + k) * inner + i];
-            }
-            result.data()[o * inner + i] = sum;
+            for (std::size_t k = 0; k < exponentials.columns; ++k) sum += exponentials(g, q, k);
+            row_sum(g, q, 0) = sum;
         }
     }
-    return result;
 }
 
 template <class T>
-Array<T> loop::softmax(const Array<T>& scores, std::size_t axis, EmptyRow empty_row) {
-    const auto [outer, length, inner] = axis_view(shape_of(scores), axis);
-    const Array<T> largest = loop::row_max(scores, axis);
-    Array<T> weights = loop::exponentials(scores, largest, axis);
-    const Array<T> sums = loop::row_sum(weights, axis);
-
-    // Divide each exponential by what its row adds up to.
-    for (std::size_t o = 0; o < outer; ++o) {
-        for (std::size_t k = 0; k < length; ++k) {
-            for (std::size_t i = 0; i < inner; ++i) {
-                weights.data()[(o * length + k) * inner + i] /= sums.data()[o * inner + i];
+void loop::weights(Matrices<const T> exponentials, Matrices<const T> row_max,
+                   Matrices<const T> row_sum, EmptyRow empty_row, Matrices<T> weights) {
+    // Divide each exponential by the sum of its row.
+    for (std::size_t g = 0; g < weights.groups; ++g) {
+        for (std::size_t q = 0; q < weights.rows; ++q) {
+            const bool zero = empty_row == EmptyRow::zero && row_max(g, q, 0) == minus_infinity<T>;
+            for (std::size_t k = 0; k < weights.columns; ++k) {
+                weights(g, q, k) = zero ? 0 : exponentials(g, q, k) / row_sum(g, q, 0);
             }
         }
     }
-    treat_empty_rows(weights, largest, axis, empty_row);
-    return weights;
-}
-
-// Along the last axis a row is contiguous: rows.hpp says how it is worked on. Along another axis
-// neighbours belong to different rows, which are the lanes.
-
-template <class T>
-Array<T> vectorized::row_max(const Array<T>& scores, std::size_t axis) {
-    const auto [outer, length, inner] = axis_view(shape_of(scores), axis);
-    if (inner != 1) {
-        // Whatever is not smaller comes through, nan too.
-        const auto larger = [](T a, T b) { return a >= b || std::isnan(a) ? a : b; };
-        return reduce_axis(scores, axis, -std::numeric_limits<T>::infinity(), larger);
-    }
-    Array<T> result = empty_array<T>(without_axis(shape_of(scores), axis));
-    const RowOperations<T>& rows = row_operations<T>(length);
-    for (std::size_t row = 0; row < outer; ++row) {
-        result.data()[row] = rows.maximum(scores.data() + row * length, length);
-    }
-    return result;
 }
 
 template <class T>
-Array<T> vectorized::exponentials(const Array<T>& scores, const Array<T>& row_max,
-                                  std::size_t axis) {
-    const auto [outer, length, inner] = axis_view(shape_of(scores), axis);
-    if (inner != 1) {
-        const Array<T> largest = with_axis(row_max, axis);
-        return evaluated<T>(xt::exp(as_xtensor(scores) - as_xtensor(largest)));
-    }
-    Array<T> result = empty_array<T>(shape_of(scores));
-    const RowOperations<T>& rows = row_operations<T>(length);
-    for (std::size_t row = 0; row < outer; ++row) {
-        rows.exponentials(scores.data() + row * length, row_max.data()[row],
-                          result.data() + row * length, length);
-    }
-    return result;
-}
-
-template <class T>
-Array<T> vectorized::row_sum(const Array<T>& exponentials, std::size_t axis) {
-    const auto [outer, length, inner] = axis_view(shape_of(exponentials), axis);
-    if (inner != 1) return reduce_axis(exponentials, axis, T(0), std::plus<T>());
-    Array<T> result = empty_array<T>(without_axis(shape_of(exponentials), axis));
-    const RowOperations<T>& rows = row_operations<T>(length);
-    for (std::size_t row = 0; row < outer; ++row) {
-        result.data()[row] = rows.sum(exponentials.data() + row * length, length);
-    }
-    return result;
-}
-
-template <class T>
-Array<T> vectorized::softmax(const Array<T>& scores, std::size_t axis, EmptyRow empty_row) {
-    const Array<T> largest = vectorized::row_max(scores, axis);
-    Array<T> weights = vectorized::exponentials(scores, largest, axis);
-    const Array<T> sums = vectorized::row_sum(weights, axis);
-    const auto [outer, length, inner] = axis_view(shape_of(scores), axis);
-    if (inner != 1) {
-        const Array<T> divisors = with_axis(sums, axis);
-        weights = evaluated<T>(as_xtensor(weights) / as_xtensor(divisors));
-    } else {
-        const RowOperations<T>& rows = row_operations<T>(length);
-        for (std::size_t row = 0; row < outer; ++row) {
-            T* cells = weights.data() + row * length;
-            rows.normalize(cells, sums.data()[row], cells, length);
+void vectorized::row_max(Matrices<const T> scores, Matrices<T> row_max) {
+    const RowOperations<T>& rows = row_operations<T>(scores.columns);
+    for (std::size_t g = 0; g < scores.groups; ++g) {
+        for (std::size_t q = 0; q < scores.rows; ++q) {
+            row_max(g, q, 0) = rows.maximum(scores.row(g, q), scores.columns);
         }
     }
-    treat_empty_rows(weights, largest, axis, empty_row);
-    return weights;
 }
 
-#define ATTN_INSTANTIATE(variant, T)                                                        \
-    template Array<T> variant::row_max(const Array<T>&, std::size_t);                       \
-    template Array<T> variant::exponentials(const Array<T>&, const Array<T>&, std::size_t); \
-    template Array<T> variant::row_sum(const Array<T>&, std::size_t);                       \
-    template Array<T> variant::softmax(const Array<T>&, std::size_t, EmptyRow);
+template <class T>
+void vectorized::exponentials(Matrices<const T> scores, Matrices<const T> row_max,
+                              Matrices<T> result) {
+    const RowOperations<T>& rows = row_operations<T>(result.columns);
+    for (std::size_t g = 0; g < result.groups; ++g) {
+        for (std::size_t q = 0; q < result.rows; ++q) {
+            rows.exponentials(scores.row(g, q), row_max(g, q, 0), result.row(g, q), result.columns);
+        }
+    }
+}
+
+template <class T>
+void vectorized::row_sum(Matrices<const T> exponentials, Matrices<T> row_sum) {
+    const RowOperations<T>& rows = row_operations<T>(exponentials.columns);
+    for (std::size_t g = 0; g < exponentials.groups; ++g) {
+        for (std::size_t q = 0; q < exponentials.rows; ++q) {
+            row_sum(g, q, 0) = rows.sum(exponentials.row(g, q), exponentials.columns);
+        }
+    }
+}
+
+template <class T>
+void vectorized::weights(Matrices<const T> exponentials, Matrices<const T> row_max,
+                         Matrices<const T> row_sum, EmptyRow empty_row, Matrices<T> weights) {
+    const RowOperations<T>& rows = row_operations<T>(weights.columns);
+    for (std::size_t g = 0; g < weights.groups; ++g) {
+        for (std::size_t q = 0; q < weights.rows; ++q) {
+            if (empty_row == EmptyRow::zero && row_max(g, q, 0) == minus_infinity<T>) {
+                std::fill_n(weights.row(g, q), weights.columns, T(0));
+            } else {
+                rows.normalize(exponentials.row(g, q), row_sum(g, q, 0), weights.row(g, q),
+                               weights.columns);
+            }
+        }
+    }
+}
+
+template <class T>
+void refuse_empty_rows(const T* row_max, std::size_t count, std::size_t first) {
+    const T* const found = std::find(row_max, row_max + count, minus_infinity<T>);
+    if (found == row_max + count) return;
+    throw ConfigError("row " + std::to_string(first + static_cast<std::size_t>(found - row_max)) +
+                      " of the scores hides every key, so softmax has nothing to divide 1 among: "
+                      "change the mask, or choose nan or zero for empty rows");
+}
+
+namespace {
+
+Shape without_axis(Shape shape, std::size_t axis) {
+    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
+    return shape;
+}
+
+/// The numbers of rows, as the parts of softmax read and write them.
+template <class A>
+auto one_a_row(A& numbers) {
+    return column_of(numbers.data(), 1, numbers.size());
+}
+
+/// row_max or row_sum of a whole array.
+template <class T>
+Array<T> of_rows(void (*part)(Matrices<const T>, Matrices<T>), const Array<T>& cells,
+                 std::size_t axis) {
+    const Array<T> rows = with_axis_last(cells, axis);
+    Array<T> result = empty_array<T>(without_axis(cells.shape(), axis));
+    part(rows_of(rows), one_a_row(result));
+    return result;
+}
+
+template <class T>
+Array<T> of_cells(void (*exponentials)(Matrices<const T>, Matrices<const T>, Matrices<T>),
+                  const Array<T>& scores, const Array<T>& row_max, std::size_t axis) {
+    Array<T> rows = with_axis_last(scores, axis);
+    exponentials(rows_of(std::as_const(rows)), one_a_row(row_max), rows_of(rows));
+    return with_last_axis_at(rows, axis);
+}
+
+}  // namespace
+
+#define ATTN_INSTANTIATE(variant, T)                                                             \
+    template void variant::row_max(Matrices<const T>, Matrices<T>);                              \
+    template void variant::exponentials(Matrices<const T>, Matrices<const T>, Matrices<T>);      \
+    template void variant::row_sum(Matrices<const T>, Matrices<T>);                              \
+    template void variant::weights(Matrices<const T>, Matrices<const T>, Matrices<const T>,      \
+                                   EmptyRow, Matrices<T>);                                       \
+    template <>                                                                                  \
+    Array<T> variant::row_max(const Array<T>& scores, std::size_t axis) {                        \
+        return of_rows<T>(variant::row_max<T>, scores, axis);                                    \
+    }                                                                                            \
+    template <>                                                                                  \
+    Array<T> variant::exponentials(const Array<T>& scores, const Array<T>& row_max,              \
+                                   std::size_t axis) {                                           \
+        return of_cells<T>(variant::exponentials<T>, scores, row_max, axis);                     \
+    }                                                                                            \
+    template <>                                                                                  \
+    Array<T> variant::row_sum(const Array<T>& exponentials, std::size_t axis) {                  \
+        return of_rows<T>(variant::row_sum<T>, exponentials, axis);                              \
+    }                                                                                            \
+    template <>                                                                                  \
+    Array<T> variant::softmax(const Array<T>& scores, std::size_t axis, EmptyRow empty_row) {    \
+        const Array<T> largest = row_max<T>(scores, axis);                                       \
+        if (empty_row == EmptyRow::error) refuse_empty_rows(largest.data(), largest.size());     \
+        const Array<T> exps = exponentials<T>(scores, largest, axis);                            \
+        const Array<T> sums = row_sum<T>(exps, axis);                                            \
+        Array<T> rows = with_axis_last(exps, axis);                                              \
+        weights<T>(rows_of(std::as_const(rows)), one_a_row(largest), one_a_row(sums), empty_row, \
+                   rows_of(rows));                                                               \
+        return with_last_axis_at(rows, axis);                                                    \
+    }
 ATTN_INSTANTIATE(loop, float)
 ATTN_INSTANTIATE(loop, double)
 ATTN_INSTANTIATE(vectorized, float)
 ATTN_INSTANTIATE(vectorized, double)
 #undef ATTN_INSTANTIATE
+template void refuse_empty_rows(const float*, std::size_t, std::size_t);
+template void refuse_empty_rows(const double*, std::size_t, std::size_t);
 
 }  // namespace attn

@@ -1,48 +1,92 @@
 #pragma once
 #include "attn/tensor/attention_shape.hpp"
-#include "attn/tensor/tensor.hpp"
+#include "attn/tensor/matrices.hpp"
 
 namespace attn {
 
-/// The largest score of each row; the first of the parts of softmax.
+// Softmax in four parts. Each works on rows whose cells are neighbours: the rows of a block, or
+// all rows of a tensor along one of its axes. A result may stand in the place of what was read.
+
+/// The largest score of each row.
 ///
-/// Shapes  scores (...) with an axis number `axis`; result without that axis.
-/// Range   -inf for a row that hides every key; nan where a score is nan.
+/// Shapes  scores (..., query_len, key_len); row_max one number a row.
+/// Range   -inf for a fully masked row; nan where a score is nan.
 namespace loop {
 template <class T>
-Array<T> row_max(const Array<T>& scores, std::size_t axis);
+void row_max(Matrices<const T> scores, Matrices<T> row_max);
 }
 namespace vectorized {
 template <class T>
-Array<T> row_max(const Array<T>& scores, std::size_t axis);
+void row_max(Matrices<const T> scores, Matrices<T> row_max);
 }
 
-/// The exponential of each score's distance from the largest one of its row.
+/// The exponential of each score less the largest one of its row.
 ///
 ///     exponentials(q,k) = exp(scores(q,k) - row_max(q))
 ///
-/// Range   from 0, hidden, to 1, the largest of its row; nan in a row that hides every key.
+/// Range   from 0, hidden, to 1, the largest of its row; nan in a fully masked row.
 /// Why     subtracting the maximum changes nothing algebraically and keeps exp() from overflowing.
 namespace loop {
 template <class T>
-Array<T> exponentials(const Array<T>& scores, const Array<T>& row_max, std::size_t axis);
+void exponentials(Matrices<const T> scores, Matrices<const T> row_max, Matrices<T> result);
 }
 namespace vectorized {
 template <class T>
-Array<T> exponentials(const Array<T>& scores, const Array<T>& row_max, std::size_t axis);
+void exponentials(Matrices<const T> scores, Matrices<const T> row_max, Matrices<T> result);
 }
 
-/// What the exponentials of each row add up to.
+/// The sum of the exponentials of each row.
 ///
-/// Range   from 1 to the length of the row; nan in a row that hides every key.
+/// Range   from 1 to the length of the row; nan in a fully masked row.
 namespace loop {
 template <class T>
-Array<T> row_sum(const Array<T>& exponentials, std::size_t axis);
+void row_sum(Matrices<const T> exponentials, Matrices<T> row_sum);
 }
 namespace vectorized {
 template <class T>
-Array<T> row_sum(const Array<T>& exponentials, std::size_t axis);
+void row_sum(Matrices<const T> exponentials, Matrices<T> row_sum);
 }
+
+/// The attention weights: each exponential divided by the sum of its row.
+///
+///     weights(q,k) = exponentials(q,k) / row_sum(q)
+///
+/// Range   every row sums to 1 (to rounding); hidden cells are exactly 0; a fully masked row, whose
+///         row_max is -inf, is nan, as in PyTorch, or 0 with EmptyRow::zero.
+namespace loop {
+template <class T>
+void weights(Matrices<const T> exponentials, Matrices<const T> row_max, Matrices<const T> row_sum,
+             EmptyRow empty_row, Matrices<T> weights);
+}
+namespace vectorized {
+template <class T>
+void weights(Matrices<const T> exponentials, Matrices<const T> row_max, Matrices<const T> row_sum,
+             EmptyRow empty_row, Matrices<T> weights);
+}
+
+/// Refuses the first fully masked row of `count`, if there is one.
+///
+/// Errors  ConfigError naming it; rows are counted from `first`.
+template <class T>
+void refuse_empty_rows(const T* row_max, std::size_t count, std::size_t first = 0);
+
+// The same for whole arrays, along any axis, which the results of one number a row lack.
+namespace loop {
+template <class T>
+Array<T> row_max(const Array<T>& scores, std::size_t axis);
+template <class T>
+Array<T> exponentials(const Array<T>& scores, const Array<T>& row_max, std::size_t axis);
+template <class T>
+Array<T> row_sum(const Array<T>& exponentials, std::size_t axis);
+}  // namespace loop
+namespace vectorized {
+template <class T>
+Array<T> row_max(const Array<T>& scores, std::size_t axis);
+template <class T>
+Array<T> exponentials(const Array<T>& scores, const Array<T>& row_max, std::size_t axis);
+template <class T>
+Array<T> row_sum(const Array<T>& exponentials, std::size_t axis);
+}  // namespace vectorized
 
 /// Turns scores into attention weights: one softmax per row along `axis`, over the cells it may
 /// see.
@@ -50,9 +94,7 @@ Array<T> row_sum(const Array<T>& exponentials, std::size_t axis);
 ///     m = max over keys of s(q,k);   w(q,k) = exp(s(q,k) - m) / sum over j of exp(s(q,j) - m)
 ///
 /// Shapes  masked_scores (..., query_len, key_len); result the same.
-/// Range   every row sums to 1 (to rounding); hidden cells are exactly 0; a row that hides every
-///         key is nan, as in PyTorch, unless `empty_row` says otherwise.
-/// Errors  ConfigError for such a row with EmptyRow::error.
+/// Errors  ConfigError for a fully masked row with EmptyRow::error.
 /// Source  Vaswani et al. 2017, eq. (1).
 namespace loop {
 template <class T>

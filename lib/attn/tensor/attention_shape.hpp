@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstddef>
 
 namespace attn {
@@ -11,6 +12,12 @@ struct AttentionShape {
     std::size_t key_len = 0;
     std::size_t head_dim = 0;
     std::size_t value_dim = 0;
+};
+
+/// The keys from `first` up to, but without, `end`.
+struct KeyRange {
+    std::size_t first = 0;
+    std::size_t end = 0;
 };
 
 /// Which keys a query may not see, as plain data: what is hidden by any of the three parts is
@@ -31,6 +38,36 @@ struct MaskView {
     std::size_t head_stride = 0;
     std::size_t query_stride = 0;
     std::size_t key_stride = 0;
+    /// Matrix number g of a list is that of head g % heads of batch entry g / heads.
+    std::size_t heads = 1;
+
+    /// Of `keys` keys, those that the causal rule and the window leave to query `q`.
+    KeyRange visible(std::size_t q, std::size_t keys) const {
+        const auto within = [&](std::ptrdiff_t key) {
+            return static_cast<std::size_t>(
+                std::clamp<std::ptrdiff_t>(key, 0, static_cast<std::ptrdiff_t>(keys)));
+        };
+        const auto query = static_cast<std::ptrdiff_t>(q);
+        const std::size_t end = causal ? within(query + causal_offset + 1) : keys;
+        return {window ? std::min(end, within(query + window_offset)) : 0, end};
+    }
+    /// The cells of one row, which key_stride leads through; null without any.
+    const bool* cells(std::size_t group, std::size_t q) const {
+        return hidden ? hidden + group / heads * batch_stride + group % heads * head_stride +
+                            q * query_stride
+                      : nullptr;
+    }
+    bool hides(std::size_t group, std::size_t q, std::size_t k) const {
+        return hides(group / heads, group % heads, q, k);
+    }
+    /// The same rule for the queries from `q` on of one matrix.
+    MaskView from(std::size_t group, std::size_t q) const {
+        MaskView view = *this;
+        view.causal_offset += static_cast<std::ptrdiff_t>(q);
+        view.window_offset += static_cast<std::ptrdiff_t>(q);
+        view.hidden = cells(group, q);
+        return view;
+    }
 
     bool hides(std::size_t batch, std::size_t head, std::size_t q, std::size_t k) const {
         const auto distance = static_cast<std::ptrdiff_t>(k) - static_cast<std::ptrdiff_t>(q);
@@ -40,6 +77,11 @@ struct MaskView {
                                 k * key_stride];
     }
 };
+
+/// Where the diagonal of a causal mask starts when there are more keys than queries, or fewer.
+/// `start`: query 0 meets key 0, as PyTorch's tril. `end`: the last query meets the last key, as
+/// with a cache of earlier keys.
+enum class CausalAlign { start, end };
 
 /// What a fully masked row gives: nan, as PyTorch; zeros; or a refusal.
 enum class EmptyRow { nan, zero, error };

@@ -4,8 +4,8 @@
 
 #include "attn/tensor/error.hpp"
 #include "attn/walk/memory.hpp"
+#include "attn/walk/row_blocks.hpp"
 #include "attn/walk/walk.hpp"
-#include "attn/walk/windows.hpp"
 
 namespace attn {
 namespace {
@@ -41,9 +41,29 @@ std::vector<QueryRows> pieces_of(const QueryRows& rows, std::size_t row_cells) {
     return pieces;
 }
 
-/// A part of an attention step, from the rows that it touches alone.
-WalkPart part_of_rows(const Plan& plan, const Ledger& ledger, const WantedPart& wanted) {
-    const StepOutline outline = outline_of_attention_step(plan, wanted.name);
+/// Whether the step can be evaluated for some rows of queries alone.
+bool works_on_rows(const Step& step, const Plan& plan) {
+    return step.applies(plan) && step.rows && step.rows(plan);
+}
+
+/// The place in the table of the first step that works on rows, or the end.
+std::size_t first_row_step(const Plan& plan, const StepTable& table) {
+    const auto found = std::find_if(table.begin(), table.end(),
+                                    [&](const Step& step) { return works_on_rows(step, plan); });
+    return static_cast<std::size_t>(found - table.begin());
+}
+
+/// The steps on blocks of rows that `name` needs.
+RowSteps steps_to(const Plan& plan, const StepTable& table, const std::string& name) {
+    return row_steps_from(plan, {}, table, first_row_step(plan, table),
+                          [&](const Step& step) { return step.name == name; });
+}
+
+/// A part of a step that works on rows, from the rows that it touches alone.
+WalkPart part_of_rows(const Plan& plan, const Ledger& ledger, const StepTable& table,
+                      const WantedPart& wanted) {
+    const Outline outline = find_step(table, wanted.name).outline(plan);
+    const RowSteps steps = steps_to(plan, table, wanted.name);
     WalkPart result;
     result.place = slice_parts(outline.axes, outline.shape, wanted.indices);
     QueryRows rows{{0}, {0}, {}};
@@ -77,7 +97,7 @@ WalkPart part_of_rows(const Plan& plan, const Ledger& ledger, const WantedPart& 
         whole("batch", piece.batches.size());
         whole("head", piece.heads.size());
         whole("query", piece.queries.size());
-        return slice(evaluate_windows(plan, ledger, piece, {wanted.name})[wanted.name], compact);
+        return slice(evaluate_row_blocks(plan, ledger, steps, piece)[wanted.name], compact);
     };
     const std::vector<QueryRows> pieces = pieces_of(rows, row_cells);
     if (pieces.size() == 1) {
@@ -102,35 +122,33 @@ bool asks_for(const std::vector<WantedPart>& wanted, std::string_view name) {
                        [&](const WantedPart& part) { return part.name == name; });
 }
 
-/// The attention steps that are needed from end to end.
-std::vector<std::string> whole_steps(const std::vector<WantedPart>& wanted) {
-    std::vector<std::string> names;
-    const auto add = [&](const std::string& name) {
-        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-    };
-    for (const WantedPart& part : wanted) {
-        if (!part.sliced && is_attention_step(part.name)) add(part.name);
-    }
-    if (asks_for(wanted, "merged") || asks_for(wanted, "output")) add("context");
-    return names;
+/// Whether the step is needed from end to end.
+bool is_wanted_whole(const Step& step, const std::vector<WantedPart>& wanted) {
+    const bool feeds_another =
+        step.chain == Chain::contexts && (asks_for(wanted, "merged") || asks_for(wanted, "output"));
+    return feeds_another || std::any_of(wanted.begin(), wanted.end(), [&](const WantedPart& part) {
+               return !part.sliced && part.name == step.name;
+           });
 }
 
-void require_memory_for(const Plan& plan, const std::vector<std::string>& whole,
+void require_memory_for(const Plan& plan, const StepTable& table,
                         const std::vector<WantedPart>& wanted) {
     double bytes = bytes_needed(plan, Kept::inputs);
     const double element = plan.compute_dtype == DType::float64 ? 8 : 4;
-    for (const std::string& name : whole) {
-        bytes += element *
-                 static_cast<double>(element_count(outline_of_attention_step(plan, name).shape));
-    }
-    for (const WantedPart& part : wanted) {
-        if (!part.sliced || !is_attention_step(part.name)) continue;
-        const StepOutline outline = outline_of_attention_step(plan, part.name);
-        double cells = element;
-        for (const AxisPart& axis : slice_parts(outline.axes, outline.shape, part.indices)) {
-            cells *= static_cast<double>(axis.count);
+    for (const Step& step : table) {
+        if (!works_on_rows(step, plan)) continue;
+        const Outline outline = step.outline(plan);
+        if (is_wanted_whole(step, wanted)) {
+            bytes += element * static_cast<double>(element_count(outline.shape));
         }
-        bytes += cells;
+        for (const WantedPart& part : wanted) {
+            if (!part.sliced || part.name != step.name) continue;
+            double cells = element;
+            for (const AxisPart& axis : slice_parts(outline.axes, outline.shape, part.indices)) {
+                cells *= static_cast<double>(axis.count);
+            }
+            bytes += cells;
+        }
     }
     if (asks_for(wanted, "mask")) {
         bytes += static_cast<double>(plan.query_len) * static_cast<double>(plan.key_len);
@@ -139,6 +157,20 @@ void require_memory_for(const Plan& plan, const std::vector<std::string>& whole,
 }
 
 }  // namespace
+
+bool can_walk_parts(const Plan& plan, const Ledger& given, const StepTable& table) {
+    const std::size_t first = first_row_step(plan, table);
+    if (first == table.size() || table[first].name == "row_max") return false;
+    const RowSteps run =
+        row_steps_from(plan, given, table, first, [](const Step&) { return true; });
+    for (const Step& step : table) {
+        const bool in_run = std::find(run.steps.begin(), run.steps.end(), &step) != run.steps.end();
+        const bool between = step.chain == Chain::scores || step.kind == Step::Kind::detail ||
+                             step.name == "weights" || step.name == "context";
+        if (step.applies(plan) && between && !in_run) return false;
+    }
+    return true;
+}
 
 std::vector<WalkPart> walk_parts(const Plan& plan, const Ledger& given, const StepTable& table,
                                  const std::vector<WantedPart>& wanted) {
@@ -150,21 +182,25 @@ std::vector<WalkPart> walk_parts(const Plan& plan, const Ledger& given, const St
                               "shows those there are");
         }
     }
-    const std::vector<std::string> whole = whole_steps(wanted);
-    require_memory_for(plan, whole, wanted);
+    require_memory_for(plan, table, wanted);
 
     // Walk as far as query, key and value, and evaluate what is wanted whole.
     Ledger ledger(chains_of(table));
-    for (const Step& step : table) {
+    const std::size_t first = first_row_step(plan, table);
+    for (std::size_t i = 0; i < table.size(); ++i) {
+        const Step& step = table[i];
         if (!step.applies(plan)) continue;
         const bool last = step.name == "merged" || step.name == "output";
         if (step.name == "mask" && !asks_for(wanted, "mask")) continue;
         if (last && !asks_for(wanted, "merged") && !asks_for(wanted, "output")) continue;
-        if (step.name == "scores" && !whole.empty()) {
-            const Ledger made = evaluate_windows(plan, ledger, all_rows(plan), whole);
+        if (i == first) {
+            const RowSteps whole = row_steps_from(plan, given, table, i, [&](const Step& one) {
+                return is_wanted_whole(one, wanted);
+            });
+            const Ledger made = evaluate_row_blocks(plan, ledger, whole, all_rows(plan));
             for (const auto& [name, tensor] : made.entries()) ledger.record(name, tensor);
         }
-        if (is_attention_step(step.name)) continue;
+        if (works_on_rows(step, plan)) continue;
         if (const Tensor* known = given.find(step.name)) {
             ledger.record(step.name, with_axes_of(step, plan, *known));
         } else if (step.compute) {
@@ -179,8 +215,8 @@ std::vector<WalkPart> walk_parts(const Plan& plan, const Ledger& given, const St
             parts.push_back({*tensor, {}});
             if (!part.sliced) continue;
             parts.back() = {slice(*tensor, part.indices), slice_parts(*tensor, part.indices)};
-        } else if (is_attention_step(part.name)) {
-            parts.push_back(part_of_rows(plan, ledger, part));
+        } else if (works_on_rows(find_step(table, part.name), plan)) {
+            parts.push_back(part_of_rows(plan, ledger, table, part));
         } else {
             throw ConfigError("there is no step " + part.name +
                               " in this walk: --list-steps shows those there are");

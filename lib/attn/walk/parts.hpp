@@ -20,6 +20,10 @@ struct WalkPart {
     std::vector<AxisPart> place;
 };
 
+/// Whether the steps of this walk from scores to context are all evaluated over blocks of rows, so
+/// that parts of them can be had alone: not where a mistake or a given tensor stands between them.
+bool can_walk_parts(const Plan& plan, const Ledger& given, const StepTable& table);
+
 /// Performs no more of a walk than the parts that are asked for need: a row of weights needs one
 /// row of scores, and the context needs no weights of more than some rows at a time.
 ///

@@ -5,6 +5,7 @@
 
 #include "attn/walk/ledger.hpp"
 #include "attn/walk/plan.hpp"
+#include "attn/walk/row_block.hpp"
 
 namespace attn {
 
@@ -78,6 +79,9 @@ struct Step {
     /// The tensor, from the plan and what came before. Steps whose tensor was drawn or given are
     /// not computed; those that can only be given have none.
     Compute compute{};
+    /// The same for a block of rows of queries, where that is the same: for steps from scores to
+    /// context. Null in the place of a mistake.
+    std::function<RowStep(const Plan&)> rows{};
     /// Computed even when the tensor was given, which `compute` then finds in the ledger: how a
     /// mistake reaches what a walk starts from.
     bool replaces_given = false;

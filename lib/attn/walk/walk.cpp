@@ -1,49 +1,46 @@
 #include "attn/walk/walk.hpp"
 
 #include "attn/walk/memory.hpp"
-#include "attn/walk/windows.hpp"
+#include "attn/walk/row_blocks.hpp"
 
 namespace attn {
 namespace {
 
-bool has_usual_shapes(const Plan& plan, const Ledger& ledger) {
-    return ledger.latest(Chain::queries).shape() ==
-               plan.per_head_shape(plan.query_len, plan.head_dim) &&
-           ledger.latest(Chain::keys).shape() == plan.per_head_shape(plan.key_len, plan.head_dim) &&
-           ledger.latest(Chain::values).shape() ==
-               plan.per_head_shape(plan.key_len, plan.value_dim);
-}
-
-/// Whether the walk has this step and keeps it.
-bool keeps(const Step& step, const Plan& plan, Details details) {
-    return step.applies(plan) && (step.kind != Step::Kind::detail || details == Details::kept);
+/// Records the tensor of one step: a given one, or what it computes from the ledger.
+void perform(const Step& step, const Plan& plan, const Ledger& given, Ledger& ledger) {
+    const Tensor* known = given.find(step.name);
+    if (known) ledger.record(step.name, with_axes_of(step, plan, *known));
+    if (step.compute && (!known || step.replaces_given)) {
+        ledger.record(step.name, step.compute(plan, ledger));
+    }
 }
 
 }  // namespace
 
 Ledger walk(const Plan& plan, const Ledger& given, const StepTable& table, Details details) {
     require_memory(plan);
-    const bool in_windows = runs_in_windows(plan, given, table);
+    const auto keeps = [&](const Step& step) {
+        return step.applies(plan) && (step.kind != Step::Kind::detail || details == Details::kept);
+    };
     Ledger ledger(chains_of(table));
-    Ledger from_windows;
-    for (const Step& step : table) {
-        if (!keeps(step, plan, details)) continue;
-        if (in_windows && step.name == "scores" && has_usual_shapes(plan, ledger)) {
-            std::vector<std::string> wanted;
-            for (const Step& other : table) {
-                if (is_attention_step(other.name) && keeps(other, plan, details)) {
-                    wanted.push_back(other.name);
-                }
+    Ledger ahead;  // what blocks of rows have made of the steps to come
+    for (std::size_t i = 0; i < table.size(); ++i) {
+        const Step& step = table[i];
+        if (!keeps(step)) continue;
+        if (step.rows && !ahead.has(step.name) && has_planned_shapes(plan, ledger, step)) {
+            const RowSteps steps = row_steps_from(plan, given, table, i, keeps);
+            Ledger before = ledger;
+            for (const Step* other : steps.before) {
+                perform(*other, plan, given, before);
+                ahead.record(other->name, before[other->name]);
             }
-            from_windows = evaluate_windows(plan, ledger, all_rows(plan), wanted);
+            const Ledger made = evaluate_row_blocks(plan, before, steps, all_rows(plan));
+            for (const auto& [name, tensor] : made.entries()) ahead.record(name, tensor);
         }
-        if (const Tensor* tensor = from_windows.find(step.name)) {
+        if (const Tensor* tensor = ahead.find(step.name)) {
             ledger.record(step.name, *tensor);
-        } else if (const Tensor* known = given.find(step.name)) {
-            ledger.record(step.name, with_axes_of(step, plan, *known));
-            if (step.replaces_given) ledger.record(step.name, step.compute(plan, ledger));
-        } else if (step.compute) {
-            ledger.record(step.name, step.compute(plan, ledger));
+        } else {
+            perform(step, plan, given, ledger);
         }
     }
     return ledger;

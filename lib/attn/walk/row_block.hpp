@@ -1,0 +1,44 @@
+#pragma once
+#include <functional>
+#include <type_traits>
+
+#include "attn/steps/arithmetic.hpp"
+#include "attn/tensor/attention_shape.hpp"
+#include "attn/walk/plan.hpp"
+
+namespace attn {
+
+/// Some rows of queries of one head, and what a step from scores to context reads and writes for
+/// them. The cells of these rows are written in their place by one step after the other.
+template <class T>
+struct RowBlock {
+    using Number = T;
+
+    const Plan& plan;
+    const Arithmetic& arithmetic;
+    MaskView mask;  ///< of these rows
+    Matrices<const T> query, key, value;
+    Matrices<const T> cells;  ///< scores, or what the last step made of them
+    Matrices<const T> row_max, row_sum;
+    Matrices<T> result;
+};
+
+/// How a step works on a block of rows.
+struct RowStep {
+    RowStep() = default;
+    /// `step` takes a RowBlock of either type of number.
+    template <class Step>
+    explicit RowStep(Step step, bool is_product = false, bool can_begin = true)
+        : of_float(step), of_double(step), multiplies(is_product), begins(can_begin) {}
+
+    std::function<void(const RowBlock<float>&)> of_float;
+    std::function<void(const RowBlock<double>&)> of_double;
+    bool multiplies = false;  ///< a matrix product, best for many rows at a time
+    bool begins = true;       ///< reads no more of these rows than their cells
+
+    explicit operator bool() const { return of_float != nullptr; }
+    void operator()(const RowBlock<float>& block) const { of_float(block); }
+    void operator()(const RowBlock<double>& block) const { of_double(block); }
+};
+
+}  // namespace attn
