@@ -1,6 +1,7 @@
 #include "attn/steps/mask.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "attn/cards/cards.hpp"
@@ -77,33 +78,24 @@ Hidden count_hidden(const Tensor& mask) {
     return hidden;
 }
 
-/// True where the plan's causal or padding rule hides this cell.
-bool rule_hides(const Plan& plan, std::size_t batch, std::size_t query, std::size_t key) {
-    const bool shifts = plan.config.causal_align == CausalAlign::end;
-    const bool later = shifts ? key + plan.query_len > query + plan.key_len : key > query;
-    const std::size_t places = plan.key_padding.size();
-    const bool padding =
-        places > 0 && plan.key_padding.data()[(batch * plan.key_len + key) % places];
-    return (plan.config.mask.causal && later) || (plan.config.mask.padding && padding);
-}
-
 /// Why cells are hidden, in words, where the mask holds to it in matrix `group`.
 std::string mask_reason(const Subject& subject, std::size_t group) {
     const Plan& plan = subject.plan;
     if (plan.config.mask.given) return {};
+    const Visibility visibility(plan);
     const MaskCells mask(subject.tensor, group);
     const std::size_t batch = batch_of(subject.tensor, group);
     for (std::size_t q = 0; q < plan.query_len; ++q) {
         for (std::size_t k = 0; k < plan.key_len; ++k) {
-            if (mask.hidden(q, k) != rule_hides(plan, batch, q, k)) return {};
+            if (mask.hidden(q, k) != visibility.hides({batch, 0, q, k})) return {};
         }
     }
-    const bool shifted =
-        plan.config.causal_align == CausalAlign::end && plan.key_len != plan.query_len;
-    const std::string later = shifted ? "keys that come later than the query, counted from the end"
-                                      : "keys that come after the query";
-    if (!plan.config.mask.padding) return later;
-    return plan.config.mask.causal ? later + ", and padding" : "keys that are padding";
+    std::string reason;
+    for (const MaskKind& kind : mask_kinds()) {
+        if (!kind.chosen(plan)) continue;
+        reason += reason.empty() ? kind.keys(plan) : ", and " + std::string(kind.also);
+    }
+    return reason;
 }
 
 /// `only itself`, `no key`, `all 6 keys`, `2 of the 6 keys`: what one query sees.
@@ -197,36 +189,24 @@ std::string mask_note(const Subject& subject) {
 }
 
 void why_mask(const WalkView& view, Derivation& derivation) {
-    const Place& place = view.place;
+    const auto index = [&](const char* axis) {
+        const auto found = view.place.find(axis);
+        return found == view.place.end() ? std::size_t{0} : found->second;
+    };
+    const ScoreCell cell{index("batch"), index("head"), index("query"), index("key")};
     std::string reason;
-    const std::size_t key = place.at("key");
-    if (view.plan.config.mask.causal && place.count("query") != 0) {
-        const auto shift = view.plan.config.causal_align == CausalAlign::end
-                               ? static_cast<std::ptrdiff_t>(view.plan.key_len) -
-                                     static_cast<std::ptrdiff_t>(view.plan.query_len)
-                               : 0;
-        const auto query = static_cast<std::ptrdiff_t>(place.at("query")) + shift;
-        if (static_cast<std::ptrdiff_t>(key) > query) reason = "the key comes after the query";
+    for (const MaskKind& kind : mask_kinds()) {
+        if (!kind.chosen(view.plan) || !kind.hides(view.plan, cell)) continue;
+        reason += (reason.empty() ? "" : " and ") + std::string(kind.reason);
     }
-    if (view.plan.config.mask.padding) {
-        const std::size_t batch = place.count("batch") != 0 ? place.at("batch") : 0;
-        if (view.plan.key_padding.data()[batch * view.plan.key_len + key]) {
-            reason += (reason.empty() ? "" : " and ") + std::string("the key is padding");
-        }
-    }
-    if (reason.empty()) {
-        reason = derivation.cell.value != 0 ? "the given mask hides it" : "nothing hides it";
-    }
-    derivation.rule = (derivation.cell.value != 0 ? "hidden: " : "visible: ") + reason;
+    const bool hidden = derivation.cell.value != 0;
+    if (reason.empty()) reason = hidden ? "this mask hides it" : "nothing hides it";
+    derivation.rule = (hidden ? "hidden: " : "visible: ") + reason;
 }
 
 std::string causal_code(const StepLines& of) {
     const Plan& plan = of.plan;
-    std::ptrdiff_t diagonal = 1;
-    if (plan.config.causal_align == CausalAlign::end) {
-        diagonal +=
-            static_cast<std::ptrdiff_t>(plan.key_len) - static_cast<std::ptrdiff_t>(plan.query_len);
-    }
+    const std::ptrdiff_t diagonal = 1 + causal_offset(plan);
     const Shape shape{plan.query_len, plan.key_len};
     return of.torch() ? "torch.ones(" + size_list(shape) + ", dtype=torch.bool).triu(" +
                             std::to_string(diagonal) + ")"
@@ -260,17 +240,31 @@ std::string padding_code(const StepLines& of) {
     return rule + (plan.has_head ? "[:, None, None, :]" : "[:, None, :]");
 }
 
+std::string file_code(const StepLines& of) {
+    return tensor_literal(*of.plan.config.mask.given, DType::boolean, of.language);
+}
+
+/// The expression that makes each kind, and the variable that holds it.
+struct MaskCode {
+    std::string_view kind, variable;
+    std::string (*expression)(const StepLines& of);
+};
+constexpr std::array<MaskCode, 3> mask_codes{{{"causal", "causal", causal_code},
+                                              {"padding", "padding", padding_code},
+                                              {"file", "hidden", file_code}}};
+
 std::string mask_code(const StepLines& of) {
-    const MaskChoice& choice = of.plan.config.mask;
     std::string lines;
     std::string all;
-    const auto add = [&](const std::string& name, const std::string& expression) {
-        lines += name + " = " + expression + "\n";
-        all += (all.empty() ? "" : " | ") + name;
-    };
-    if (choice.causal) add("causal", causal_code(of));
-    if (choice.padding) add("padding", padding_code(of));
-    if (choice.given) add("hidden", tensor_literal(*choice.given, DType::boolean, of.language));
+    for (const MaskKind& kind : mask_kinds()) {
+        if (!kind.chosen(of.plan)) continue;
+        const auto code =
+            std::find_if(mask_codes.begin(), mask_codes.end(),
+                         [&](const MaskCode& one) { return one.kind == kind.word; });
+        const std::string variable(code->variable);
+        lines += variable + " = " + code->expression(of) + "\n";
+        all += (all.empty() ? "" : " | ") + variable;
+    }
     return lines + "mask = " + all;
 }
 

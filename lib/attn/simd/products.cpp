@@ -13,8 +13,8 @@ constexpr std::size_t fewest_rows_to_pack = 16;
 }  // namespace
 
 template <class T>
-void PackedProducts::multiply(Matrices<const T> a, Matrices<const T> b, Second second,
-                              Matrices<T> result) {
+void PackedProducts::multiply(MatrixView<const T> a, MatrixView<const T> b, Second second,
+                              MatrixView<T> result) {
     const bool transposed = second == Second::transposed;
     const std::size_t keys = b.rows;  // both factors of attention have a row for each key
     if (rows_ < fewest_rows_to_pack || keys < vector_row_length) {
@@ -36,7 +36,7 @@ void PackedProducts::multiply(Matrices<const T> a, Matrices<const T> b, Second s
 }
 
 template <class T>
-void multiply(Matrices<const T> a, Matrices<const T> b, Second second, Matrices<T> result,
+void multiply(MatrixView<const T> a, MatrixView<const T> b, Second second, MatrixView<T> result,
               PackedProducts* packed) {
     PackedProducts own(result.rows);
     if (result.rows == 0 || result.columns == 0) return;
@@ -47,9 +47,9 @@ void multiply(Matrices<const T> a, Matrices<const T> b, Second second, Matrices<
     }
 }
 
-template void multiply(Matrices<const float>, Matrices<const float>, Second, Matrices<float>,
+template void multiply(MatrixView<const float>, MatrixView<const float>, Second, MatrixView<float>,
                        PackedProducts*);
-template void multiply(Matrices<const double>, Matrices<const double>, Second, Matrices<double>,
+template void multiply(MatrixView<const double>, MatrixView<const double>, Second, MatrixView<double>,
                        PackedProducts*);
 
 }  // namespace attn

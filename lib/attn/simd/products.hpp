@@ -4,7 +4,7 @@
 
 #include "attn/simd/parallel.hpp"
 #include "attn/tensor/matmul.hpp"
-#include "attn/tensor/matrices.hpp"
+#include "attn/tensor/matrix_view.hpp"
 
 namespace attn {
 
@@ -17,7 +17,7 @@ public:
 
     /// As multiply() below, for one matrix.
     template <class T>
-    void multiply(Matrices<const T> a, Matrices<const T> b, Second second, Matrices<T> result);
+    void multiply(MatrixView<const T> a, MatrixView<const T> b, Second second, MatrixView<T> result);
 
 private:
     struct Packed {
@@ -37,7 +37,7 @@ private:
 ///         transposed; result (groups, m, n).
 /// Range   the digits of a row do not depend on the rows that it is computed with.
 template <class T>
-void multiply(Matrices<const T> a, Matrices<const T> b, Second second, Matrices<T> result,
+void multiply(MatrixView<const T> a, MatrixView<const T> b, Second second, MatrixView<T> result,
               PackedProducts* packed = nullptr);
 
 }  // namespace attn

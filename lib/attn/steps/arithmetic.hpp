@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "attn/simd/products.hpp"
-#include "attn/tensor/matrices.hpp"
+#include "attn/tensor/matrix_view.hpp"
 
 namespace attn {
 

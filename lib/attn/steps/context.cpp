@@ -5,7 +5,7 @@
 namespace attn {
 
 template <class T>
-void loop::context(Matrices<const T> weights, Matrices<const T> value, Matrices<T> context,
+void loop::context(MatrixView<const T> weights, MatrixView<const T> value, MatrixView<T> context,
                    const Arithmetic& arithmetic) {
     // Multiply one feature of every value with the weight of its key and add up.
     for (std::size_t g = 0; g < context.groups; ++g) {
@@ -22,7 +22,7 @@ void loop::context(Matrices<const T> weights, Matrices<const T> value, Matrices<
 }
 
 template <class T>
-void vectorized::context(Matrices<const T> weights, Matrices<const T> value, Matrices<T> context,
+void vectorized::context(MatrixView<const T> weights, MatrixView<const T> value, MatrixView<T> context,
                          const Arithmetic& arithmetic) {
     multiply(weights, value, Second::as_stored, context, arithmetic.products);
 }
@@ -49,7 +49,7 @@ Array<T> room_for_context(const Array<T>& weights, const Array<T>& value) {
 }  // namespace
 
 #define ATTN_INSTANTIATE(variant, T)                                                           \
-    template void variant::context(Matrices<const T>, Matrices<const T>, Matrices<T>,          \
+    template void variant::context(MatrixView<const T>, MatrixView<const T>, MatrixView<T>,          \
                                    const Arithmetic&);                                         \
     template <>                                                                                \
     Array<T> variant::context(const Array<T>& weights, const Array<T>& value,                  \

@@ -15,14 +15,14 @@ namespace attn {
 /// Source  Vaswani et al. 2017, eq. (1).
 namespace loop {
 template <class T>
-void context(Matrices<const T> weights, Matrices<const T> value, Matrices<T> context,
+void context(MatrixView<const T> weights, MatrixView<const T> value, MatrixView<T> context,
              const Arithmetic& arithmetic);
 template <class T>
 Array<T> context(const Array<T>& weights, const Array<T>& value, const Arithmetic& arithmetic = {});
 }  // namespace loop
 namespace vectorized {
 template <class T>
-void context(Matrices<const T> weights, Matrices<const T> value, Matrices<T> context,
+void context(MatrixView<const T> weights, MatrixView<const T> value, MatrixView<T> context,
              const Arithmetic& arithmetic);
 template <class T>
 Array<T> context(const Array<T>& weights, const Array<T>& value, const Arithmetic& arithmetic = {});

@@ -15,7 +15,7 @@ constexpr T minus_infinity = -std::numeric_limits<T>::infinity();
 }  // namespace
 
 template <class T>
-void loop::apply_mask(Matrices<const T> scores, const MaskView& mask, Matrices<T> result) {
+void loop::apply_mask(MatrixView<const T> scores, const MaskView& mask, MatrixView<T> result) {
     // Hide each cell that the mask hides and keep the scores of the others.
     for (std::size_t g = 0; g < result.groups; ++g) {
         for (std::size_t q = 0; q < result.rows; ++q) {
@@ -27,7 +27,7 @@ void loop::apply_mask(Matrices<const T> scores, const MaskView& mask, Matrices<T
 }
 
 template <class T>
-void vectorized::apply_mask(Matrices<const T> scores, const MaskView& mask, Matrices<T> result) {
+void vectorized::apply_mask(MatrixView<const T> scores, const MaskView& mask, MatrixView<T> result) {
     const RowOperations<T>& rows = row_operations<T>(result.columns);
     for (std::size_t g = 0; g < result.groups; ++g) {
         for (std::size_t q = 0; q < result.rows; ++q) {
@@ -76,7 +76,7 @@ MaskView view_of(const Array<bool>& mask, const Shape& scores) {
 }
 
 #define ATTN_INSTANTIATE(variant, T)                                                    \
-    template void variant::apply_mask(Matrices<const T>, const MaskView&, Matrices<T>); \
+    template void variant::apply_mask(MatrixView<const T>, const MaskView&, MatrixView<T>); \
     template <>                                                                         \
     Array<T> variant::apply_mask(const Array<T>& scores, const Array<bool>& mask) {     \
         const MaskView view = view_of(mask, scores.shape());                            \

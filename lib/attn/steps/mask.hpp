@@ -1,6 +1,6 @@
 #pragma once
 #include "attn/tensor/attention_shape.hpp"
-#include "attn/tensor/matrices.hpp"
+#include "attn/tensor/matrix_view.hpp"
 
 namespace attn {
 
@@ -12,13 +12,13 @@ namespace attn {
 /// Errors  ShapeError when the mask does not broadcast to the scores (whole arrays).
 namespace loop {
 template <class T>
-void apply_mask(Matrices<const T> scores, const MaskView& mask, Matrices<T> result);
+void apply_mask(MatrixView<const T> scores, const MaskView& mask, MatrixView<T> result);
 template <class T>
 Array<T> apply_mask(const Array<T>& scores, const Array<bool>& mask);
 }  // namespace loop
 namespace vectorized {
 template <class T>
-void apply_mask(Matrices<const T> scores, const MaskView& mask, Matrices<T> result);
+void apply_mask(MatrixView<const T> scores, const MaskView& mask, MatrixView<T> result);
 template <class T>
 Array<T> apply_mask(const Array<T>& scores, const Array<bool>& mask);
 }  // namespace vectorized

@@ -55,9 +55,9 @@ Array<T> loop::project(const Array<T>& x, const Array<T>& weight, const Array<T>
     const Sizes s = projection_sizes(shape_of(x), shape_of(weight), shape_of(bias), layout);
     Array<T> result = empty_array<T>(s.result);
     const bool out_in = layout == WeightLayout::out_in;
-    const Matrices<const T> weights = matrices_of(weight);
-    const Matrices<const T> tokens = matrices_of(x);
-    const Matrices<T> projected = matrices_of(result);
+    const MatrixView<const T> weights = matrices_of(weight);
+    const MatrixView<const T> tokens = matrices_of(x);
+    const MatrixView<T> projected = matrices_of(result);
 
     // Multiply the features of each token with the weights of each new feature and add up.
     for (std::size_t g = 0; g < s.batch * s.heads; ++g) {

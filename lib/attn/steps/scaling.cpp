@@ -7,7 +7,7 @@
 namespace attn {
 
 template <class T>
-void loop::scale(Matrices<const T> scores, const ScaleFactor& factor, Matrices<T> result) {
+void loop::scale(MatrixView<const T> scores, const ScaleFactor& factor, MatrixView<T> result) {
     const T number = static_cast<T>(factor.number);
     const bool divide = factor.operation == ScaleFactor::Operation::divide;
 
@@ -23,7 +23,7 @@ void loop::scale(Matrices<const T> scores, const ScaleFactor& factor, Matrices<T
 }
 
 template <class T>
-void vectorized::scale(Matrices<const T> scores, const ScaleFactor& factor, Matrices<T> result) {
+void vectorized::scale(MatrixView<const T> scores, const ScaleFactor& factor, MatrixView<T> result) {
     const RowOperations<T>& rows = row_operations<T>(result.columns);
     auto operation =
         factor.operation == ScaleFactor::Operation::divide ? rows.divide : rows.multiply;
@@ -43,7 +43,7 @@ void vectorized::scale(Matrices<const T> scores, const ScaleFactor& factor, Matr
 }
 
 #define ATTN_INSTANTIATE(variant, T)                                                  \
-    template void variant::scale(Matrices<const T>, const ScaleFactor&, Matrices<T>); \
+    template void variant::scale(MatrixView<const T>, const ScaleFactor&, MatrixView<T>); \
     template <>                                                                       \
     Array<T> variant::scale(const Array<T>& scores, const ScaleFactor& factor) {      \
         Array<T> result = empty_array<T>(scores.shape());                             \

@@ -1,5 +1,5 @@
 #pragma once
-#include "attn/tensor/matrices.hpp"
+#include "attn/tensor/matrix_view.hpp"
 
 namespace attn {
 
@@ -20,13 +20,13 @@ struct ScaleFactor {
 /// Source  Vaswani et al. 2017, section 3.2.1.
 namespace loop {
 template <class T>
-void scale(Matrices<const T> scores, const ScaleFactor& factor, Matrices<T> result);
+void scale(MatrixView<const T> scores, const ScaleFactor& factor, MatrixView<T> result);
 template <class T>
 Array<T> scale(const Array<T>& scores, const ScaleFactor& factor);
 }  // namespace loop
 namespace vectorized {
 template <class T>
-void scale(Matrices<const T> scores, const ScaleFactor& factor, Matrices<T> result);
+void scale(MatrixView<const T> scores, const ScaleFactor& factor, MatrixView<T> result);
 template <class T>
 Array<T> scale(const Array<T>& scores, const ScaleFactor& factor);
 }  // namespace vectorized

@@ -5,7 +5,7 @@
 namespace attn {
 
 template <class T>
-void loop::scores(Matrices<const T> query, Matrices<const T> key, Matrices<T> scores,
+void loop::scores(MatrixView<const T> query, MatrixView<const T> key, MatrixView<T> scores,
                   const Arithmetic& arithmetic) {
     // Multiply each query with each key of the same head, feature by feature, and add up.
     for (std::size_t g = 0; g < scores.groups; ++g) {
@@ -22,7 +22,7 @@ void loop::scores(Matrices<const T> query, Matrices<const T> key, Matrices<T> sc
 }
 
 template <class T>
-void vectorized::scores(Matrices<const T> query, Matrices<const T> key, Matrices<T> scores,
+void vectorized::scores(MatrixView<const T> query, MatrixView<const T> key, MatrixView<T> scores,
                         const Arithmetic& arithmetic) {
     multiply(query, key, Second::transposed, scores, arithmetic.products);
 }
@@ -49,7 +49,7 @@ Array<T> room_for_scores(const Array<T>& query, const Array<T>& key) {
 }  // namespace
 
 #define ATTN_INSTANTIATE(variant, T)                                                      \
-    template void variant::scores(Matrices<const T>, Matrices<const T>, Matrices<T>,      \
+    template void variant::scores(MatrixView<const T>, MatrixView<const T>, MatrixView<T>,      \
                                   const Arithmetic&);                                     \
     template <>                                                                           \
     Array<T> variant::scores(const Array<T>& query, const Array<T>& key,                  \

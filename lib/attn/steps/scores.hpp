@@ -13,14 +13,14 @@ namespace attn {
 /// Source  Vaswani et al. 2017, eq. (1).
 namespace loop {
 template <class T>
-void scores(Matrices<const T> query, Matrices<const T> key, Matrices<T> scores,
+void scores(MatrixView<const T> query, MatrixView<const T> key, MatrixView<T> scores,
             const Arithmetic& arithmetic);
 template <class T>
 Array<T> scores(const Array<T>& query, const Array<T>& key, const Arithmetic& arithmetic = {});
 }  // namespace loop
 namespace vectorized {
 template <class T>
-void scores(Matrices<const T> query, Matrices<const T> key, Matrices<T> scores,
+void scores(MatrixView<const T> query, MatrixView<const T> key, MatrixView<T> scores,
             const Arithmetic& arithmetic);
 template <class T>
 Array<T> scores(const Array<T>& query, const Array<T>& key, const Arithmetic& arithmetic = {});

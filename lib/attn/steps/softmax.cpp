@@ -25,7 +25,7 @@ T exact_exp(T x) {
 }  // namespace
 
 template <class T>
-void loop::row_max(Matrices<const T> scores, Matrices<T> row_max) {
+void loop::row_max(MatrixView<const T> scores, MatrixView<T> row_max) {
     // Keep the largest score of each row; nan, once met, stays.
     for (std::size_t g = 0; g < scores.groups; ++g) {
         for (std::size_t q = 0; q < scores.rows; ++q) {
@@ -40,7 +40,7 @@ void loop::row_max(Matrices<const T> scores, Matrices<T> row_max) {
 }
 
 template <class T>
-void loop::exponentials(Matrices<const T> scores, Matrices<const T> row_max, Matrices<T> result) {
+void loop::exponentials(MatrixView<const T> scores, MatrixView<const T> row_max, MatrixView<T> result) {
     // Subtract the largest score of the row from each score and take the exponential.
     for (std::size_t g = 0; g < result.groups; ++g) {
         for (std::size_t q = 0; q < result.rows; ++q) {
@@ -52,7 +52,7 @@ void loop::exponentials(Matrices<const T> scores, Matrices<const T> row_max, Mat
 }
 
 template <class T>
-void loop::row_sum(Matrices<const T> exponentials, Matrices<T> row_sum) {
+void loop::row_sum(MatrixView<const T> exponentials, MatrixView<T> row_sum) {
     // Add up each row from left to right.
     for (std::size_t g = 0; g < exponentials.groups; ++g) {
         for (std::size_t q = 0; q < exponentials.rows; ++q) {
@@ -64,8 +64,8 @@ void loop::row_sum(Matrices<const T> exponentials, Matrices<T> row_sum) {
 }
 
 template <class T>
-void loop::weights(Matrices<const T> exponentials, Matrices<const T> row_max,
-                   Matrices<const T> row_sum, EmptyRow empty_row, Matrices<T> weights) {
+void loop::weights(MatrixView<const T> exponentials, MatrixView<const T> row_max,
+                   MatrixView<const T> row_sum, EmptyRow empty_row, MatrixView<T> weights) {
     // Divide each exponential by the sum of its row.
     for (std::size_t g = 0; g < weights.groups; ++g) {
         for (std::size_t q = 0; q < weights.rows; ++q) {
@@ -78,7 +78,7 @@ void loop::weights(Matrices<const T> exponentials, Matrices<const T> row_max,
 }
 
 template <class T>
-void vectorized::row_max(Matrices<const T> scores, Matrices<T> row_max) {
+void vectorized::row_max(MatrixView<const T> scores, MatrixView<T> row_max) {
     const RowOperations<T>& rows = row_operations<T>(scores.columns);
     for (std::size_t g = 0; g < scores.groups; ++g) {
         for (std::size_t q = 0; q < scores.rows; ++q) {
@@ -88,8 +88,8 @@ void vectorized::row_max(Matrices<const T> scores, Matrices<T> row_max) {
 }
 
 template <class T>
-void vectorized::exponentials(Matrices<const T> scores, Matrices<const T> row_max,
-                              Matrices<T> result) {
+void vectorized::exponentials(MatrixView<const T> scores, MatrixView<const T> row_max,
+                              MatrixView<T> result) {
     const RowOperations<T>& rows = row_operations<T>(result.columns);
     for (std::size_t g = 0; g < result.groups; ++g) {
         for (std::size_t q = 0; q < result.rows; ++q) {
@@ -99,7 +99,7 @@ void vectorized::exponentials(Matrices<const T> scores, Matrices<const T> row_ma
 }
 
 template <class T>
-void vectorized::row_sum(Matrices<const T> exponentials, Matrices<T> row_sum) {
+void vectorized::row_sum(MatrixView<const T> exponentials, MatrixView<T> row_sum) {
     const RowOperations<T>& rows = row_operations<T>(exponentials.columns);
     for (std::size_t g = 0; g < exponentials.groups; ++g) {
         for (std::size_t q = 0; q < exponentials.rows; ++q) {
@@ -109,8 +109,8 @@ void vectorized::row_sum(Matrices<const T> exponentials, Matrices<T> row_sum) {
 }
 
 template <class T>
-void vectorized::weights(Matrices<const T> exponentials, Matrices<const T> row_max,
-                         Matrices<const T> row_sum, EmptyRow empty_row, Matrices<T> weights) {
+void vectorized::weights(MatrixView<const T> exponentials, MatrixView<const T> row_max,
+                         MatrixView<const T> row_sum, EmptyRow empty_row, MatrixView<T> weights) {
     const RowOperations<T>& rows = row_operations<T>(weights.columns);
     for (std::size_t g = 0; g < weights.groups; ++g) {
         for (std::size_t q = 0; q < weights.rows; ++q) {
@@ -148,7 +148,7 @@ auto one_a_row(A& numbers) {
 
 /// row_max or row_sum of a whole array.
 template <class T>
-Array<T> of_rows(void (*part)(Matrices<const T>, Matrices<T>), const Array<T>& cells,
+Array<T> of_rows(void (*part)(MatrixView<const T>, MatrixView<T>), const Array<T>& cells,
                  std::size_t axis) {
     const Array<T> rows = with_axis_last(cells, axis);
     Array<T> result = empty_array<T>(without_axis(cells.shape(), axis));
@@ -157,7 +157,7 @@ Array<T> of_rows(void (*part)(Matrices<const T>, Matrices<T>), const Array<T>& c
 }
 
 template <class T>
-Array<T> of_cells(void (*exponentials)(Matrices<const T>, Matrices<const T>, Matrices<T>),
+Array<T> of_cells(void (*exponentials)(MatrixView<const T>, MatrixView<const T>, MatrixView<T>),
                   const Array<T>& scores, const Array<T>& row_max, std::size_t axis) {
     Array<T> rows = with_axis_last(scores, axis);
     exponentials(rows_of(std::as_const(rows)), one_a_row(row_max), rows_of(rows));
@@ -167,11 +167,11 @@ Array<T> of_cells(void (*exponentials)(Matrices<const T>, Matrices<const T>, Mat
 }  // namespace
 
 #define ATTN_INSTANTIATE(variant, T)                                                             \
-    template void variant::row_max(Matrices<const T>, Matrices<T>);                              \
-    template void variant::exponentials(Matrices<const T>, Matrices<const T>, Matrices<T>);      \
-    template void variant::row_sum(Matrices<const T>, Matrices<T>);                              \
-    template void variant::weights(Matrices<const T>, Matrices<const T>, Matrices<const T>,      \
-                                   EmptyRow, Matrices<T>);                                       \
+    template void variant::row_max(MatrixView<const T>, MatrixView<T>);                              \
+    template void variant::exponentials(MatrixView<const T>, MatrixView<const T>, MatrixView<T>);      \
+    template void variant::row_sum(MatrixView<const T>, MatrixView<T>);                              \
+    template void variant::weights(MatrixView<const T>, MatrixView<const T>, MatrixView<const T>,      \
+                                   EmptyRow, MatrixView<T>);                                       \
     template <>                                                                                  \
     Array<T> variant::row_max(const Array<T>& scores, std::size_t axis) {                        \
         return of_rows<T>(variant::row_max<T>, scores, axis);                                    \

@@ -1,6 +1,6 @@
 #pragma once
 #include "attn/tensor/attention_shape.hpp"
-#include "attn/tensor/matrices.hpp"
+#include "attn/tensor/matrix_view.hpp"
 
 namespace attn {
 
@@ -13,11 +13,11 @@ namespace attn {
 /// Range   -inf for a fully masked row; nan where a score is nan.
 namespace loop {
 template <class T>
-void row_max(Matrices<const T> scores, Matrices<T> row_max);
+void row_max(MatrixView<const T> scores, MatrixView<T> row_max);
 }
 namespace vectorized {
 template <class T>
-void row_max(Matrices<const T> scores, Matrices<T> row_max);
+void row_max(MatrixView<const T> scores, MatrixView<T> row_max);
 }
 
 /// The exponential of each score less the largest one of its row.
@@ -28,11 +28,11 @@ void row_max(Matrices<const T> scores, Matrices<T> row_max);
 /// Why     subtracting the maximum changes nothing algebraically and keeps exp() from overflowing.
 namespace loop {
 template <class T>
-void exponentials(Matrices<const T> scores, Matrices<const T> row_max, Matrices<T> result);
+void exponentials(MatrixView<const T> scores, MatrixView<const T> row_max, MatrixView<T> result);
 }
 namespace vectorized {
 template <class T>
-void exponentials(Matrices<const T> scores, Matrices<const T> row_max, Matrices<T> result);
+void exponentials(MatrixView<const T> scores, MatrixView<const T> row_max, MatrixView<T> result);
 }
 
 /// The sum of the exponentials of each row.
@@ -40,11 +40,11 @@ void exponentials(Matrices<const T> scores, Matrices<const T> row_max, Matrices<
 /// Range   from 1 to the length of the row; nan in a fully masked row.
 namespace loop {
 template <class T>
-void row_sum(Matrices<const T> exponentials, Matrices<T> row_sum);
+void row_sum(MatrixView<const T> exponentials, MatrixView<T> row_sum);
 }
 namespace vectorized {
 template <class T>
-void row_sum(Matrices<const T> exponentials, Matrices<T> row_sum);
+void row_sum(MatrixView<const T> exponentials, MatrixView<T> row_sum);
 }
 
 /// The attention weights: each exponential divided by the sum of its row.
@@ -55,13 +55,13 @@ void row_sum(Matrices<const T> exponentials, Matrices<T> row_sum);
 ///         row_max is -inf, is nan, as in PyTorch, or 0 with EmptyRow::zero.
 namespace loop {
 template <class T>
-void weights(Matrices<const T> exponentials, Matrices<const T> row_max, Matrices<const T> row_sum,
-             EmptyRow empty_row, Matrices<T> weights);
+void weights(MatrixView<const T> exponentials, MatrixView<const T> row_max, MatrixView<const T> row_sum,
+             EmptyRow empty_row, MatrixView<T> weights);
 }
 namespace vectorized {
 template <class T>
-void weights(Matrices<const T> exponentials, Matrices<const T> row_max, Matrices<const T> row_sum,
-             EmptyRow empty_row, Matrices<T> weights);
+void weights(MatrixView<const T> exponentials, MatrixView<const T> row_max, MatrixView<const T> row_sum,
+             EmptyRow empty_row, MatrixView<T> weights);
 }
 
 /// Refuses the first fully masked row of `count`, if there is one.

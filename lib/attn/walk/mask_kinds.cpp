@@ -51,6 +51,13 @@ constexpr std::array<MaskKind, 3> kinds{{
                                                             : "k > q");
             },
         .reason = "the key comes after the query",
+        .keys =
+            [](const Plan& plan) {
+                return std::string(causal_offset(plan) != 0
+                                       ? "keys that come later than the query, counted from the end"
+                                       : "keys that come after the query");
+            },
+        .also = "later keys",
     },
     {
         .word = "padding",
@@ -66,6 +73,8 @@ constexpr std::array<MaskKind, 3> kinds{{
         .limit = nullptr,
         .rule = [](const Plan&) { return std::string("key k is padding"); },
         .reason = "the key is padding",
+        .keys = [](const Plan&) { return std::string("keys that are padding"); },
+        .also = "padding",
     },
     {
         .word = "file",
@@ -75,6 +84,8 @@ constexpr std::array<MaskKind, 3> kinds{{
         .limit = nullptr,
         .rule = [](const Plan&) { return std::string("the mask file hides (q, k)"); },
         .reason = "the given mask hides it",
+        .keys = [](const Plan&) { return std::string("what the mask file hides"); },
+        .also = "what the mask file hides",
     },
 }};
 

@@ -25,6 +25,8 @@ struct MaskKind {
     /// `k > q`: where it hides.
     std::string (*rule)(const Plan& plan);
     std::string_view reason;  ///< why a cell is hidden, as in `hidden: ...`
+    std::string (*keys)(const Plan& plan);  ///< `keys that come after the query`
+    std::string_view also;                  ///< the same behind another kind: `..., and padding`
 };
 
 /// All kinds, in the order in which formulas name them.

@@ -17,10 +17,10 @@ struct RowBlock {
     const Plan& plan;
     const Arithmetic& arithmetic;
     MaskView mask;  ///< of these rows
-    Matrices<const T> query, key, value;
-    Matrices<const T> cells;  ///< scores, or what the last step made of them
-    Matrices<const T> row_max, row_sum;
-    Matrices<T> result;
+    MatrixView<const T> query, key, value;
+    MatrixView<const T> cells;  ///< scores, or what the last step made of them
+    MatrixView<const T> row_max, row_sum;
+    MatrixView<T> result;
 };
 
 /// How a step works on a block of rows.

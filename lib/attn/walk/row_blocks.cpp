@@ -168,7 +168,7 @@ private:
         });
         const bool pays = mask != tasks_.end() && plan_.key_len >= vector_row_length;
         masking_ = static_cast<std::size_t>(mask - tasks_.begin());
-        const Matrices<const T>& value = sources_.value;
+        const MatrixView<const T>& value = sources_.value;
         for (std::size_t g = 0; g < value.groups; ++g) {
             skips_.push_back(pays && row_operations<T>(plan_.key_len)
                                          .finite(value.row(g, 0), value.rows * value.columns));
@@ -199,16 +199,16 @@ private:
         arithmetic.products = work.products.get();
         const MaskView mask = sources_.mask.from(group, block.first);
         const std::size_t width = width_of(block, mask, group);
-        const Matrices<T> cells{work.cells.get(), 1, block.count, width, work.stride, 0};
-        const Matrices<T> row_max = column_of(work.row_max.get(), 1, block.count);
-        const Matrices<T> row_sum = column_of(work.row_sum.get(), 1, block.count);
+        const MatrixView<T> cells{work.cells.get(), 1, block.count, width, work.stride, 0};
+        const MatrixView<T> row_max = column_of(work.row_max.get(), 1, block.count);
+        const MatrixView<T> row_sum = column_of(work.row_sum.get(), 1, block.count);
         load_cells(block, group, cells);
 
         // Products take all rows of the block at once, other steps row after row.
         const auto step = [&](std::size_t t, std::size_t first, std::size_t count) {
             const Task& task = tasks_[t];
             const std::size_t columns = t < masking_ && needs_all_scores_ ? plan_.key_len : width;
-            const Matrices<T> here = cells.block(0, first, count).first_columns(columns);
+            const MatrixView<T> here = cells.block(0, first, count).first_columns(columns);
             RowBlock<T> rows{plan_,
                              arithmetic,
                              mask.from(0, first),
@@ -242,14 +242,14 @@ private:
     }
 
     /// The cells from which the first step goes on, where an earlier walk made them.
-    void load_cells(const Run& block, std::size_t group, const Matrices<T>& cells) const {
+    void load_cells(const Run& block, std::size_t group, const MatrixView<T>& cells) const {
         if (!sources_.cells.numbers) return;
         for (std::size_t r = 0; r < block.count; ++r) {
             std::copy_n(sources_.cells.row(group, block.first + r), cells.columns, cells.row(0, r));
         }
     }
 
-    Matrices<T> kept_rows(const Task& task, std::size_t place, std::size_t count) {
+    MatrixView<T> kept_rows(const Task& task, std::size_t place, std::size_t count) {
         Array<T>& array = *task.kept;
         const std::size_t all = rows_.batches.size() * rows_.heads.size() * rows_.queries.size();
         const std::size_t columns = array.size() / all;
@@ -257,7 +257,7 @@ private:
     }
 
     /// What is kept leaves the cache. The last computed cell stands for those behind it.
-    static void keep(const Matrices<T>& made, const Matrices<T>& kept) {
+    static void keep(const MatrixView<T>& made, const MatrixView<T>& kept) {
         for (std::size_t r = 0; r < made.rows; ++r) {
             stream_row(made.row(0, r), kept.row(0, r), made.columns);
             std::fill(kept.row(0, r) + made.columns, kept.row(0, r) + kept.columns,

@@ -25,8 +25,8 @@ QueryRows all_rows(const Plan& plan);
 /// What the steps start from.
 template <class T>
 struct RowSources {
-    Matrices<const T> query, key, value;
-    Matrices<const T> cells;  ///< what the step before the first one made; none before the scores
+    MatrixView<const T> query, key, value;
+    MatrixView<const T> cells;  ///< what the step before the first one made; none before the scores
     MaskView mask;
 };
 

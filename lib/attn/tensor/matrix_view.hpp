@@ -8,7 +8,7 @@ namespace attn {
 /// Many matrices in plain memory, as a step reads and writes them: those of a whole tensor, one for
 /// each batch entry and head, or a block of rows of one head. Numbers of a row are neighbours.
 template <class T>
-struct Matrices {
+struct MatrixView {
     T* numbers = nullptr;
     std::size_t groups = 0;   ///< how many matrices
     std::size_t rows = 0;     ///< of each
@@ -24,22 +24,22 @@ struct Matrices {
     }
 
     /// `count` rows from `first` on of one matrix.
-    Matrices block(std::size_t group, std::size_t first, std::size_t count) const {
+    MatrixView block(std::size_t group, std::size_t first, std::size_t count) const {
         return {row(group, first), 1, count, columns, row_stride, group_stride};
     }
     /// The first columns of every row.
-    Matrices first_columns(std::size_t count) const {
+    MatrixView first_columns(std::size_t count) const {
         return {numbers, groups, rows, count, row_stride, group_stride};
     }
 
-    operator Matrices<const T>() const {  // NOLINT: reading what may be written is safe
+    operator MatrixView<const T>() const {  // NOLINT: reading what may be written is safe
         return {numbers, groups, rows, columns, row_stride, group_stride};
     }
 };
 
 /// The matrices of an array with at least two axes: its leading axes (batch, head) are folded.
 template <class T>
-Matrices<const T> matrices_of(const Array<T>& array) {
+MatrixView<const T> matrices_of(const Array<T>& array) {
     const Shape& shape = array.shape();
     const std::size_t rows = shape[shape.size() - 2];
     const std::size_t columns = shape.back();
@@ -48,27 +48,27 @@ Matrices<const T> matrices_of(const Array<T>& array) {
     return {array.data(), groups, rows, columns, columns, rows * columns};
 }
 template <class T>
-Matrices<T> matrices_of(Array<T>& array) {
-    const Matrices<const T> view = matrices_of(static_cast<const Array<T>&>(array));
+MatrixView<T> matrices_of(Array<T>& array) {
+    const MatrixView<const T> view = matrices_of(static_cast<const Array<T>&>(array));
     return {array.data(), view.groups, view.rows, view.columns, view.row_stride, view.group_stride};
 }
 
 /// The lines along the last axis as the rows of one matrix; a scalar is one row of one number.
 template <class T>
-Matrices<const T> rows_of(const Array<T>& array) {
+MatrixView<const T> rows_of(const Array<T>& array) {
     const std::size_t columns = array.shape().empty() ? 1 : array.shape().back();
     const std::size_t rows = columns == 0 ? 0 : array.size() / columns;
     return {array.data(), 1, rows, columns, columns, array.size()};
 }
 template <class T>
-Matrices<T> rows_of(Array<T>& array) {
-    const Matrices<const T> view = rows_of(static_cast<const Array<T>&>(array));
+MatrixView<T> rows_of(Array<T>& array) {
+    const MatrixView<const T> view = rows_of(static_cast<const Array<T>&>(array));
     return {array.data(), 1, view.rows, view.columns, view.row_stride, view.group_stride};
 }
 
 /// One number for each row of many matrices, as a matrix of one column.
 template <class T>
-Matrices<T> column_of(T* numbers, std::size_t groups, std::size_t rows) {
+MatrixView<T> column_of(T* numbers, std::size_t groups, std::size_t rows) {
     return {numbers, groups, rows, 1, 1, rows};
 }
 
