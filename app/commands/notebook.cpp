@@ -102,14 +102,14 @@ int run_notebook(const NotebookCommand& command) {
                                                                       : attn::TextForm::numpy;
     const attn::PrintOptions options = print_options(command.output);
 
-    // A program has one course of events: the corrected notebook runs by itself.
     const attn::Replay replay = replay_of(command);
     attn::Document document = notebook.replay(replay);
-    const bool both = command.corrected && command.output.format != "ipynb";
-    if (both) {
+    if (command.corrected) {
         attn::Replay faithful = replay;
         faithful.corrected = false;
-        document = attn::old_and_new(notebook.replay(faithful), document);
+        // A program has one course of events: there the corrected notebook runs after the other.
+        const auto both = command.output.format == "ipynb" ? attn::one_after_the_other : attn::both_replays;
+        document = both(notebook.replay(faithful), document);
     }
     if (command.step) {
         step_through({std::move(document), usual}, command.output, command.stepping);
@@ -119,9 +119,9 @@ int run_notebook(const NotebookCommand& command) {
         attn::add_print_options(document, notebook.language, options);
     }
     select_sections(command.output, document);
-    if (both && is_text(command.output.format)) {
-        document = attn::in_columns(document, text_form(command.output.format, usual), options,
-                                    columns_for_two(command.output, options));
+    if (command.corrected && is_text(command.output.format)) {
+        document = attn::side_by_side(document, text_form(command.output.format, usual), options,
+                                      columns_for_two(command.output, options));
     }
     write_document(command.output, document, usual, attn::DType::float32);
     return 0;
@@ -133,12 +133,12 @@ void setup_notebook(CLI::App& cli, int& exit_code) {
     auto command = std::make_shared<NotebookCommand>();
     cli.add_option("NAME", command->name, "its name or number; without one they are listed");
     cli.add_flag("--corrected", command->corrected,
-                 "with its mistakes mended: old and new side by side where they differ");
-    cli.add_option("--seed", command->seed, "the same story with other numbers")->type_name("N");
+                 "with its mistakes corrected too: both side by side where they differ");
+    cli.add_option("--seed", command->seed, "the same cells with other numbers")->type_name("N");
     cli.add_option("--variant", command->variant,
-                   "loop or vectorized (the one with the page's digits)")
-        ->type_name("TWIN");
-    cli.add_option("--torch-build", command->torch_build, "avx2 or portable (the page's own)")
+                   "loop or vectorized (the one with the notebook's digits)")
+        ->type_name("METHOD");
+    cli.add_option("--torch-build", command->torch_build, "avx2 or portable (the notebook's own)")
         ->type_name("BUILD");
     cli.add_flag("--step", command->step, "step through it, by keys or from a script")
         ->group("Stepping");

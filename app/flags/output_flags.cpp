@@ -32,6 +32,11 @@ std::size_t section_index(const attn::Document& document, const std::string& fla
     throw attn::ConfigError(flag + ": there is no step '" + name + "' here; there are:" + names);
 }
 
+/// Whether the section is of that name, or is what becomes of it in a corrected notebook.
+bool shows(const attn::Section& section, const std::string& name) {
+    return section.name == name || section.name == name + "_corrected";
+}
+
 /// Says in the words of a section that it is a part.
 void name_the_part(attn::Section& section, const std::string& indices) {
     section.title += ", [" + indices + "]";
@@ -39,23 +44,32 @@ void name_the_part(attn::Section& section, const std::string& indices) {
         (section.expression.empty() ? section.name : section.expression) + "[" + indices + "]";
 }
 
+/// Leaves a part of a section, which says so.
+void cut_out(attn::Section& section, const std::string& indices) {
+    const auto* tensor = std::get_if<attn::Tensor>(&section.content);
+    if (tensor == nullptr) {
+        throw attn::ConfigError("--only: " + section.name + " is no tensor: leave the slice out");
+    }
+    section.part = attn::slice_parts(*tensor, indices);
+    section.content = attn::slice(*tensor, indices);
+    name_the_part(section, indices);
+}
+
 std::vector<attn::Section> only(const attn::Document& document, const std::string& text) {
+    std::vector<attn::WantedPart> all;
+    for (const std::string& part : split(text, ',')) all.push_back(parse_wanted(part));
     std::vector<attn::Section> sections;
-    for (const std::string& part : split(text, ',')) {
-        const attn::WantedPart wanted = parse_wanted(part);
-        attn::Section section = document.sections[section_index(document, "--only", wanted.name)];
-        section.shown = true;
-        if (wanted.sliced) {
-            const auto* tensor = std::get_if<attn::Tensor>(&section.content);
-            if (tensor == nullptr) {
-                throw attn::ConfigError("--only: " + wanted.name +
-                                        " is no tensor: leave the slice out");
-            }
-            section.part = attn::slice_parts(*tensor, wanted.indices);
-            section.content = attn::slice(*tensor, wanted.indices);
-            name_the_part(section, wanted.indices);
+    for (const attn::WantedPart& wanted : all) {
+        section_index(document, "--only", wanted.name);
+        for (const attn::Section& section : document.sections) {
+            const bool asked_by_name =
+                std::ranges::find(all, section.name, &attn::WantedPart::name) != all.end();
+            if (asked_by_name ? section.name != wanted.name : !shows(section, wanted.name))
+                continue;
+            sections.push_back(section);
+            sections.back().shown = true;
+            if (wanted.sliced) cut_out(sections.back(), wanted.indices);
         }
-        sections.push_back(std::move(section));
     }
     return sections;
 }
@@ -239,7 +253,12 @@ void select_sections(const OutputFlags& flags, attn::Document& document) {
     std::size_t first = 0;
     std::size_t last = document.sections.size();
     if (!flags.from.empty()) first = section_index(document, "--from", flags.from);
-    if (!flags.until.empty()) last = section_index(document, "--until", flags.until) + 1;
+    if (!flags.until.empty()) {
+        last = section_index(document, "--until", flags.until) + 1;
+        for (std::size_t i = last; i < document.sections.size(); ++i) {
+            if (shows(document.sections[i], flags.until)) last = i + 1;
+        }
+    }
     if (first >= last) {
         throw attn::ConfigError("--from " + flags.from + " comes after --until " + flags.until +
                                 ": swap them");

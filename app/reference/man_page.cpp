@@ -27,7 +27,7 @@ const std::map<std::string, std::vector<Example>>& examples() {
         {"notebook",
          {{"attn-explain notebook", "Lists the notebooks."},
           {"attn-explain notebook 000 --corrected",
-           "One of them, its mistakes mended beside it."}}},
+           "One of them, with its mistakes and corrected."}}},
         {"step",
          {{"attn-explain step --heads 4", "Steps through four heads; ? tells the keys."},
           {"printf 'goto weights\\nmost\\nwhy\\n' | attn-explain step",

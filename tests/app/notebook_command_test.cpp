@@ -28,13 +28,39 @@ TEST_SUITE("app: notebook") {
         CHECK(json["steps"].size() == 40);
     }
 
-    TEST_CASE("corrected, old and new are printed side by side") {
-        const std::string out = run("notebook 003 --corrected -q --only head_weights_sum").out;
-        CHECK(out == "64.0\n");
-        const std::string both =
-            run("notebook 003 --corrected -q --only head_weights_sum,head_weights_sum_corrected")
-                .out;
-        CHECK(both == "as on the page | corrected\n64.0           | 24.0\n");
+    TEST_CASE("corrected, what is asked for is printed in both replays, side by side") {
+        for (const std::string asked :
+             {"head_weights_sum", "head_weights_sum,head_weights_sum_corrected"}) {
+            const std::string out = run("notebook 003 --corrected -q --only " + asked).out;
+            CHECK(out == "as in the notebook | corrected\n64.0               | 24.0\n");
+        }
+        CHECK(run("notebook 003 --corrected -q --only head_weights_sum_corrected").out == "24.0\n");
+        // Where both forms are wider than the line they stand one above the other.
+        const std::string wide =
+            run("notebook 000 --corrected -q --only weights --linewidth 30").out;
+        CHECK(wide.find(" | ") == std::string::npos);
+        CHECK(wide.find("\ncorrected\ntensor([[[[0.5947, 0.4053,\n") != std::string::npos);
+    }
+
+    TEST_CASE("corrected, every form holds both replays of what is asked for") {
+        const std::string asked = "notebook 000 --corrected --only 'weights[0,0,0]' --format ";
+        const auto json = nlohmann::json::parse(run(asked + "json").out);
+        REQUIRE(json["steps"].size() == 2);
+        CHECK(json["steps"][0]["name"] == "weights");
+        CHECK(json["steps"][1]["name"] == "weights_corrected");
+        CHECK(json["steps"][1]["data"][2] == 0.0);
+        const std::string csv = run(asked + "csv").out;
+        CHECK(csv.find("\nweights_corrected,3,0\n") != std::string::npos);
+        const auto cells = nlohmann::json::parse(run(asked + "ipynb").out)["cells"];
+        REQUIRE(cells.size() == 5);
+        CHECK(cells[2]["source"].back() == "print(weights[0,0,0])");
+        CHECK(cells[2]["outputs"][0]["text"][0] ==
+              "tensor([0.2999, 0.2044, 0.2478, 0.2478], "
+              "grad_fn=<SoftmaxBackward0>)\n");
+        CHECK(cells[4]["source"].back() == "print(weights[0,0,0])");
+        CHECK(cells[4]["outputs"][0]["text"][0] ==
+              "tensor([0.5947, 0.4053, 0.0000, 0.0000], "
+              "grad_fn=<SoftmaxBackward0>)\n");
     }
 
     TEST_CASE("the lines that make a tensor stand above it") {

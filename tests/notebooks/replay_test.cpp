@@ -81,21 +81,21 @@ TEST_SUITE("notebook replays") {
                 CHECK_NOTHROW(find_mistake(id));
                 ++notes;
             }
-            CHECK_MESSAGE(notes > 1, notebook.name << " has " << notes << " margin notes");
+            CHECK_MESSAGE(notes > 1, notebook.name << " has " << notes << " such notes");
         }
     }
 
     TEST_CASE("corrected, padding gets no weight and the padded rows are twice as large") {
         const Document old = replayed("000");
-        const Document mended = replayed("000", true);
-        const Tensor weights = tensor_of(mended, "weights");
+        const Document corrected = replayed("000", true);
+        const Tensor weights = tensor_of(corrected, "weights");
         check_rows_sum_to_one(weights);
         const Tensor on_padding = slice(weights, "0,:,:,2:");
         for (std::size_t i = 0; i < on_padding.size(); ++i) CHECK(on_padding.at(i) == 0);
         CHECK(weights.at(0) == doctest::Approx(0.5947).epsilon(1e-4));
         CHECK(weights.at(1) == doctest::Approx(0.4053).epsilon(1e-4));
         const Tensor before = slice(tensor_of(old, "merged"), "0,2");
-        const Tensor after = slice(tensor_of(mended, "merged"), "0,2");
+        const Tensor after = slice(tensor_of(corrected, "merged"), "0,2");
         for (std::size_t i = 0; i < before.size(); ++i) {
             CHECK(after.at(i) == doctest::Approx(2 * before.at(i)).epsilon(1e-6));
         }
@@ -104,9 +104,9 @@ TEST_SUITE("notebook replays") {
     TEST_CASE("faithful, the loops give every word the sum of the values") {
         const Tensor loops = tensor_of(replayed("001"), "loop_context");
         for (std::size_t i = 20; i < loops.size(); ++i) CHECK(loops.at(i) == loops.at(i % 20));
-        const Tensor mended = tensor_of(replayed("001", true), "loop_context");
-        CHECK(largest_difference(slice(mended, "0"), slice(mended, "1")) > 1e-5);
-        CHECK(largest_difference(mended, loops) > 1);
+        const Tensor corrected = tensor_of(replayed("001", true), "loop_context");
+        CHECK(largest_difference(slice(corrected, "0"), slice(corrected, "1")) > 1e-5);
+        CHECK(largest_difference(corrected, loops) > 1);
     }
 
     TEST_CASE("the running averages by loop, by triangle and by softmax agree") {
@@ -118,36 +118,38 @@ TEST_SUITE("notebook replays") {
 
     TEST_CASE("the diagonal einsum gives the first token its own value") {
         const Tensor diagonal = tensor_of(replayed("002"), "context_by_einsum");
-        const Tensor mended = tensor_of(replayed("002", true), "context_by_einsum");
-        CHECK(largest_difference(slice(diagonal, ":,0"), slice(mended, ":,0")) < 1e-6);
-        CHECK(largest_difference(slice(diagonal, ":,7"), slice(mended, ":,7")) > 1e-2);
+        const Tensor corrected = tensor_of(replayed("002", true), "context_by_einsum");
+        CHECK(largest_difference(slice(diagonal, ":,0"), slice(corrected, ":,0")) < 1e-6);
+        CHECK(largest_difference(slice(diagonal, ":,7"), slice(corrected, ":,7")) > 1e-2);
     }
 
     TEST_CASE("keys times keys make symmetric scores") {
         const Tensor scores = slice(tensor_of(replayed("002"), "five_heads_scores"), "0,0");
-        const Tensor mended = slice(tensor_of(replayed("002", true), "five_heads_scores"), "0,0");
+        const Tensor corrected =
+            slice(tensor_of(replayed("002", true), "five_heads_scores"), "0,0");
         double asymmetry = 0;
-        double mended_asymmetry = 0;
+        double corrected_asymmetry = 0;
         for (std::size_t q = 0; q < 8; ++q) {
             for (std::size_t k = 0; k < 8; ++k) {
                 asymmetry =
                     std::max(asymmetry, std::abs(scores.at(q * 8 + k) - scores.at(k * 8 + q)));
-                mended_asymmetry = std::max(mended_asymmetry,
-                                            std::abs(mended.at(q * 8 + k) - mended.at(k * 8 + q)));
+                corrected_asymmetry =
+                    std::max(corrected_asymmetry,
+                             std::abs(corrected.at(q * 8 + k) - corrected.at(k * 8 + q)));
             }
         }
         CHECK(asymmetry < 1e-5);
-        CHECK(mended_asymmetry > 0.1);
+        CHECK(corrected_asymmetry > 0.1);
     }
 
     TEST_CASE("corrected, the first row of the sentence is the first word's vector") {
-        const Document mended = replayed("003", true);
-        check_rows_sum_to_one(tensor_of(mended, "weights"));
-        check_rows_sum_to_one(tensor_of(mended, "head_weights"));
-        CHECK(largest_difference(slice(tensor_of(mended, "weights"), "0"),
-                                 tensor_of(mended, "first_weights")) < 1e-4);
-        CHECK(std::get<std::string>(section_of(mended, "head_weights_sum").content) == "24.0");
-        CHECK(std::get<std::string>(section_of(mended, "weights_sum").content) == "8.0");
+        const Document corrected = replayed("003", true);
+        check_rows_sum_to_one(tensor_of(corrected, "weights"));
+        check_rows_sum_to_one(tensor_of(corrected, "head_weights"));
+        CHECK(largest_difference(slice(tensor_of(corrected, "weights"), "0"),
+                                 tensor_of(corrected, "first_weights")) < 1e-4);
+        CHECK(std::get<std::string>(section_of(corrected, "head_weights_sum").content) == "24.0");
+        CHECK(std::get<std::string>(section_of(corrected, "weights_sum").content) == "8.0");
     }
 
     TEST_CASE("both implementations print the same sections") {
@@ -191,16 +193,31 @@ TEST_SUITE("notebook replays") {
         }
     }
 
-    TEST_CASE("old and new stand side by side where they differ, and only there") {
-        const Document both = old_and_new(replayed("000"), replayed("000", true));
-        const Document columns = in_columns(both, TextForm::torch, {}, 163);
+    TEST_CASE("both replays stand side by side where they differ, and only there") {
+        const Document both = both_replays(replayed("000"), replayed("000", true));
+        const Document columns = side_by_side(both, TextForm::torch, {}, 163);
         CHECK(std::get_if<Tensor>(&section_of(columns, "query").content) != nullptr);
         const std::string weights = std::get<std::string>(section_of(columns, "weights").content);
-        CHECK(weights.rfind("as on the page", 0) == 0);
+        CHECK(weights.rfind("as in the notebook", 0) == 0);
         CHECK(weights.find("tensor([[[[0.2999, 0.2044, 0.2478, 0.2478],") != std::string::npos);
         CHECK(weights.find(" | tensor([[[[0.5947, 0.4053, 0.0000") != std::string::npos);
-        const Document narrow = in_columns(both, TextForm::torch, {}, 60);
+        const Document narrow = side_by_side(both, TextForm::torch, {}, 60);
         CHECK(std::get<std::string>(section_of(narrow, "weights").content).find(" | ") ==
               std::string::npos);
+    }
+
+    TEST_CASE("one after the other, the corrected replay shows what differs and runs the rest") {
+        const Document faithful = replayed("000");
+        const Document corrected = replayed("000", true);
+        const Document both = one_after_the_other(faithful, corrected);
+        REQUIRE(both.sections.size() == faithful.sections.size() + corrected.sections.size());
+        std::vector<std::string> shown;
+        for (std::size_t i = faithful.sections.size(); i < both.sections.size(); ++i) {
+            CHECK(both.sections[i].code == corrected.sections[i - faithful.sections.size()].code);
+            if (both.sections[i].shown) shown.push_back(both.sections[i].name);
+        }
+        CHECK(shown == std::vector<std::string>{"masked_scores_corrected", "weights_corrected",
+                                                "merged_corrected", "output"});
+        CHECK(section_of(both, "weights_corrected").expression == "weights");
     }
 }

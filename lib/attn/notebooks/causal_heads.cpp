@@ -2,7 +2,7 @@
 #include <array>
 
 #include "attn/cards/step_table.hpp"
-#include "attn/notebooks/page.hpp"
+#include "attn/notebooks/builder.hpp"
 #include "attn/steps/context.hpp"
 #include "attn/steps/softmax.hpp"
 #include "attn/tensor/slice.hpp"
@@ -17,7 +17,7 @@ namespace {
 /// The mean of each token's features and those of all tokens before it, sample by sample.
 Tensor running_mean(const Tensor& x) {
     const auto [batch, tokens, features] =
-        std::array{x.extent("batch"), x.extent("query"), x.extent("feature")};
+        std::array{x.extent("batch"), x.extent("token"), x.extent("feature")};
     Array<float> mean = empty_array<float>({batch, tokens, features});
     for (std::size_t b = 0; b < batch; ++b) {
         for (std::size_t f = 0; f < features; ++f) {
@@ -78,25 +78,6 @@ WalkConfig cell(const Replay& replay, std::int64_t heads, std::int64_t embed_dim
     return config;
 }
 
-/// Draws x and the weights of the next cell.
-Ledger next_draws(Stream& stream, const Plan& plan) {
-    Ledger given;
-    given.record("x", stream.randn(plan.per_batch_axes("query", "feature"),
-                                   plan.per_batch_shape(plan.query_len, plan.embed_dim)));
-    const std::size_t width = plan.heads * plan.head_dim;
-    if (plan.one_weight()) {
-        given.record("w_qkv", stream.linear(plan.embed_dim, 3 * width));
-    } else {
-        for (const char* name : {"w_key", "w_query", "w_value"}) {
-            given.record(name, stream.linear(plan.embed_dim, width));
-        }
-    }
-    if (plan.config.output_projection) {
-        given.record("w_output", stream.linear(width, plan.embed_dim));
-    }
-    return given;
-}
-
 /// The lines of every step of a cell, from the draws on, under names of its own.
 std::string cell_code(const Replay& replay, const Plan& plan,
                       std::initializer_list<std::pair<const char*, const char*>> replaced,
@@ -122,17 +103,15 @@ std::string cell_code(const Replay& replay, const Plan& plan,
 }  // namespace
 
 Document causal_heads(const Replay& replay) {
-    Page page(CodeLanguage::torch, replay);
-    const bool mended = replay.corrected;
+    NotebookBuilder notebook(CodeLanguage::torch, replay);
+    const bool corrected = replay.corrected;
     const char* scale_note =
         "The scores are scaled by the width of the whole embedding instead of that of one head: "
         "they are too small by sqrt(16/32) = 0.7071, and the weights too flat.";
 
     // Average the past in three ways.
-    WalkConfig averages = cell(replay, 1, 2);
-    const Plan average_plan = resolve(averages);
-    Stream first(averages, averages.seed);
-    const Tensor x_small = first.randn({"batch", "query", "feature"}, {4, 8, 2});
+    const Plan average_plan = resolve(cell(replay, 1, 2));
+    const Tensor x_small = draw(average_plan)["x"];
     const Tensor average = running_mean(x_small);
     const Tensor mask = Visibility(average_plan).mask();
     const Array<bool>& hidden = mask.as<bool>();
@@ -143,14 +122,15 @@ Document causal_heads(const Replay& replay) {
     const Tensor masked_zeros(zeros.axes(), loop::apply_mask(zeros.as<float>(), hidden));
     const Tensor uniform(zeros.axes(), loop::softmax(masked_zeros.as<float>(), 1));
 
-    page.shape("x_shape", "cell 2, the shape of the first input", x_small.shape())
+    notebook.shape("x_shape", "cell 2, the shape of the first input", x_small.shape())
         .made("x ~ N(0, 1): 4 samples, 8 tokens, 2 features")
         .code(setup_code(average_plan, CodeLanguage::torch) + "\n\nx_small = torch.randn(4, 8, 2)")
         .printed_by("x_small.shape");
-    page.tensor("x_small", "cell 3, the first sample", slice(x_small, "0"))
+    notebook.tensor("x_small", "cell 3, the first sample", slice(x_small, "0"))
         .made("x_small[0]")
         .printed_by("x_small[0]");
-    page.tensor("running_mean", "cell 6, each token replaced by the mean of itself and the past",
+    notebook
+        .tensor("running_mean", "cell 6, each token replaced by the mean of itself and the past",
                 slice(average, "0"))
         .made("running_mean(t) = (x(0) + ... + x(t)) / (t + 1), by a loop over samples and tokens")
         .code(
@@ -159,10 +139,11 @@ Document causal_heads(const Replay& replay) {
             "x_small]\n)")
         .printed_by("running_mean[0]")
         .note("The first row is the token itself; the last is the mean of all eight.");
-    page.tensor("lower_triangle", "cell 40, which tokens each token may average", triangle)
+    notebook.tensor("lower_triangle", "cell 40, which tokens each token may average", triangle)
         .made("ones on and below the diagonal")
         .code("lower_triangle = torch.ones(8, 8).tril()");
-    page.tensor("average_by_triangle", "the same means by one matrix product",
+    notebook
+        .tensor("average_by_triangle", "the same means by one matrix product",
                 slice(averaged(normalised(triangle), x_small), "0"))
         .made("each row of lower_triangle divided by its sum, times x")
         .code(
@@ -170,93 +151,97 @@ Document causal_heads(const Replay& replay) {
             "average_by_triangle = shares @ x_small")
         .printed_by("average_by_triangle[0]")
         .kept();
-    page.tensor("masked_zeros",
+    notebook
+        .tensor("masked_zeros",
                 "cell 40, scores that know nothing yet: all zero, the future hidden", masked_zeros)
         .made("0 where lower_triangle is 1, else -inf")
         .code("masked_zeros = torch.zeros(8, 8).masked_fill(lower_triangle == 0, float(\"-inf\"))");
-    page.tensor("uniform_weights", "cell 40, softmax turns them into equal shares", uniform)
-        .made("softmax over the key axis; row t shares out 1 among t + 1 tokens")
+    notebook.tensor("uniform_weights", "cell 40, softmax turns them into equal weights", uniform)
+        .made("softmax over the key axis; row t has t + 1 equal weights, which sum to 1")
         .code("uniform_weights = F.softmax(masked_zeros, dim=-1)")
-        .note("Each row adds up to 1: " + row_sums(uniform) + ".");
+        .note("Each row sums to 1: " + row_sums(uniform) + ".");
 
     // Let the tokens decide: one head, drawn anew from the same seed.
-    WalkConfig one_head = cell(replay, 1, 32);
-    const Plan plan = resolve(one_head);
-    Stream stream(plan.config, plan.config.seed);
-    const Ledger given = next_draws(stream, plan);
+    const Plan plan = resolve(cell(replay, 1, 32));
+    const auto generator = generator_of(plan);
+    const Ledger given = draw(plan, *generator);
     const Ledger ledger = walk_with(plan, given, replay, {"scale-dmodel"});
     const Ledger older = walk_with(plan, given, replay, {"softmax-axis=query"});
 
     const std::string seed_line = "torch.manual_seed(" + std::to_string(plan.config.seed) + ")\n";
-    page.shape("average_by_softmax_shape", "cell 40, the shape of these averages",
-               averaged(uniform, mended ? x_small : given["x"]).shape())
+    notebook
+        .shape("average_by_softmax_shape", "cell 40, the shape of these averages",
+               averaged(uniform, corrected ? x_small : given["x"]).shape())
         .made("uniform_weights @ x")
-        .code(mended ? "average_by_softmax = uniform_weights @ x_small"
-                     : seed_line + "average_by_softmax = uniform_weights @ torch.randn(4, 8, 32)")
-        .printed_by("average_by_softmax.shape")
-        .note(mended ? "With the x of the cells above these are the running means once more."
-                     : "The x above has 2 features, this result 32: a later cell had already "
-                       "replaced x when this one was run, so the page never compares the softmax "
-                       "with the loop.");
-    page.tensor("average_by_softmax", "the means by masked softmax",
+        .code(corrected
+                  ? "average_by_softmax = uniform_weights @ x_small"
+                  : seed_line + "average_by_softmax = uniform_weights @ torch.randn(4, 8, 32)")
+        .note(corrected
+                  ? "With the x of the cells above these are the running means once more."
+                  : "The x above has 2 features, this result 32: a later cell had already "
+                    "replaced x when this one was run, so the notebook never compares the softmax "
+                    "with the loop.");
+    notebook
+        .tensor("average_by_softmax", "the means by masked softmax",
                 slice(averaged(uniform, x_small), "0"))
         .made("uniform_weights @ x_small: the same as running_mean")
         .code("average_by_softmax = uniform_weights @ x_small")
         .printed_by("average_by_softmax[0]")
         .kept();
 
-    // The lines of a cell keep its mistakes, unless they are mended.
+    // The lines of a cell keep its mistakes, unless they are corrected.
     const auto scaled = [&](const Plan& of, const char* faithful) {
-        return mended ? step_code("scaled_scores", of, step_table(), CodeLanguage::torch)
-                      : faithful;
+        return corrected ? step_code("scaled_scores", of, step_table(), CodeLanguage::torch)
+                         : faithful;
     };
     const std::string narrow = scaled(plan, "scaled_scores = scores * 32**-0.5");
-    page.shape("context_shape", "cell 41, the shape of one head's result",
+    notebook
+        .shape("context_shape", "cell 41, the shape of one head's result",
                ledger["context"].shape())
         .made(
             "key, query and value by a Linear each, drawn in this order; softmax of the scaled, "
             "causally masked scores; weights @ value")
         .code(cell_code(replay, plan, {{"scaled_scores", narrow.c_str()}}, false))
-        .printed_by("context.shape")
         .mistake("scale-dmodel", scale_note);
-    page.tensor("context", "the result itself", ledger["context"])
+    notebook.tensor("context", "the result itself", ledger["context"])
         .made("weights @ value")
         .grad("UnsafeView")
         .kept();
 
     // The same with einsum, which takes the diagonal.
     const Ledger diagonal =
-        walk_with(plan, next_draws(stream, plan), replay, {"scale-dmodel", "einsum-diagonal"});
+        walk_with(plan, draw(plan, *generator), replay, {"scale-dmodel", "einsum-diagonal"});
     const char* right_einsum = "context_by_einsum = torch.einsum(\"bqk,bkf->bqf\", weights, value)";
     const char* diagonal_einsum =
         "context_by_einsum = torch.einsum(\"bkk,bkf->bkf\", weights, value)";
     const std::string saved = "weights_41, scaled_scores_41 = weights, scaled_scores\n";
-    page.shape("context_by_einsum_shape", "cell 93, the shape with einsum in place of @",
+    notebook
+        .shape("context_by_einsum_shape", "cell 93, the shape with einsum in place of @",
                diagonal["context"].shape())
-        .made(mended ? "einsum(bqk,bkf->bqf), with new x and weights"
-                     : "einsum with the letter of the key axis on the query axis too")
+        .made(corrected ? "einsum(bqk,bkf->bqf), with new x and weights"
+                        : "einsum with the letter of the key axis on the query axis too")
         .code(saved + cell_code(replay, plan,
                                 {{"scaled_scores", narrow.c_str()},
-                                 {"context", mended ? right_einsum : diagonal_einsum}},
+                                 {"context", corrected ? right_einsum : diagonal_einsum}},
                                 true))
-        .printed_by("context_by_einsum.shape")
         .mistake("einsum-diagonal",
                  "One letter stands for queries and keys, so einsum reads the diagonal of the "
                  "weights: token t gets weights(t,t) times its own value and nothing from any "
                  "other token. The shape is right all the same. The first token's row equals its "
                  "value exactly, and each later one is its value times one number.")
         .mistake("scale-dmodel", scale_note);
-    page.tensor("context_by_einsum", "the result itself", diagonal["context"])
-        .made(mended ? "weights @ value" : "weights(t,t) * value(t)")
+    notebook.tensor("context_by_einsum", "the result itself", diagonal["context"])
+        .made(corrected ? "weights @ value" : "weights(t,t) * value(t)")
         .kept();
 
     // Two heads and an output projection.
     WalkConfig two_heads = cell(replay, 2, 32);
     two_heads.output_projection = true;
     const Plan two = resolve(two_heads);
-    const Ledger both = walk_with(two, next_draws(stream, two), replay, {"scale-dmodel"});
+    const Ledger both = walk_with(two, draw(two, *generator), replay, {"scale-dmodel"});
     const std::string narrow_two = scaled(two, "scaled_scores = scores * 32**-0.5");
-    page.shape("two_heads_shape", "cell 86, the shape after two heads and an output projection",
+    notebook
+        .shape("two_heads_shape", "cell 86, the shape after two heads and an output projection",
                both["output"].shape())
         .made(
             "32 features for q, k, v; view as 2 heads of 16, head axis in front; attention in "
@@ -264,42 +249,44 @@ Document causal_heads(const Replay& replay) {
         .code(cell_code(replay, two, {{"scaled_scores", narrow_two.c_str()}}, true))
         .printed_by("output.shape")
         .mistake("scale-dmodel", scale_note);
-    page.tensor("two_heads_weights", "how much attention each query pays in each head",
+    notebook
+        .tensor("two_heads_weights", "how much attention each query pays in each head",
                 both["weights"])
         .made("softmax over the key axis")
         .printed_by("weights")
         .grad("Softmax")
         .kept();
-    page.tensor("two_heads_output", "the result itself", both["output"])
+    notebook.tensor("two_heads_output", "the result itself", both["output"])
         .made("merged @ w_output^T")
         .printed_by("output")
         .grad("UnsafeView")
         .kept();
 
-    // Five heads from one fused projection: the cell died on the page.
+    // Five heads from one fused projection: the cell died in the notebook.
     WalkConfig five_heads = cell(replay, 5, 80);
     five_heads.draw_order = "qkv";
     five_heads.projection = Projection::fused_by_head;
     five_heads.output_projection = true;
     const Plan five = resolve(five_heads);
-    const Ledger fused = walk_with(five, next_draws(stream, five), replay,
+    const Ledger fused = walk_with(five, draw(five, *generator), replay,
                                    {"k-dot-k", "scale-dmodel", "einsum-diagonal"});
     const std::string wide = scaled(five, "scaled_scores = scores * 80**-0.5");
     const std::string five_code = cell_code(
         replay, five,
-        {{"scores", mended ? "scores = torch.einsum(\"bhqf,bhkf->bhqk\", query, key)"
-                           : "scores = torch.einsum(\"bhqf,bhkf->bhqk\", key, key)"},
+        {{"scores", corrected ? "scores = torch.einsum(\"bhqf,bhkf->bhqk\", query, key)"
+                              : "scores = torch.einsum(\"bhqf,bhkf->bhqk\", key, key)"},
          {"scaled_scores", wide.c_str()},
-         {"context", mended ? "context = torch.einsum(\"bhqk,bhkf->bhqf\", weights, value)"
-                            : "context = torch.einsum(\"bhkk,bhkf->bhkf\", weights, value)"}},
+         {"context", corrected ? "context = torch.einsum(\"bhqk,bhkf->bhqf\", weights, value)"
+                               : "context = torch.einsum(\"bhkk,bhkf->bhkf\", weights, value)"}},
         true);
-    if (mended) {
-        page.shape("five_heads", "cell 1, the shape after five heads", fused["output"].shape())
+    if (corrected) {
+        notebook.shape("five_heads", "cell 1, the shape after five heads", fused["output"].shape())
             .made("one Linear for q, k and v of all heads, cut head by head")
             .code(five_code)
             .printed_by("output.shape");
     } else {
-        page.text("five_heads", "cell 1, five heads: the cell died before it printed anything",
+        notebook
+            .text("five_heads", "cell 1, five heads: the cell died before it printed anything",
                   "NameError: name 'torch' is not defined")
             .made("one Linear for q, k and v of all heads, cut head by head")
             .code(
@@ -310,64 +297,68 @@ Document causal_heads(const Replay& replay) {
                 "The session had been restarted. What the cell would have computed is kept: ask "
                 "for five_heads_scores or five_heads_output.");
     }
-    page.mistake("k-dot-k",
+    notebook
+        .mistake("k-dot-k",
                  "The scores are made of keys and keys: the query is never used, and the scores "
                  "are symmetric, with squared lengths on their diagonal.")
         .mistake("scale-dmodel",
                  "They are scaled by sqrt(80), the whole width, instead of sqrt(16).")
         .mistake("einsum-diagonal",
                  "And einsum reads the diagonal again. Three mistakes in one cell that never ran.");
-    page.tensor("five_heads_scores", "the scores of five heads", fused["scores"])
-        .made(mended ? "query @ key^T" : "key @ key^T")
-        .code(mended ? "" : five_code)
+    notebook.tensor("five_heads_scores", "the scores of five heads", fused["scores"])
+        .made(corrected ? "query @ key^T" : "key @ key^T")
+        .code(corrected ? "" : five_code)
         .printed_by("scores")
         .kept();
-    page.tensor("five_heads_output", "the result of five heads", fused["output"])
+    notebook.tensor("five_heads_output", "the result of five heads", fused["output"])
         .made("merged @ w_output^T")
         .printed_by("output")
         .kept();
 
     // What is left: a transposition, and two looks at the weights of cell 41.
-    page.text("transposed_alike", "cell 79, whether permute and transpose agree", "True")
+    notebook.text("transposed_alike", "cell 79, whether permute and transpose agree", "True")
         .made("exchanging two axes of a (3, 4, 5) tensor is the same by either name")
         .code("test = torch.rand(3, 4, 5)")
         .printed_by("test.permute(1, 0, 2).allclose(test.transpose(0, 1))");
-    page.tensor("weights", "cell 39, the weights of cell 41, first sample",
+    notebook
+        .tensor("weights", "cell 39, the weights of cell 41, first sample",
                 slice(ledger["weights"], "0"))
         .made("softmax over the key axis")
         .code("weights = weights_41")
         .printed_by("weights[0]")
-        .note("Each row adds up to 1: " + row_sums(slice(ledger["weights"], "0")) + ".")
+        .note("Each row sums to 1: " + row_sums(slice(ledger["weights"], "0")) + ".")
         .grad("Select")
         .mistake("scale-dmodel", scale_note);
     Array<float> variance = Array<float>(static_cast<float>(variance_of(ledger["weights"])));
-    page.tensor("weights_variance", "cell 36, the variance of all these weights",
+    notebook
+        .tensor("weights_variance", "cell 36, the variance of all these weights",
                 Tensor({}, std::move(variance)))
         .made("the unbiased variance, hidden cells counted as zeros")
         .code("weights_variance = weights.var()")
-        .note("The equal shares of cell 40 have nearly the same (" + four(variance_of(uniform)) +
+        .note("The equal weights of cell 40 have nearly the same (" + four(variance_of(uniform)) +
               "): this number says little. What should be near 1 is the variance of the scaled "
               "scores; here it is " +
               four(variance_of(ledger["scaled_scores"])) + ".")
         .grad("Var");
     const Tensor stale = slice(older["weights"], "0");
-    page.tensor("older_weights", "cell 32, the same weights in an older state of the notebook",
+    notebook
+        .tensor("older_weights", "cell 32, the same weights in an older state of the notebook",
                 stale)
-        .made(mended ? "softmax over the key axis" : "softmax over the query axis")
+        .made(corrected ? "softmax over the key axis" : "softmax over the query axis")
         .code("older_scores = (scaled_scores_41 * (math.sqrt(" +
-              std::string(mended ? "1" : "32 / 16") +
+              std::string(corrected ? "1" : "32 / 16") +
               "))).masked_fill(lower_triangle == 0, float(\"-inf\"))\n"
               "older_weights = F.softmax(older_scores, dim=" +
-              (mended ? "-1" : "1") + ")")
+              (corrected ? "-1" : "1") + ")")
         .printed_by("older_weights[0]")
         .mistake("softmax-axis=query",
                  "Softmax ran over axis 1, which is right for a (query, key) matrix and wrong once "
-                 "a batch axis stands in front. The columns add up to 1 (" +
+                 "a batch axis stands in front. The columns sum to 1 (" +
                      column_sums(stale) + "), the rows to " + row_sums(stale) +
                      ". Under a causal mask the last key is seen by the last query alone, so its "
                      "cell is exactly 1. Write -1, which counts from the end.")
         .grad("Select");
-    return page.finish("causal-heads", plan.config);
+    return notebook.finish("causal-heads", plan.config);
 }
 
 }  // namespace attn

@@ -1,8 +1,76 @@
 #include "attn/notebooks/notebook.hpp"
 
+#include <algorithm>
+
 #include "attn/tensor/error.hpp"
 
 namespace attn {
+namespace {
+
+constexpr std::string_view ending = "_corrected";
+
+const Section* find(const Document& document, const std::string& name) {
+    for (const Section& section : document.sections) {
+        if (section.name == name) return &section;
+    }
+    return nullptr;
+}
+
+/// The same text, or the same numbers: nan equals nan.
+bool same_content(const Section& a, const Section& b) {
+    if (a.content.index() != b.content.index()) return false;
+    if (const auto* text = std::get_if<std::string>(&a.content)) {
+        return *text == std::get<std::string>(b.content);
+    }
+    const Tensor& left = std::get<Tensor>(a.content);
+    const Tensor& right = std::get<Tensor>(b.content);
+    if (left.shape() != right.shape() || left.dtype() != right.dtype()) return false;
+    for (std::size_t i = 0; i < left.size(); ++i) {
+        const double x = left.at(i);
+        const double y = right.at(i);
+        if (x != y && !(x != x && y != y)) return false;
+    }
+    return true;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines{""};
+    for (const char c : text) {
+        if (c == '\n') {
+            lines.emplace_back();
+        } else {
+            lines.back() += c;
+        }
+    }
+    return lines;
+}
+
+/// Both texts under their headings: in two columns where they fit.
+std::string beside(const std::string& faithful, const std::string& corrected, std::size_t columns) {
+    std::vector<std::string> left = lines_of("as in the notebook\n" + faithful);
+    std::vector<std::string> right = lines_of("corrected\n" + corrected);
+    const auto width_of = [](const std::vector<std::string>& lines) {
+        std::size_t width = 0;
+        for (const std::string& line : lines) width = std::max(width, line.size());
+        return width;
+    };
+    const std::size_t width = width_of(left);
+    if (width + 3 + width_of(right) > columns) {
+        return "as in the notebook\n" + faithful + "\ncorrected\n" + corrected;
+    }
+    left.resize(std::max(left.size(), right.size()));
+    right.resize(left.size());
+    std::string text;
+    for (std::size_t i = 0; i < left.size(); ++i) {
+        left[i].resize(width, ' ');
+        std::string line = left[i] + " | " + right[i];
+        line.erase(line.find_last_not_of(' ') + 1);
+        text += (i == 0 ? "" : "\n") + line;
+    }
+    return text;
+}
+
+}  // namespace
 
 const std::vector<Notebook>& notebooks() {
     static const std::vector<Notebook> all{
@@ -26,6 +94,66 @@ const Notebook& find_notebook(std::string_view name) {
         names += (names.empty() ? "" : ", ") + notebook.name + " (" + notebook.number + ")";
     }
     throw ConfigError("there is no notebook '" + std::string(name) + "': use one of " + names);
+}
+
+Document both_replays(const Document& faithful, const Document& corrected) {
+    Document both;
+    both.config = corrected.config;
+    for (const Section& section : faithful.sections) {
+        both.sections.push_back(section);
+        const Section* corrected_section = find(corrected, section.name);
+        if (corrected_section == nullptr || same_content(section, *corrected_section)) continue;
+        both.sections.back().shown = true;
+        both.sections.push_back(*corrected_section);
+        both.sections.back().name += ending;
+        both.sections.back().shown = true;
+    }
+    for (const Section& section : corrected.sections) {
+        if (find(faithful, section.name) == nullptr) both.sections.push_back(section);
+    }
+    return both;
+}
+
+Document one_after_the_other(const Document& faithful, const Document& corrected) {
+    Document both = faithful;
+    both.config = corrected.config;
+    for (const Section& section : corrected.sections) {
+        const auto other = std::ranges::find(both.sections, section.name, &Section::name);
+        Section added = section;
+        if (added.expression.empty()) added.expression = section.name;
+        if (other != both.sections.end()) {
+            // What both have alike is run again and not shown again.
+            added.shown = !same_content(*other, section);
+            added.name += added.shown ? ending : "_again";
+            other->shown = other->shown || added.shown;
+        }
+        both.sections.push_back(std::move(added));
+    }
+    return both;
+}
+
+Document side_by_side(const Document& document, TextForm form, const PrintOptions& options,
+                      std::size_t columns) {
+    Document result;
+    result.config = document.config;
+    for (const Section& section : document.sections) {
+        const bool pairs = !result.sections.empty() &&
+                           section.name == result.sections.back().name + std::string(ending);
+        if (!pairs || !result.sections.back().shown || !section.shown) {
+            result.sections.push_back(section);
+            continue;
+        }
+        Section& pair = result.sections.back();
+        pair.content = beside(content_text(pair, form, options),
+                              content_text(section, form, options), columns);
+        if (section.formula != pair.formula) pair.formula += "; corrected: " + section.formula;
+        if (!section.note.empty() && section.note != pair.note) {
+            pair.note += (pair.note.empty() ? "Corrected: " : " Corrected: ") + section.note;
+        }
+        pair.margin += (pair.margin.empty() ? "" : " ") + section.margin;
+        if (!section.code.empty()) pair.code += "\n# corrected\n" + section.code;
+    }
+    return result;
 }
 
 }  // namespace attn

@@ -17,14 +17,14 @@ struct Replay {
     std::optional<std::uint64_t> seed{};
     std::optional<Variant> variant{};
     std::optional<TorchBuild> torch_build{};
-    bool corrected = false;  ///< with its mistakes mended
+    bool corrected = false;  ///< with its mistakes corrected
     bool code = true;        ///< with the lines that print each section
 };
 
 /// A notebook of the kind learners find on the web, as a program on this library. It gives one
-/// section for each thing that the page prints, in its order and printed form, with the mistakes
-/// that the page makes; further sections, not shown by default, hold what stands behind a printed
-/// shape.
+/// section for each thing that the notebook prints, in its order and printed form, with the
+/// mistakes that it makes; further sections, not shown by default, hold what stands behind a
+/// printed shape.
 struct Notebook {
     std::string number;  ///< `000`; serves as a name too
     std::string name;
@@ -46,12 +46,16 @@ Document causal_heads(const Replay& replay);
 Document sentence(const Replay& replay);
 
 /// Both replays in one document: where a section of the corrected one differs it stands right
-/// after the old one, named `NAME_corrected`; what only one of them has stands in its place.
-Document old_and_new(const Document& faithful, const Document& corrected);
+/// after the other, named `NAME_corrected`; what only one of them has stands in its place.
+Document both_replays(const Document& faithful, const Document& corrected);
 
-/// For text output: the sections that old_and_new paired, as one text in two columns, the old form
-/// on the left, where both fit into `columns`; else one above the other.
-Document in_columns(const Document& document, TextForm form, const PrintOptions& options,
-                    std::size_t columns);
+/// The same as one program: the faithful replay, then from the top the corrected one, of which only
+/// what differs is shown.
+Document one_after_the_other(const Document& faithful, const Document& corrected);
+
+/// For text output: the sections that both_replays paired, as one text in two columns, the faithful
+/// form on the left, where both fit into `columns`; else one above the other.
+Document side_by_side(const Document& document, TextForm form, const PrintOptions& options,
+                      std::size_t columns);
 
 }  // namespace attn

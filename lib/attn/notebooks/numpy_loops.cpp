@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "attn/notebooks/page.hpp"
+#include "attn/notebooks/builder.hpp"
 #include "attn/render/torch_text.hpp"
 #include "attn/steps/projection.hpp"
 #include "attn/tensor/slice.hpp"
 
 // Notebook 001: attention of one word, of all words in loops, of all words in whole arrays, and
-// with eight heads. The page was made without a seed, so its draws cannot be had again.
+// with eight heads. The notebook was run without a seed, so its draws cannot be had again.
 
 namespace attn {
 namespace {
@@ -20,6 +20,7 @@ WalkConfig base(const Replay& replay, Projection projection, std::int64_t embed_
     config.projection = projection;
     config.query_len = 4;
     config.embed_dim = embed_dim;
+    config.init = std::array{Init::uniform, Init::uniform, Init::normal};
     config.variant = Variant::loop;
     settle(config, replay);
     return config;
@@ -32,26 +33,9 @@ Tensor as_column(const Tensor& row) {
     return {{"key", "query"}, std::move(column)};
 }
 
-/// Draws the three matrices of one head.
-void draw_matrices(Stream& stream, Ledger& given, std::size_t embed_dim, std::size_t head_dim) {
-    given.record("w_query", stream.rand({"in", "out"}, {embed_dim, head_dim}));
-    given.record("w_key", stream.rand({"in", "out"}, {embed_dim, head_dim}));
-    given.record("w_value", stream.randn({"in", "out"}, {embed_dim, head_dim}));
-}
-
-/// Draws the matrices of each head in turn and stacks them.
-void draw_heads(Stream& stream, Ledger& given, const Plan& plan) {
-    std::vector<Ledger> heads(plan.heads);
-    for (Ledger& head : heads) draw_matrices(stream, head, plan.embed_dim, plan.head_dim);
-    for (const char* name : {"w_query", "w_key", "w_value"}) {
-        Array<double> stacked = empty_array<double>({plan.heads, plan.embed_dim, plan.head_dim});
-        double* out = stacked.data();
-        for (const Ledger& head : heads) {
-            const Array<double>& matrix = head[name].as<double>();
-            out = std::copy(matrix.begin(), matrix.end(), out);
-        }
-        given.record(name, Tensor({"head", "in", "out"}, std::move(stacked)));
-    }
+/// Normals that belong to no walk, for one of its tensors.
+DrawnTensor normals(const char* name, std::size_t rows, std::size_t columns) {
+    return {name, name, {{"in", rows}, {"out", columns}}};
 }
 
 /// The lines of softmax without its safety, along one axis.
@@ -79,8 +63,8 @@ std::string overflow_words(const Ledger& ledger) {
 }  // namespace
 
 Document numpy_loops(const Replay& replay) {
-    Page page(CodeLanguage::numpy, replay);
-    const bool mended = replay.corrected;
+    NotebookBuilder notebook(CodeLanguage::numpy, replay);
+    const bool corrected = replay.corrected;
 
     // One word: the query is made from x3, key and value are plain draws.
     WalkConfig config = base(replay, Projection::none, 20);
@@ -88,21 +72,20 @@ Document numpy_loops(const Replay& replay) {
     config.memory = RandomInput{};
     config.key_len = 4;
     const Plan one = resolve(config);
-    Stream stream(one.config, one.config.seed);
-    const Tensor x3 = stream.randn({"query", "feature"}, {1, 20});
-    const Tensor w_query = stream.randn({"in", "out"}, {20, 20});
-    Ledger given;
-    given.record("key", stream.randn({"key", "feature"}, {4, 20}));
-    given.record("value", stream.randn({"key", "feature"}, {4, 20}));
-    given.record("query", Tensor({"query", "feature"},
-                                 loop::project(x3.as<double>(), w_query.as<double>(),
-                                               empty_array<double>({0}), WeightLayout::in_out)));
+    const auto generator = generator_of(one);
+    Ledger given = draw({normals("x3", 1, 20), normals("w_query", 20, 20), normals("key", 4, 20),
+                         normals("value", 4, 20)},
+                        one.dtype, *generator);
+    given.record("query",
+                 Tensor({"query", "feature"},
+                        loop::project(given["x3"].as<double>(), given["w_query"].as<double>(),
+                                      empty_array<double>({0}), WeightLayout::in_out)));
     const Ledger word =
         walk_with(one, given, replay, {"scale-missing", "softmax-overflow", "softmax-axis=one"});
     const Tensor scores = as_column(word["scores"]);
     const Tensor weights = as_column(word["weights"]);
 
-    page.shape("scores_shape", "cell 4, the shape of one word's scores", scores.shape())
+    notebook.shape("scores_shape", "cell 4, the shape of one word's scores", scores.shape())
         .made("query = x3 @ w_query; one dot product with each of the four keys, stacked")
         .code(setup_code(one, CodeLanguage::numpy) +
               "\n\nx3 = np.random.randn(1, 20)\n"
@@ -111,50 +94,48 @@ Document numpy_loops(const Replay& replay) {
               "value = np.random.randn(4, 20)\n"
               "query = x3 @ w_query\n"
               "scores = np.stack([query @ key[j] for j in range(4)])")
-        .printed_by("scores.shape")
         .note(replay.seed ? ""
-                          : "The page sets no seed, so its numbers cannot be drawn again: this "
+                          : "The notebook sets no seed, so its numbers cannot be drawn again: this "
                             "replay uses seed 42. --seed N tells the same story with others.");
-    page.tensor("scores", "cell 5, how well the word matches each key", scores)
+    notebook.tensor("scores", "cell 5, how well the word matches each key", scores)
         .made("scores(j) = query . key(j)")
         .note("Key and value are drawn by themselves here, not made from the words.");
-    page.tensor("weights", "cell 7, the scores after softmax", weights)
-        .made(mended ? "exp(scores / sqrt(20)), divided by their sum over the four keys"
-                     : "exp(scores), divided by their sum over axis 1")
-        .code(mended
+    notebook.tensor("weights", "cell 7, the scores after softmax", weights)
+        .made(corrected ? "exp(scores / sqrt(20)), divided by their sum over the four keys"
+                        : "exp(scores), divided by their sum over axis 1")
+        .code(corrected
                   ? "scaled_scores = scores / math.sqrt(20)\n" + safe_softmax("scaled_scores", "0")
                   : naive_softmax("scores", "1"))
         .mistake("softmax-axis=one",
                  "The scores are a column, (4, 1): axis 1 has one element, and any number divided "
-                 "by itself is 1. The weights add up to " +
+                 "by itself is 1. The weights sum to " +
                      four(sum_of(weights)) + " instead of 1. The keys are on axis 0.")
         .mistake("scale-missing",
                  "Nothing is divided by sqrt(20): softmax normalises, it does not scale.");
-    page.text("one_weight", "cell 8, the weight of the second word",
+    notebook
+        .text("one_weight", "cell 8, the weight of the second word",
               python_float_text(weights.at(1)))
         .made("weights[1] as a plain number")
         .printed_by("weights[1].item()")
         .note("Counted from 0: the word itself is number 2.");
-    page.shape("context_shape", "cell 9, the shape of the word's result", word["context"].shape())
+    notebook
+        .shape("context_shape", "cell 9, the shape of the word's result", word["context"].shape())
         .made("context = sum over j of weights(j) * value(j)")
-        .code("context = sum(weights[j] * value[j : j + 1] for j in range(4))")
-        .printed_by("context.shape");
-    page.tensor("context", "cell 9, the values, mixed by attention", word["context"])
+        .code("context = sum(weights[j] * value[j : j + 1] for j in range(4))");
+    notebook.tensor("context", "cell 9, the values, mixed by attention", word["context"])
         .made("context = sum over j of weights(j) * value(j)")
         .mistake("softmax-axis=one",
                  "With every weight 1 this is the plain sum of the four values, which may lie far "
-                 "outside all of them; a mixture with shares that add up to 1 cannot.");
+                 "outside all of them; a weighted sum whose weights sum to 1 cannot.");
 
     // All words, in loops.
     WalkConfig loops = base(replay, Projection::matrix, 20);
     const Plan all = resolve(loops);
-    Ledger loop_given;
-    loop_given.record("x", stream.randn({"query", "feature"}, {4, 20}));
-    draw_matrices(stream, loop_given, 20, 20);
     const Ledger by_loops =
-        walk_with(all, loop_given, replay,
+        walk_with(all, draw(all, *generator), replay,
                   {"key-index-i", "scale-missing", "softmax-overflow", "softmax-axis=one"});
-    page.shape("loop_context_shape", "cell 11, the shape of all words' results, by loops",
+    notebook
+        .shape("loop_context_shape", "cell 11, the shape of all words' results, by loops",
                by_loops["context"].shape())
         .made(
             "for each word: its query, a dot product with each key, softmax, the sum of the "
@@ -167,15 +148,14 @@ Document numpy_loops(const Replay& replay) {
             "query, key, value = x @ w_query, x @ w_key, x @ w_value\n"
             "rows = []\n"
             "for i in range(4):\n" +
-            std::string(mended ? "    s = np.array([[query[i] @ key[j]] for j in range(4)]) / "
-                                 "math.sqrt(20)\n"
-                                 "    e = np.exp(s - s.max())\n"
-                                 "    w = e / e.sum(axis=0, keepdims=True)\n"
-                               : "    s = np.array([[query[i] @ key[i]] for j in range(4)])\n"
-                                 "    w = np.exp(s) / np.exp(s).sum(axis=1, keepdims=True)\n") +
+            std::string(corrected ? "    s = np.array([[query[i] @ key[j]] for j in range(4)]) / "
+                                    "math.sqrt(20)\n"
+                                    "    e = np.exp(s - s.max())\n"
+                                    "    w = e / e.sum(axis=0, keepdims=True)\n"
+                                  : "    s = np.array([[query[i] @ key[i]] for j in range(4)])\n"
+                                    "    w = np.exp(s) / np.exp(s).sum(axis=1, keepdims=True)\n") +
             "    rows.append((w * value).sum(axis=0))\n"
             "loop_context = np.stack(rows)")
-        .printed_by("loop_context.shape")
         .mistake("key-index-i",
                  "The inner loop takes the key of the outer index, so every score of a row is the "
                  "same number.")
@@ -185,21 +165,20 @@ Document numpy_loops(const Replay& replay) {
                  "values.")
         .mistake("scale-missing", "No division by sqrt(20).")
         .mistake("softmax-overflow", overflow_words(by_loops));
-    page.tensor("loop_context", "the result itself", by_loops["context"])
+    notebook.tensor("loop_context", "the result itself", by_loops["context"])
         .made("one row for each word")
-        .note(mended ? "" : "All rows are equal: each is the plain sum of the values.")
+        .note(corrected ? "" : "All rows are equal: each is the plain sum of the values.")
         .kept();
 
     // All words, in whole arrays.
     WalkConfig arrays = base(replay, Projection::matrix, 20);
+    arrays.input = RandomInput{Distribution::uniform};
     arrays.variant = replay.variant.value_or(Variant::vectorized);
     const Plan whole = resolve(arrays);
-    Ledger array_given;
-    array_given.record("x", stream.rand({"query", "feature"}, {4, 20}));
-    draw_matrices(stream, array_given, 20, 20);
     const Ledger by_arrays =
-        walk_with(whole, array_given, replay, {"scale-missing", "softmax-overflow"});
-    page.shape("array_context_shape", "cell 12, the shape of all words' results, in whole arrays",
+        walk_with(whole, draw(whole, *generator), replay, {"scale-missing", "softmax-overflow"});
+    notebook
+        .shape("array_context_shape", "cell 12, the shape of all words' results, in whole arrays",
                by_arrays["context"].shape())
         .made("query @ key^T, softmax along each row, @ value, with new draws")
         .code(
@@ -209,39 +188,41 @@ Document numpy_loops(const Replay& replay) {
             "w_value = np.random.randn(20, 20)\n"
             "query, key, value = x @ w_query, x @ w_key, x @ w_value\n"
             "scores = query @ key.T\n" +
-            std::string(mended ? "scaled_scores = scores / math.sqrt(20)\n" +
-                                     safe_softmax("scaled_scores", "-1")
-                               : naive_softmax("scores", "1")) +
+            std::string(corrected ? "scaled_scores = scores / math.sqrt(20)\n" +
+                                        safe_softmax("scaled_scores", "-1")
+                                  : naive_softmax("scores", "1")) +
             "\narray_context = weights @ value")
-        .printed_by("array_context.shape")
         .note(
             "Axis 1 is right here, where the scores are (4, 4). x and the weights are new, so "
             "that this form is never compared with the loops.")
         .mistake("scale-missing", "No division by sqrt(20).")
         .mistake("softmax-overflow", overflow_words(by_arrays));
-    page.tensor("array_weights", "how much attention each word pays to each", by_arrays["weights"])
+    notebook
+        .tensor("array_weights", "how much attention each word pays to each", by_arrays["weights"])
         .made("softmax over the key axis")
         .printed_by("weights")
         .note(
             "Query and key weights are all positive, so the scores are large and alike, and "
             "softmax gives nearly everything to one key.")
         .kept();
-    page.tensor("array_context", "the result itself", by_arrays["context"])
+    notebook.tensor("array_context", "the result itself", by_arrays["context"])
         .made("weights @ value")
         .kept();
 
     // Eight heads, one after the other.
     WalkConfig eight = base(replay, Projection::per_head, 24);
+    eight.input = RandomInput{Distribution::uniform};
     eight.heads = 8;
-    eight.output_projection = mended;
+    Ledger head_given = draw(resolve(eight), *generator);
+    const DrawnTensor w_output = normals("w_output", 24, 24);
+    if (corrected)
+        head_given.record("w_output", draw({w_output}, one.dtype, *generator)["w_output"]);
+    eight.output_projection = corrected;
     const Plan heads = resolve(eight);
-    Ledger head_given;
-    head_given.record("x", stream.rand({"query", "feature"}, {4, 24}));
-    draw_heads(stream, head_given, heads);
-    if (mended) head_given.record("w_output", stream.randn({"in", "out"}, {24, 24}));
     const Ledger multi =
         walk_with(heads, head_given, replay, {"scale-missing", "softmax-overflow"});
-    page.shape("head_context_shape", "cell 16, the shape of eight heads' results",
+    notebook
+        .shape("head_context_shape", "cell 16, the shape of eight heads' results",
                multi["context"].shape())
         .made("for each head: three matrices of its own, attention; the results stacked")
         .code(
@@ -251,31 +232,30 @@ Document numpy_loops(const Replay& replay) {
             "    w_query = np.random.rand(24, 3)\n"
             "    w_key = np.random.rand(24, 3)\n"
             "    w_value = np.random.randn(24, 3)\n" +
-            std::string(mended ? "    scores = (x @ w_query) @ (x @ w_key).T / math.sqrt(3)\n"
-                                 "    exponentials = np.exp(scores - scores.max(axis=-1, "
-                                 "keepdims=True))\n"
-                               : "    scores = (x @ w_query) @ (x @ w_key).T\n"
-                                 "    exponentials = np.exp(scores)\n") +
+            std::string(corrected ? "    scores = (x @ w_query) @ (x @ w_key).T / math.sqrt(3)\n"
+                                    "    exponentials = np.exp(scores - scores.max(axis=-1, "
+                                    "keepdims=True))\n"
+                                  : "    scores = (x @ w_query) @ (x @ w_key).T\n"
+                                    "    exponentials = np.exp(scores)\n") +
             "    weights = exponentials / exponentials.sum(axis=-1, keepdims=True)\n"
             "    heads.append(weights @ (x @ w_value))\n"
             "head_context = np.stack(heads)")
-        .printed_by("head_context.shape")
         .mistake("scale-missing", "No division by sqrt(3).")
         .mistake("softmax-overflow", overflow_words(multi))
         .mistake("no-output-projection",
                  "The heads stay stacked. To put them side by side move the head axis behind the "
                  "words first; a bare reshape to (4, 24) would glue words together.");
-    page.tensor("head_context", "the result itself", multi["context"])
+    notebook.tensor("head_context", "the result itself", multi["context"])
         .made("weights @ value in each head")
         .kept();
-    if (mended) {
-        page.tensor("output", "not on the page, the heads side by side, mixed", multi["output"])
+    if (corrected) {
+        notebook.tensor("output", "added, the heads side by side, mixed", multi["output"])
             .made("merged @ w_output, drawn like the value weights")
             .code(
                 "w_output = np.random.randn(24, 24)\n"
                 "output = head_context.swapaxes(0, 1).reshape(4, 24) @ w_output");
     }
-    return page.finish("numpy-loops", one.config);
+    return notebook.finish("numpy-loops", one.config);
 }
 
 }  // namespace attn

@@ -1,10 +1,10 @@
 #include "attn/cards/step_table.hpp"
-#include "attn/notebooks/page.hpp"
+#include "attn/notebooks/builder.hpp"
 #include "attn/steps/heads.hpp"
 #include "attn/tensor/slice.hpp"
 
 // Notebook 000: two sequences, one of them padded, through two heads that are cut out of one fused
-// projection. The page was made with PyTorch's portable build.
+// projection. The notebook was run with PyTorch's portable build.
 
 namespace attn {
 namespace {
@@ -32,13 +32,13 @@ Plan plan_of(const Replay& replay) {
 Tensor cut_into_heads(const Plan& plan, const Tensor& qkv) {
     Array<float> heads = qkv.as<float>();
     heads.reshape({plan.batch, plan.query_len, plan.heads, 3 * plan.head_dim});
-    return {{"batch", "query", "head", "feature"}, std::move(heads)};
+    return {{"batch", "token", "head", "feature"}, std::move(heads)};
 }
 
 }  // namespace
 
 Document padding_heads(const Replay& replay) {
-    // Walk, with the masking cell not run as on the page.
+    // Walk, with the masking cell not run, as in the notebook.
     const Plan plan = plan_of(replay);
     const Ledger ledger = walk_with(plan, draw(plan), replay, {"mask-not-applied"});
     const Tensor by_token = cut_into_heads(plan, ledger["qkv"]);
@@ -49,65 +49,68 @@ Document padding_heads(const Replay& replay) {
         return step_code(step, plan, step_table(), CodeLanguage::torch, Gradients::on);
     };
 
-    // Show what the page shows, in its order.
-    Page page(CodeLanguage::torch, replay);
-    page.tensor("ids", "cell 5, one id for each token; 0 fills the shorter sequence up",
+    // Show what the notebook shows, in its order.
+    NotebookBuilder notebook(CodeLanguage::torch, replay);
+    notebook
+        .tensor("ids", "cell 5, one id for each token; 0 fills the shorter sequence up",
                 ledger["ids"])
         .made("ids, as typed in")
         .code(setup_code(plan, CodeLanguage::torch) + "\n\n" + code("ids"));
-    page.tensor("x", "cell 7, the features of each token", ledger["x"])
+    notebook.tensor("x", "cell 7, the features of each token", ledger["x"])
         .made("x(t) = embedding(ids(t)); the row of id 0 is all zeros")
         .code(code("embedding") + "\n" + code("x"))
         .grad("Embedding");
-    page.shape("qkv_shape", "cell 29, the shape of the fused projection", ledger["qkv"].shape())
+    notebook.shape("qkv_shape", "cell 29, the shape of the fused projection", ledger["qkv"].shape())
         .made("qkv = x @ w_qkv^T, three times as many features as x")
         .code(code("w_qkv") + "\n" + code("qkv"))
-        .printed_by("qkv.shape")
         .note(
             "The cell was run twice, and the weight of the second run is the one in use: a fresh "
             "run from the seed alone would print other numbers from here on.");
-    page.shape("qkv_by_token_shape", "cell 31, the features of each token cut into heads",
+    notebook
+        .shape("qkv_by_token_shape", "cell 31, the features of each token cut into heads",
                by_token.shape())
         .made("reshape to (batch, token, head, query|key|value features)")
-        .code("qkv_by_token = qkv.reshape(2, 4, 2, 6)")
-        .printed_by("qkv_by_token.shape");
-    page.tensor("qkv_by_token", "cell 32, the first sequence, token by token", slice(by_token, "0"))
+        .code("qkv_by_token = qkv.reshape(2, 4, 2, 6)");
+    notebook
+        .tensor("qkv_by_token", "cell 32, the first sequence, token by token", slice(by_token, "0"))
         .made("one line for each head of each token")
         .printed_by("qkv_by_token[0]")
         .grad("Select");
-    page.shape("qkv_of_one_shape", "cell 33, its shape", slice(by_token, "0").shape())
+    notebook.shape("qkv_of_one_shape", "cell 33, its shape", slice(by_token, "0").shape())
         .made("one axis less: the batch axis was indexed away")
         .printed_by("qkv_by_token[0].shape");
-    page.shape("qkv_by_head_shape", "cell 35, the head axis moved in front of the tokens",
+    notebook
+        .shape("qkv_by_head_shape", "cell 35, the head axis moved in front of the tokens",
                by_head.shape())
         .made("permute to (batch, head, token, feature)")
-        .code("qkv_by_head = qkv_by_token.permute(0, 2, 1, 3)")
-        .printed_by("qkv_by_head.shape");
-    page.tensor("qkv_by_head", "cell 36, the first sequence, head by head", slice(by_head, "0"))
+        .code("qkv_by_head = qkv_by_token.permute(0, 2, 1, 3)");
+    notebook.tensor("qkv_by_head", "cell 36, the first sequence, head by head", slice(by_head, "0"))
         .made("the same numbers: each head now holds a matrix of its own")
         .printed_by("qkv_by_head[0]")
         .grad("Select");
-    page.shape("query_shape", "cell 39, the shape of the queries", ledger["query"].shape())
+    notebook.shape("query_shape", "cell 39, the shape of the queries", ledger["query"].shape())
         .made("qkv_by_head cut in three along its last axis: query, key, value")
-        .code("query, key, value = qkv_by_head.chunk(3, dim=-1)")
-        .printed_by("query.shape");
-    page.tensor("query", "cell 40, what each token looks for", ledger["query"])
+        .code("query, key, value = qkv_by_head.chunk(3, dim=-1)");
+    notebook.tensor("query", "cell 40, what each token looks for", ledger["query"])
         .made("the first third of each head's features")
         .note("Rows of padding are zero: its embedding is zero and the projection has no bias.")
         .grad("Split");
-    page.shape("scaled_scores_shape", "cell 42, the shape of the scores",
+    notebook
+        .shape("scaled_scores_shape", "cell 42, the shape of the scores",
                ledger["scaled_scores"].shape())
         .made("scaled_scores = query @ key^T / sqrt(head_dim)")
-        .code(code("scores") + "\n" + code("scaled_scores"))
-        .printed_by("scaled_scores.shape");
-    page.tensor("is_padding", "cell 44, where the padding is",
+        .code(code("scores") + "\n" + code("scaled_scores"));
+    notebook
+        .tensor("is_padding", "cell 44, where the padding is",
                 Tensor({"batch", "key"}, plan.key_padding))
         .made("ids == 0")
         .code("is_padding = ids == 0");
-    page.tensor("mask", "cell 46, the same with room for the head and query axes", ledger["mask"])
+    notebook
+        .tensor("mask", "cell 46, the same with room for the head and query axes", ledger["mask"])
         .made("two axes of length 1 put in: every head and every query has the same mask")
         .code("mask = is_padding[:, None, None, :]");
-    page.tensor("masked_scores", "cell 47, the scores that softmax will read",
+    notebook
+        .tensor("masked_scores", "cell 47, the scores that softmax will read",
                 ledger["masked_scores"])
         .made(replay.corrected ? "masked_scores = -inf where mask is true, else scaled_scores"
                                : "masked_scores = scaled_scores: the mask was not applied")
@@ -119,18 +122,20 @@ Document padding_heads(const Replay& replay) {
                  "be -inf; they are 0 because padded keys are zero vectors, so that a missing mask "
                  "looks like a mask of zeros.")
         .grad(replay.corrected ? "MaskedFill" : "Div");
-    page.tensor("weights", "cell 49, how much attention each query pays to each key",
+    notebook
+        .tensor("weights", "cell 49, how much attention each query pays to each key",
                 ledger["weights"])
         .made("softmax over the key axis")
         .code(code("weights"))
-        .note(replay.corrected ? "Padding now has no weight, and each row still adds up to 1." : "")
+        .note(replay.corrected ? "Padding now has no weight, and each row still sums to 1." : "")
         .mistake("mask-not-applied",
                  "In the first row of head 0 the two padded keys have " + four(on_padding.at(0)) +
                      " + " + four(on_padding.at(1)) + " = " + four(sum_of(on_padding)) +
-                     " of the attention; they should have none. The row still adds up to 1, so "
+                     " of the attention; they should have none. The row still sums to 1, so "
                      "its sum does not give the mistake away: add up the columns of padding.")
         .grad("Softmax");
-    page.tensor("merged", "cell 51, the values mixed by attention, heads side by side",
+    notebook
+        .tensor("merged", "cell 51, the values mixed by attention, heads side by side",
                 ledger["merged"])
         .made("context = weights @ value; permute to (batch, token, head, feature); reshape")
         .code(code("context") + "\n" + code("merged"))
@@ -139,18 +144,19 @@ Document padding_heads(const Replay& replay) {
                  "their size: each is too small by the share that the real keys kept. Rows 2 and 3 "
                  "share evenly over four keys instead of two and are exactly half of what they "
                  "should be.")
-        .mistake("no-output-projection",
-                 "The page stops here: the heads stand side by side, and no output projection has "
-                 "mixed them.")
+        .mistake(
+            "no-output-projection",
+            "The notebook stops here: the heads stand side by side, and no output projection has "
+            "mixed them.")
         .grad("UnsafeView");
     if (replay.corrected) {
-        page.tensor("output", "not on the page, the heads mixed by an output projection",
-                    ledger["output"])
+        notebook
+            .tensor("output", "added, the heads mixed by an output projection", ledger["output"])
             .made("output = merged @ w_output^T")
             .code(code("w_output") + "\n" + code("output"))
             .grad("UnsafeView");
     }
-    return page.finish("padding-heads", plan.config);
+    return notebook.finish("padding-heads", plan.config);
 }
 
 }  // namespace attn

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "attn/cards/step_table.hpp"
-#include "attn/notebooks/page.hpp"
+#include "attn/notebooks/builder.hpp"
 #include "attn/render/torch_text.hpp"
 #include "attn/tensor/slice.hpp"
 
@@ -13,8 +13,8 @@ namespace {
 const std::vector<std::string> sentence_words{"life",    "is",    "short", "eat",
                                               "dessert", "first", "is",    "life"};
 
-/// The ids that the page gives its words, and their dictionary as Python prints it: the words are
-/// sorted and numbered without dropping repeated ones, so that the last number of a word stays.
+/// The ids that the notebook gives its words, and their dictionary as Python prints it: the words
+/// are sorted and numbered without dropping repeated ones, so that the last number of a word stays.
 struct Numbered {
     Tokens tokens;
     std::string dictionary;
@@ -82,8 +82,8 @@ std::string sum_text(const Tensor& tensor) {
 }  // namespace
 
 Document sentence(const Replay& replay) {
-    Page page(CodeLanguage::torch, replay);
-    const bool mended = replay.corrected;
+    NotebookBuilder notebook(CodeLanguage::torch, replay);
+    const bool corrected = replay.corrected;
     const Plan plan = resolve(single_head(replay));
     const Ledger all = walk_with(plan, draw(plan), replay, {"softmax-axis=query"});
 
@@ -102,28 +102,28 @@ Document sentence(const Replay& replay) {
     const auto code = [&](const char* step) {
         return step_code(step, plan, step_table(), CodeLanguage::torch);
     };
-    page.text("vocabulary", "the number of each word", numbered().dictionary)
+    notebook.text("vocabulary", "the number of each word", numbered().dictionary)
         .made("the words of the sentence in lower case, sorted and numbered")
         .code(setup_code(plan, CodeLanguage::torch) +
               "\n\nwords = \"Life is short, eat dessert first is life\".lower().replace(\",\", "
               "\"\").split()\nvocabulary = dict(zip(sorted(words), range(len(words))))")
-        .note(mended ? "The numbers are left with their holes: they do no harm while the table has "
-                       "8 rows, and with others every number below would be another one, with "
-                       "no mistake to see in the difference."
-                     : "");
-    if (!mended) {
-        page.mistake("vocab-duplicates",
-                     "Repeated words are numbered twice and keep the last number: 3 and 5 are "
-                     "never used, and six words need a table of eight rows. Number "
-                     "sorted(set(words)).");
+        .note(corrected
+                  ? "The numbers are left with their holes: they do no harm while the table has "
+                    "8 rows, and with others every number below would be another one, with "
+                    "no mistake to see in the difference."
+                  : "");
+    if (!corrected) {
+        notebook.mistake("vocab-duplicates",
+                         "Repeated words are numbered twice and keep the last number: 3 and 5 are "
+                         "never used, and six words need a table of eight rows. Number "
+                         "sorted(set(words)).");
     }
-    page.tensor("ids", "the sentence in numbers", all["ids"])
+    notebook.tensor("ids", "the sentence in numbers", all["ids"])
         .made("vocabulary[word] for each word")
         .code("ids = torch.tensor([vocabulary[word] for word in words])");
-    page.shape("x_shape", "the shape of the embedded sentence", all["x"].shape())
+    notebook.shape("x_shape", "the shape of the embedded sentence", all["x"].shape())
         .made("x(t) = embedding(ids(t)): 8 words, 16 features")
         .code(code("embedding") + "\n" + code("x"))
-        .printed_by("x.shape")
         .note(
             "Nothing tells where a word stands: 'is' and 'life' come twice and have the same "
             "row each time, here and everywhere below.");
@@ -136,25 +136,25 @@ Document sentence(const Replay& replay) {
             const std::string part(name);
             std::string lines;
             if (t == 0 && part == "query") lines = code("w_query") + "\n";
-            page.shape(nth + part + "_shape",
+            notebook
+                .shape(nth + part + "_shape",
                        "the size of the " + part + " of word " + std::to_string(t),
                        slice(all[part], std::to_string(t)).shape())
                 .made("w_" + part + " @ x" + at)
-                .code(lines + nth + part + " = w_" + part + " @ x" + at)
-                .printed_by(nth + part + ".shape");
+                .code(lines + nth + part + " = w_" + part + " @ x" + at);
         }
     }
 
     // All words.
     for (const char* name : {"query", "key", "value"}) {
         const std::string part(name);
-        page.shape(part + "_shape", "the shape of " + part + " of all words", all[part].shape())
+        notebook.shape(part + "_shape", "the shape of " + part + " of all words", all[part].shape())
             .made(part + " = (w_" + part + " @ x^T)^T = x @ w_" + part + "^T")
-            .code(code(name))
-            .printed_by(part + ".shape");
+            .code(code(name));
     }
     const Tensor word_scores = vector_of(word["scores"]);
-    page.text("first_score_of_fifth", "the score of the first word with the fifth",
+    notebook
+        .text("first_score_of_fifth", "the score of the first word with the fifth",
               python_float_text(word_scores.at(4)))
         .made("query[0] @ key[4], one dot product of 24 products")
         .code("first_score_of_fifth = query[0] @ key[4]")
@@ -162,53 +162,51 @@ Document sentence(const Replay& replay) {
         .note(
             "Printed with all its digits: the last ones depend on the order in which the products "
             "are summed.");
-    page.tensor("first_scores", "the scores of the first word with all", word_scores)
+    notebook.tensor("first_scores", "the scores of the first word with all", word_scores)
         .made("query[0] @ key^T")
         .code("first_scores = query[0] @ key.T");
-    page.tensor("scores", "the scores of all words with all", all["scores"])
+    notebook.tensor("scores", "the scores of all words with all", all["scores"])
         .made("query @ key^T")
         .code("scores = query @ key.T")
         .note(
             "Weights that are never negative make large scores of one pattern. The first row "
             "differs from the vector above by roundings: a matrix product sums in another "
             "order.");
-    page.shape("scores_shape", "their shape", all["scores"].shape())
-        .made("8 queries, 8 keys")
-        .printed_by("scores.shape");
+    notebook.shape("scores_shape", "their shape", all["scores"].shape()).made("8 queries, 8 keys");
     const Tensor word_weights = vector_of(word["weights"]);
-    page.tensor("first_weights", "how much attention the first word pays to each", word_weights)
+    notebook.tensor("first_weights", "how much attention the first word pays to each", word_weights)
         .made("softmax(first_scores / sqrt(24)) over axis 0, the only one")
         .code("first_weights = F.softmax(first_scores / math.sqrt(24), dim=0)");
-    page.text("first_weights_sum", "their sum", sum_text(word_weights))
-        .made("one query shares out 1")
+    notebook.text("first_weights_sum", "their sum", sum_text(word_weights))
+        .made("the weights of one query sum to 1")
         .printed_by("first_weights.sum().item()");
-    page.tensor("weights", "how much attention each word pays to each", all["weights"])
-        .made(mended ? "softmax(scores / sqrt(24)) over the key axis"
-                     : "softmax(scores / sqrt(24)) over axis 0")
+    notebook.tensor("weights", "how much attention each word pays to each", all["weights"])
+        .made(corrected ? "softmax(scores / sqrt(24)) over the key axis"
+                        : "softmax(scores / sqrt(24)) over axis 0")
         .code(std::string("weights = F.softmax(scores / math.sqrt(24), dim=") +
-              (mended ? "-1)" : "0)"))
-        .note(mended ? "Each row adds up to 1, and the first is the vector above." : "")
+              (corrected ? "-1)" : "0)"))
+        .note(corrected ? "Each row sums to 1, and the first is the vector above." : "")
         .mistake("softmax-axis=query",
                  "Axis 0 was right for the vector; in the matrix it is the query axis. The columns "
-                 "add up to 1 and the rows to " +
+                 "sum to 1 and the rows to " +
                      row_sums(all["weights"]) +
                      ". The first row should be the vector above and is nothing like it.");
-    page.text("weights_sum", "their sum", sum_text(all["weights"]))
+    notebook.text("weights_sum", "their sum", sum_text(all["weights"]))
         .made("one for each query, or, over the wrong axis, one for each key: 8 either way")
         .printed_by("weights.sum().item()");
-    page.shape("first_context_shape", "the shape of the first word's result",
+    notebook
+        .shape("first_context_shape", "the shape of the first word's result",
                vector_of(word["context"]).shape())
         .made("first_weights @ value")
-        .code("first_context = first_weights @ value")
-        .printed_by("first_context.shape");
-    page.tensor("first_context", "the values, mixed by the first word's attention",
+        .code("first_context = first_weights @ value");
+    notebook
+        .tensor("first_context", "the values, mixed by the first word's attention",
                 vector_of(word["context"]))
         .made("first_weights @ value");
-    page.shape("context_shape", "the shape of all words' results", all["context"].shape())
+    notebook.shape("context_shape", "the shape of all words' results", all["context"].shape())
         .made("weights @ value")
-        .code("context = weights @ value")
-        .printed_by("context.shape");
-    page.tensor("context", "the values, mixed by each word's attention", all["context"])
+        .code("context = weights @ value");
+    notebook.tensor("context", "the values, mixed by each word's attention", all["context"])
         .made("weights @ value")
         .mistake("softmax-axis=query",
                  "Each row should be a mixture of the values. Rows whose weights add up to nearly "
@@ -222,21 +220,22 @@ Document sentence(const Replay& replay) {
         "w_value = torch.rand(3, 28, 16)\n";
     for (const char* name : {"query", "key", "value"}) {
         const std::string part(name);
-        page.shape("head_first_" + part + "_shape",
+        notebook
+            .shape("head_first_" + part + "_shape",
                    "the shape of the first word's " + part + " in three heads",
                    slice(multi[part], ":,0").shape())
             .made("w_" + part + " @ x[0], with a matrix for each head")
-            .code(std::exchange(draws, {}) + "head_first_" + part + " = w_" + part + " @ x[0]")
-            .printed_by("head_first_" + part + ".shape");
+            .code(std::exchange(draws, {}) + "head_first_" + part + " = w_" + part + " @ x[0]");
     }
-    page.shape("repeated_x_shape", "the shape of the sentence, laid out for three heads",
+    notebook
+        .shape("repeated_x_shape", "the shape of the sentence, laid out for three heads",
                {heads.heads, heads.embed_dim, heads.query_len})
         .made("x^T three times")
-        .code("repeated_x = x.T.repeat(3, 1, 1)")
-        .printed_by("repeated_x.shape");
+        .code("repeated_x = x.T.repeat(3, 1, 1)");
     for (const char* name : {"query", "key", "value"}) {
         const std::string part(name);
-        page.shape("head_" + part + "_by_feature_shape",
+        notebook
+            .shape("head_" + part + "_by_feature_shape",
                    "the shape of " + part + " in three heads, words last",
                    transposed(multi[part].shape()))
             .made("bmm of w_" + part + " and x^T, head by head")
@@ -245,57 +244,58 @@ Document sentence(const Replay& replay) {
     }
     for (const char* name : {"query", "key", "value"}) {
         const std::string part(name);
-        page.shape("head_" + part + "_shape", "the same, words before features",
+        notebook
+            .shape("head_" + part + "_shape", "the same, words before features",
                    multi[part].shape())
             .made("the last two axes exchanged")
             .code("head_" + part + " = head_" + part + ".permute(0, 2, 1)")
             .printed_by("head_" + part + ".shape");
     }
-    page.tensor("head_scores", "the scores in each head", multi["scores"])
+    notebook.tensor("head_scores", "the scores in each head", multi["scores"])
         .made("query @ key^T in each head")
         .code("head_scores = torch.bmm(head_query, head_key.transpose(1, 2))");
-    page.shape("head_scores_shape", "their shape", multi["scores"].shape())
-        .made("3 heads, 8 queries, 8 keys")
-        .printed_by("head_scores.shape");
-    page.tensor("head_weights", "how much attention each word pays to each, in each head",
+    notebook.shape("head_scores_shape", "their shape", multi["scores"].shape())
+        .made("3 heads, 8 queries, 8 keys");
+    notebook
+        .tensor("head_weights", "how much attention each word pays to each, in each head",
                 multi["weights"])
-        .made(mended ? "softmax(scores / sqrt(24)) over the key axis"
-                     : "softmax(scores / sqrt(24)) over axis 0")
+        .made(corrected ? "softmax(scores / sqrt(24)) over the key axis"
+                        : "softmax(scores / sqrt(24)) over axis 0")
         .code(std::string("head_weights = F.softmax(head_scores / math.sqrt(24), dim=") +
-              (mended ? "-1)" : "0)"))
+              (corrected ? "-1)" : "0)"))
         .mistake("softmax-axis=head",
-                 "Axis 0 is now the head axis: the heads share out 1 at each cell. In the first "
-                 "cell " +
+                 "Axis 0 is now the head axis: at each cell the weights of the heads sum to 1. In "
+                 "the first cell " +
                      four(slice(multi["weights"], "0,0,0").at(0)) + " + " +
                      four(slice(multi["weights"], "1,0,0").at(0)) + " + " +
                      four(slice(multi["weights"], "2,0,0").at(0)) + " = " +
                      four(sum_of(slice(multi["weights"], ":,0,0"))) +
                      ". Write -1, the key axis at any rank.");
-    page.text("head_weights_sum", "their sum", sum_text(multi["weights"]))
+    notebook.text("head_weights_sum", "their sum", sum_text(multi["weights"]))
         .made("one for each group that softmax made")
         .printed_by("head_weights.sum().item()")
         .mistake("softmax-axis=head",
                  "64 = 8 queries times 8 keys: one group for each cell. 3 heads with 8 queries "
                  "each should give 24.");
-    page.shape("head_context_shape", "the shape of the heads' results", multi["context"].shape())
+    notebook
+        .shape("head_context_shape", "the shape of the heads' results", multi["context"].shape())
         .made("weights @ value in each head")
-        .code("head_context = head_weights @ head_value")
-        .printed_by("head_context.shape");
-    page.tensor("head_context", "the values, mixed by attention in each head", multi["context"])
+        .code("head_context = head_weights @ head_value");
+    notebook.tensor("head_context", "the values, mixed by attention in each head", multi["context"])
         .made("weights @ value in each head")
         .mistake("softmax-axis=head",
                  "No row is a mixture of values: its weights add up to anything between 0 and 8.")
         .mistake(
             "no-output-projection",
             "The heads stay stacked, (3, 8, 28): they are neither put side by side nor mixed.");
-    if (mended) {
-        page.tensor("output", "not on the page, the heads side by side, mixed", multi["output"])
+    if (corrected) {
+        notebook.tensor("output", "added, the heads side by side, mixed", multi["output"])
             .made("merged @ w_output^T")
             .code(step_code("w_output", heads, step_table(), CodeLanguage::torch) +
                   "\nmerged = head_context.transpose(0, 1).reshape(8, 84)\n"
                   "output = merged @ w_output.T");
     }
-    return page.finish("sentence", plan.config);
+    return notebook.finish("sentence", plan.config);
 }
 
 }  // namespace attn

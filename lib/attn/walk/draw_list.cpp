@@ -14,10 +14,10 @@ public:
 
     DrawList list() && {
         if (plan_.has_x()) {
-            list_source(config_.input, {"ids", "embedding", "x", "query"}, plan_.query_len,
+            list_source(config_.input, {"ids", "embedding", "x"}, plan_.query_len,
                         embed("feature"));
             if (config_.memory) {
-                list_source(*config_.memory, {"memory_ids", "memory_embedding", "memory", "key"},
+                list_source(*config_.memory, {"memory_ids", "memory_embedding", "memory"},
                             plan_.key_len, memory_features("feature"));
             }
         }
@@ -40,7 +40,7 @@ public:
 
 private:
     struct SourceNames {
-        const char *ids, *embedding, *tensor, *position;
+        const char *ids, *embedding, *tensor;
     };
 
     /// One of query, key and value.
@@ -72,7 +72,7 @@ private:
 
     void list_source(const Source& source, const SourceNames& names, std::size_t length,
                      const Extent& feature) {
-        const Extent position{names.position, length};
+        const Extent position{"token", length};
         DrawnTensor row{names.tensor, names.tensor, for_each_batch({position, feature})};
         if (const auto* tokens = std::get_if<Tokens>(&source)) {
             list_.push_back({names.ids, names.ids, for_each_batch({position})});

@@ -1,79 +1,82 @@
-#include "attn/notebooks/page.hpp"
+#include "attn/notebooks/builder.hpp"
 
 #include <fmt/format.h>
 
 #include "attn/cards/step_table.hpp"
 #include "attn/mistakes/mistake.hpp"
-#include "attn/random/layers.hpp"
 #include "attn/render/numpy_text.hpp"
 #include "attn/render/torch_text.hpp"
 #include "attn/walk/words.hpp"
 
 namespace attn {
 
-Section& Page::begin(std::string name, std::string title) {
+Section& NotebookBuilder::begin(std::string name, std::string title) {
     Section& section = document_.sections.emplace_back();
     section.name = std::move(name);
     section.title = std::move(title);
     return section;
 }
 
-Page& Page::tensor(std::string name, std::string title, Tensor content) {
+NotebookBuilder& NotebookBuilder::tensor(std::string name, std::string title, Tensor content) {
     begin(std::move(name), std::move(title)).content = std::move(content);
     return *this;
 }
 
-Page& Page::text(std::string name, std::string title, std::string content) {
+NotebookBuilder& NotebookBuilder::text(std::string name, std::string title, std::string content) {
     begin(std::move(name), std::move(title)).content = std::move(content);
     return *this;
 }
 
-Page& Page::shape(std::string name, std::string title, const Shape& shape) {
-    return text(std::move(name), std::move(title),
-                language_ == CodeLanguage::torch ? torch_size_text(shape) : shape_text(shape));
+NotebookBuilder& NotebookBuilder::shape(std::string name, std::string title, const Shape& shape) {
+    constexpr std::string_view ending = "_shape";
+    const std::string whole = name.substr(0, name.size() - ending.size());
+    const bool printed_by_name = name.ends_with(ending);
+    text(std::move(name), std::move(title),
+         language_ == CodeLanguage::torch ? torch_size_text(shape) : shape_text(shape));
+    return printed_by_name ? printed_by(whole + ".shape") : *this;
 }
 
-Page& Page::made(std::string formula) {
+NotebookBuilder& NotebookBuilder::made(std::string formula) {
     document_.sections.back().formula = std::move(formula);
     return *this;
 }
 
-Page& Page::code(std::string lines) {
+NotebookBuilder& NotebookBuilder::code(std::string lines) {
     if (replay_.code) document_.sections.back().code = std::move(lines);
     return *this;
 }
 
-Page& Page::printed_by(std::string expression) {
+NotebookBuilder& NotebookBuilder::printed_by(std::string expression) {
     document_.sections.back().expression = std::move(expression);
     return *this;
 }
 
-Page& Page::note(std::string words) {
+NotebookBuilder& NotebookBuilder::note(std::string words) {
     document_.sections.back().note = std::move(words);
     return *this;
 }
 
-Page& Page::grad(const std::string& function) {
+NotebookBuilder& NotebookBuilder::grad(const std::string& function) {
     document_.sections.back().suffix = "grad_fn=<" + function + "Backward0>";
     return *this;
 }
 
-Page& Page::kept() {
+NotebookBuilder& NotebookBuilder::kept() {
     document_.sections.back().shown = false;
     return *this;
 }
 
-Page& Page::mistake(const std::string& id, const std::string& words) {
+NotebookBuilder& NotebookBuilder::mistake(const std::string& id, const std::string& words) {
     const Mistake& mistake = find_mistake(id);
     const std::string& fix =
         language_ == CodeLanguage::torch ? mistake.fix_torch : mistake.fix_numpy;
     std::string& margin = document_.sections.back().margin;
     margin += margin.empty() ? "" : " ";
-    margin += replay_.corrected ? "[" + id + ", mended] " + fix : "[" + id + "] " + words;
+    margin += replay_.corrected ? "[" + id + ", corrected] " + fix : "[" + id + "] " + words;
     return *this;
 }
 
-Document Page::finish(const std::string& notebook, const WalkConfig& config) {
+Document NotebookBuilder::finish(const std::string& notebook, const WalkConfig& config) {
     const auto quoted = [](std::string_view text) { return "\"" + std::string(text) + "\""; };
     document_.config = {{"notebook", quoted(notebook)},
                         {"corrected", replay_.corrected ? "true" : "false"},
@@ -97,32 +100,8 @@ Ledger walk_with(const Plan& plan, const Ledger& given, const Replay& replay,
     return walk(plan, given, table, Details::skipped);
 }
 
-Stream::Stream(const WalkConfig& config, std::uint64_t seed)
-    : dtype_(config.rng == Rng::torch ? DType::float32 : DType::float64),
-      generator_(make_generator(config.rng, seed, config.torch_build)) {}
-
-template <class Fill>
-Tensor Stream::filled(Axes axes, const Shape& shape, Fill&& fill) {
-    return with_floating(dtype_, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        Array<T> array = empty_array<T>(shape);
-        fill(std::span<T>(array.data(), array.size()));
-        return {std::move(axes), std::move(array)};
-    });
-}
-
-Tensor Stream::rand(Axes axes, const Shape& shape) {
-    return filled(std::move(axes), shape, [&](auto cells) { generator_->rand(cells); });
-}
-
-Tensor Stream::randn(Axes axes, const Shape& shape) {
-    return filled(std::move(axes), shape, [&](auto cells) { generator_->randn(cells); });
-}
-
-Tensor Stream::linear(std::size_t in, std::size_t out) {
-    return filled({"out", "in"}, {out, in}, [&](auto cells) {
-        initialise(cells, Initialisation::linear_weight, in, out, *generator_);
-    });
+std::unique_ptr<Generator> generator_of(const Plan& plan) {
+    return make_generator(plan.config.rng, plan.config.seed, plan.config.torch_build);
 }
 
 double sum_of(const Tensor& tensor) {
