@@ -3,10 +3,12 @@
 #include "app/blas_threads.hpp"
 #include "app/cli.hpp"
 #include "app/terminal/messages.hpp"
+#include "app/terminal/signals.hpp"
 #include "app/terminal/standard_output.hpp"
 
 int main(int argc, char** argv) {
     app::restore_environment();
+    app::report_full_files();
     try {
         return app::run(argc, argv);
     } catch (const app::ClosedPipe&) {

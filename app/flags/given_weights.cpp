@@ -5,7 +5,7 @@
 
 #include "app/flags/sources.hpp"
 #include "app/terminal/messages.hpp"
-#include "attn/io/file_bytes.hpp"
+#include "attn/io/input_file.hpp"
 #include "attn/io/model_weights.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "attn/tensor/error.hpp"
@@ -78,8 +78,8 @@ std::vector<attn::NamedTensor> read_model(const WalkFlags& flags, attn::WalkConf
                                 " needs --heads: the file does not tell how many there are (12 in "
                                 "the small models)");
     }
-    attn::ModelLayer found = attn::pick_model_layer(attn::read_tensors(flags.weights), family,
-                                                    layer, attn::file_label(flags.weights));
+    const attn::TensorFile file(flags.weights);
+    attn::ModelLayer found = attn::pick_model_layer(file.arrays(), family, layer, file.label());
     const Projection projection = found.fused ? Projection::fused : Projection::split;
     const auto layout = found.in_out ? attn::WeightLayout::in_out : attn::WeightLayout::out_in;
     if (!flags.projection.empty() && config.projection != projection) {
@@ -159,8 +159,9 @@ void set_given_weights(const WalkFlags& flags, attn::WalkConfig& config) {
         throw attn::ConfigError("--layer needs --model gpt2 or bert");
     }
     const std::string label = attn::file_label(flags.weights);
-    std::vector<attn::NamedTensor> tensors =
-        flags.model.empty() ? attn::read_tensors(flags.weights) : read_model(flags, config);
+    std::vector<attn::NamedTensor> tensors = flags.model.empty()
+                                                 ? attn::read_tensors(flags.weights, report_note)
+                                                 : read_model(flags, config);
     set_model_by_names(flags, tensors, config);
     const bool direct = config.projection == Projection::none &&
                         (has(tensors, "query") || has(tensors, "key") || has(tensors, "value"));

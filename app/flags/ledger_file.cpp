@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
+#include "app/terminal/messages.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "attn/tensor/error.hpp"
@@ -17,36 +19,59 @@ std::string without_number(const std::string& stem) {
     return numbered ? stem.substr(digits + 1) : stem;
 }
 
-attn::Ledger read_folder(const std::filesystem::path& folder) {
-    std::vector<std::filesystem::path> files;
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-        if (entry.path().extension() == ".npy") files.push_back(entry.path());
+std::vector<attn::NamedTensor> read_folder(const std::string& folder) {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    std::vector<fs::path> files;
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+         entry.increment(error)) {
+        if (entry->path().extension() == ".npy") files.push_back(entry->path());
+    }
+    if (error) {
+        throw attn::InputError(folder + ": cannot be read: " + error.message() +
+                               ": check its permissions");
     }
     if (files.empty()) {
-        throw attn::InputError(folder.string() +
-                               ": holds no .npy file; save one for each step, such as weights.npy");
+        throw attn::InputError(folder +
+                               ": holds no .npy file: save one for each step, such as weights.npy");
     }
     std::sort(files.begin(), files.end());
-    attn::Ledger ledger(attn::chains_of(attn::step_table()));
-    for (const auto& file : files) {
-        ledger.record(without_number(file.stem().string()), attn::read_tensor(file.string()));
+    std::map<std::string, fs::path> origins;
+    std::vector<attn::NamedTensor> arrays;
+    for (const fs::path& file : files) {
+        const std::string name = without_number(file.stem().string());
+        const auto [origin, is_new] = origins.try_emplace(name, file);
+        if (!is_new) {
+            throw attn::InputError(folder + ": both " + origin->second.filename().string() +
+                                   " and " + file.filename().string() + " are " + name +
+                                   ": remove one of them");
+        }
+        arrays.push_back(attn::TensorFile(file.string()).read(name));
     }
-    return ledger;
+    return arrays;
 }
 
 }  // namespace
 
-attn::Ledger read_ledger(const std::string& path) {
+std::vector<attn::NamedTensor> read_arrays(const std::string& spec) {
     std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored)) return read_folder(path);
-    attn::Ledger ledger(attn::chains_of(attn::step_table()));
-    for (attn::NamedTensor& array : attn::read_tensors(path)) {
-        if (array.name.empty()) {
-            throw attn::InputError(path +
-                                   ": holds one array without a name; use .npz, .safetensors or a "
-                                   "folder of .npy files named after the steps");
+    if (std::filesystem::is_directory(spec, ignored)) return read_folder(spec);
+    std::vector<attn::NamedTensor> arrays = attn::read_tensors(spec, report_note);
+    for (const attn::NamedTensor& each : arrays) {
+        if (each.name.empty()) {
+            throw attn::InputError(spec +
+                                   ": holds one array without a name: say which step it is, "
+                                   "as in " +
+                                   spec + ":weights");
         }
-        ledger.record(array.name, std::move(array.tensor));
+    }
+    return arrays;
+}
+
+attn::Ledger read_ledger(const std::string& spec) {
+    attn::Ledger ledger(attn::chains_of(attn::step_table()));
+    for (attn::NamedTensor& each : read_arrays(spec)) {
+        ledger.record(each.name, std::move(each.tensor));
     }
     return ledger;
 }

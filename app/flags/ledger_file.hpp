@@ -1,15 +1,21 @@
 #pragma once
 #include <string>
+#include <vector>
 
+#include "attn/io/elements.hpp"
 #include "attn/walk/ledger.hpp"
 
 namespace app {
 
-/// Reads the steps that a file holds under their names: .npz, .safetensors, .json, or a folder of
-/// .npy files, whose names may begin with a number (`03_query.npy`).
+/// Reads the arrays that a file holds under their names, one of them alone (`FILE:NAME`, which also
+/// names the array of a file that has no names), or those of a folder of .npy files, whose names
+/// may begin with a number (`03_query.npy`). What was left out is a note.
 ///
 /// Shapes  those of the file, with axes axis0, axis1, ... where it names none.
-/// Errors  InputError naming the file.
-attn::Ledger read_ledger(const std::string& path);
+/// Errors  InputError naming the file; also for a folder that has a step twice.
+std::vector<attn::NamedTensor> read_arrays(const std::string& spec);
+
+/// The same as a record of steps.
+attn::Ledger read_ledger(const std::string& spec);
 
 }  // namespace app

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "app/flags/parse.hpp"
+#include "app/terminal/messages.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "attn/text/tokenize.hpp"
 
@@ -35,7 +36,7 @@ std::vector<std::string> read_lines(const std::string& path) {
     } else {
         std::ifstream file(path, std::ios::binary);
         if (!file)
-            throw attn::InputError(path + ": cannot be opened; check the name and the rights");
+            throw attn::InputError(path + ": cannot be opened; check the name and the permissions");
         text = read_whole(file, name);
     }
     std::vector<std::string> lines;
@@ -86,13 +87,26 @@ std::string only_one(const std::vector<std::pair<std::string, bool>>& flags) {
     return used;
 }
 
+/// Whether a mask is one that is added to the scores: 0 where a key may be seen, -inf or a number
+/// that softmax makes 0 of where it may not.
+bool is_additive(const attn::Tensor& mask) {
+    constexpr double surely_hidden = -1e4;
+    bool hides = false;
+    for (std::size_t i = 0; i < mask.size(); ++i) {
+        const double value = mask.at(i);
+        if (value != 0 && !(value <= surely_hidden)) return false;
+        hides = hides || value != 0;
+    }
+    return hides;
+}
+
 attn::Source input_source(const WalkFlags& flags) {
     const std::string used = only_one({{"--text", !flags.text.empty()},
                                        {"--text-file", !flags.text_file.empty()},
                                        {"--ids", !flags.ids.empty()},
                                        {"--random", !flags.random.empty()},
                                        {"--x", !flags.x.empty()}});
-    if (used == "--x") return attn::read_tensor(flags.x);
+    if (used == "--x") return attn::read_tensor(flags.x, report_note);
     if (used == "--random") {
         return attn::RandomInput{parse_word<attn::Distribution>("--random", flags.random)};
     }
@@ -119,7 +133,7 @@ std::optional<attn::Source> memory_source(const WalkFlags& flags, const attn::So
                                        {"--memory-len", flags.memory_len.has_value()},
                                        {"--memory", !flags.memory.empty()}});
     if (used.empty()) return std::nullopt;
-    if (used == "--memory") return attn::read_tensor(flags.memory);
+    if (used == "--memory") return attn::read_tensor(flags.memory, report_note);
     if (used == "--memory-text") return attn::tokenize(flags.memory_text);
     if (used == "--memory-ids") {
         attn::Tokens tokens = parse_ids("--memory-ids", flags.memory_ids);
@@ -175,20 +189,25 @@ void check_standard_input(const WalkFlags& flags) {
 }
 
 attn::Tensor read_mask(const std::string& spec, const std::string& mask_true) {
-    if (mask_true != "keep" && mask_true != "drop") {
+    const attn::Tensor read = attn::read_tensor(spec, report_note);
+    const bool additive = is_additive(read);
+    if (additive && !mask_true.empty()) {
+        report_note("--mask-true has no effect: " + spec + " is added to the scores");
+    }
+    if (!additive && mask_true != "keep" && mask_true != "drop") {
         throw attn::ConfigError(
             "--mask-file needs --mask-true keep or --mask-true drop: libraries differ in what true "
             "means, so there is no default");
     }
-    const attn::Tensor read = attn::read_tensor(spec);
     attn::Array<bool> hidden = attn::empty_array<bool>(read.shape());
     for (std::size_t i = 0; i < read.size(); ++i) {
         const double value = read.at(i);
-        if (value != 0 && value != 1) {
+        if (!additive && value != 0 && value != 1) {
             throw attn::InputError(spec + ": element " + std::to_string(i) +
-                                   " of the mask is neither 0 nor 1; save it as bool");
+                                   " of the mask is neither 0 nor 1: save it as bool, or as 0 and "
+                                   "-inf");
         }
-        hidden.data()[i] = (value == 1) == (mask_true == "drop");
+        hidden.data()[i] = additive ? value < 0 : (value == 1) == (mask_true == "drop");
     }
     return {read.axes(), std::move(hidden)};
 }

@@ -3,9 +3,13 @@
 
 namespace app {
 
-/// From here on an interrupt, a termination or a hang-up removes the temporary files of outputs
-/// that are not complete, and then ends the program as it would have.
+/// From here on any signal that ends the program removes the temporary files of outputs that are
+/// not complete first. What the caller chose to ignore (nohup) stays ignored.
 void remove_temporaries_on_signals();
+
+/// From here on a file that may not grow any more (`ulimit -f`) is an error like a full disk, in
+/// place of a signal that ends the program without a word.
+void report_full_files();
 
 /// Brings the terminal back to how it was when the program is ended by a signal: an interrupt, a
 /// termination, or a crash. The temporary files of outputs that are not complete are removed too.

@@ -58,12 +58,11 @@ if(NOT ATTN_UTF8PROC OR NOT ATTN_UTF8PROC_INCLUDE)
     message(FATAL_ERROR "attn-explain needs utf8proc: apt-get install libutf8proc-dev")
 endif()
 
-# minizip, for .npz, is part of zlib but has no CMake package; zlib's own would link it dynamically.
-find_path(ATTN_MINIZIP_INCLUDE NAMES minizip/unzip.h)
-find_library(ATTN_MINIZIP NAMES libminizip.a minizip)
+# zlib, for .npz and .pt. CMake's own module would link it dynamically.
+find_path(ATTN_ZLIB_INCLUDE NAMES zlib.h)
 find_library(ATTN_ZLIB NAMES libz.a z)
-if(NOT ATTN_MINIZIP_INCLUDE OR NOT ATTN_MINIZIP OR NOT ATTN_ZLIB)
-    message(FATAL_ERROR "attn-explain needs minizip: apt-get install libminizip-dev zlib1g-dev")
+if(NOT ATTN_ZLIB_INCLUDE OR NOT ATTN_ZLIB)
+    message(FATAL_ERROR "attn-explain needs zlib: apt-get install zlib1g-dev")
 endif()
 
 # ncurses, wide characters: CMake's own module knows neither the static libraries nor the order in

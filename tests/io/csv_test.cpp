@@ -12,7 +12,13 @@ using namespace attn;
 
 namespace {
 
-Tensor table(std::string_view text) { return parse_csv(text, "t").at(0).tensor; }
+Tensor table(std::string_view text) { return read_tensors_from_bytes(text, "t").at(0).tensor; }
+
+std::string note_of(std::string_view text) {
+    std::string notes;
+    read_tensors_from_bytes(text, "t", [&](std::string_view note) { notes += note; });
+    return notes;
+}
 
 const Array<double> two_by_two{{1.0, 2.5}, {-3.0, 4000.0}};
 
@@ -51,18 +57,58 @@ TEST_SUITE("csv") {
         CHECK(tensor.at(5) == HUGE_VAL);
     }
 
+    TEST_CASE("a line of names is passed over with a note, a mistyped line of numbers is not") {
+        CHECK(note_of("left,right\n1,2\n") == "t: the first line was read as column names");
+        CHECK(note_of("1,2\n3,4\n").empty());
+        for (const char* text : {"1.0,2.0.1\n3,4\n", "NA,1\n3,4\n", "1e400,1e400\n3,4\n",
+                                 "1,x\n3,4\n", "1O,2O\n3,4\n", "NA,NA\n3,4\n", "-,1\n3,4\n"}) {
+            CAPTURE(text);
+            CHECK(refusal_of(text, "t").starts_with("t: line 1, column "));
+        }
+    }
+
+    TEST_CASE("the row names and column numbers of pandas and R are no numbers of the table") {
+        for (const char* text : {
+                 ",0,1\n0,1.0,2.5\n1,-3.0,4000.0\n",                  // DataFrame.to_csv
+                 "0,1\n1.0,2.5\n-3.0,4000.0\n",                       // with index=False
+                 ",a,b\nlife,1.0,2.5\nis,-3.0,4000.0\n",              // with names for both
+                 "\"\",\"V1\",\"V2\"\n\"1\",1,2.5\n\"2\",-3,4000\n",  // write.csv
+                 "\"V1\" \"V2\"\n\"1\" 1 2.5\n\"2\" -3 4000\n",       // write.table
+             }) {
+            CAPTURE(text);
+            CHECK(table(text).as<double>() == two_by_two);
+            CHECK(note_of(text).starts_with("t: the first line was read as column names"));
+        }
+        // Whole numbers may well be a table of whole numbers.
+        CHECK(table("0,1,2\n3,4,5\n").shape() == Shape{2, 3});
+        CHECK(table("0,1\n1,0\n0.5,0.5\n").shape() == Shape{3, 2});
+    }
+
+    TEST_CASE("True and False are a table of bool, but not among numbers") {
+        CHECK(table("True,False\nFalse,True\n").as<bool>() ==
+              Array<bool>{{true, false}, {false, true}});
+        CHECK(table("TRUE\tFALSE\n").as<bool>() == Array<bool>{{true, false}});
+        CHECK(refusal_of("True,1\n", "t").find("among numbers") != std::string::npos);
+    }
+
+    TEST_CASE("a carriage return alone ends a line") {
+        CHECK(table("1 2.5\r-3 4e3\r").as<double>() == two_by_two);
+        CHECK(table("1,2.5\r-3,4e3").as<double>() == two_by_two);
+    }
+
     TEST_CASE("a refusal names line and column") {
         CHECK(refusal_of("a,b\n1,2\n1,x\n", "t.csv") ==
               "t.csv: line 3, column 2: 'x' is no number of float64: write it as 1.5 or 1e-3");
         CHECK(refusal_of("1,2\n1,,\n", "t.csv") ==
-              "t.csv: line 2 has 3 columns, not 2 as the lines before: give every row as many");
+              "t.csv: line 2 has 3 columns, not 2 as the lines before: all rows need the same "
+              "length");
         CHECK(refusal_of("1,2\n3,\n", "t.csv").starts_with("t.csv: line 2, column 2: ''"));
         CHECK(refusal_of("1,2\n\n3,4\n", "t.csv") ==
               "t.csv: line 2 is blank between two rows: remove it, a file holds one table");
         CHECK(refusal_of("1,\"2\n", "t.csv").starts_with("t.csv: line 1 has an open quote"));
         CHECK(refusal_of("1,\"2\" 5\n", "t.csv").starts_with("t.csv: line 1 goes on after"));
         CHECK(refusal_of("1,5;2,5\n3,5;4,5\n", "t.csv")
-                  .starts_with("t.csv: line 2, column 1: '3,5'"));
+                  .starts_with("t.csv: line 1, column 1: '1,5'"));
         for (const char* text : {"", "\n\n", "# nothing\n", "only,names\n"}) {
             CHECK(refusal_of(text, "t.csv").starts_with("t.csv: "));
         }

@@ -5,71 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "attn/io/file_bytes.hpp"
 #include "attn/io/read_tensor.hpp"
+#include "tests/fuzz/mutate.hpp"
 #include "tests/io/messages.hpp"
+#include "tests/support/program.hpp"
 
 using namespace attn;
-
-namespace {
-
-// Damages `bytes` in one to four places: flips, random bytes, large numbers, cuts and repeats.
-std::string mutated(std::string bytes, std::mt19937& random) {
-    const auto below = [&random](std::size_t limit) {
-        return random() % std::max<std::size_t>(limit, 1);
-    };
-    const std::vector<std::string> pieces{std::string(4, '\xFF'),
-                                          std::string(8, '\xFF'),
-                                          std::string(8, '\0'),
-                                          "\x7F",
-                                          "{",
-                                          "}",
-                                          "[",
-                                          "]",
-                                          "(",
-                                          ")",
-                                          ",",
-                                          "'",
-                                          "\"",
-                                          "999999999999",
-                                          "-1",
-                                          "nan",
-                                          "1e999",
-                                          ":",
-                                          "\n",
-                                          "\\u0000"};
-    for (std::size_t count = 1 + below(4); count > 0; --count) {
-        if (bytes.empty()) return bytes;
-        const std::size_t place = below(bytes.size());
-        const std::string& piece = pieces[below(pieces.size())];
-        switch (below(7)) {
-            case 0:
-                bytes[place] = static_cast<char>(bytes[place] ^ (1 << below(8)));
-                break;
-            case 1:
-                bytes[place] = static_cast<char>(below(256));
-                break;
-            case 2:
-                bytes.replace(place, piece.size(), piece);
-                break;
-            case 3:
-                bytes.insert(place, piece);
-                break;
-            case 4:
-                bytes.erase(place, 1 + below(16));
-                break;
-            case 5:
-                bytes.insert(place, bytes.substr(below(bytes.size()), below(64)));
-                break;
-            default:
-                bytes.resize(place);
-                break;
-        }
-    }
-    return bytes;
-}
-
-}  // namespace
 
 TEST_SUITE("fuzz") {
     TEST_CASE("damaged files either are read or are refused with their name, and quickly") {
@@ -80,9 +21,11 @@ TEST_SUITE("fuzz") {
         std::vector<Seed> seeds;
         for (const char* name :
              {"little_f4.npy", "fortran_f8.npy", "version_3.npy", "stored.npz", "deflated.npz",
-              "zip64.npz", "streamed.npz", "all_types.safetensors"}) {
-            seeds.push_back({std::string(read_file_bytes(fixture(name)).view()), name});
+              "zip64.npz", "streamed.npz", "all_types.safetensors", "dictionary.pt", "tensor.pt", "mixed.npz"}) {
+            seeds.push_back({program::read_file(fixture(name)), name});
         }
+        seeds.push_back({"tensor([[1., -2.5],\n        [nan, 3.]], dtype=torch.float64)", "t.txt"});
+        seeds.push_back({",0,1\n0,0.5,1.5\r\n1,2.0,3.0\n", "t.csv"});
         seeds.push_back({"a,\"b\"\n1,2.5\nnan,-inf\n# end\n", "t.csv"});
         seeds.push_back({"step,query,key,value\na,0,0,1\na,0,1,2\nb,,,3\n", "t.csv"});
         seeds.push_back({R"({"x": [[1, 2.5], ["nan", -1e3]], "m": [true, false]})", "t.json"});
@@ -96,7 +39,7 @@ TEST_SUITE("fuzz") {
         for (const Seed& seed : seeds) {
             REQUIRE_NOTHROW(read_tensors_from_bytes(seed.bytes, seed.label));
             for (int round = 0; round < 5000; ++round) {
-                const std::string bytes = mutated(seed.bytes, random);
+                const std::string bytes = fuzz::mutated(seed.bytes, fuzz::file_pieces, random);
                 CAPTURE(seed.label);
                 CAPTURE(round);
                 ++total;

@@ -11,7 +11,7 @@ using namespace attn;
 
 namespace {
 
-Tensor parsed(std::string_view text) { return parse_json_tensors(text, "t").at(0).tensor; }
+Tensor parsed(std::string_view text) { return read_tensors_from_bytes(text, "t").at(0).tensor; }
 
 std::string steps(const std::string& inside) {
     return R"({"attn_explain": "1.0", "config": {}, "steps": [)" + inside + "]}";
@@ -25,7 +25,7 @@ TEST_SUITE("json") {
               Array<double>{{1.0, 2.5}, {-3.0, 4000.0}});
         CHECK(parsed("[1, -9007199254740993]").as<std::int64_t>()(1) == -9007199254740993);
         CHECK(parsed("[[true, false]]").as<bool>() == Array<bool>{{true, false}});
-        CHECK(parsed("2.5").shape() == Shape{});
+        CHECK(read_tensors_from_bytes("2.5", "t.json").at(0).tensor.shape() == Shape{});
         CHECK(parsed("[[], []]").shape() == Shape{2, 0});
         CHECK(parsed("[18446744073709551615]").dtype() == DType::float64);
     }
@@ -39,7 +39,7 @@ TEST_SUITE("json") {
     }
 
     TEST_CASE("an object gives each list by its name") {
-        const auto tensors = parse_json_tensors(R"({"x": [1.5], "ids": [[1, 2]]})", "t");
+        const auto tensors = read_tensors_from_bytes(R"({"x": [1.5], "ids": [[1, 2]]})", "t");
         REQUIRE(tensors.size() == 2);
         CHECK(tensors[0].name == "ids");
         CHECK(tensors[1].name == "x");
@@ -47,7 +47,7 @@ TEST_SUITE("json") {
     }
 
     TEST_CASE("the program's own output gives every step with its type and axes") {
-        const auto tensors = parse_json_tensors(
+        const auto tensors = read_tensors_from_bytes(
             steps(R"({"name": "scores", "axes": ["query", "key"], "shape": [1, 2],
                       "dtype": "float32", "data": [[0.1, "-inf"]]},
                      {"name": "empty", "axes": ["batch", "query"], "shape": [0, 3],
@@ -63,17 +63,55 @@ TEST_SUITE("json") {
         CHECK(tensors[2].tensor.as<bool>()());
     }
 
+    TEST_CASE("what Python and pandas write for nan and infinity is read") {
+        const auto tensors = read_tensors_from_bytes(
+            R"({"x": [NaN, Infinity, -Infinity, null, -0, -0.5], "NaN": [1]})", "t");
+        REQUIRE(tensors.size() == 2);
+        CHECK(tensors[0].name == "NaN");
+        const Tensor& x = tensors[1].tensor;
+        CHECK(std::isnan(x.at(0)));
+        CHECK(x.at(1) == HUGE_VAL);
+        CHECK(x.at(2) == -HUGE_VAL);
+        CHECK(std::isnan(x.at(3)));
+        CHECK(std::signbit(x.at(4)));
+        CHECK(x.at(5) == -0.5);
+    }
+
+    TEST_CASE("a place behind what was read as another word is still told right") {
+        CHECK(refusal_of("{\"x\": [NaN,\nNaN, 1 2]}", "t").find("line 2, column 8") !=
+              std::string::npos);
+    }
+
+    TEST_CASE("text does not end at a NUL") {
+        CHECK(
+            refusal_of(std::string_view("{\"x\": [1]}\0{", 13), "t").starts_with("t: this is no"));
+        CHECK(refusal_of(std::string_view("[1]\0", 4), "t").starts_with("t: "));
+    }
+
+    TEST_CASE("words and objects beside arrays are left out and named") {
+        std::vector<std::string> notes;
+        const auto tensors = read_tensors_from_bytes(
+            R"({"columns": ["a", "b"], "data": [[1, 2]], "meta": {"rows": 1}})", "t",
+            [&](std::string_view note) { notes.emplace_back(note); });
+        REQUIRE(tensors.size() == 1);
+        CHECK(tensors[0].name == "data");
+        CHECK(notes == std::vector<std::string>{
+                           "t: left out 'columns': 'a' is no number",
+                           "t: left out 'meta': an object stands where a number is expected"});
+        CHECK(TensorFile(R"({"bad": [[1], [2, 3]], "x": [1]})", "t").read("x").tensor.at(0) == 1.0);
+    }
+
     TEST_CASE("what is no tensor is refused with its place") {
         CHECK(refusal_of("[[1, 2], [3]]", "t") ==
-              "t: the lists along axis 1 have different lengths or depths (the first gives (2, 2)):"
-              " give nested lists of numbers");
-        CHECK(refusal_of("[1, 2]\n,3]", "t") ==
-              "t: this is no JSON at line 2, column 1: mend it there (nan and inf are written "
+              "t: the lists along axis 1 have different lengths, 2 and 1: give nested lists of "
+              "numbers");
+        CHECK(refusal_of("{\"a\": [1, 2]\n,3]}", "t") ==
+              "t: this is no JSON at line 2, column 2: correct it there (nan and inf are written "
               "\"nan\" and \"inf\")");
         CHECK(refusal_of("[1, true]", "t") ==
               "t: true or false stands among numbers: write 1 or 0");
         for (const char* text :
-             {"[1, [2]]", "[[1], 2]", "[null]", "[\"1\"]", "[\"one\"]", "[{}]", "[1e999]", "[NaN]",
+             {"[1, [2]]", "[[1], 2]", "[\"1\"]", "[\"one\"]", "[{}]", "[1e999]",
               "{\"a\": {\"b\": 1}}", "{\"a\": 1, \"a\": 2}", "[[], [1]]", "[\"\xFF\"]", "[1] 2"}) {
             CAPTURE(text);
             CHECK(refusal_of(text, "t").starts_with("t: "));

@@ -31,9 +31,9 @@ TEST_SUITE("long table") {
         const Tensor scale({}, Array<double>(1e300));
         const Tensor ids({"query"}, Array<std::int64_t>{-5});
         CHECK(written({{"w", w}, {"mask", mask}, {"scale", scale}, {"a,\"b\"", ids}}) ==
-              "step,query,key,feature,out,value\n"
+              "step,query,key,out,feature,value\n"
               "w,,,0,0,0.1\n"
-              "w,,,1,0,-0\n"
+              "w,,,0,1,-0\n"
               "mask,0,0,,,0\n"
               "mask,0,1,,,1\n"
               "scale,,,,,1e+300\n"
@@ -107,6 +107,24 @@ TEST_SUITE("long table") {
         }
         CHECK(refusal_of("step,key,key,value\na,0,0,1\n", "t.csv").find("names a column twice") !=
               std::string::npos);
+    }
+
+    TEST_CASE("the columns keep the order of every tensor's axes, so that none comes back turned") {
+        const Tensor x({"query", "feature"}, Array<float>{{1.0F, 2.0F}, {3.0F, 4.0F}});
+        const Tensor embedding({"vocab", "feature"}, Array<float>{{1.0F, 2.0F}, {3.0F, 4.0F}});
+        const std::string text = written({{"x", x}, {"embedding", embedding}});
+        CHECK(text.starts_with("step,query,vocab,feature,value\n"));
+        const auto back = read_tensors_from_bytes(text, "t.csv");
+        CHECK(back[1].tensor.axes() == embedding.axes());
+        CHECK(back[1].tensor.as<double>() == Array<double>{{1.0, 2.0}, {3.0, 4.0}});
+        const Tensor turned({"feature", "query"}, Array<float>{{1.0F, 3.0F}, {2.0F, 4.0F}});
+        CHECK_THROWS_AS(written({{"x", x}, {"turned", turned}}), OutputError);
+    }
+
+    TEST_CASE("integers that float64 does not hold stay integers") {
+        const Tensor ids({"query"}, Array<std::int64_t>{9007199254740993, -5});
+        const auto back = read_tensors_from_bytes(written({{"ids", ids}}), "t.csv");
+        CHECK(back[0].tensor.as<std::int64_t>() == Array<std::int64_t>{9007199254740993, -5});
     }
 
     TEST_CASE("two axes of one name are refused") {

@@ -35,12 +35,19 @@ std::vector<NamedTensor> gpt2(const std::string& prefix) {
     return tensors;
 }
 
+ModelLayer layer_of(const std::vector<NamedTensor>& tensors, ModelFamily family, std::int64_t layer,
+                    const std::string& label) {
+    std::vector<StoredArray> arrays;
+    for (const NamedTensor& each : tensors) arrays.push_back({each.name, [&each] { return each; }});
+    return pick_model_layer(arrays, family, layer, label);
+}
+
 }  // namespace
 
 TEST_SUITE("model_weights") {
     TEST_CASE("a GPT-2 layer is one fused matrix and an output, stored (in, out)") {
         for (const std::string prefix : {"", "transformer.", "model.transformer."}) {
-            const ModelLayer layer = pick_model_layer(gpt2(prefix), ModelFamily::gpt2, 10, "m");
+            const ModelLayer layer = layer_of(gpt2(prefix), ModelFamily::gpt2, 10, "m");
             CHECK(layer.fused);
             CHECK(layer.in_out);
             REQUIRE(layer.parameters.size() == 4);
@@ -63,7 +70,7 @@ TEST_SUITE("model_weights") {
         }
         tensors.push_back(numbered(start + "output.LayerNorm.weight", {4}, 0));
         tensors.push_back(numbered("bert.encoder.layer.0.output.dense.weight", {4, 16}, 0));
-        const ModelLayer layer = pick_model_layer(tensors, ModelFamily::bert, 0, "m");
+        const ModelLayer layer = layer_of(tensors, ModelFamily::bert, 0, "m");
         CHECK_FALSE(layer.fused);
         CHECK_FALSE(layer.in_out);
         REQUIRE(layer.parameters.size() == 8);
@@ -77,7 +84,7 @@ TEST_SUITE("model_weights") {
         const auto tensors = gpt2("transformer.");
         const auto refused = [](const std::vector<NamedTensor>& from, ModelFamily family,
                                 std::int64_t layer) {
-            return refusal([&] { pick_model_layer(from, family, layer, "file"); });
+            return refusal([&] { layer_of(from, family, layer, "file"); });
         };
         CHECK(refused(tensors, ModelFamily::gpt2, 0).find("choose one of 1 to 10") !=
               std::string::npos);

@@ -7,10 +7,10 @@
 #include <limits>
 #include <string>
 
-#include "attn/io/file_bytes.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "tests/io/messages.hpp"
 #include "tests/io/scratch.hpp"
+#include "tests/support/program.hpp"
 
 using namespace attn;
 
@@ -34,7 +34,7 @@ std::string written(const Tensor& tensor) {
     OutputFile file(scratch / "t.npy");
     write_npy(file, tensor);
     file.commit();
-    return std::string(read_file_bytes(scratch / "t.npy").view());
+    return program::read_file(scratch / "t.npy");
 }
 
 }  // namespace
@@ -118,7 +118,7 @@ TEST_SUITE("npy") {
         for (const char* name : {"little_f4.npy", "little_f8.npy", "little_i8.npy", "bool.npy",
                                  "scalar.npy", "empty.npy", "special.npy"}) {
             CAPTURE(name);
-            const std::string expected(read_file_bytes(fixture(name)).view());
+            const std::string expected = program::read_file(fixture(name));
             CHECK(written(read_tensor(fixture(name))) == expected);
         }
     }
@@ -134,7 +134,7 @@ TEST_SUITE("npy") {
             Axes axes(shape.size(), "axis");
             const Tensor tensor(axes, values);
             const std::string bytes = written(tensor);
-            const Tensor back = parse_npy(bytes, "t.npy");
+            const Tensor back = read_tensors_from_bytes(bytes, "t.npy")[0].tensor;
             CHECK(back.shape() == shape);
             CHECK(written(back) == bytes);
         }
@@ -175,13 +175,13 @@ TEST_SUITE("npy") {
                       .starts_with("a.npy: "));
         }
         std::string bytes = npy_bytes(header_of("'<f4'", "(2,)"), eight);
-        CHECK_NOTHROW(parse_npy(bytes, "a.npy"));
+        CHECK_NOTHROW(read_tensors_from_bytes(bytes, "a.npy"));
         bytes[9] = '\x7F';
         CHECK(refusal_of(bytes, "a.npy").find("the header claims 325") != std::string::npos);
     }
 
     TEST_CASE("every truncation is refused") {
-        const std::string whole(read_file_bytes(fixture("little_f4.npy")).view());
+        const std::string whole = program::read_file(fixture("little_f4.npy"));
         for (std::size_t length = 0; length < whole.size(); ++length) {
             CAPTURE(length);
             CHECK(refusal_of(whole.substr(0, length), "a.npy").starts_with("a.npy: "));
@@ -190,7 +190,8 @@ TEST_SUITE("npy") {
 
     TEST_CASE("a header may be laid out in other ways that Python reads too") {
         const std::string header = "{\"shape\":(2L,), 'fortran_order' : True,'descr':\"<f4\"}   \n";
-        CHECK(parse_npy(npy_bytes(header, std::string(8, '\0')), "a").shape() == Shape{2});
+        const std::string bytes = npy_bytes(header, std::string(8, '\0'));
+        CHECK(read_tensors_from_bytes(bytes, "a")[0].tensor.shape() == Shape{2});
         CHECK(refusal_of(npy_bytes("{'descr': '<f4', 'descr': '<f4'}", ""), "a.npy") ==
               "a.npy: the header has an unexpected key 'descr' at offset 27: "
               "save it anew with numpy.save");

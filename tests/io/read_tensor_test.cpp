@@ -32,6 +32,32 @@ TEST_SUITE("read tensor") {
               path + ": holds one array without a name: leave out :x");
     }
 
+    TEST_CASE("the only array of a file without names can be given one") {
+        const Scratch scratch;
+        write_file(scratch / "out.csv", "1,2\n");
+        write_file(scratch / "out.json", "[1, 2]");
+        for (const char* name : {"out.csv", "out.json"}) {
+            const auto tensors = read_tensors((scratch / name).string() + ":output");
+            REQUIRE(tensors.size() == 1);
+            CHECK(tensors[0].name == "output");
+        }
+        CHECK(read_tensors(fixture("bool.npy") + ":mask")[0].name == "mask");
+    }
+
+    TEST_CASE("what never ends is given up") {
+        CHECK(refusal([] { read_tensors("/dev/zero"); }) ==
+              "/dev/zero: more than 1 GiB from what is no regular file: save it to a file first");
+    }
+
+    TEST_CASE("names of files and arrays cannot reach the terminal as escapes") {
+        const Scratch scratch;
+        const std::string path = scratch / "a\x1b[2J";
+        write_file(path, "1,x\n");
+        CHECK(refusal([&] { read_tensor(path); }).find("a\\x1b[2J: line 1") != std::string::npos);
+        CHECK(refusal_of("{\"\\u001b[2J\\u202e\": [[1], [2, 3]]}", "t")
+                  .starts_with("t: array '\\x1b[2J\\u202e': the lists"));
+    }
+
     TEST_CASE("a file that cannot be opened is named with the reason") {
         CHECK(refusal([] { read_tensor("/no/such/file.npy:x"); }) ==
               "/no/such/file.npy: cannot be read: No such file or directory: check the path");

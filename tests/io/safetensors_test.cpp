@@ -2,16 +2,19 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "attn/io/elements.hpp"
-#include "attn/io/file_bytes.hpp"
+#include "attn/io/input_file.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "tests/io/messages.hpp"
 #include "tests/io/scratch.hpp"
+#include "tests/support/program.hpp"
 
 using namespace attn;
 
@@ -34,7 +37,7 @@ std::string written(const std::vector<TensorRef>& tensors) {
     OutputFile file(scratch / "t.safetensors");
     write_safetensors(file, tensors);
     file.commit();
-    return std::string(read_file_bytes(scratch / "t.safetensors").view());
+    return program::read_file(scratch / "t.safetensors");
 }
 
 }  // namespace
@@ -82,21 +85,21 @@ TEST_SUITE("safetensors") {
         const Tensor empty = read_tensor(fixture("empty.npy"));
         const std::string bytes =
             written({{"a \"quoted\" name", special}, {"s", scalar}, {"e", empty}});
-        const std::vector<NamedTensor> back = parse_safetensors(bytes, "t");
+        const std::vector<NamedTensor> back = read_tensors_from_bytes(bytes, "t");
         REQUIRE(back.size() == 3);
         CHECK(back[0].name == "a \"quoted\" name");
         CHECK(value_bytes(back[0].tensor) == value_bytes(special));
         CHECK(value_bytes(back[1].tensor) == value_bytes(scalar));
         CHECK(back[1].tensor.shape() == Shape{});
         CHECK(back[2].tensor.shape() == Shape{0, 3});
-        CHECK(parse_safetensors(written({}), "t").empty());
+        CHECK(read_tensors_from_bytes(written({}), "t").empty());
     }
 
     TEST_CASE("values with a hole, an overlap or an end outside the file are refused") {
         const std::string eight(8, '\0');
         const std::string a = entry("a", "[1]", 0, 4);
-        CHECK_NOTHROW(
-            parse_safetensors(file_of('{' + a + ',' + entry("b", "[1]", 4, 8) + '}', eight), "t"));
+        CHECK_NOTHROW(read_tensors_from_bytes(
+            file_of('{' + a + ',' + entry("b", "[1]", 4, 8) + '}', eight), "t"));
         const auto reason = [&](const std::string& entries, const std::string& values) {
             return refusal_of(file_of('{' + entries + '}', values), "t");
         };
@@ -112,6 +115,40 @@ TEST_SUITE("safetensors") {
         CHECK(reason(entry("a", "[3]", 0, 8), eight).find("shape (3,) does not take the 8 bytes") !=
               std::string::npos);
         CHECK(reason(a + ',' + a, eight).find("the key 'a' occurs twice") != std::string::npos);
+    }
+
+    TEST_CASE("of a file of 4 GiB only what is asked for is read") {
+        // The file has holes in place of values, so that it takes no room; a chain of bytes that
+        // are all read would take seconds and 4 GiB of memory.
+        const Scratch scratch;
+        const std::string path = scratch / "large.safetensors";
+        std::string header = R"({"q":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},)"
+                             R"("rest":{"dtype":"F32","shape":[1073741824],)"
+                             R"("data_offsets":[4,4294967300]}})";
+        write_file(path, file_of(header, std::string("\x00\x3C\x00\xC0", 4)));
+        std::filesystem::resize_file(path, 8 + header.size() + 4294967300U);
+        const auto start = std::chrono::steady_clock::now();
+        const std::vector<NamedTensor> tensors = read_tensors(path + ":q");
+        CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(1));
+        REQUIRE(tensors.size() == 1);
+        CHECK(tensors[0].tensor.as<float>() == Array<float>{1.0F, -2.0F});
+        CHECK(tensors[0].widened == Widened::float16);
+    }
+
+    TEST_CASE("a type that is not supported hinders none of the others") {
+        const std::string header = R"({"a":{"dtype":"F8_E4M3","shape":[4],"data_offsets":[0,4]},)"
+                                   R"("b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})";
+        const std::string bytes = file_of(header, std::string(8, '\0'));
+        CHECK(read_tensors_from_bytes(bytes, "t").size() == 1);
+        CHECK(refusal([&] { TensorFile(bytes, "t").read("a"); }) ==
+              "t: array 'a': the type 'F8_E4M3' is not supported: convert it to F32");
+    }
+
+    TEST_CASE("a header that goes on behind a NUL is refused") {
+        const std::string header = R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+        CHECK_NOTHROW(read_tensors_from_bytes(file_of(header, "abcd"), "t"));
+        CHECK(refusal_of(file_of(header + std::string("\0}", 2), "abcd"), "t")
+                  .starts_with("t: header: this is no JSON at line 1"));
     }
 
     TEST_CASE("headers that lie are refused") {

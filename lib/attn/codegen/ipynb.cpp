@@ -43,9 +43,10 @@ std::string words_of(const Section& section) {
     std::string words = "## " + section.name + ": " + section.title;
     if (!section.formula.empty()) words += "\n\n    " + section.formula;
     if (const auto* tensor = std::get_if<Tensor>(&section.content)) {
-        words += "\n\n" + tensor->described() + ", " + std::string(dtype_name(tensor->dtype()));
+        words += "\n\n" + markdown_prose(tensor->described()) + ", " +
+                 std::string(dtype_name(tensor->dtype()));
     }
-    if (!section.note.empty()) words += "\n\n" + section.note;
+    if (!section.note.empty()) words += "\n\n" + markdown_prose(section.note);
     if (!section.margin.empty()) words += "\n\n> **A mistake.** " + section.margin;
     return words;
 }
@@ -56,7 +57,7 @@ std::string head_of(const Document& document) {
     std::string settings;
     for (const auto& [name, value] : document.config) {
         if (name == "notebook") title = "The notebook " + value + ", replayed";
-        settings += "\n- " + name + ": `" + value + "`";
+        settings += "\n- " + name + ": " + markdown_code(value);
     }
     return "# " + title + "\n\nWritten by attn-explain " + std::string(version()) +
            ". Run from the top, each cell prints the numbers below it.\n" + settings;

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "attn/tensor/error.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {
@@ -205,7 +206,7 @@ void OutputFile::fail(const std::string& action, int reason) const {
         advice = "make room there or choose another place";
     if (reason == EISDIR) advice = "name a file in it";
     if (reason == ENOENT) advice = "create its folder first";
-    throw OutputError(path_ + ": cannot " + action + ": " +
+    throw OutputError(visible(path_) + ": cannot " + action + ": " +
                       std::generic_category().message(reason) + ": " + advice);
 }
 

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
-#include "attn/io/elements.hpp"
-#include "attn/io/file_bytes.hpp"
 #include "attn/io/long_table.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
@@ -42,10 +41,115 @@ char find_delimiter(std::string_view text) {
     throw InputError(label + ": line " + std::to_string(line) + what);
 }
 
-bool all_numbers(const std::vector<std::string>& fields) {
-    return std::all_of(fields.begin(), fields.end(),
-                       [](const std::string& field) { return parse_number(field).has_value(); });
+std::optional<bool> parse_truth(const std::string& field) {
+    for (const char* word : {"True", "true", "TRUE"}) {
+        if (field == word) return true;
+    }
+    for (const char* word : {"False", "false", "FALSE"}) {
+        if (field == word) return false;
+    }
+    return std::nullopt;
 }
+
+// Whether a field is a value, or meant to be one: a mistyped number is no column name.
+bool is_like_a_value(const std::string& field) {
+    static const std::set<std::string> missing{"NA", "N/A", "NULL", "null", "None", "#N/A"};
+    const std::size_t first = field.find_first_not_of("+-.");
+    const bool has_digit_first = first != field.npos && field[first] >= '0' && field[first] <= '9';
+    return has_digit_first || parse_number(field) || parse_truth(field) || missing.contains(field);
+}
+
+// Whether the fields from `first` on are 0, 1, 2, ...: what pandas calls columns without names.
+bool are_column_numbers(const std::vector<std::string>& fields, std::size_t first) {
+    for (std::size_t i = first; i < fields.size(); ++i) {
+        if (fields[i] != std::to_string(i - first)) return false;
+    }
+    return fields.size() - first > 1;
+}
+
+bool are_names(const std::vector<std::string>& fields, std::size_t first) {
+    return std::none_of(fields.begin() + static_cast<std::ptrdiff_t>(first), fields.end(),
+                        is_like_a_value);
+}
+
+bool all_have_decimal_points(const std::vector<std::string>& fields) {
+    return std::all_of(fields.begin(), fields.end(), [](const std::string& field) {
+        return field.find_first_of(".eEnN") != field.npos;
+    });
+}
+
+// What the first line and the first column of a table are.
+struct Layout {
+    bool column_names = false;
+    bool row_names = false;
+};
+
+Layout layout_of(const std::vector<std::string>& first, const std::vector<std::string>& second) {
+    if (first.size() > 1 && first[0].empty() &&
+        (are_names(first, 1) || are_column_numbers(first, 1))) {
+        return {true, true};
+    }
+    if (are_names(first, 0)) return {true, second.size() == first.size() + 1};
+    const bool numbered = are_column_numbers(first, 0) && second.size() == first.size() &&
+                          all_have_decimal_points(second);
+    return {numbered, false};
+}
+
+// The rows of a table as they come in.
+class Rows {
+public:
+    Rows(const std::string& label, std::size_t columns, bool row_names)
+        : label_(label), columns_(columns), first_(row_names ? 1 : 0) {}
+
+    void add(const std::vector<std::string>& fields, std::size_t line) {
+        if (fields.size() != columns_) {
+            fail(label_, line,
+                 " has " + std::to_string(fields.size()) + " columns, not " +
+                     std::to_string(columns_) +
+                     " as the lines before: all rows need the same length");
+        }
+        for (std::size_t column = first_; column < columns_; ++column) {
+            const std::string& field = fields[column];
+            const std::optional<bool> truth = parse_truth(field);
+            const std::optional<double> number = truth ? (*truth ? 1.0 : 0.0) : parse_number(field);
+            if (!number) {
+                fail(label_, line,
+                     ", column " + std::to_string(column + 1) + ": " + shown(field) +
+                         " is no number of float64: write it as 1.5 or 1e-3");
+            }
+            if (truth) ++truths_;
+            values_.push_back(*number);
+        }
+        ++rows_;
+    }
+
+    Tensor tensor() const {
+        if (rows_ == 0) throw InputError(label_ + ": no row of numbers: give at least one");
+        const Shape shape{rows_, columns_ - first_};
+        if (truths_ == 0) return {numbered_axes(2), filled<double>(shape)};
+        if (truths_ < values_.size()) {
+            throw InputError(label_ + ": True or False stands among numbers: write 1 or 0");
+        }
+        return {numbered_axes(2), filled<bool>(shape)};
+    }
+
+private:
+    template <class T>
+    Array<T> filled(const Shape& shape) const {
+        Array<T> array = empty_array<T>(shape);
+        for (std::size_t i = 0; i < values_.size(); ++i) {
+            array.data()[i] = static_cast<T>(values_[i]);
+        }
+        return array;
+    }
+
+    const std::string& label_;
+    std::size_t columns_;
+    std::size_t first_;
+    std::vector<double> values_;
+    std::size_t truths_ = 0;
+    std::size_t rows_ = 0;
+};
 
 }  // namespace
 
@@ -75,9 +179,10 @@ const std::vector<std::string>* CsvLines::next() {
 }
 
 std::string_view CsvLines::take_line() {
-    const std::size_t end = rest_.find('\n');
+    const std::size_t end = std::min(rest_.find_first_of("\r\n"), rest_.size());
     const std::string_view text = rest_.substr(0, end);
-    rest_.remove_prefix(end == rest_.npos ? rest_.size() : end + 1);
+    rest_.remove_prefix(end);
+    rest_.remove_prefix(rest_.starts_with("\r\n") ? 2 : rest_.empty() ? 0 : 1);
     ++line_;
     return text;
 }
@@ -125,45 +230,32 @@ void CsvLines::fail(const std::string& what) const {
     throw InputError(label_ + ": line " + std::to_string(line_) + " " + what);
 }
 
-std::vector<NamedTensor> parse_csv(std::string_view bytes, const std::string& label) {
+std::vector<NamedTensor> parse_csv(std::string_view bytes, const std::string& label,
+                                   std::vector<std::string>& notes) {
+    const auto next = [](CsvLines& lines) {
+        const std::vector<std::string>* fields = lines.next();
+        return fields == nullptr ? std::vector<std::string>() : *fields;
+    };
+    // The first two lines tell what the table is.
     CsvLines lines(bytes, label);
-    std::vector<double> values;
-    std::size_t columns = 0;
-    std::size_t rows = 0;
-    while (const std::vector<std::string>* fields = lines.next()) {
-        // The first line fixes the number of columns, and may name them.
-        if (columns == 0) {
-            columns = fields->size();
-            if (is_long_table(*fields)) {
-                const std::vector<std::string> names = *fields;
-                return parse_long_table(lines, names, label);
-            }
-            if (!all_numbers(*fields)) continue;
-        }
-        if (fields->size() != columns) {
-            fail(label, lines.line(),
-                 " has " + std::to_string(fields->size()) + " columns, not " +
-                     std::to_string(columns) + " as the lines before: give every row as many");
-        }
-        for (std::size_t column = 0; column < columns; ++column) {
-            const std::string& field = (*fields)[column];
-            const std::optional<double> number = parse_number(field);
-            if (!number) {
-                fail(label, lines.line(),
-                     ", column " + std::to_string(column + 1) + ": " + shown(field) +
-                         " is no number of float64: write it as 1.5 or 1e-3");
-            }
-            values.push_back(*number);
-        }
-        ++rows;
+    const std::vector<std::string> first = next(lines);
+    const std::size_t first_line = lines.line();
+    if (is_long_table(first)) return parse_long_table(lines, first, label);
+    const std::vector<std::string> second = next(lines);
+    const Layout layout = layout_of(first, second);
+    if (layout.column_names && !second.empty()) {
+        notes.push_back(label + ": the first line was read as column names" +
+                        (layout.row_names ? ", the first column as row names" : ""));
     }
-    if (rows == 0) {
-        throw InputError(label + ": no row of numbers: give at least one");
-    }
-    Array<double> array = empty_array<double>({rows, columns});
-    std::copy(values.begin(), values.end(), array.data());
+
+    // The others are rows like the second.
+    Rows rows(label, first.size() + (layout.row_names && !first[0].empty() ? 1 : 0),
+              layout.row_names);
+    if (!layout.column_names && !first.empty()) rows.add(first, first_line);
+    if (!second.empty()) rows.add(second, lines.line());
+    while (const std::vector<std::string>* fields = lines.next()) rows.add(*fields, lines.line());
     std::vector<NamedTensor> result;
-    result.push_back({"", Tensor(numbered_axes(2), std::move(array))});
+    result.push_back({"", rows.tensor(), Widened::no});
     return result;
 }
 

@@ -1,7 +1,7 @@
 #include "attn/io/elements.hpp"
 
+#include <algorithm>
 #include <bit>
-#include <cassert>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -47,36 +47,45 @@ float brain_to_float(std::uint16_t brain) {
     return std::bit_cast<float>(static_cast<std::uint32_t>(brain) << 16U);
 }
 
+// Converts piece by piece, so that the values lie in memory once and not twice.
 template <class Bits, class Result, class Convert>
-Tensor converted(const Shape& shape, std::string_view payload, bool big_endian, Convert convert) {
+Tensor converted(const Shape& shape, const Fetch& fetch, bool big_endian, Convert convert) {
+    constexpr std::size_t piece = std::size_t{1} << 16U;
     Array<Result> values = empty_array<Result>(shape);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        values.data()[i] = convert(load<Bits>(payload.data() + i * sizeof(Bits), big_endian), i);
+    std::vector<char> bytes(std::min(piece, values.size()) * sizeof(Bits));
+    for (std::size_t start = 0; start < values.size(); start += piece) {
+        const std::size_t count = std::min(piece, values.size() - start);
+        fetch(bytes.data(), count * sizeof(Bits));
+        for (std::size_t i = 0; i < count; ++i) {
+            const Bits bits = load<Bits>(bytes.data() + i * sizeof(Bits), big_endian);
+            values.data()[start + i] = convert(bits, start + i);
+        }
     }
     return {numbered_axes(shape.size()), std::move(values)};
 }
 
-// The same type as in the file: one copy when the byte order agrees too.
+// The same type as in the file: read to where it stays when the byte order agrees too.
 template <class Bits, class Result>
-Tensor copied(const Shape& shape, std::string_view payload, bool big_endian) {
+Tensor copied(const Shape& shape, const Fetch& fetch, bool big_endian) {
     static_assert(sizeof(Bits) == sizeof(Result));
     if (big_endian) {
-        return converted<Bits, Result>(shape, payload, true, [](Bits bits, std::size_t) {
-            return std::bit_cast<Result>(bits);
-        });
+        return converted<Bits, Result>(
+            shape, fetch, true, [](Bits bits, std::size_t) { return std::bit_cast<Result>(bits); });
     }
     Array<Result> values = empty_array<Result>(shape);
-    if (!payload.empty()) std::memcpy(values.data(), payload.data(), payload.size());
+    if (values.size() > 0) {
+        fetch(reinterpret_cast<char*>(values.data()), values.size() * sizeof(Result));
+    }
     return {numbered_axes(shape.size()), std::move(values)};
 }
 
 template <class Bits>
-Tensor integers(const StoredType& type, const Shape& shape, std::string_view payload,
+Tensor integers(const StoredType& type, const Shape& shape, const Fetch& fetch,
                 const std::string& label) {
     if (type.kind == Kind::signed_integer) {
         using Signed = std::make_signed_t<Bits>;
         return converted<Bits, std::int64_t>(
-            shape, payload, type.big_endian,
+            shape, fetch, type.big_endian,
             [](Bits bits, std::size_t) { return static_cast<Signed>(bits); });
     }
     const auto checked = [&label](Bits bits, std::size_t index) {
@@ -88,7 +97,7 @@ Tensor integers(const StoredType& type, const Shape& shape, std::string_view pay
         }
         return static_cast<std::int64_t>(bits);
     };
-    return converted<Bits, std::int64_t>(shape, payload, type.big_endian, checked);
+    return converted<Bits, std::int64_t>(shape, fetch, type.big_endian, checked);
 }
 
 }  // namespace
@@ -119,36 +128,55 @@ std::optional<std::size_t> byte_count(const Shape& shape, std::size_t item_size)
     return empty ? 0 : bytes;
 }
 
-Tensor decode_elements(const StoredType& type, const Shape& shape, std::string_view payload,
-                       const std::string& label) {
-    assert(byte_count(shape, type.size) == payload.size());
+Tensor read_elements(const StoredType& type, const Shape& shape, const Fetch& fetch,
+                     const std::string& label) {
     const bool swap = type.big_endian;
     if (type.kind == Kind::boolean) {
         return converted<std::uint8_t, bool>(
-            shape, payload, swap, [](std::uint8_t bits, std::size_t) { return bits != 0; });
+            shape, fetch, swap, [](std::uint8_t bits, std::size_t) { return bits != 0; });
     }
     if (type.kind == Kind::brain_floating) {
         return converted<std::uint16_t, float>(
-            shape, payload, swap,
+            shape, fetch, swap,
             [](std::uint16_t bits, std::size_t) { return brain_to_float(bits); });
     }
     if (type.kind == Kind::floating) {
-        if (type.size == 8) return copied<std::uint64_t, double>(shape, payload, swap);
-        if (type.size == 4) return copied<std::uint32_t, float>(shape, payload, swap);
+        if (type.size == 8) return copied<std::uint64_t, double>(shape, fetch, swap);
+        if (type.size == 4) return copied<std::uint32_t, float>(shape, fetch, swap);
         return converted<std::uint16_t, float>(
-            shape, payload, swap,
+            shape, fetch, swap,
             [](std::uint16_t bits, std::size_t) { return half_to_float(bits); });
     }
     switch (type.size) {
         case 1:
-            return integers<std::uint8_t>(type, shape, payload, label);
+            return integers<std::uint8_t>(type, shape, fetch, label);
         case 2:
-            return integers<std::uint16_t>(type, shape, payload, label);
+            return integers<std::uint16_t>(type, shape, fetch, label);
         case 4:
-            return integers<std::uint32_t>(type, shape, payload, label);
+            return integers<std::uint32_t>(type, shape, fetch, label);
         default:
-            return integers<std::uint64_t>(type, shape, payload, label);
+            return integers<std::uint64_t>(type, shape, fetch, label);
     }
+}
+
+Tensor strided(const Tensor& flat, const Shape& shape, const Shape& strides, std::size_t offset) {
+    const auto gather = [&](const auto& from) {
+        using T = std::remove_cvref_t<decltype(*from.data())>;
+        Array<T> values = empty_array<T>(shape);
+        Shape index(shape.size(), 0);
+        std::size_t place = offset;
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            values.data()[i] = from.data()[place];
+            for (std::size_t axis = shape.size(); axis-- > 0;) {
+                place += strides[axis];
+                if (++index[axis] < shape[axis]) break;
+                place -= shape[axis] * strides[axis];
+                index[axis] = 0;
+            }
+        }
+        return Tensor(numbered_axes(shape.size()), std::move(values));
+    };
+    return std::visit(gather, flat.values());
 }
 
 std::string_view value_bytes(const Tensor& tensor) {

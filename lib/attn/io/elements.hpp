@@ -1,18 +1,32 @@
 #pragma once
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "attn/tensor/error.hpp"
 #include "attn/tensor/tensor.hpp"
 
 namespace attn {
+
+/// The 16-bit types that are widened to float32 when they are read. What was computed in them is
+/// right to 11 or 8 bits only.
+enum class Widened { no, float16, bfloat16 };
 
 /// A tensor under the name that a file gives it; the name is empty where the format has none.
 struct NamedTensor {
     std::string name;
     Tensor tensor;
+    Widened widened = Widened::no;
+};
+
+/// An array of a file: its name is known, its values are read when they are asked for.
+struct StoredArray {
+    std::string name;
+    /// Errors  InputError that names file and array; NotATensor.
+    std::function<NamedTensor()> read;
 };
 
 /// A tensor to write and its name in the file; the tensor itself stays where it is.
@@ -24,25 +38,50 @@ struct TensorRef {
 /// Errors  OutputError, starting with `label`, when two of `tensors` share a name.
 void check_names(const std::string& label, const std::vector<TensorRef>& tensors);
 
+/// What a file holds is whole, but not made of numbers: text, objects, records. Who reads all
+/// arrays of a file leaves it out.
+class NotATensor : public InputError {
+public:
+    NotATensor(const std::string& label, const std::string& reason, const std::string& advice)
+        : InputError(label + ": " + reason + ": " + advice), reason_(reason) {}
+    const std::string& reason() const { return reason_; }
+
+private:
+    std::string reason_;
+};
+
 /// How a file stores one number.
 struct StoredType {
     enum class Kind { floating, brain_floating, signed_integer, unsigned_integer, boolean };
     Kind kind = Kind::floating;
     std::size_t size = 4;  // in bytes: 1, 2, 4 or 8
     bool big_endian = false;
+
+    Widened widened() const {
+        if (kind == Kind::brain_floating) return Widened::bfloat16;
+        return kind == Kind::floating && size == 2 ? Widened::float16 : Widened::no;
+    }
 };
 
 /// The number of bytes that `shape` takes with elements of `item_size` bytes, or nothing when no
 /// memory could hold it. An axis of length 0 makes it 0, but the others must be sane even then.
 std::optional<std::size_t> byte_count(const Shape& shape, std::size_t item_size);
 
-/// Turns the `payload` of a file, in row-major order, into a tensor with axes `axis0`, `axis1`, ...
-/// Floating types of 2 and 4 bytes become float32, of 8 float64; integers int64; booleans bool.
+/// Fetches the next `size` bytes of an array's values.
+using Fetch = std::function<void(char* to, std::size_t size)>;
+
+/// Reads byte_count(shape, type.size) bytes, in row-major order, into a tensor with axes `axis0`,
+/// `axis1`, ... Floating types of 2 and 4 bytes become float32, of 8 float64; integers int64;
+/// booleans bool.
 ///
-/// Range   payload must have exactly byte_count(shape, type.size) bytes.
 /// Errors  InputError, starting with `label`, for an integer that int64 cannot hold.
-Tensor decode_elements(const StoredType& type, const Shape& shape, std::string_view payload,
-                       const std::string& label);
+Tensor read_elements(const StoredType& type, const Shape& shape, const Fetch& fetch,
+                     const std::string& label);
+
+/// The same tensor where the bytes lie in other places: the element at (i, j, ...) is element
+/// number offset + i * strides[0] + j * strides[1] + ... of `flat`, which has one axis.
+Tensor strided(const Tensor& flat, const Shape& shape, const Shape& strides,
+               std::size_t offset = 0);
 
 /// The bytes of a tensor's values as they lie in memory, which is row-major and little-endian.
 std::string_view value_bytes(const Tensor& tensor);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <set>
 #include <unordered_set>
@@ -9,8 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "attn/io/elements.hpp"
-#include "attn/io/file_bytes.hpp"
+#include "attn/io/number_lists.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
 
@@ -29,140 +29,104 @@ std::string place(std::string_view text, std::size_t offset) {
     return "line " + std::to_string(line) + ", column " + std::to_string(column);
 }
 
-constexpr std::size_t most_axes = 32;
-
 [[noreturn]] void fail(const std::string& label, const std::string& what,
                        const std::string& advice = "give nested lists of numbers") {
     throw InputError(label + ": " + what + ": " + advice);
 }
 
-// Every leaf of nested lists in order, with what is needed to choose their common type.
-class Leaves {
+// JSON as Python writes it, turned into JSON, and where in the text each byte was.
+class Normalized {
 public:
-    explicit Leaves(const std::string& label) : label_(label) {}
-
-    void collect(const Json& value) {
-        // The first element of every list tells the shape; the others must follow it.
-        for (const Json* each = &value; each->is_array(); each = &each->front()) {
-            shape_.push_back(each->size());
-            if (shape_.size() > most_axes) fail(label_, "more than 32 axes");
-            if (each->empty()) break;
+    explicit Normalized(std::string_view text) {
+        bool quoted = false;
+        for (std::size_t i = 0; i < text.size();) {
+            const auto [from, to] = quoted ? Change{} : change_at(text.substr(i));
+            if (!from.empty()) {
+                text_ += to;
+                i += from.size();
+                changes_.emplace_back(text_.size(), i);
+                continue;
+            }
+            if (quoted && text[i] == '\\' && i + 1 < text.size()) text_ += text[i++];
+            if (text[i] == '"') quoted = !quoted;
+            text_ += text[i++];
         }
-        visit(value, 0);
     }
 
-    const Shape& shape() const { return shape_; }
-    std::size_t size() const { return leaves_.size(); }
+    const std::string& text() const { return text_; }
 
-    // The type that the values have by themselves. true and false among numbers are more likely a
-    // slip than ones and zeros.
-    DType natural_dtype() const {
-        if (booleans_ > 0 && booleans_ < size()) {
-            fail(label_, "true or false stands among numbers", "write 1 or 0");
-        }
-        if (leaves_.empty()) return DType::float64;
-        if (booleans_ == size()) return DType::boolean;
-        return integers_ == size() ? DType::int64 : DType::float64;
-    }
-
-    Tensor tensor(DType dtype, const Shape& shape, Axes axes) const {
-        switch (dtype) {
-            case DType::float32:
-                return {std::move(axes), values<float>(shape)};
-            case DType::float64:
-                return {std::move(axes), values<double>(shape)};
-            case DType::int64:
-                if (integers_ != size())
-                    fail(label_, "the type is int64, but not all are integers");
-                return {std::move(axes), values<std::int64_t>(shape)};
-            default:
-                if (booleans_ != size()) {
-                    fail(label_, "the type is bool, but not all are true or false");
-                }
-                return {std::move(axes), values<bool>(shape)};
-        }
+    // The place in the first text of what stands at `offset` of the second.
+    std::size_t origin(std::size_t offset) const {
+        const auto after =
+            std::partition_point(changes_.begin(), changes_.end(),
+                                 [offset](const auto& change) { return change.first <= offset; });
+        if (after == changes_.begin()) return offset;
+        return std::prev(after)->second + offset - std::prev(after)->first;
     }
 
 private:
-    struct Leaf {
-        double number = 0.0;
-        std::int64_t integer = 0;
+    struct Change {
+        std::string_view from;
+        std::string_view to;
     };
-
-    void visit(const Json& value, std::size_t depth) {
-        if (value.is_array()) {
-            if (depth >= shape_.size() || value.size() != shape_[depth]) {
-                fail(label_, "the lists along axis " + std::to_string(depth) +
-                                 " have different lengths or depths (the first gives " +
-                                 shape_text(shape_) + ")");
-            }
-            for (const Json& each : value) visit(each, depth + 1);
-            return;
+    // nlohmann-json reads -0 as an integer, which has no sign.
+    static Change change_at(std::string_view text) {
+        for (const Change& each : {Change{"NaN", "\"nan\""}, Change{"Infinity", "\"inf\""},
+                                   Change{"-Infinity", "\"-inf\""}}) {
+            if (text.starts_with(each.from)) return each;
         }
-        if (depth != shape_.size()) {
-            fail(label_, "a number stands where a list of axis " + std::to_string(depth) +
-                             " is expected (the first gives " + shape_text(shape_) + ")");
-        }
-        leaves_.push_back(leaf(value));
+        const bool is_zero =
+            text.starts_with("-0") && text.substr(2, 1).find_first_of(".eE0123456789") == text.npos;
+        return is_zero ? Change{"-0", "-0.0"} : Change{};
     }
 
-    Leaf leaf(const Json& value) {
-        if (value.is_boolean()) {
-            ++booleans_;
-            return {value.get<bool>() ? 1.0 : 0.0, value.get<bool>() ? 1 : 0};
-        }
-        const bool too_large =
-            value.is_number_unsigned() &&
-            value.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<std::int64_t>::max()};
-        if (value.is_number_integer() && !too_large) {
-            ++integers_;
-            return {value.get<double>(), value.get<std::int64_t>()};
-        }
-        if (value.is_number()) return {value.get<double>(), 0};
-        if (value.is_string()) {
-            const auto& text = value.get_ref<const std::string&>();
-            const std::optional<double> number = parse_number(text);
-            // Only what JSON has no number for may stand in quotes.
-            if (number && *number - *number != 0.0) return {*number, 0};
-            fail(label_, shown(text) + " is no number");
-        }
-        fail(label_, std::string("there is ") + value.type_name() + " where a number is expected",
-             "give a number, \"nan\", \"inf\" or \"-inf\"");
-    }
-
-    template <class T>
-    Array<T> values(const Shape& shape) const {
-        Array<T> array = empty_array<T>(shape);
-        for (std::size_t i = 0; i < leaves_.size(); ++i) {
-            if constexpr (std::is_floating_point_v<T>) {
-                array.data()[i] = static_cast<T>(leaves_[i].number);
-            } else {
-                array.data()[i] = static_cast<T>(leaves_[i].integer);
-            }
-        }
-        return array;
-    }
-
-    const std::string& label_;
-    Shape shape_;
-    std::vector<Leaf> leaves_;
-    std::size_t booleans_ = 0;
-    std::size_t integers_ = 0;
+    std::string text_;
+    std::vector<std::pair<std::size_t, std::size_t>> changes_;  // where both go on after each
 };
 
-Tensor plain_tensor(const Json& value, const std::string& label) {
-    Leaves leaves(label);
-    leaves.collect(value);
-    return leaves.tensor(leaves.natural_dtype(), leaves.shape(),
-                         numbered_axes(leaves.shape().size()));
+void collect_leaf(NumberLists& lists, const Json& value, const std::string& label) {
+    const bool too_large =
+        value.is_number_unsigned() &&
+        value.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<std::int64_t>::max()};
+    if (value.is_boolean()) {
+        lists.add_truth(value.get<bool>());
+    } else if (value.is_number_integer() && !too_large) {
+        lists.add_integer(value.get<std::int64_t>());
+    } else if (value.is_number()) {
+        lists.add(value.get<double>());
+    } else if (value.is_null()) {
+        lists.add(std::numeric_limits<double>::quiet_NaN());
+    } else if (value.is_string()) {
+        // Only what JSON has no number for may stand in quotes.
+        const auto& text = value.get_ref<const std::string&>();
+        const std::optional<double> number = parse_number(text);
+        if (!number || *number - *number == 0.0) {
+            throw NotATensor(label, shown(text) + " is no number", "give nested lists of numbers");
+        }
+        lists.add(*number);
+    } else {
+        throw NotATensor(label, "an object stands where a number is expected",
+                         "give nested lists of numbers");
+    }
+}
+
+void collect(NumberLists& lists, const Json& value, const std::string& label) {
+    if (!value.is_array()) return collect_leaf(lists, value, label);
+    lists.open();
+    for (const Json& each : value) collect(lists, each, label);
+    lists.close();
+}
+
+bool is_walk(const Json& root) {
+    return root.is_object() && root.contains("attn_explain") && root.contains("steps") &&
+           root.at("steps").is_array();
 }
 
 // Reading a key of a step: absent and mistyped are the same trouble.
 template <class T>
 T step_entry(const Json& step, const char* key, const std::string& label) {
-    const auto found = step.find(key);
     try {
-        if (found != step.end()) return found->get<T>();
+        if (step.is_object() && step.contains(key)) return step.at(key).get<T>();
     } catch (const Json::exception&) {
     }
     fail(label, std::string("a step lacks a proper ") + shown(key),
@@ -171,7 +135,6 @@ T step_entry(const Json& step, const char* key, const std::string& label) {
 
 NamedTensor step_tensor(const Json& step, const std::string& file_label) {
     const char* const advice = "give the output of --format json unchanged";
-    if (!step.is_object()) fail(file_label, "a step is no object", advice);
     const auto name = step_entry<std::string>(step, "name", file_label);
     const std::string label = file_label + ": step " + shown(name);
 
@@ -183,14 +146,14 @@ NamedTensor step_tensor(const Json& step, const std::string& file_label) {
     if (!dtype) fail(label, "unknown dtype " + shown(type_name), advice);
 
     // The shape says more than the lists do when an axis has length 0.
-    Leaves leaves(label);
-    leaves.collect(step_entry<Json>(step, "data", label));
-    Shape shape = leaves.shape();
+    NumberLists lists(label);
+    collect(lists, step_entry<Json>(step, "data", label), label);
+    Shape shape = lists.shape();
     if (step.contains("shape")) {
         const auto claimed = step_entry<std::vector<std::uint64_t>>(step, "shape", label);
         const Shape said(claimed.begin(), claimed.end());
         const std::optional<std::size_t> bytes = byte_count(said, 1);
-        const bool both_empty = bytes == 0U && leaves.size() == 0 && said.size() <= most_axes;
+        const bool both_empty = bytes == 0U && lists.size() == 0 && said.size() <= 32;
         if (said != shape && !both_empty) {
             fail(label,
                  "the shape is said to be " + shape_text(said) + ", but the data has " +
@@ -204,7 +167,7 @@ NamedTensor step_tensor(const Json& step, const std::string& file_label) {
         axes = step_entry<Axes>(step, "axes", label);
         if (axes.size() != shape.size()) fail(label, "'axes' does not fit the shape", advice);
     }
-    return {name, leaves.tensor(*dtype, shape, std::move(axes))};
+    return {name, lists.tensor(*dtype, shape, std::move(axes))};
 }
 
 }  // namespace
@@ -227,39 +190,61 @@ nlohmann::json parse_json(std::string_view text, const std::string& label) {
         }
         return true;
     };
+    const auto refuse = [&](std::size_t offset) {
+        throw InputError(label + ": this is no JSON at " + place(text, offset) +
+                         ": correct it there (nan and inf are written \"nan\" and \"inf\")");
+    };
+    // The parser would take a NUL for the end of the text.
+    const std::size_t nul = text.find('\0');
+    if (nul != text.npos) refuse(nul + 1);
+    const Normalized normalized(text);
     try {
-        return Json::parse(text, check);
+        return Json::parse(normalized.text(), check);
     } catch (const Json::parse_error& error) {
-        throw InputError(label + ": this is no JSON at " + place(text, error.byte) +
-                         ": mend it there (nan and inf are written \"nan\" and \"inf\")");
+        refuse(normalized.origin(error.byte));
     } catch (const Json::out_of_range&) {
         throw InputError(label +
                          ": a number is beyond the range of float64: write \"inf\" or \"-inf\"");
     }
+    return {};
 }
 
-std::vector<NamedTensor> parse_json_tensors(std::string_view text, const std::string& label) {
+std::vector<std::string> walk_step_names(std::string_view text, const std::string& label) {
     const Json root = parse_json(text, label);
-    std::vector<NamedTensor> tensors;
-    if (!root.is_object()) {
-        tensors.push_back({"", plain_tensor(root, label)});
-        return tensors;
+    if (!is_walk(root)) fail(label, "this is no walk", "give the output of --format json");
+    std::vector<std::string> names;
+    for (const Json& step : root.at("steps")) {
+        names.push_back(step_entry<std::string>(step, "name", label));
     }
-    if (root.contains("attn_explain") && root.contains("steps")) {
+    return names;
+}
+
+std::vector<StoredArray> json_arrays(std::string_view text, const std::string& label) {
+    const auto root = std::make_shared<const Json>(parse_json(text, label));
+    if (!root->is_object()) fail(label, "this is no JSON object");
+    std::vector<StoredArray> arrays;
+    if (is_walk(*root)) {
         std::set<std::string> names;
-        for (const Json& step : root["steps"]) {
-            tensors.push_back(step_tensor(step, label));
-            if (!names.insert(tensors.back().name).second) {
-                fail(label, "the step " + shown(tensors.back().name) + " occurs twice",
-                     "keep one of them");
+        for (const Json& step : root->at("steps")) {
+            const auto name = step_entry<std::string>(step, "name", label);
+            if (!names.insert(name).second) {
+                fail(label, "the step " + shown(name) + " occurs twice", "keep one of them");
             }
+            arrays.push_back({name, [root, &step, label] { return step_tensor(step, label); }});
         }
-        return tensors;
+        return arrays;
     }
-    for (const auto& [name, value] : root.items()) {
-        tensors.push_back({name, plain_tensor(value, label + ": array " + shown(name))});
+    for (const auto& [name, value] : root->items()) {
+        const auto read = [root, &value = value, name = name, label]() -> NamedTensor {
+            const std::string array_label = label + ": array " + shown(name);
+            NumberLists lists(array_label);
+            collect(lists, value, array_label);
+            const Shape& shape = lists.shape();
+            return {name, lists.tensor(lists.natural_dtype(), shape, numbered_axes(shape.size()))};
+        };
+        arrays.push_back({name, read});
     }
-    return tensors;
+    return arrays;
 }
 
 }  // namespace attn

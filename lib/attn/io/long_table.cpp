@@ -9,8 +9,6 @@
 #include <set>
 #include <utility>
 
-#include "attn/io/elements.hpp"
-#include "attn/io/file_bytes.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
 
@@ -23,6 +21,8 @@ struct Elements {
     std::vector<std::size_t> columns;  // those that hold an index
     std::vector<std::size_t> indices;  // columns.size() for each element
     std::vector<double> values;
+    std::vector<std::int64_t> integers;  // the same, as long as all are integers
+    bool needs_integers = false;         // as float64 does not hold one of them
 };
 
 [[noreturn]] void fail(const std::string& label, const std::string& what,
@@ -47,10 +47,23 @@ std::vector<std::size_t> filled_columns(const std::vector<std::string>& fields) 
     return columns;
 }
 
-Tensor assembled(const Elements& elements, const std::vector<std::string>& columns,
-                 const std::string& label) {
+void add_value(Elements& step, double value, std::string_view text) {
+    std::int64_t integer = 0;
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, integer);
+    if (step.integers.size() == step.values.size() && error == std::errc() && rest == end) {
+        step.integers.push_back(integer);
+        constexpr std::int64_t exact = std::int64_t{1} << 53U;
+        step.needs_integers = step.needs_integers || integer > exact || integer < -exact;
+    }
+    step.values.push_back(value);
+}
+
+template <class T>
+Tensor assembled(const Elements& elements, const std::vector<T>& values,
+                 const std::vector<std::string>& columns, const std::string& label) {
     const std::size_t dimension = elements.columns.size();
-    const std::size_t count = elements.values.size();
+    const std::size_t count = values.size();
     const char* const advice = "give every element once";
 
     // The largest index along each axis tells the shape.
@@ -65,7 +78,7 @@ Tensor assembled(const Elements& elements, const std::vector<std::string>& colum
     }
 
     // Put each value in its place. As many as there are places, they fill all unless one repeats.
-    Array<double> array = empty_array<double>(shape);
+    Array<T> array = empty_array<T>(shape);
     std::vector<bool> filled(count, false);
     for (std::size_t element = 0; element < count; ++element) {
         std::size_t flat = 0;
@@ -74,20 +87,23 @@ Tensor assembled(const Elements& elements, const std::vector<std::string>& colum
         }
         if (filled[flat]) fail(label, "an element occurs twice", advice);
         filled[flat] = true;
-        array.data()[flat] = elements.values[element];
+        array.data()[flat] = values[element];
     }
     Axes axes;
     for (const std::size_t column : elements.columns) axes.push_back(columns[column]);
     return {std::move(axes), std::move(array)};
 }
 
+// The columns for the axes: each tensor's in its own order, so that the order of the columns is
+// that of the axes when the table is read. Where that leaves a choice, the usual order decides.
 Axes table_axes(const std::vector<TensorRef>& tensors) {
-    Axes present;
+    Axes left;
+    std::set<std::pair<std::string, std::string>> before;  // (a, b): a stands directly before b
     for (const TensorRef& each : tensors) {
-        for (const std::string& axis : each.tensor.axes()) {
-            if (std::find(present.begin(), present.end(), axis) == present.end()) {
-                present.push_back(axis);
-            }
+        const Axes& axes = each.tensor.axes();
+        for (std::size_t i = 0; i < axes.size(); ++i) {
+            if (std::find(left.begin(), left.end(), axes[i]) == left.end()) left.push_back(axes[i]);
+            if (i > 0) before.emplace(axes[i - 1], axes[i]);
         }
     }
     const std::array<std::string_view, 7> usual{"batch", "head", "vocab",  "token",
@@ -95,9 +111,24 @@ Axes table_axes(const std::vector<TensorRef>& tensors) {
     const auto rank = [&](const std::string& axis) {
         return std::find(usual.begin(), usual.end(), axis) - usual.begin();
     };
-    std::stable_sort(present.begin(), present.end(),
-                     [&](const auto& left, const auto& right) { return rank(left) < rank(right); });
-    return present;
+    std::stable_sort(left.begin(), left.end(),
+                     [&](const auto& one, const auto& other) { return rank(one) < rank(other); });
+    Axes columns;
+    while (!left.empty()) {
+        const auto is_first = [&](const std::string& axis) {
+            return std::none_of(left.begin(), left.end(), [&](const std::string& other) {
+                return before.contains({other, axis});
+            });
+        };
+        const auto next = std::find_if(left.begin(), left.end(), is_first);
+        if (next == left.end()) {
+            throw OutputError("csv: the axes " + left[0] + " and " + left[1] +
+                              " stand in either order: write the steps as .npz");
+        }
+        columns.push_back(*next);
+        left.erase(next);
+    }
+    return columns;
 }
 
 std::string quoted_field(const std::string& text) {
@@ -176,12 +207,12 @@ std::vector<NamedTensor> parse_long_table(CsvLines& lines, const std::vector<std
             fail(place,
                  "there are " + std::to_string(fields->size()) + " columns, not " +
                      std::to_string(columns.size()),
-                 "give every row as many as the first line");
+                 "all rows need the same length");
         }
         // Find the step that the line belongs to, or begin a new one.
         const std::vector<std::size_t> filled = filled_columns(*fields);
         const auto [position, is_new] = positions.try_emplace(fields->front(), steps.size());
-        if (is_new) steps.push_back({fields->front(), filled, {}, {}});
+        if (is_new) steps.push_back({fields->front(), filled, {}, {}, {}, false});
         Elements& step = steps[position->second];
         if (filled != step.columns) {
             fail(place, "step " + shown(step.name) + " has other axes than before",
@@ -202,29 +233,34 @@ std::vector<NamedTensor> parse_long_table(CsvLines& lines, const std::vector<std
             fail(place, shown(fields->back()) + " is no number of float64",
                  "write it as 1.5 or 1e-3");
         }
-        step.values.push_back(*value);
+        add_value(step, *value, fields->back());
     }
 
     std::vector<NamedTensor> tensors;
     for (const Elements& step : steps) {
-        tensors.push_back(
-            {step.name, assembled(step, columns, label + ": step " + shown(step.name))});
+        const std::string step_label = label + ": step " + shown(step.name);
+        Tensor tensor = step.needs_integers && step.integers.size() == step.values.size()
+                            ? assembled(step, step.integers, columns, step_label)
+                            : assembled(step, step.values, columns, step_label);
+        tensors.push_back({step.name, std::move(tensor), Widened::no});
     }
     return tensors;
 }
 
 void write_long_table(const Sink& sink, const std::vector<TensorRef>& tensors) {
     check_names("csv", tensors);
-    const Axes columns = table_axes(tensors);
-    std::string head = "step";
-    for (const std::string& column : columns) head += ',' + quoted_field(column);
-    sink(head + ",value\n");
     for (const TensorRef& each : tensors) {
         const Axes& axes = each.tensor.axes();
         if (std::set<std::string>(axes.begin(), axes.end()).size() != axes.size()) {
             throw OutputError("csv: " + each.name + " has two axes of one name (" +
                               each.tensor.described() + "): write it as .npz");
         }
+    }
+    const Axes columns = table_axes(tensors);
+    std::string head = "step";
+    for (const std::string& column : columns) head += ',' + quoted_field(column);
+    sink(head + ",value\n");
+    for (const TensorRef& each : tensors) {
         std::vector<std::optional<std::size_t>> axis_of_column;
         for (const std::string& column : columns) {
             const bool has = each.tensor.has_axis(column);

@@ -5,7 +5,6 @@
 #include <set>
 #include <span>
 
-#include "attn/io/file_bytes.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
 
@@ -63,10 +62,10 @@ std::optional<std::int64_t> layer_number(std::string_view name, const Family& fa
     return number;
 }
 
-[[noreturn]] void refuse_layer(const std::vector<NamedTensor>& tensors, const Family& family,
+[[noreturn]] void refuse_layer(const std::vector<StoredArray>& arrays, const Family& family,
                                std::int64_t layer, const std::string& label) {
     std::set<std::int64_t> layers;
-    for (const NamedTensor& each : tensors) {
+    for (const StoredArray& each : arrays) {
         if (const auto number = layer_number(each.name, family, family.names[0].theirs)) {
             layers.insert(*number);
         }
@@ -91,15 +90,15 @@ ModelFamily model_family(std::string_view word) {
     throw ConfigError("--model does not know '" + std::string(word) + "': use " + words);
 }
 
-ModelLayer pick_model_layer(const std::vector<NamedTensor>& tensors, ModelFamily family,
+ModelLayer pick_model_layer(const std::vector<StoredArray>& arrays, ModelFamily family,
                             std::int64_t layer, const std::string& label) {
     const Family& usual = family_of(family);
     ModelLayer result;
     result.fused = usual.fused;
     result.in_out = usual.in_out;
     for (const Name& name : usual.names) {
-        const NamedTensor* found = nullptr;
-        for (const NamedTensor& each : tensors) {
+        const StoredArray* found = nullptr;
+        for (const StoredArray& each : arrays) {
             if (layer_number(each.name, usual, name.theirs) != layer) continue;
             if (found != nullptr) {
                 throw InputError(label + ": both " + shown(found->name) + " and " +
@@ -108,9 +107,13 @@ ModelLayer pick_model_layer(const std::vector<NamedTensor>& tensors, ModelFamily
             }
             found = &each;
         }
-        if (found != nullptr) result.parameters.push_back({std::string(name.ours), found->tensor});
+        if (found != nullptr) {
+            NamedTensor parameter = found->read();
+            parameter.name = name.ours;
+            result.parameters.push_back(std::move(parameter));
+        }
         if (found != nullptr || name.ours.starts_with("b_")) continue;
-        if (result.parameters.empty()) refuse_layer(tensors, usual, layer, label);
+        if (result.parameters.empty()) refuse_layer(arrays, usual, layer, label);
         throw InputError(label + ": layer " + std::to_string(layer) + " lacks " +
                          std::string(usual.before_number) + std::to_string(layer) +
                          std::string(name.theirs) + ": give the whole model's file");

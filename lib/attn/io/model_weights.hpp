@@ -26,13 +26,13 @@ struct ModelLayer {
 ModelFamily model_family(std::string_view word);
 
 /// Finds the attention parameters of layer number `layer`, counted from 0. A prefix before the
-/// usual names (`transformer.`, `bert.`) is passed over; all else in the file is left alone.
+/// usual names (`transformer.`, `bert.`) is passed over; all else in the file is not read.
 ///
 /// Errors  InputError, starting with `label`: a layer that is not there (the message says which
 ///         are), a matrix that is missing or found under two prefixes.
 /// Source  the state dictionaries of GPT2Model (Conv1D) and BertModel (Linear) in Hugging Face's
 ///         transformers.
-ModelLayer pick_model_layer(const std::vector<NamedTensor>& tensors, ModelFamily family,
+ModelLayer pick_model_layer(const std::vector<StoredArray>& arrays, ModelFamily family,
                             std::int64_t layer, const std::string& label);
 
 }  // namespace attn

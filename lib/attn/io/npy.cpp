@@ -4,8 +4,6 @@
 #include <charconv>
 #include <optional>
 
-#include "attn/io/elements.hpp"
-#include "attn/io/file_bytes.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
 
@@ -58,10 +56,14 @@ public:
     }
 
 private:
-    [[noreturn]] void fail(std::size_t offset, const std::string& what,
-                           const std::string& advice = "save it anew with numpy.save") const {
-        throw InputError(label_ + ": " + what + " at offset " + std::to_string(offset) + ": " +
-                         advice);
+    [[noreturn]] void fail(std::size_t offset, const std::string& what) const {
+        throw InputError(label_ + ": " + what + " at offset " + std::to_string(offset) +
+                         ": save it anew with numpy.save");
+    }
+
+    [[noreturn]] void refuse_type(std::size_t offset, const std::string& what) const {
+        throw NotATensor(label_, what + " at offset " + std::to_string(offset),
+                         "convert it with .astype('float32') and save it anew");
     }
 
     void skip_blanks() {
@@ -128,13 +130,12 @@ private:
     }
 
     StoredType type() {
-        const char* const advice = "convert it with .astype('float32') and save it anew";
         skip_blanks();
         const std::size_t start = position_;
-        if (accept('[')) fail(start, "a structured array is no tensor", advice);
+        if (accept('[')) refuse_type(start, "a structured array is no tensor");
         const std::string_view word = string();
         if (word == "|O" || word == "O") {
-            fail(start, "the array holds pickled Python objects, not numbers", advice);
+            refuse_type(start, "the array holds pickled Python objects, not numbers");
         }
         using Kind = StoredType::Kind;
         StoredType result;
@@ -154,34 +155,13 @@ private:
             result.kind = rest[0] == 'i' ? Kind::signed_integer : Kind::unsigned_integer;
             if (rest[0] == 'i' || rest[0] == 'u') return result;
         }
-        fail(start, "the type " + shown(word) + " is not supported", advice);
+        refuse_type(start, "the type " + shown(word) + " is not supported");
     }
 
     std::string_view text_;
     std::size_t position_;
     const std::string& label_;
 };
-
-template <class T>
-Array<T> to_row_major(const Array<T>& reversed, const Shape& shape) {
-    Array<T> result = empty_array<T>(shape);
-    Shape steps(shape.size(), 1);  // how far apart neighbours along each axis lie in the file
-    for (std::size_t axis = 1; axis < shape.size(); ++axis) {
-        steps[axis] = steps[axis - 1] * shape[axis - 1];
-    }
-    Shape index(shape.size(), 0);
-    std::size_t source = 0;
-    for (std::size_t flat = 0; flat < result.size(); ++flat) {
-        result.data()[flat] = reversed.data()[source];
-        for (std::size_t axis = shape.size(); axis-- > 0;) {
-            source += steps[axis];
-            if (++index[axis] < shape[axis]) break;
-            source -= steps[axis] * shape[axis];
-            index[axis] = 0;
-        }
-    }
-    return result;
-}
 
 [[noreturn]] void fail(const std::string& label, const std::string& what, std::size_t offset) {
     throw InputError(label + ": " + what + " at offset " + std::to_string(offset) +
@@ -215,32 +195,44 @@ NpyLayout parse_npy_layout(std::string_view bytes, const std::string& label) {
     return {*header.type, *header.column_major, *std::move(header.shape), begin + length, *size};
 }
 
-Tensor parse_npy(std::string_view bytes, const std::string& label) {
-    // Check the size that the header promises before anything is allocated.
-    const NpyLayout layout = parse_npy_layout(bytes, label);
-    const std::string_view payload = bytes.substr(layout.values_offset);
-    if (layout.values_size > payload.size()) {
-        fail(label,
-             "shape " + shape_text(layout.shape) + " needs " + std::to_string(layout.values_size) +
-                 " bytes of values, but the file ends after " + std::to_string(payload.size()),
-             bytes.size());
-    }
-    if (layout.values_size < payload.size()) {
-        fail(label,
-             std::to_string(payload.size() - layout.values_size) +
-                 " bytes too many after the values",
-             layout.values_offset + layout.values_size);
-    }
-
-    // Decode the values, and turn a column-major array around.
+NamedTensor read_npy_values(const NpyLayout& layout, const Fetch& fetch, const std::string& label) {
+    const Widened widened = layout.type.widened();
     if (!layout.column_major || layout.shape.size() < 2) {
-        return decode_elements(layout.type, layout.shape, payload, label);
+        return {"", read_elements(layout.type, layout.shape, fetch, label), widened};
     }
-    const Shape reversed(layout.shape.rbegin(), layout.shape.rend());
-    const Tensor tensor = decode_elements(layout.type, reversed, payload, label);
-    return std::visit(
-        [&](const auto& array) { return Tensor(tensor.axes(), to_row_major(array, layout.shape)); },
-        tensor.values());
+    const Tensor flat = read_elements(layout.type, {element_count(layout.shape)}, fetch, label);
+    Shape strides(layout.shape.size(), 1);
+    for (std::size_t axis = 1; axis < strides.size(); ++axis) {
+        strides[axis] = strides[axis - 1] * layout.shape[axis - 1];
+    }
+    return {"", strided(flat, layout.shape, strides), widened};
+}
+
+std::vector<StoredArray> npy_arrays(const InputFile& file) {
+    const auto read = [&file]() {
+        const std::string& label = file.label();
+        const NpyLayout layout = parse_npy_layout(file.text(0, longest_npy_header), label);
+        const std::uint64_t size = file.size() - layout.values_offset;
+        if (layout.values_size > size) {
+            fail(label,
+                 "shape " + shape_text(layout.shape) + " needs " +
+                     std::to_string(layout.values_size) +
+                     " bytes of values, but the file ends after " + std::to_string(size),
+                 file.size());
+        }
+        if (layout.values_size < size) {
+            fail(label,
+                 std::to_string(size - layout.values_size) + " bytes too many after the values",
+                 layout.values_offset + layout.values_size);
+        }
+        std::uint64_t place = layout.values_offset;
+        const Fetch fetch = [&](char* to, std::size_t count) {
+            file.read(place, to, count);
+            place += count;
+        };
+        return read_npy_values(layout, fetch, label);
+    };
+    return {{"", read}};
 }
 
 std::string npy_header(const Tensor& tensor) {

@@ -1,21 +1,20 @@
 #pragma once
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "attn/io/atomic_file.hpp"
 #include "attn/io/elements.hpp"
+#include "attn/io/input_file.hpp"
 
 namespace attn {
 
-/// Reads the bytes of a .npz file: a zip archive of .npy files, stored or deflated, in the order of
-/// the archive.
+/// The arrays of a .npz file: a zip archive of .npy files, stored or deflated, in the order of the
+/// archive. Entries of another kind are arrays that cannot be read.
 ///
-/// Range   archives below 2 GiB, the arrays unpacked too.
-/// Errors  InputError, starting with `label`, that names the array: as parse_npy; also a damaged or
-///         encrypted archive, an entry that is no .npy, a name that occurs twice, and an entry that
-///         claims more than its compressed bytes can unpack to.
-std::vector<NamedTensor> parse_npz(std::string_view bytes, const std::string& label);
+/// Errors  InputError, starting with the file's label, that names the array: as npy_arrays; also a
+///         damaged or encrypted archive, a name that occurs twice, and an entry that claims more
+///         than its compressed bytes can unpack to.
+std::vector<StoredArray> npz_arrays(const InputFile& file);
 
 /// Appends `tensors` to `file` as .npz as numpy.savez would: stored, not compressed.
 /// Errors  OutputError when two tensors share a name.

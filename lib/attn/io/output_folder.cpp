@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -11,9 +12,14 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <system_error>
+#include <utility>
 
+#include "attn/io/input_file.hpp"
+#include "attn/io/json.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {
@@ -34,11 +40,12 @@ constinit PendingFolder pending{};
 
 std::string reason_text(int reason) { return std::generic_category().message(reason); }
 
-/// Whether an OutputFolder could have written a file of that name.
-bool is_ours(const std::string& name) {
-    if (name == "walk.json") return true;
-    const std::size_t digits = name.find_first_not_of("0123456789");
-    return digits != name.npos && digits >= 2 && name[digits] == '_' && name.ends_with(".npy");
+/// `query` for `03_query.npy`, nothing for a name that is not of this form.
+std::string step_of(const std::string& file) {
+    constexpr std::string_view ending{".npy"};
+    const std::size_t digits = std::min(file.find_first_not_of("0123456789"), file.size());
+    if (digits < 2 || !file.ends_with(ending) || file[digits] != '_') return "";
+    return file.substr(digits + 1, file.size() - ending.size() - digits - 1);
 }
 
 }  // namespace
@@ -55,14 +62,7 @@ OutputFolder::OutputFolder(const std::string& path) : path_(path) {
             fail("it is the folder you are in", "name another one");
         }
         if (::access(target_.c_str(), W_OK) != 0) fail(reason_text(errno), "choose another place");
-        for (const fs::directory_entry& entry : fs::directory_iterator(target_, error)) {
-            const std::string name = entry.path().filename().string();
-            if (!is_ours(name) || !entry.is_regular_file()) {
-                fail("it holds '" + name + "', which is not from --save-dir",
-                     "name a new or an empty folder");
-            }
-        }
-        if (error) fail(error.message(), "choose another place");
+        check_replaced();
         replaces_ = true;
     }
     const fs::path whole(target_);
@@ -85,6 +85,49 @@ OutputFolder::OutputFolder(const std::string& path) : path_(path) {
     }
     if (struct stat status{}; replaces_ && ::stat(target_.c_str(), &status) == 0) {
         ::chmod(temporary_.c_str(), status.st_mode & 07777);
+    }
+}
+
+void OutputFolder::check_replaced() {
+    const char* const advice = "name a new or an empty folder";
+    std::error_code error;
+    std::set<std::string> files;
+    for (fs::directory_iterator entry(target_, error), end; !error && entry != end;
+         entry.increment(error)) {
+        const std::string name = entry->path().filename().string();
+        if (!fs::is_regular_file(entry->symlink_status(error)) || error) {
+            fail("it holds " + shown(name) + ", which is not from --save-dir", advice);
+        }
+        files.insert(name);
+    }
+    if (error) fail(error.message(), "choose another place");
+    if (files.empty()) return;
+    if (!files.contains("walk.json")) {
+        fail("it holds " + shown(*files.begin()) + " and no walk.json from --save-dir", advice);
+    }
+
+    // The walk names its steps, and each has one file.
+    std::set<std::string> steps;
+    try {
+        InputFile walk(target_ + "/walk.json");
+        for (const std::string& name : walk_step_names(walk.all(), "walk.json")) steps.insert(name);
+    } catch (const InputError&) {
+        fail("its walk.json is not from --save-dir", advice);
+    }
+    for (const std::string& file : files) {
+        if (file != "walk.json" && steps.erase(step_of(file)) == 0) {
+            fail("it holds " + shown(file) + ", which its walk.json does not name", advice);
+        }
+    }
+    replaced_.assign(files.begin(), files.end());
+}
+
+// Removes what check_replaced() saw; whatever came since then stays.
+void OutputFolder::remove_replaced(const std::string& folder) const {
+    for (const std::string& file : replaced_) ::unlink((folder + "/" + file).c_str());
+    if (::rmdir(folder.c_str()) != 0) {
+        fail("files were added while it was written: they are kept in " + visible(folder),
+             "move them where they belong");
     }
 }
 
@@ -114,8 +157,8 @@ void OutputFolder::commit() {
         if (::rename(temporary_.c_str(), target_.c_str()) != 0) refuse(errno);
     } else if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(),
                            RENAME_EXCHANGE) == 0) {
-        std::error_code ignored;
-        fs::remove_all(temporary_, ignored);
+        pending.used = false;
+        remove_replaced(std::exchange(temporary_, ""));
     } else if (errno == EINVAL || errno == ENOSYS) {
         // This file system cannot exchange two folders: step aside, and back when it fails.
         const std::string aside = temporary_ + ".old";
@@ -125,8 +168,9 @@ void OutputFolder::commit() {
             ::rename(aside.c_str(), target_.c_str());
             refuse(reason);
         }
-        std::error_code ignored;
-        fs::remove_all(aside, ignored);
+        pending.used = false;
+        temporary_.clear();
+        remove_replaced(aside);
     } else {
         refuse(errno);
     }
@@ -135,7 +179,7 @@ void OutputFolder::commit() {
 }
 
 void OutputFolder::fail(const std::string& what, const std::string& advice) const {
-    throw OutputError(path_ + ": " + what + ": " + advice);
+    throw OutputError(visible(path_) + ": " + what + ": " + advice);
 }
 
 void remove_pending_folder() noexcept {

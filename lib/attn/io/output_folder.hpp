@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <vector>
 
 namespace attn {
 
@@ -7,8 +8,8 @@ namespace attn {
 /// folder beside the target, and commit() exchanges the two. Without commit() the destructor
 /// removes the temporary.
 ///
-/// A target that exists must be empty or hold nothing but what an OutputFolder wrote: `walk.json`
-/// and `NN_NAME.npy`. Whatever else lies there is never touched.
+/// A target that exists must be empty, or hold a `walk.json` of this program and beside it nothing
+/// but one file `NN_NAME.npy` for a step that it names. A folder with anything else is not touched.
 ///
 /// Errors  OutputError naming the path and the reason, from every function.
 class OutputFolder {
@@ -26,11 +27,14 @@ public:
 
 private:
     [[noreturn]] void fail(const std::string& what, const std::string& advice) const;
+    void check_replaced();
+    void remove_replaced(const std::string& folder) const;
 
     std::string path_;       // as the caller said it, for messages
     std::string target_;     // absolute, behind all symbolic links
     std::string temporary_;  // empty once it is gone
     bool replaces_ = false;
+    std::vector<std::string> replaced_;  // the files of the older folder
 };
 
 /// Removes the temporary of a folder that was not committed yet, as remove_pending_files() does for

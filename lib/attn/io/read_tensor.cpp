@@ -3,15 +3,15 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "attn/io/csv.hpp"
-#include "attn/io/file_bytes.hpp"
 #include "attn/io/json.hpp"
 #include "attn/io/npy.hpp"
 #include "attn/io/npz.hpp"
+#include "attn/io/number_lists.hpp"
 #include "attn/io/safetensors.hpp"
+#include "attn/io/torch_file.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
 
@@ -19,6 +19,7 @@ namespace attn {
 namespace {
 
 constexpr std::size_t most_names = 12;  // as many as fit a message
+constexpr const char* formats = "give .npy, .npz, .safetensors, .pt, .csv or .json";
 
 struct Spec {
     std::string path;
@@ -43,14 +44,14 @@ Spec split_spec(const std::string& spec) {
     return {spec.substr(0, colon), spec.substr(colon + 1)};
 }
 
-std::string listed_names(const std::vector<NamedTensor>& tensors) {
+std::string listed_names(const std::vector<StoredArray>& arrays) {
     std::string text;
-    for (std::size_t i = 0; i < std::min(tensors.size(), most_names); ++i) {
+    for (std::size_t i = 0; i < std::min(arrays.size(), most_names); ++i) {
         if (i > 0) text += ", ";
-        text += shown(tensors[i].name);
+        text += shown(arrays[i].name);
     }
-    if (tensors.size() > most_names) {
-        text += " and " + std::to_string(tensors.size() - most_names) + " more";
+    if (arrays.size() > most_names) {
+        text += " and " + std::to_string(arrays.size() - most_names) + " more";
     }
     return text;
 }
@@ -67,73 +68,148 @@ constexpr Foreign foreign_formats[] = {
     {"\x80\x04", "it is a Python pickle: save the arrays with numpy.savez"},
 };
 
-bool looks_like_json(std::string_view bytes) {
+bool looks_like_json_object(std::string_view bytes) {
     const std::size_t first = bytes.find_first_not_of(" \t\r\n");
-    return first != bytes.npos && (bytes[first] == '{' || bytes[first] == '[');
+    return first != bytes.npos && bytes[first] == '{';
 }
 
-std::vector<NamedTensor> unnamed(Tensor tensor) {
-    std::vector<NamedTensor> result;
-    result.push_back({"", std::move(tensor)});
-    return result;
+// Arrays that were read already.
+std::vector<StoredArray> in_memory(std::vector<NamedTensor> tensors) {
+    std::vector<StoredArray> arrays;
+    for (NamedTensor& each : tensors) {
+        const std::string name = each.name;
+        arrays.push_back({name, [tensor = std::move(each)] { return tensor; }});
+    }
+    return arrays;
 }
 
-}  // namespace
+std::vector<StoredArray> zip_arrays(const InputFile& file) {
+    return looks_like_torch(file) ? torch_arrays(file) : npz_arrays(file);
+}
 
-std::vector<NamedTensor> read_tensors_from_bytes(std::string_view bytes, const std::string& label) {
-    constexpr const char* formats = "give .npy, .npz, .safetensors, .csv or .json";
-    if (bytes.empty()) throw InputError(label + ": the file is empty: " + formats);
-
-    // The content is the better witness, ...
-    if (bytes.starts_with(npy_magic)) return unnamed(parse_npy(bytes, label));
-    if (bytes.starts_with("PK\x03\x04") || bytes.starts_with("PK\x05\x06")) {
-        return parse_npz(bytes, label);
+std::vector<StoredArray> text_arrays(InputFile& file, std::vector<std::string>& notes) {
+    const std::string_view text = file.all();
+    const std::string& label = file.label();
+    if (looks_like_json_object(text)) return json_arrays(text, label);
+    if (looks_like_printed_array(text) || label.ends_with(".json")) {
+        return in_memory({parse_printed_array(text, label)});
     }
-    if (looks_like_safetensors(bytes)) return parse_safetensors(bytes, label);
-    for (const Foreign& each : foreign_formats) {
-        if (bytes.starts_with(each.magic)) throw InputError(label + ": " + each.advice);
-    }
-    if (looks_like_json(bytes)) return parse_json_tensors(bytes, label);
-
-    // ... but a damaged file is best explained as what its name says it was.
-    if (label.ends_with(".npy")) return unnamed(parse_npy(bytes, label));
-    if (label.ends_with(".npz")) return parse_npz(bytes, label);
-    if (label.ends_with(".safetensors")) return parse_safetensors(bytes, label);
-    if (label.ends_with(".json")) return parse_json_tensors(bytes, label);
-    const std::size_t nul = bytes.find('\0');
-    if (nul != bytes.npos) {
+    const std::size_t nul = text.find('\0');
+    if (nul != text.npos) {
         throw InputError(label +
                          ": neither a known binary format nor text, by the byte at offset " +
                          std::to_string(nul) + ": " + formats);
     }
-    return parse_csv(bytes, label);
+    return in_memory(parse_csv(text, label, notes));
 }
 
-std::vector<NamedTensor> read_tensors(const std::string& path) {
-    const FileBytes bytes = read_file_bytes(path);
-    return read_tensors_from_bytes(bytes.view(), file_label(path));
+}  // namespace
+
+TensorFile::TensorFile(const std::string& path) : file_(std::make_unique<InputFile>(path)) {
+    find_arrays();
 }
 
-Tensor read_tensor(const std::string& spec) {
+TensorFile::TensorFile(std::string_view bytes, const std::string& label)
+    : file_(std::make_unique<InputFile>(bytes, label)) {
+    find_arrays();
+}
+
+void TensorFile::find_arrays() {
+    InputFile& file = *file_;
+    if (file.size() == 0) throw InputError(label() + ": the file is empty: " + formats);
+    const std::string start = file.text(0, 16);
+    const auto begins = [&start](std::string_view magic) { return start.starts_with(magic); };
+    const auto is_called = [this](std::string_view ending) { return label().ends_with(ending); };
+
+    // The content is the better witness, ...
+    if (begins(npy_magic)) {
+        arrays_ = npy_arrays(file);
+    } else if (begins("PK\x03\x04") || begins("PK\x05\x06")) {
+        arrays_ = zip_arrays(file);
+    } else if (looks_like_safetensors(file)) {
+        arrays_ = safetensors_arrays(file);
+    } else {
+        for (const Foreign& each : foreign_formats) {
+            if (begins(each.magic)) throw InputError(label() + ": " + each.advice);
+        }
+        // ... but a damaged file is best explained as what its name says it was.
+        if (is_called(".npy")) {
+            arrays_ = npy_arrays(file);
+        } else if (is_called(".npz") || is_called(".pt") || is_called(".pth")) {
+            arrays_ = zip_arrays(file);
+        } else if (is_called(".safetensors")) {
+            arrays_ = safetensors_arrays(file);
+        } else {
+            arrays_ = text_arrays(file, notes_);
+        }
+    }
+}
+
+NamedTensor TensorFile::read(const std::string& name) const {
+    const bool is_lone = arrays_.size() == 1 && arrays_[0].name.empty();
+    const auto found = std::find_if(arrays_.begin(), arrays_.end(), [&](const StoredArray& each) {
+        return is_lone || each.name == name;
+    });
+    if (found == arrays_.end()) {
+        throw InputError(
+            label() + ": no array is called " + shown(name) + ": " +
+            (arrays_.empty() ? "it holds none" : "choose one of " + listed_names(arrays_)));
+    }
+    NamedTensor array = found->read();
+    array.name = name;
+    return array;
+}
+
+std::vector<NamedTensor> TensorFile::read_all(const Sink& note) const {
+    for (const std::string& each : notes_) note(each);
+    std::vector<NamedTensor> tensors;
+    std::vector<std::string> left_out;
+    for (const StoredArray& each : arrays_) {
+        try {
+            tensors.push_back(each.read());
+            tensors.back().name = each.name;
+        } catch (const NotATensor& reason) {
+            if (arrays_.size() == 1) throw;
+            left_out.push_back(label() + ": left out " + shown(each.name) + ": " + reason.reason());
+        }
+    }
+    if (tensors.empty() && !left_out.empty()) {
+        throw InputError(label() + ": holds no tensor, only " + listed_names(arrays_) + ": " +
+                         formats);
+    }
+    for (const std::string& each : left_out) note(each);
+    return tensors;
+}
+
+std::vector<NamedTensor> read_tensors(const std::string& spec, const Sink& note) {
     const Spec parts = split_spec(spec);
-    const std::string& path = parts.path;
-    const std::string& name = parts.name;
-    std::vector<NamedTensor> tensors = read_tensors(path);
-    const std::string label = file_label(path);
-    if (name.empty()) {
-        if (tensors.size() == 1) return std::move(tensors[0].tensor);
-        if (tensors.empty()) throw InputError(label + ": holds no array: give a file with one");
-        throw InputError(label + ": holds " + std::to_string(tensors.size()) + " arrays, " +
-                         listed_names(tensors) + ": pick one with FILE:NAME");
+    const TensorFile file(parts.path);
+    if (parts.name.empty()) return file.read_all(note);
+    for (const std::string& each : file.notes()) note(each);
+    return {file.read(parts.name)};
+}
+
+Tensor read_tensor(const std::string& spec, const Sink& note) {
+    const Spec parts = split_spec(spec);
+    const TensorFile file(parts.path);
+    for (const std::string& each : file.notes()) note(each);
+    const std::vector<StoredArray>& arrays = file.arrays();
+    if (!parts.name.empty()) {
+        if (arrays.size() == 1 && arrays[0].name.empty()) {
+            throw InputError(file.label() +
+                             ": holds one array without a name: leave out :" + visible(parts.name));
+        }
+        return file.read(parts.name).tensor;
     }
-    const auto found = std::find_if(tensors.begin(), tensors.end(),
-                                    [&](const NamedTensor& each) { return each.name == name; });
-    if (found != tensors.end()) return std::move(found->tensor);
-    if (tensors.size() == 1 && tensors[0].name.empty()) {
-        throw InputError(label + ": holds one array without a name: leave out :" + name);
-    }
-    throw InputError(label + ": no array is called " + shown(name) + ": choose one of " +
-                     listed_names(tensors));
+    if (arrays.size() == 1) return arrays[0].read().tensor;
+    if (arrays.empty()) throw InputError(file.label() + ": holds no array: give a file with one");
+    throw InputError(file.label() + ": holds " + std::to_string(arrays.size()) + " arrays, " +
+                     listed_names(arrays) + ": pick one with FILE:NAME");
+}
+
+std::vector<NamedTensor> read_tensors_from_bytes(std::string_view bytes, const std::string& label,
+                                                 const Sink& note) {
+    return TensorFile(bytes, label).read_all(note);
 }
 
 }  // namespace attn

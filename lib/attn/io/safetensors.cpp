@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
-#include "attn/io/elements.hpp"
-#include "attn/io/file_bytes.hpp"
 #include "attn/io/json.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
@@ -35,10 +34,11 @@ constexpr TypeName type_names[] = {
     {"BOOL", {Kind::boolean, 1}},
 };
 
-// One array as the header describes it.
+// One array as the header describes it; it has no type when the type is none of those above.
 struct Entry {
     std::string name;
-    StoredType type;
+    std::optional<StoredType> type;
+    std::string type_word;
     Shape shape;
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
@@ -47,14 +47,6 @@ struct Entry {
 [[noreturn]] void fail(const std::string& label, const std::string& what,
                        const std::string& advice = "save it anew") {
     throw InputError(label + ": " + what + ": " + advice);
-}
-
-StoredType parse_type(const Json& value, const std::string& label) {
-    const std::string word = value.is_string() ? value.get<std::string>() : "";
-    for (const TypeName& each : type_names) {
-        if (each.name == word) return each.type;
-    }
-    fail(label, "the type " + shown(word) + " is not supported", "convert it to F32");
 }
 
 std::vector<std::uint64_t> parse_sizes(const Json& value, const char* key,
@@ -71,7 +63,12 @@ Entry parse_entry(const std::string& name, const Json& value, const std::string&
         !value.contains("data_offsets")) {
         fail(label, "the header lacks one of 'dtype', 'shape' and 'data_offsets'");
     }
-    Entry entry{name, parse_type(value["dtype"], label), {}, 0, 0};
+    Entry entry;
+    entry.name = name;
+    if (value["dtype"].is_string()) entry.type_word = value["dtype"].get<std::string>();
+    for (const TypeName& each : type_names) {
+        if (each.name == entry.type_word) entry.type = each.type;
+    }
     const std::vector<std::uint64_t> shape = parse_sizes(value["shape"], "'shape'", label);
     if (shape.size() > 32) fail(label, "the shape has more than 32 axes");
     entry.shape.assign(shape.begin(), shape.end());
@@ -83,7 +80,7 @@ Entry parse_entry(const std::string& name, const Json& value, const std::string&
     }
     entry.begin = offsets[0];
     entry.end = offsets[1];
-    if (byte_count(entry.shape, entry.type.size) != entry.end - entry.begin) {
+    if (entry.type && byte_count(entry.shape, entry.type->size) != entry.end - entry.begin) {
         fail(label, "shape " + shape_text(entry.shape) + " does not take the " +
                         std::to_string(entry.end - entry.begin) + " bytes that it is given");
     }
@@ -92,20 +89,22 @@ Entry parse_entry(const std::string& name, const Json& value, const std::string&
 
 }  // namespace
 
-bool looks_like_safetensors(std::string_view bytes) {
-    return bytes.size() > length_size && bytes[length_size] == '{' &&
-           little_endian(bytes, length_size) <= bytes.size() - length_size;
+bool looks_like_safetensors(const InputFile& file) {
+    const std::string start = file.text(0, length_size + 1);
+    return start.size() > length_size && start[length_size] == '{' &&
+           little_endian(start, length_size) <= file.size() - length_size;
 }
 
-std::vector<NamedTensor> parse_safetensors(std::string_view bytes, const std::string& label) {
+std::vector<StoredArray> safetensors_arrays(const InputFile& file) {
     // Read the header: its length, then JSON.
-    if (bytes.size() < length_size) fail(label, "the file ends within the first 8 bytes");
-    const std::uint64_t length = little_endian(bytes, length_size);
-    if (length > longest_header || length > bytes.size() - length_size) {
+    const std::string& label = file.label();
+    if (file.size() < length_size) fail(label, "the file ends within the first 8 bytes");
+    const std::uint64_t length = little_endian(file.text(0, length_size), length_size);
+    if (length > longest_header || length > file.size() - length_size) {
         fail(label, "the header claims " + std::to_string(length) + " bytes at offset 0, but the " +
                         (length > longest_header ? "format allows 100000000" : "file ends before"));
     }
-    const Json header = parse_json(bytes.substr(length_size, length), label + ": header");
+    const Json header = parse_json(file.text(length_size, length), label + ": header");
     if (!header.is_object()) fail(label, "the header is no JSON object");
     std::vector<Entry> entries;
     for (const auto& [name, value] : header.items()) {
@@ -114,7 +113,8 @@ std::vector<NamedTensor> parse_safetensors(std::string_view bytes, const std::st
     }
 
     // Check that the arrays cover the values without hole or overlap.
-    const std::string_view values = bytes.substr(length_size + length);
+    const std::uint64_t values_offset = length_size + length;
+    const std::uint64_t values_size = file.size() - values_offset;
     std::sort(entries.begin(), entries.end(), [](const Entry& left, const Entry& right) {
         return std::pair(left.begin, left.end) < std::pair(right.begin, right.end);
     });
@@ -125,27 +125,39 @@ std::vector<NamedTensor> parse_safetensors(std::string_view bytes, const std::st
             fail(array_label, "the values should begin at " + std::to_string(covered) + ", not " +
                                   std::to_string(entry.begin) + " (a hole or an overlap)");
         }
-        if (entry.end > values.size()) {
+        if (entry.end > values_size) {
             fail(array_label, "the values end at " + std::to_string(entry.end) +
-                                  ", but the file has only " + std::to_string(values.size()) +
+                                  ", but the file has only " + std::to_string(values_size) +
                                   " bytes of them");
         }
         covered = entry.end;
     }
-    if (covered != values.size()) {
-        fail(label, std::to_string(values.size() - covered) + " bytes too many at offset " +
-                        std::to_string(length_size + length + covered));
+    if (covered != values_size) {
+        fail(label, std::to_string(values_size - covered) + " bytes too many at offset " +
+                        std::to_string(values_offset + covered));
     }
 
-    // Decode each array.
-    std::vector<NamedTensor> tensors;
-    for (Entry& entry : entries) {
-        const std::string_view payload = values.substr(entry.begin, entry.end - entry.begin);
-        Tensor tensor = decode_elements(entry.type, entry.shape, payload,
-                                        label + ": array " + shown(entry.name));
-        tensors.push_back({std::move(entry.name), std::move(tensor)});
+    // Each array is read where it lies when it is asked for.
+    std::vector<StoredArray> arrays;
+    for (const Entry& entry : entries) {
+        const auto read = [&file, entry, values_offset]() -> NamedTensor {
+            const std::string array_label = file.label() + ": array " + shown(entry.name);
+            if (!entry.type) {
+                throw NotATensor(array_label,
+                                 "the type " + shown(entry.type_word) + " is not supported",
+                                 "convert it to F32");
+            }
+            std::uint64_t place = values_offset + entry.begin;
+            const Fetch fetch = [&](char* to, std::size_t size) {
+                file.read(place, to, size);
+                place += size;
+            };
+            return {entry.name, read_elements(*entry.type, entry.shape, fetch, array_label),
+                    entry.type->widened()};
+        };
+        arrays.push_back({entry.name, read});
     }
-    return tensors;
+    return arrays;
 }
 
 void write_safetensors(OutputFile& file, const std::vector<TensorRef>& tensors) {

@@ -1,0 +1,131 @@
+#include "attn/io/input_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+#include "attn/tensor/error.hpp"
+#include "attn/text/strings.hpp"
+
+namespace attn {
+namespace {
+
+// What a pipe may bring: far above any table that one types, far below what would hurt.
+constexpr std::size_t longest_stream = std::size_t{1} << 30U;
+
+}  // namespace
+
+InputFile::InputFile(const std::string& path) : label_(file_label(path)) {
+    descriptor_.number = path == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                                     : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (descriptor_.number < 0) fail(errno);
+    struct stat status {};
+    if (::fstat(descriptor_.number, &status) != 0) fail(errno);
+    if (S_ISDIR(status.st_mode)) fail(EISDIR);
+    // A file of /proc has no size until it is read, and standard input may have been read in part.
+    if (S_ISREG(status.st_mode) && status.st_size > 0 && path != "-") {
+        size_ = static_cast<std::uint64_t>(status.st_size);
+    } else {
+        read_to_the_end(S_ISREG(status.st_mode) ? std::numeric_limits<std::size_t>::max()
+                                                : longest_stream);
+    }
+}
+
+InputFile::InputFile(std::string_view bytes, std::string label)
+    : label_(std::move(label)), size_(bytes.size()), view_(bytes) {}
+
+InputFile::Descriptor::~Descriptor() {
+    if (number >= 0) ::close(number);
+}
+
+void InputFile::fail(int reason) const {
+    const char* advice = reason == ENOENT ? "check the path" : "check the file and its permissions";
+    throw InputError(label_ + ": cannot be read: " + std::generic_category().message(reason) +
+                     ": " + advice);
+}
+
+void InputFile::read_to_the_end(std::size_t most) {
+    std::size_t capacity = 1U << 16U;
+    memory_ = std::make_unique_for_overwrite<char[]>(capacity);
+    while (true) {
+        if (size_ == capacity) {
+            auto larger = std::make_unique_for_overwrite<char[]>(2 * capacity);
+            std::memcpy(larger.get(), memory_.get(), size_);
+            memory_ = std::move(larger);
+            capacity *= 2;
+        }
+        const ssize_t count = ::read(descriptor_.number, memory_.get() + size_, capacity - size_);
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) fail(errno);
+        if (count == 0) break;
+        size_ += static_cast<std::size_t>(count);
+        if (size_ > most) {
+            throw InputError(label_ +
+                             ": more than 1 GiB from what is no regular file: save it to a file "
+                             "first");
+        }
+    }
+    view_ = {memory_.get(), size_};
+}
+
+void InputFile::read(std::uint64_t offset, char* to, std::size_t size) const {
+    if (offset > size_ || size > size_ - offset) {
+        throw InputError(label_ + ": the file ends after " + std::to_string(size_) +
+                         " bytes: save it anew");
+    }
+    if (!view_.empty()) {
+        std::memcpy(to, view_.data() + offset, size);
+        return;
+    }
+    while (size > 0) {
+        const ssize_t count = ::pread(descriptor_.number, to, size, static_cast<off_t>(offset));
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) fail(errno);
+        if (count == 0) {
+            throw InputError(label_ +
+                             ": the file has become shorter while it was read: "
+                             "wait until it is complete");
+        }
+        to += count;
+        offset += static_cast<std::uint64_t>(count);
+        size -= static_cast<std::size_t>(count);
+    }
+}
+
+std::string InputFile::text(std::uint64_t offset, std::size_t size) const {
+    std::string bytes;
+    if (offset < size_) bytes.resize(std::min<std::uint64_t>(size, size_ - offset));
+    if (!bytes.empty()) read(offset, bytes.data(), bytes.size());
+    return bytes;
+}
+
+std::string_view InputFile::all() {
+    if (view_.empty() && size_ > 0) {
+        auto memory = std::make_unique_for_overwrite<char[]>(size_);
+        read(0, memory.get(), size_);
+        memory_ = std::move(memory);
+        view_ = {memory_.get(), size_};
+    }
+    return view_;
+}
+
+std::string file_label(const std::string& path) {
+    return path == "-" ? "standard input" : visible(path);
+}
+
+std::uint64_t little_endian(std::string_view bytes, std::size_t size) {
+    std::uint64_t value = 0;
+    for (std::size_t i = size; i-- > 0;) {
+        value = value << 8U | static_cast<unsigned char>(bytes[i]);
+    }
+    return value;
+}
+
+}  // namespace attn

@@ -1,0 +1,76 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attn/io/elements.hpp"
+
+namespace attn {
+
+/// What to do about a pickle that cannot be read.
+inline constexpr const char* pickle_advice =
+    "save a dictionary of tensors with torch.save, or all as .safetensors";
+
+/// What a pickle makes, as far as it is of use here. Values refer to each other by their number, so
+/// that one that holds itself does no harm.
+struct PickleValue {
+    enum class Sort { other, integer, text, name, mark, tuple, list, dictionary, storage, tensor };
+    Sort sort = Sort::other;
+    std::int64_t integer = 0;
+    std::string text;                // text, the name of a class or function, the key of a storage
+    std::vector<std::size_t> items;  // a dictionary: key, value, key, ...; a storage: its class;
+                                     // a tensor: storage, offset, shape, strides, ...
+};
+
+/// Reads the instructions of a pickle of torch.save without running any: the names that it may
+/// follow are those of tensors, parameters, their storages and ordered dictionaries.
+///
+/// Errors  InputError, starting with `label`: any other name or instruction, damaged bytes.
+/// Source  Python's pickletools.
+class Pickle {
+public:
+    Pickle(std::string_view bytes, const std::string& label);
+
+    /// What the pickle leaves.
+    const PickleValue& result() const { return values_[result_]; }
+    const PickleValue& operator[](std::size_t number) const { return values_[number]; }
+
+private:
+    using Sort = PickleValue::Sort;
+
+    [[noreturn]] void damaged() const;
+    std::string_view take(std::size_t size);
+    std::uint64_t number(std::size_t size);
+    std::string_view line();
+    std::size_t pop();
+    std::size_t top() const;
+    void push(PickleValue value);
+    void push(Sort sort, std::vector<std::size_t> items) { push({sort, 0, "", std::move(items)}); }
+    void push_integer(std::int64_t value) { push({Sort::integer, value, "", {}}); }
+    void push_long(std::size_t size);
+    void push_text(std::size_t size) { push({Sort::text, 0, std::string(take(size)), {}}); }
+    void push_tuple(std::size_t count);
+    void push_name(const std::string& name);
+    void push_storage();
+    std::vector<std::size_t> above_mark();
+    void extend(Sort sort, const std::vector<std::size_t>& items);
+    void remember(std::uint64_t place) { memory_[place] = top(); }
+    void recall(std::uint64_t place);
+    void call();
+    void follow(unsigned char code);
+
+    std::string_view rest_;
+    const std::string& label_;
+    std::vector<PickleValue> values_;
+    std::vector<std::size_t> stack_;
+    std::map<std::uint64_t, std::size_t> memory_;
+    std::size_t result_ = 0;
+};
+
+/// The type of the numbers in a storage of that class (`torch FloatStorage`), if it is one.
+std::optional<StoredType> storage_type(std::string_view class_name);
+
+}  // namespace attn

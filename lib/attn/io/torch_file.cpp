@@ -1,0 +1,182 @@
+#include "attn/io/torch_file.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "attn/io/pickle.hpp"
+#include "attn/io/zip.hpp"
+#include "attn/text/strings.hpp"
+
+namespace attn {
+namespace {
+
+constexpr std::string_view pickle_name{"/data.pkl"};
+constexpr std::uint64_t longest_pickle = std::uint64_t{1} << 24U;
+constexpr std::size_t most_axes = 32;
+constexpr std::size_t most_expanded = std::size_t{1} << 30U;
+
+[[noreturn]] void fail(const std::string& label, const std::string& what) {
+    throw InputError(label + ": " + what + ": " + pickle_advice);
+}
+
+using Sort = PickleValue::Sort;
+
+// A tensor as its pickle describes it.
+struct Described {
+    std::string key;
+    StoredType type;
+    std::size_t offset = 0;
+    Shape shape;
+    Shape strides;
+};
+
+std::size_t natural(const PickleValue& value, const std::string& label) {
+    if (value.sort != Sort::integer || value.integer < 0) {
+        fail(label, "its offset, shape or strides are no natural numbers");
+    }
+    return static_cast<std::size_t>(value.integer);
+}
+
+Shape naturals(const Pickle& pickle, const PickleValue& list, const std::string& label) {
+    if ((list.sort != Sort::tuple && list.sort != Sort::list) || list.items.size() > most_axes) {
+        fail(label, "its shape or strides are no list of at most 32 numbers");
+    }
+    Shape numbers;
+    for (const std::size_t each : list.items) numbers.push_back(natural(pickle[each], label));
+    return numbers;
+}
+
+Described described(const Pickle& pickle, const PickleValue& tensor, const std::string& label) {
+    const PickleValue& storage = pickle[tensor.items[0]];
+    if (storage.sort != Sort::storage) fail(label, "it has no storage");
+    Described result;
+    const std::optional<StoredType> type = storage_type(pickle[storage.items[0]].text);
+    if (!type) fail(label, "it has no storage");
+    result.key = storage.text;
+    result.type = *type;
+    result.offset = natural(pickle[tensor.items[1]], label);
+    result.shape = naturals(pickle, pickle[tensor.items[2]], label);
+    result.strides = naturals(pickle, pickle[tensor.items[3]], label);
+    if (result.strides.size() != result.shape.size()) fail(label, "its strides do not fit");
+    return result;
+}
+
+// How many elements of the storage are needed: one more than the last that is shown.
+std::size_t reach(const Described& tensor, std::size_t elements, const std::string& label) {
+    std::size_t last = tensor.offset;
+    if (element_count(tensor.shape) == 0) return 0;
+    for (std::size_t axis = 0; axis < tensor.shape.size() && last < elements; ++axis) {
+        const std::size_t steps = tensor.shape[axis] - 1;
+        const bool beyond = steps > 0 && tensor.strides[axis] > elements / steps;
+        last = beyond ? elements : last + steps * tensor.strides[axis];
+    }
+    if (last >= elements) fail(label, "it reaches beyond its storage");
+    return last + 1;
+}
+
+// The entry `archive/data/KEY` beside `archive/data.pkl`.
+const ZipEntry& storage_entry(const std::vector<ZipEntry>& entries, const std::string& folder,
+                              const std::string& key, const std::string& label) {
+    const std::string name = folder + "/data/" + key;
+    const auto found = std::find_if(entries.begin(), entries.end(),
+                                    [&](const ZipEntry& each) { return each.name == name; });
+    if (found == entries.end()) fail(label, "its storage " + shown(key) + " is missing");
+    return *found;
+}
+
+NamedTensor read_described(const InputFile& file, const std::vector<ZipEntry>& entries,
+                           const std::string& folder, const Described& tensor,
+                           const std::string& label) {
+    const ZipEntry& entry = storage_entry(entries, folder, tensor.key, label);
+    const std::size_t elements = entry.unpacked / tensor.type.size;
+    const std::optional<std::size_t> size = byte_count(tensor.shape, 1);
+    if (!size || *size > std::max(elements, most_expanded)) {
+        fail(label, "no memory can hold the shape " + shape_text(tensor.shape));
+    }
+    if (reach(tensor, elements, label) == 0) {
+        return {"", read_elements(
+                        tensor.type, tensor.shape, [](char*, std::size_t) {}, label)};
+    }
+    // The checksum is that of the whole storage, which other tensors may share.
+    ZipEntryReader reader(file, entry, label);
+    const Fetch fetch = [&](char* to, std::size_t count) { reader.read(to, count); };
+    const Tensor flat = read_elements(tensor.type, {elements}, fetch, label);
+    std::string rest(entry.unpacked % tensor.type.size, '\0');
+    reader.read(rest.data(), rest.size());
+    reader.finish();
+    return {"", strided(flat, tensor.shape, tensor.strides, tensor.offset), tensor.type.widened()};
+}
+
+const ZipEntry* pickle_entry(const std::vector<ZipEntry>& entries) {
+    const auto found = std::find_if(entries.begin(), entries.end(), [](const ZipEntry& each) {
+        return each.name.ends_with(pickle_name);
+    });
+    return found == entries.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+bool looks_like_torch(const InputFile& file) {
+    return pickle_entry(zip_directory(file)) != nullptr;
+}
+
+std::vector<StoredArray> torch_arrays(const InputFile& file) {
+    const std::string& label = file.label();
+    const std::vector<ZipEntry> entries = zip_directory(file);
+    const ZipEntry* const found = pickle_entry(entries);
+    if (found == nullptr) fail(label, "the archive has no data.pkl");
+    const std::string folder = found->name.substr(0, found->name.size() - pickle_name.size());
+    for (const ZipEntry& each : entries) {
+        if (each.name != folder + "/byteorder") continue;
+        std::string order(std::min<std::uint64_t>(each.unpacked, 8), '\0');
+        ZipEntryReader(file, each, label).read(order.data(), order.size());
+        if (order == "big") fail(label, "it was saved on a big-endian machine");
+    }
+
+    // Read what the pickle describes.
+    if (found->unpacked > longest_pickle) fail(label, "the pickle inside is too large");
+    std::string bytes(found->unpacked, '\0');
+    ZipEntryReader reader(file, *found, label);
+    reader.read(bytes.data(), bytes.size());
+    reader.finish();
+    const Pickle pickle(bytes, label);
+    const PickleValue& result = pickle.result();
+    if (result.sort == Sort::tensor) {
+        const Described tensor = described(pickle, result, label);
+        return {{"", [&file, entries, folder, tensor] {
+                     return read_described(file, entries, folder, tensor, file.label());
+                 }}};
+    }
+    if (result.sort != Sort::dictionary) fail(label, "it holds neither a tensor nor a dictionary");
+
+    // The last of equal keys counts, as in Python.
+    std::vector<StoredArray> arrays;
+    std::map<std::string, std::size_t> places;
+    for (std::size_t i = 0; i < result.items.size(); i += 2) {
+        const PickleValue& key = pickle[result.items[i]];
+        const PickleValue& value = pickle[result.items[i + 1]];
+        const std::string name = key.sort == Sort::integer ? std::to_string(key.integer) : key.text;
+        const std::string array_label = label + ": array " + shown(name);
+        StoredArray array{name, [array_label]() -> NamedTensor {
+                              throw NotATensor(array_label, "it is no tensor", pickle_advice);
+                          }};
+        if (value.sort == Sort::tensor) {
+            const Described tensor = described(pickle, value, array_label);
+            array.read = [&file, entries, folder, tensor, array_label] {
+                return read_described(file, entries, folder, tensor, array_label);
+            };
+        }
+        const auto [place, is_new] = places.try_emplace(name, arrays.size());
+        if (is_new) {
+            arrays.push_back(std::move(array));
+        } else {
+            arrays[place->second] = std::move(array);
+        }
+    }
+    return arrays;
+}
+
+}  // namespace attn

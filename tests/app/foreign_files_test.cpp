@@ -1,0 +1,119 @@
+// Files as other programs and people leave them, given to the program.
+#include <algorithm>
+
+#include "attn/io/atomic_file.hpp"
+#include "tests/support/program.hpp"
+
+using program::check_refused;
+using program::Folder;
+using program::run;
+using program::shell;
+
+TEST_SUITE("app: foreign files") {
+    TEST_CASE("a lone array is named on the command line") {
+        const Folder folder;
+        REQUIRE(run("--only weights --format json -o '" + (folder / "all.json") + "'").exit_code ==
+                0);
+        attn::write_file(folder / "w.csv", "1,0,0,0,0,0\n.5,.5,0,0,0,0\n");
+        check_refused("compare '' '" + (folder / "w.csv") + "'", "w.csv:weights");
+        const auto compared = run("compare '' '" + (folder / "w.csv:weights") + "'");
+        CHECK(compared.err.find("error") == std::string::npos);
+        CHECK(compared.out.find("weights") != std::string::npos);
+    }
+
+    TEST_CASE("a mask that is added to scores says itself what it hides") {
+        const Folder folder;
+        attn::write_file(folder / "added.json", "[[0, -Infinity], [0, 0]]");
+        attn::write_file(folder / "added.csv", "0,-1e9\n0,0\n");
+        attn::write_file(folder / "keep.csv", "True,False\nTrue,True\n");
+        const std::string walk = "--seq-len 2 --only mask -q --mask-file ";
+        const auto kept = run(walk + "'" + (folder / "keep.csv") + "' --mask-true keep");
+        REQUIRE(kept.exit_code == 0);
+        for (const char* name : {"added.json", "added.csv"}) {
+            CHECK(run(walk + "'" + (folder / name) + "'").out == kept.out);
+        }
+        const auto told = run(walk + "'" + (folder / "added.csv") + "' --mask-true drop");
+        CHECK(told.out == kept.out);
+        CHECK(told.err.find("--mask-true has no effect") != std::string::npos);
+        check_refused(walk + "'" + (folder / "keep.csv") + "'", "--mask-true keep or");
+        attn::write_file(folder / "bias.csv", "0,-0.5\n0,0\n");
+        check_refused(walk + "'" + (folder / "bias.csv") + "' --mask-true keep", "neither 0 nor 1");
+    }
+
+    TEST_CASE("a table with row names, and what was passed over, is told") {
+        const Folder folder;
+        attn::write_file(folder / "pandas.csv", ",0,1\n0,1.0,2.0\n1,3.0,4.0\n");
+        const auto result = run("--x '" + (folder / "pandas.csv") + "' --only x -q");
+        CHECK(result.out == "tensor([[1., 2.],\n        [3., 4.]])\n");
+        CHECK(result.err.find("note: " + (folder / "pandas.csv") +
+                              ": the first line was read as column names, the first column as row "
+                              "names") != std::string::npos);
+    }
+
+    TEST_CASE("a folder with a step twice, or one that may not be read, is refused") {
+        const Folder folder;
+        REQUIRE(run("--save-dir '" + (folder / "walk") + "'").exit_code == 0);
+        std::filesystem::copy_file(folder / "walk/03_w_query.npy", folder / "walk/query.npy");
+        check_refused("compare '' '" + (folder / "walk") + "'", "are query: remove one of them");
+        std::filesystem::create_directory(folder / "closed");
+        std::filesystem::permissions(folder / "closed", std::filesystem::perms::none);
+        // Nothing is closed to the superuser: then it is a folder without arrays.
+        check_refused("compare '' '" + (folder / "closed") + "'", "closed");
+    }
+
+    TEST_CASE("names from a file reach neither the terminal nor a page as they are") {
+        const Folder folder;
+        attn::write_file(folder / "evil.json", "{\"\\u001b[2Jw\": [\"text\"], \"x\": [[1, 2]]}");
+        const auto noted = run("--x '" + (folder / "evil.json:x") + "' --only x");
+        CHECK(noted.exit_code == 0);
+        const auto refused = run("--x '" + (folder / "evil.json") + "' --only x");
+        CHECK(refused.err.find("\\x1b[2Jw") != std::string::npos);
+        CHECK(refused.err.find('\x1b') == std::string::npos);
+        check_refused("--x $'no\\x1b[31m.npy'", "no");
+        const auto page = run(
+            "--text 'a `<script>alert(1)</script> <img src=x onerror=alert(2)>' --format ipynb");
+        REQUIRE(page.exit_code == 0);
+        for (std::size_t at = page.out.find("<script"); at != std::string::npos;
+             at = page.out.find("<script", at + 1)) {
+            // Either it stands in code between two backticks, or in a Python string.
+            const std::size_t line = page.out.rfind('\n', at);
+            const std::string before = page.out.substr(line, at - line);
+            CAPTURE(before);
+            CHECK((before.find("`` ") != std::string::npos || before.find("'") < before.size()));
+        }
+    }
+
+    TEST_CASE("a file that may not grow is an error with a reason and leaves nothing") {
+        const Folder folder;
+        const auto result = shell(
+            "ulimit -f 100; attn-explain --seq-len 500 --only scores --format "
+            "npz -o '" +
+            (folder / "a.npz") + "'");
+        CHECK(result.exit_code == 2);
+        CHECK(result.err.find("cannot write: File too large") != std::string::npos);
+        CHECK(std::filesystem::is_empty(folder.path()));
+    }
+
+    TEST_CASE("no signal leaves a part of a file") {
+        for (const char* signal : {"INT", "TERM", "HUP", "QUIT", "USR1", "USR2", "ALRM", "PIPE",
+                                   "XCPU", "VTALRM", "PROF", "ABRT", "SEGV"}) {
+            CAPTURE(signal);
+            const Folder folder;
+            // The output goes to a pipe first, so that the program waits in the midst of it.
+            const auto result =
+                shell("ulimit -c 0; mkfifo '" + (folder / "hold") + "'; exec 9<>'" +
+                      (folder / "hold") + "'; attn-explain --seq-len 300 --save-dir '" +
+                      (folder / "d") + "' --format json -o '" + (folder / "hold") +
+                      "' & pid=$!; "
+                      "while kill -0 $pid 2>&- && [ ! -e '" +
+                      (folder / "d") +
+                      "' ]; do sleep 0.02; done; "
+                      "kill -" +
+                      signal + " $pid; wait $pid; exit 0");
+            CHECK(result.exit_code == 0);
+            for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+                CHECK(entry.path().string().find(".part") == std::string::npos);
+            }
+        }
+    }
+}

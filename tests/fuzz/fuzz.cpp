@@ -1,0 +1,252 @@
+// Damaged input for every reader, the flags and diagnose. Whatever comes in, the answer is a result
+// or one of our own errors, within seconds: never a crash, and never the text of a C++ exception.
+//
+//     attn_fuzz readers|flags|diagnose SECONDS [SEED]     mutates the corpus, says how many inputs
+//     attn_fuzz readers|flags|diagnose FILE               runs one input
+//     attn_fuzz_readers CORPUS ...                        the same under libFuzzer (built by clang)
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <typeinfo>
+#include <vector>
+
+#include "app/cli.hpp"
+#include "app/terminal/standard_output.hpp"
+#include "attn/io/read_tensor.hpp"
+#include "attn/tensor/error.hpp"
+#include "tests/fuzz/mutate.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr unsigned longest_seconds = 20;
+const std::string corpus_folder = ATTN_SOURCE_DIR "/tests/fuzz/corpus/";
+
+// Runs the program in this process; its words are not looked at.
+void run_program(std::vector<std::string> arguments) {
+    std::vector<char*> argv;
+    for (std::string& each : arguments) argv.push_back(each.data());
+    argv.push_back(nullptr);
+    try {
+        app::run(static_cast<int>(arguments.size()), argv.data());
+    } catch (const attn::Error&) {
+    } catch (const std::bad_alloc&) {
+    } catch (const app::ClosedPipe&) {
+    }
+}
+
+// A file of arrays, under a name that fits or one that does not.
+void fuzz_readers(const std::string& bytes) {
+    constexpr const char* names[] = {"x",     "x.npy",  "x.npz", "x.safetensors",
+                                     "x.csv", "x.json", "x.pt"};
+    const std::string label = names[bytes.size() % std::size(names)];
+    try {
+        attn::read_tensors_from_bytes(bytes, label);
+    } catch (const attn::InputError& error) {
+        const std::string message = error.what();
+        if (!message.starts_with(label) || message.find('\n') != message.npos) throw;
+    } catch (const std::bad_alloc&) {
+    }
+}
+
+// One argument a line. Some would ring, wait or write files of a name that chance has made.
+void fuzz_flags(const std::string& bytes) {
+    std::vector<std::string> arguments{"attn-explain"};
+    std::string line;
+    for (const char letter : bytes + "\n") {
+        if (letter != '\n') {
+            if (letter != '\0') line += letter;
+            continue;
+        }
+        const bool slow = line == "bench" || line == "--pairs" || line == "--power";
+        if (slow || line.find('/') != line.npos || arguments.size() > 40) return;
+        arguments.push_back(line);
+        line.clear();
+    }
+    run_program(std::move(arguments));
+}
+
+void fuzz_diagnose(const std::string& bytes) {
+    std::ofstream("input", std::ios::binary) << bytes;
+    run_program({"attn-explain", "diagnose", "input", "--mask", "causal", "--heads", "2"});
+}
+
+struct Target {
+    const char* name;
+    void (*run)(const std::string&);
+    const std::vector<std::string>& pieces;
+};
+
+const std::vector<std::string> flag_pieces{"\n--heads\n2",
+                                           "\n--mask\ncausal",
+                                           "\n--mask\nwindow:2",
+                                           "\n--ids\n5,4,2;1,1",
+                                           "\n--seq-len\n3",
+                                           "\n--batch\n2",
+                                           "\n--embed-dim\n6",
+                                           "\n--only\nweights",
+                                           "\n--only\nweights[0:2]",
+                                           "\n--bug\nscale-missing",
+                                           "\n--projection\nmha",
+                                           "\n--variant\nfused",
+                                           "\n--format\njson",
+                                           "\n--format\nipynb",
+                                           "\n--code",
+                                           "\n--detail",
+                                           "\n--x\nx.csv",
+                                           "\n--memory-len\n4",
+                                           "\n--lengths\n2,3",
+                                           "\n--scale\n0",
+                                           "why\n",
+                                           "compare\n",
+                                           "lint\n",
+                                           "bugs\n",
+                                           "notebook\n",
+                                           "diagnose\n",
+                                           "probe\n",
+                                           "step\n",
+                                           "help\n",
+                                           "-1",
+                                           "0",
+                                           "18446744073709551616",
+                                           "9223372036854775807",
+                                           "1e999",
+                                           "nan",
+                                           "",
+                                           "\xFF",
+                                           "\n",
+                                           "\n\n",
+                                           "=",
+                                           ":",
+                                           ",",
+                                           ";",
+                                           "[",
+                                           "]",
+                                           "--",
+                                           "-",
+                                           " "};
+
+const Target targets[] = {{"readers", fuzz_readers, fuzz::file_pieces},
+                          {"flags", fuzz_flags, flag_pieces},
+                          {"diagnose", fuzz_diagnose, fuzz::file_pieces}};
+
+const Target& target_of(const std::string& name) {
+    for (const Target& each : targets) {
+        if (each.name == name) return each;
+    }
+    std::fprintf(stderr, "attn_fuzz: there is no target %s\n", name.c_str());
+    std::exit(2);
+}
+
+std::string content(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<std::string> seeds_of(const Target& target) {
+    std::vector<fs::path> paths;
+    std::vector<fs::path> folders{corpus_folder + target.name};
+    if (target.run == fuzz_readers) folders.emplace_back(ATTN_SOURCE_DIR "/tests/io/fixtures");
+    for (const fs::path& folder : folders) {
+        for (const auto& entry : fs::directory_iterator(folder)) paths.push_back(entry.path());
+    }
+    std::sort(paths.begin(), paths.end());
+    std::vector<std::string> seeds;
+    for (const fs::path& path : paths) seeds.push_back(content(path));
+    return seeds;
+}
+
+// What is kept of an input that ends the program, for the signal handler.
+int report = STDERR_FILENO;
+std::string running;
+
+// Tells what is wrong and keeps the input in the folder that the program was started in.
+std::string start_folder;
+void keep_and_end(const char* reason) {
+    const std::string path = start_folder + "/fuzz-failure";
+    std::ofstream(path, std::ios::binary) << running;
+    dprintf(report, "attn_fuzz: %s: the input is kept in %s\n", reason, path.c_str());
+    ::_exit(1);
+}
+
+void keep_on_signal(int signal) {
+    keep_and_end(signal == SIGALRM ? "it goes on for ever" : "it crashed");
+}
+
+void run_one(const Target& target, const std::string& bytes) {
+    running = bytes;
+    ::alarm(longest_seconds);
+    try {
+        target.run(bytes);
+    } catch (const std::exception& error) {
+        keep_and_end((std::string(typeid(error).name()) + " got out: " + error.what()).c_str());
+    }
+    ::alarm(0);
+}
+
+// Works in a folder of its own, without a terminal and with 3 GiB of memory at most.
+void settle_down() {
+    start_folder = fs::current_path();
+    std::string folder = (fs::temp_directory_path() / "attn-fuzz-XXXXXX").string();
+    if (::mkdtemp(folder.data()) == nullptr) std::exit(2);
+    fs::current_path(folder);
+    std::ofstream("x.csv") << "1,2\n3,4\n";
+    report = ::dup(STDERR_FILENO);
+    const int nothing = ::open("/dev/null", O_RDWR);
+    for (const int each : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, each);
+#ifndef __SANITIZE_ADDRESS__
+    const rlimit memory{rlim_t{3} << 30U, rlim_t{3} << 30U};
+    ::setrlimit(RLIMIT_AS, &memory);
+#endif
+    for (const int each : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL, SIGALRM}) {
+        std::signal(each, keep_on_signal);
+    }
+}
+
+}  // namespace
+
+#ifdef ATTN_LIBFUZZER
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    static const Target& target = target_of(ATTN_LIBFUZZER);
+    target.run(std::string(reinterpret_cast<const char*>(data), size));
+    return 0;
+}
+#else
+int main(int argc, char** argv) {
+    if (argc < 3) {
+        std::fprintf(stderr, "attn_fuzz: readers|flags|diagnose SECONDS [SEED], or a file\n");
+        return 2;
+    }
+    const Target& target = target_of(argv[1]);
+    const std::string file = fs::exists(argv[2]) ? content(argv[2]) : "";
+    const double seconds = std::atof(argv[2]);
+    std::mt19937 random(static_cast<unsigned>(argc > 3 ? std::atol(argv[3]) : 20240229));
+    const std::vector<std::string> seeds = seeds_of(target);
+    settle_down();
+    if (fs::exists(start_folder + "/" + argv[2]) || !file.empty()) {
+        run_one(target, file);
+        return 0;
+    }
+    for (const std::string& seed : seeds) run_one(target, seed);
+    const auto start = std::chrono::steady_clock::now();
+    std::size_t count = seeds.size();
+    while (std::chrono::steady_clock::now() - start < std::chrono::duration<double>(seconds)) {
+        run_one(target, fuzz::mutated(seeds[random() % seeds.size()], target.pieces, random));
+        ++count;
+    }
+    dprintf(report, "attn_fuzz %s: %zu inputs, none mishandled\n", target.name, count);
+    fs::remove_all(fs::current_path());
+    return 0;
+}
+#endif
