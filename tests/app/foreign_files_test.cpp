@@ -53,7 +53,7 @@ TEST_SUITE("app: foreign files") {
     TEST_CASE("a folder with a step twice, or one that may not be read, is refused") {
         const Folder folder;
         REQUIRE(run("--save-dir '" + (folder / "walk") + "'").exit_code == 0);
-        std::filesystem::copy_file(folder / "walk/03_w_query.npy", folder / "walk/query.npy");
+        shell("cd '" + (folder / "walk") + "' && cp ??_query.npy query.npy");
         check_refused("compare '' '" + (folder / "walk") + "'", "are query: remove one of them");
         std::filesystem::create_directory(folder / "closed");
         std::filesystem::permissions(folder / "closed", std::filesystem::perms::none);
@@ -95,25 +95,18 @@ TEST_SUITE("app: foreign files") {
     }
 
     TEST_CASE("no signal leaves a part of a file") {
-        for (const char* signal : {"INT", "TERM", "HUP", "QUIT", "USR1", "USR2", "ALRM", "PIPE",
-                                   "XCPU", "VTALRM", "PROF", "ABRT", "SEGV"}) {
+        // A shell lets programs in the background ignore INT and QUIT: tests/faults.py sends these.
+        for (const char* signal : {"TERM", "HUP", "USR1", "ALRM", "PIPE", "XCPU"}) {
             CAPTURE(signal);
             const Folder folder;
-            // The output goes to a pipe first, so that the program waits in the midst of it.
+            const std::string target = folder / "target";
             const auto result =
-                shell("ulimit -c 0; mkfifo '" + (folder / "hold") + "'; exec 9<>'" +
-                      (folder / "hold") + "'; attn-explain --seq-len 300 --save-dir '" +
-                      (folder / "d") + "' --format json -o '" + (folder / "hold") +
-                      "' & pid=$!; "
-                      "while kill -0 $pid 2>&- && [ ! -e '" +
-                      (folder / "d") +
-                      "' ]; do sleep 0.02; done; "
-                      "kill -" +
-                      signal + " $pid; wait $pid; exit 0");
-            CHECK(result.exit_code == 0);
-            for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
-                CHECK(entry.path().string().find(".part") == std::string::npos);
-            }
+                shell("ulimit -c 0; attn-explain --seq-len 2000 --format json -o '" + target +
+                      "' & pid=$!; until ls -A '" + folder.path().string() +
+                      "' | grep -q .; do kill -0 $pid || break; done; kill -" + signal +
+                      " $pid; wait $pid");
+            CHECK(result.exit_code > 128);
+            CHECK(std::filesystem::is_empty(folder.path()));
         }
     }
 }

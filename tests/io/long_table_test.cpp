@@ -113,7 +113,7 @@ TEST_SUITE("long table") {
         const Tensor x({"query", "feature"}, Array<float>{{1.0F, 2.0F}, {3.0F, 4.0F}});
         const Tensor embedding({"vocab", "feature"}, Array<float>{{1.0F, 2.0F}, {3.0F, 4.0F}});
         const std::string text = written({{"x", x}, {"embedding", embedding}});
-        CHECK(text.starts_with("step,query,vocab,feature,value\n"));
+        CHECK(text.starts_with("step,vocab,query,feature,value\n"));
         const auto back = read_tensors_from_bytes(text, "t.csv");
         CHECK(back[1].tensor.axes() == embedding.axes());
         CHECK(back[1].tensor.as<double>() == Array<double>{{1.0, 2.0}, {3.0, 4.0}});

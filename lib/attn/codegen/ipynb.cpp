@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attn/render/document.hpp"
+#include "attn/text/markdown.hpp"
 #include "attn/version.hpp"
 
 namespace attn {
