@@ -139,15 +139,7 @@ private:
     };
 
     std::size_t block_height() const {
-        switch (plan_.config.variant) {
-            case Variant::loop:
-                return plan_.query_len;
-            case Variant::vectorized:
-                return std::min(most_block_rows, plan_.query_len);
-            case Variant::fused:
-                break;
-        }
-        return std::min(most_fused_rows, plan_.query_len);
+        return std::min(plan_.fused() ? most_fused_rows : most_block_rows, plan_.query_len);
     }
 
     Shape shape_of_rows(const Step& step) const {
