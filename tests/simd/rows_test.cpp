@@ -1,4 +1,4 @@
-// The operations on rows, of every instruction set that this processor has.
+// The operations on rows, of every instruction set that this processor has, and which is chosen.
 #include "attn/simd/kernels.hpp"
 
 #include <doctest/doctest.h>
@@ -104,6 +104,33 @@ TEST_SUITE("rows") {
                 REQUIRE(std::equal(part.begin(), part.end(), whole.begin()));
                 REQUIRE(rows.sum(whole.data(), 200) == rows.sum(part.data(), visible));
             }
+        }
+    }
+}
+
+TEST_SUITE("instruction sets") {
+    TEST_CASE("the widest one is chosen, unless another is asked for") {
+        const std::vector<InstructionSet> available = available_instruction_sets();
+        CHECK(&simd::kernels_for() == &simd::kernels_for(available.back()));
+        for (const InstructionSet set : available) {
+            CHECK((&simd::kernels_for(set) == &simd::kernels_for()) == (set == available.back()));
+        }
+    }
+
+    TEST_CASE("what PyTorch draws is the same to the last bit on each of them") {
+        std::mt19937 random(3);
+        std::vector<float> uniform(160), normals, scaled;
+        for (float& number : uniform) number = static_cast<float>(random() >> 8) * 0x1p-24F;
+        for (const InstructionSet set : available_instruction_sets()) {
+            INFO(std::string(instruction_set_name(set)));
+            const simd::Kernels& kernels = simd::kernels_for(set);
+            std::vector<float> numbers = uniform, products(160);
+            kernels.normal_blocks(numbers.data(), numbers.size(), -0.3F, 0.7F);
+            kernels.float32.rows.multiply_add(uniform.data(), 0.3F, -0.1F, products.data(), 160);
+            if (normals.empty()) normals = numbers, scaled = products;
+            CHECK(numbers == normals);
+            CHECK(products == scaled);
+            CHECK(products[7] == std::fma(uniform[7], 0.3F, -0.1F));
         }
     }
 }

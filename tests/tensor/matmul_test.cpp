@@ -2,10 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
+#include <string>
+#include <vector>
 
 #include "attn/tensor/error.hpp"
+#include "tests/support/program.hpp"
 
 using namespace attn;
 
@@ -78,6 +82,56 @@ TEST_SUITE("matmul") {
         CHECK(shape_of(nothing) == Shape{2, 3});
         for (const float number : nothing) CHECK(number == 0.0F);
     }
+
+    TEST_CASE("the rows of a product do not depend on the rows that come with them") {
+        // Small second factors, packed by our own kernels, and more rows than they take at a time.
+        for (const std::size_t inner : {1, 7, 200, 401}) {
+            for (const std::size_t columns : {1, 5, 24, 65, 163}) {
+                CAPTURE(inner);
+                CAPTURE(columns);
+                const Array<float> a = drawn({197, inner}, 9);
+                for (const Second second : {Second::as_stored, Second::transposed}) {
+                    const bool transposed = second == Second::transposed;
+                    const Array<float> b =
+                        drawn(transposed ? Shape{columns, inner} : Shape{inner, columns}, 10);
+                    const Array<float> product = matmul(a, b, second);
+                    CHECK(farthest(product, a, b, second) < 1e-4);
+                    std::vector<float> row(columns);
+                    for (const std::size_t r : {0, 95, 96, 196}) {
+                        multiply(a.data() + r * inner, b.data(), row.data(), 1, inner, columns,
+                                 second);
+                        CHECK(std::equal(row.begin(), row.end(), product.data() + r * columns));
+                    }
+                }
+            }
+        }
+    }
+
+    TEST_CASE("our own kernels and BLAS agree on both sides of the size that parts them") {
+        for (const std::size_t columns : {255, 256, 257, 258}) {
+            CAPTURE(columns);
+            const Array<float> a = drawn({5, 256}, 11);
+            const Array<float> b = drawn({256, columns}, 12);
+            CHECK(farthest(matmul(a, b, Second::as_stored), a, b, Second::as_stored) < 1e-4);
+        }
+    }
+
+#if !defined(__SANITIZE_ADDRESS__)
+    TEST_CASE("where memory is short, small inputs are walked and large ones refused at once") {
+        const std::string small = "attn-explain --dtype float64";
+        const program::Result limited = program::shell("ulimit -v 100000; timeout 60 " + small);
+        CHECK(limited.exit_code == 0);
+        CHECK(limited.out == program::shell(small).out);
+        const program::Result refused = program::shell(
+            "ulimit -v 120000; timeout 60 attn-explain --random randn --embed-dim 512 --heads 8");
+        CHECK(refused.exit_code == 2);
+        CHECK(refused.out.empty());
+        CHECK(refused.err ==
+              "attn-explain: error: not enough memory to multiply matrices of this size: OpenBLAS "
+              "takes 129 MB at its first product: allow more memory (ulimit -v), or choose fewer "
+              "threads or a smaller model\n");
+    }
+#endif
 
     TEST_CASE("lengths that do not fit are refused") {
         CHECK_THROWS_AS(matmul(drawn({2, 3}, 1), drawn({2, 3}, 2), Second::as_stored), ShapeError);

@@ -12,12 +12,10 @@ namespace attn {
 /// time: BLAS would pack them anew for each block. Belongs to one thread.
 class PackedProducts {
 public:
-    /// Each second factor will meet `rows` rows in all: few do not repay packing it.
-    explicit PackedProducts(std::size_t rows) : rows_(rows) {}
-
     /// As multiply() below, for one matrix.
     template <class T>
-    void multiply(MatrixView<const T> a, MatrixView<const T> b, Second second, MatrixView<T> result);
+    void multiply(MatrixView<const T> a, MatrixView<const T> b, Second second,
+                  MatrixView<T> result);
 
 private:
     struct Packed {
@@ -25,7 +23,6 @@ private:
         Scratch memory;
     };
 
-    std::size_t rows_;
     std::array<Packed, 2> packed_;  ///< the last factor stored transposed, and the last other one
 };
 

@@ -1,10 +1,6 @@
 #include "attn/tensor/matmul.hpp"
 
 #include <algorithm>
-#include <array>
-
-#include <xtensor-blas/xblas.hpp>
-#include <xtensor/xadapt.hpp>
 
 #include "attn/simd/parallel.hpp"
 #include "attn/tensor/error.hpp"
@@ -22,19 +18,7 @@ constexpr std::size_t strip_rows = 48;
 template <class T>
 void multiply(const T* a, const T* b, T* result, std::size_t m, std::size_t k, std::size_t n,
               Second second) {
-    if (m == 0 || n == 0) return;
-    if (k == 0) {
-        std::fill(result, result + m * n, T(0));
-        return;
-    }
-    const bool transposed = second == Second::transposed;
-    const std::array<std::size_t, 2> a_shape{m, k};
-    const std::array<std::size_t, 2> b_shape = transposed ? std::array{n, k} : std::array{k, n};
-    const std::array<std::size_t, 2> result_shape{m, n};
-    const auto left = xt::adapt(a, m * k, xt::no_ownership(), a_shape);
-    const auto right = xt::adapt(b, k * n, xt::no_ownership(), b_shape);
-    auto product = xt::adapt(result, m * n, xt::no_ownership(), result_shape);
-    xt::blas::gemm(left, right, product, false, transposed);
+    multiply_rows(a, k, b, result, n, m, k, n, second);
 }
 
 template <class T>
@@ -68,7 +52,7 @@ Array<T> matmul(const Array<T>& a, const Array<T>& b, Second second, int threads
         worthwhile_threads(static_cast<std::size_t>(threads), work, products * strips);
     // Each worker takes an equal share of the strips of every product.
     const EvenParts shares{rows, strip_rows, std::min(workers, strips)};
-    keep_blas_to_one_thread();
+    prepare_products(inner, n, workers);
     share_tasks(products * shares.count, workers, [&](std::size_t task, std::size_t) {
         const std::size_t product = task / shares.count;
         const std::size_t first = shares.begin(task % shares.count);

@@ -8,8 +8,8 @@ namespace attn {
 /// Whether the second factor of a product is stored transposed.
 enum class Second { as_stored, transposed };
 
-/// The batched matrix product over the last two axes, by BLAS, on at most so many threads (0: one
-/// for each core) where the work is large.
+/// The batched matrix product over the last two axes, on at most so many threads (0: one for each
+/// core) where the work is large; with a large second factor by BLAS.
 ///
 /// Shapes  a (..., m, k); b (..., k, n), or (..., n, k) when it is stored transposed; result
 ///         (..., m, n). The leading axes are the same, or b has none and serves every matrix of a.
@@ -31,9 +31,12 @@ void multiply_rows(const double* a, std::size_t a_stride, const double* b, doubl
                    std::size_t result_stride, std::size_t m, std::size_t k, std::size_t n,
                    Second second);
 
-/// Work is shared among threads of our own: those of BLAS would wait for more in a loop that takes
-/// a core from the steps that follow.
-void keep_blas_to_one_thread();
+/// To be called before products with a second factor (k, n) on so many threads of our own. A small
+/// factor needs nothing; a large one goes to OpenBLAS, which takes memory for each thread at its
+/// first product.
+///
+/// Errors  ConfigError when there is not so much memory: OpenBLAS would ask for it for ever.
+void prepare_products(std::size_t k, std::size_t n, std::size_t threads);
 
 /// The processor whose kernels BLAS has chosen, as it calls it: `Haswell`, `SkylakeX`.
 std::string blas_core_type();

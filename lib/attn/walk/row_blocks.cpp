@@ -105,10 +105,8 @@ public:
             worthwhile_threads(static_cast<std::size_t>(plan_.config.threads), work, blocks.size());
         std::vector<Workspace> workspaces;
         for (std::size_t t = 0; t < threads; ++t) {
-            workspaces.emplace_back(height, plan_.fused() ? 0 : plan_.key_len,
-                                    rows_.queries.size());
+            workspaces.emplace_back(height, plan_.fused() ? 0 : plan_.key_len);
         }
-        keep_blas_to_one_thread();
         share_tasks(blocks.size(), threads, [&](std::size_t block, std::size_t thread) {
             evaluate(blocks[block], workspaces[thread]);
             finish_streams();
@@ -126,12 +124,12 @@ private:
 
     /// What one thread works with.
     struct Workspace {
-        Workspace(std::size_t height, std::size_t keys, std::size_t rows)
+        Workspace(std::size_t height, std::size_t keys)
             : stride(row_stride(keys)),
               cells(std::make_unique_for_overwrite<T[]>(keys == 0 ? 0 : height * stride)),
               row_max(std::make_unique_for_overwrite<T[]>(height)),
               row_sum(std::make_unique_for_overwrite<T[]>(height)),
-              products(std::make_unique<PackedProducts>(rows)) {}
+              products(std::make_unique<PackedProducts>()) {}
 
         std::size_t stride;
         std::unique_ptr<T[]> cells, row_max, row_sum;
