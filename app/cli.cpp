@@ -1,9 +1,9 @@
 #include "app/cli.hpp"
 
-#include <CLI/CLI.hpp>
-#include <string_view>
+#include <algorithm>
 
-#include "app/commands/commands.hpp"
+#include "app/flags/parse.hpp"
+#include "app/reference/reference.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "attn/text/closest.hpp"
@@ -12,85 +12,122 @@
 namespace app {
 namespace {
 
-/// The first line of what CLI11 says, with the flag or command that was probably meant.
-std::string usage_message(const CLI::ParseError& error, const CLI::App& cli) {
-    std::string message = error.what();
-    message = message.substr(0, message.find('\n'));
-    std::vector<std::string> known;
-    for (const CLI::Option* option : cli.get_options()) {
-        for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+using Words = std::vector<std::string>;
+
+std::vector<std::string> command_names() {
+    std::vector<std::string> names;
+    for (const Command& command : commands()) {
+        if (!command.name.empty()) names.push_back(command.name);
     }
-    for (const Command& command : commands()) known.push_back(command.name);
-    const std::string last_word = message.substr(message.rfind(' ') + 1);
-    const bool unexpected = message.find("not expected") != std::string::npos;
-    if (const std::string meant = attn::closest(last_word, known); unexpected && !meant.empty()) {
-        return message + "; did you mean " + meant + "?";
-    }
-    return message + " (attn-explain --help lists the flags)";
+    return names;
 }
 
-/// The arguments as CLI11 takes them, last one first. Several flags in one word, as compare takes
-/// them ("--scale none"), begin with a blank from here on, so that they do not look like one flag.
-std::vector<std::string> arguments_of(int argc, char** argv) {
-    std::vector<std::string> arguments;
-    for (int i = argc - 1; i > 0; --i) {
-        std::string argument = argv[i];
-        const std::size_t end = argument.find_first_of(" =");
-        const bool several =
-            argument.starts_with("--") && end != std::string::npos && argument[end] == ' ';
-        arguments.push_back(several ? " " + argument : std::move(argument));
+bool is_command(const std::string& word) { return !word.empty() && find_command(word) != nullptr; }
+
+std::string shell_text(const Words& words) {
+    std::string text = "attn-explain";
+    for (const std::string& word : words) {
+        const bool plain = word.find_first_of(" '\"[]*?;&|<>()$`\\") == std::string::npos;
+        text += plain && !word.empty() ? " " + word : " '" + word + "'";
+    }
+    return text;
+}
+
+/// The command line with the command at `at` moved to the front.
+std::string command_first(Words words, std::size_t at) {
+    std::rotate(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(at),
+                words.begin() + static_cast<std::ptrdiff_t>(at) + 1);
+    return "the command comes first: " + shell_text(words);
+}
+
+/// What is wrong with a word that no place is for, and what was probably meant.
+std::string about_word(const std::string& word, const Command& command, const Words& words) {
+    const auto place = std::find(words.begin(), words.end(), word);
+    const bool first = place == words.begin();
+    if (is_command(word) && command.name.empty()) {
+        return command_first(words, static_cast<std::size_t>(place - words.begin()));
+    }
+    if (is_command(word)) {
+        return command.name + " and " + word + " are two commands: leave one of them out";
+    }
+    if (!command.name.empty()) return "'" + word + "' is not expected: flags begin with --";
+    const std::string meant = first ? attn::closest(word, command_names()) : "";
+    if (!meant.empty()) return "there is no command '" + word + "'; did you mean " + meant + "?";
+    std::string sentence;
+    for (auto it = place; it != words.end() && !it->starts_with("--"); ++it) {
+        sentence += (sentence.empty() ? "" : " ") + *it;
+    }
+    return "'" + word + "' is neither a command nor a flag: words to attend over are given as " +
+           "--text '" + sentence + "' (attn-explain help lists the commands)";
+}
+
+/// The same for a flag.
+std::string about_flag(const std::string& name, const Command& command, const Words& words) {
+    for (std::size_t i = 1; command.name.empty() && i < words.size(); ++i) {
+        if (!is_command(words[i])) continue;
+        if (Arguments(find_command(words[i])->tables).find(name) != nullptr) {
+            return command_first(words, i);
+        }
+    }
+    const std::string there_is = "there is no flag " + name;
+    std::vector<std::string> known;
+    for (const Flag* flag : flags_of(command)) known.push_back(flag->name);
+    std::string meant = name == "-V" ? "--version" : attn::closest(name, known);
+    if (std::find(known.begin(), known.end(), "-" + name) != known.end()) meant = "-" + name;
+    if (meant.size() == 2) meant.clear();
+    if (!meant.empty()) return there_is + "; did you mean " + meant + "?";
+    for (const Command& other : commands()) {
+        if (Arguments(other.tables).find(name) == nullptr) continue;
+        return there_is + " here: it belongs to attn-explain" +
+               (other.name.empty() ? "" : " " + other.name);
+    }
+    return there_is + ": attn-explain " + (command.name.empty() ? "" : command.name + " ") +
+           "--help lists those there are";
+}
+
+Arguments parsed(const Command& command, const Words& words) {
+    Arguments arguments(command.tables);
+    try {
+        arguments.parse({words.begin() + (command.name.empty() ? 0 : 1), words.end()});
+    } catch (const UnknownFlag& unknown) {
+        throw attn::ConfigError(about_flag(unknown.name, command, words));
+    } catch (const UnexpectedWord& unexpected) {
+        throw attn::ConfigError(about_word(unexpected.word, command, words));
+    }
+    for (const Flag* positional : positionals_of(command)) {
+        if (positional->required && !arguments.has(positional->name)) {
+            throw attn::ConfigError(command.name + " needs " + positional->name + ": " +
+                                    positional->whole_help());
+        }
     }
     return arguments;
 }
 
+/// What --help, -h and --version print, whatever else is said; nothing without them.
+std::string asked_help(const Command& command, const Words& words) {
+    for (const std::string& word : words) {
+        if (word == "--") break;
+        if (word == "--help") return whole_help(command);
+        if (word == "-h") return short_help(command);
+        if (word == "--version") return "attn-explain " + std::string(attn::version()) + "\n";
+    }
+    return {};
+}
+
 }  // namespace
 
-void add_version_flag(CLI::App& cli) {
-    cli.set_version_flag("--version", "attn-explain " + std::string(attn::version()));
-}
-
-void add_common_flags(CLI::App& command) {
-    command.add_flag_callback("--no-pager", Pager::forbid, "print long output without a pager")
-        ->group("Output")
-        ->trigger_on_parse();
-}
-
 int run(int argc, char** argv) {
-    CLI::App cli{std::string(program_description), "attn-explain"};
-    add_version_flag(cli);
-    cli.get_formatter()->column_width(34);
-
-    // Only the command that was asked for builds its flags: building them all would be felt.
-    int exit_code = 0;
-    const std::string_view asked = argc > 1 ? argv[1] : "";
-    bool found = false;
-    for (const Command& command : commands()) {
-        if (command.name.empty()) continue;
-        CLI::App* sub = cli.add_subcommand(command.name, command.description);
-        if (asked != command.name) continue;
-        command.setup(*sub, exit_code);
-        found = true;
-    }
-    if (!found) setup_walk(cli, exit_code);
-
-    CLI::App& asked_command = found ? *cli.get_subcommand(std::string(asked)) : cli;
-    add_common_flags(asked_command);
-    try {
-        std::vector<std::string> arguments = arguments_of(argc, argv);
-        cli.parse(std::move(arguments));
-    } catch (const CLI::Success& success) {
+    const Words words(argv + std::min(argc, 1), argv + argc);
+    const bool names_one = !words.empty() && is_command(words.front());
+    const Command& command = *find_command(names_one ? words.front() : "");
+    if (std::find(words.begin(), words.end(), "--no-pager") != words.end()) Pager::forbid();
+    if (const std::string help = asked_help(command, words); !help.empty()) {
         StandardOutput output;
-        if (success.get_name() == "CallForVersion") {
-            output.write(std::string(success.what()) + "\n");
-        } else {
-            output.write(asked_command.help());
-        }
+        output.write(help);
         output.flush();
         return 0;
-    } catch (const CLI::ParseError& error) {
-        report_error(usage_message(error, asked_command));
-        return 2;
     }
+    const int exit_code = command.run(parsed(command, words));
     release_notes();
     return exit_code;
 }

@@ -1,51 +1,34 @@
 #include "attn/bench/bench.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
-#include <memory>
 #include <optional>
 
 #include "app/commands/commands.hpp"
-#include "app/flags/bench_words.hpp"
+#include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/signals.hpp"
 #include "app/terminal/standard_output.hpp"
+#include "attn/bench/attend.hpp"
 #include "attn/bench/report.hpp"
 #include "attn/io/atomic_file.hpp"
 #include "attn/tensor/error.hpp"
 
+template <>
+inline constexpr std::array<std::pair<std::string_view, attn::InstructionSet>, 4>
+    attn::words<attn::InstructionSet>{{{"sse2", attn::InstructionSet::sse2},
+                                       {"avx2", attn::InstructionSet::avx2},
+                                       {"avx512", attn::InstructionSet::avx512},
+                                       {"neon64", attn::InstructionSet::neon64}}};
+
 namespace app {
 namespace {
 
-struct BenchCommand {
-    std::string variant, batch, heads, seq_len, head_dim;
-    std::vector<std::string> shapes;
-    std::string mask = "none", threads = "1", rounds = "5", architecture;
-    bool json = false;
-    std::string plot, output;
-};
+constexpr std::int64_t largest_size = 1'000'000'000;
 
-/// A size of a tensor.  Errors  ConfigError naming the flag.
 std::size_t parse_size(const char* flag, const std::string& text) {
-    constexpr std::int64_t most = 1'000'000'000;
-    const std::int64_t size = parse_integer(flag, text);
-    if (size < 1 || size > most) {
-        throw attn::ConfigError(std::string(flag) + ": " + text +
-                                " is no size: use a number from 1 to 1000000000");
-    }
-    return static_cast<std::size_t>(size);
-}
-
-/// A whole number of at least 1 and at most `most`.  Errors  ConfigError naming the flag.
-std::size_t parse_count(const char* flag, const std::string& text, std::int64_t most) {
-    const std::int64_t count = parse_integer(flag, text);
-    if (count < 1 || count > most) {
-        throw attn::ConfigError(std::string(flag) + " " + text + " must be from 1 to " +
-                                std::to_string(most));
-    }
-    return static_cast<std::size_t>(count);
+    return static_cast<std::size_t>(parse_integer(flag, text, 1, largest_size));
 }
 
 attn::BenchShape parse_shape(const std::string& text) {
@@ -58,26 +41,21 @@ attn::BenchShape parse_shape(const std::string& text) {
             parse_size("--shape", sizes[2])};
 }
 
-std::vector<attn::BenchShape> shapes_of(const BenchCommand& command) {
-    const bool sizes = !command.batch.empty() || !command.heads.empty() ||
-                       !command.seq_len.empty() || !command.head_dim.empty();
-    if (sizes && !command.shapes.empty()) {
+std::vector<attn::BenchShape> shapes_of(const Arguments& arguments) {
+    std::vector<attn::BenchShape> shapes;
+    for (const std::string& text : arguments.all("--shape")) shapes.push_back(parse_shape(text));
+    const char* const sizes[] = {"--batch", "--heads", "--seq-len", "--head-dim"};
+    const bool has_sizes = std::any_of(std::begin(sizes), std::end(sizes),
+                                       [&](const char* flag) { return arguments.has(flag); });
+    if (has_sizes && !shapes.empty()) {
         throw attn::ConfigError(
             "--shape says all sizes: leave out --batch, --heads, --seq-len and --head-dim");
     }
-    std::vector<attn::BenchShape> shapes;
-    for (const std::string& text : command.shapes) shapes.push_back(parse_shape(text));
     if (!shapes.empty()) return shapes;
-
-    const auto size = [](const char* flag, const std::string& text, std::size_t usual) {
-        return text.empty() ? usual : parse_size(flag, text);
-    };
-    const std::size_t groups =
-        size("--batch", command.batch, 1) * size("--heads", command.heads, 8);
-    const std::size_t head_dim = size("--head-dim", command.head_dim, 64);
-    const std::string lengths = command.seq_len.empty() ? "64,128,256,512,1024" : command.seq_len;
-    for (const std::string& length : split(lengths, ',')) {
-        shapes.push_back({groups, parse_size("--seq-len", length), head_dim});
+    const auto size = [&](const char* flag) { return parse_size(flag, arguments.text(flag)); };
+    for (const std::string& length : split(arguments.text("--seq-len"), ',')) {
+        shapes.push_back({size("--batch") * size("--heads"), parse_size("--seq-len", length),
+                          size("--head-dim")});
     }
     return shapes;
 }
@@ -88,14 +66,14 @@ void add_series(std::vector<attn::BenchSeries>& all, const attn::BenchSeries& se
 }
 
 /// The architectures of fused: those asked for, or the widest that is there.
-std::vector<attn::InstructionSet> architectures_of(const BenchCommand& command) {
+std::vector<attn::InstructionSet> architectures_of(const Arguments& arguments) {
     const std::vector<attn::InstructionSet> available = attn::available_instruction_sets();
-    if (command.architecture.empty()) {
+    if (!arguments.has("--arch")) {
         if (available.empty()) return {};
         return {available.back()};
     }
     std::vector<attn::InstructionSet> architectures;
-    for (const std::string& name : split(command.architecture, ',')) {
+    for (const std::string& name : split(arguments.text("--arch"), ',')) {
         architectures.push_back(parse_word<attn::InstructionSet>("--arch", name));
         if (std::find(available.begin(), available.end(), architectures.back()) ==
             available.end()) {
@@ -105,17 +83,16 @@ std::vector<attn::InstructionSet> architectures_of(const BenchCommand& command) 
     return architectures;
 }
 
-std::vector<attn::BenchSeries> series_of(const BenchCommand& command) {
+std::vector<attn::BenchSeries> series_of(const Arguments& arguments) {
     constexpr std::int64_t most_threads = 1024;
     std::vector<std::size_t> threads;
-    for (const std::string& text : split(command.threads, ',')) {
-        threads.push_back(parse_count("--threads", text, most_threads));
+    for (const std::string& text : split(arguments.text("--threads"), ',')) {
+        threads.push_back(
+            static_cast<std::size_t>(parse_integer("--threads", text, 1, most_threads)));
     }
-    const std::vector<attn::InstructionSet> architectures = architectures_of(command);
-    const std::string variants =
-        command.variant.empty() ? "loop,vectorized,fused" : command.variant;
+    const std::vector<attn::InstructionSet> architectures = architectures_of(arguments);
     std::vector<attn::BenchSeries> all;
-    for (const std::string& word : split(variants, ',')) {
+    for (const std::string& word : split(arguments.text("--variant"), ',')) {
         const auto variant = parse_word<attn::Variant>("--variant", word);
         if (variant == attn::Variant::loop) {
             add_series(all, {variant, attn::InstructionSet::automatic, 1});
@@ -138,13 +115,6 @@ std::vector<attn::BenchSeries> series_of(const BenchCommand& command) {
     return all;
 }
 
-bool parse_mask(const std::string& mask) {
-    if (mask != "none" && mask != "causal") {
-        throw attn::ConfigError("--mask does not know '" + mask + "': use none or causal");
-    }
-    return mask == "causal";
-}
-
 /// OpenBLAS obeys its environment, and a forgotten setting can halve its speed.
 void warn_of_environment() {
     std::string settings;
@@ -157,15 +127,18 @@ void warn_of_environment() {
                 ", which changes the speed of vectorized: unset it to measure this machine");
 }
 
-int run_bench_command(const BenchCommand& command) {
+int run_bench_command(const Arguments& arguments) {
+    note_useless_flags(arguments, nullptr);
     attn::BenchConfig config;
-    config.shapes = shapes_of(command);
-    config.series = series_of(command);
-    config.causal = parse_mask(command.mask);
-    config.rounds = parse_count("--rounds", command.rounds, 10000);
-    config.leave_out = command.variant.empty();
-    if (!command.plot.empty() && command.plot == command.output) {
-        throw attn::ConfigError("--plot and --output both name " + command.plot +
+    config.shapes = shapes_of(arguments);
+    config.series = series_of(arguments);
+    config.causal = arguments.text("--mask") == "causal";
+    config.rounds = static_cast<std::size_t>(*arguments.integer("--rounds"));
+    config.leave_out = !arguments.has("--variant");
+    const std::string plot_path = arguments.text("--plot");
+    const std::string path = arguments.text("--output");
+    if (!plot_path.empty() && plot_path == path) {
+        throw attn::ConfigError("--plot and --output both name " + path +
                                 ": give each a file of its own");
     }
     warn_of_environment();
@@ -174,8 +147,8 @@ int run_bench_command(const BenchCommand& command) {
     remove_temporaries_on_signals();
     std::optional<attn::OutputFile> plot;
     std::optional<attn::OutputFile> file;
-    if (!command.plot.empty()) plot.emplace(command.plot);
-    if (!command.output.empty() && command.output != "-") file.emplace(command.output);
+    if (!plot_path.empty()) plot.emplace(plot_path);
+    if (!path.empty() && path != "-") file.emplace(path);
 
     Progress progress;
     const attn::BenchReport report = attn::run_bench(
@@ -183,7 +156,8 @@ int run_bench_command(const BenchCommand& command) {
         [&progress](double done, const std::string& next) { progress.show(done, next); });
     progress.clear();
 
-    const std::string text = command.json ? attn::bench_json(report) : attn::bench_text(report);
+    const std::string text =
+        arguments.has("--json") ? attn::bench_json(report) : attn::bench_text(report);
     if (plot && !report.dispute) {
         plot->write(attn::bench_svg(report));
         plot->commit();
@@ -199,35 +173,72 @@ int run_bench_command(const BenchCommand& command) {
     return report.dispute ? 1 : 0;
 }
 
+std::vector<std::string> masks() { return {"none", "causal"}; }
+
+bool runs_fused(const Arguments& arguments) {
+    return arguments.text("--variant").find("fused") != std::string::npos;
+}
+
+const std::vector<Flag>& own_flags() {
+    static const std::vector<Flag> all = [] {
+        const std::string group = "Options";
+        return std::vector<Flag>{
+            {"--variant",
+             "METHOD,METHOD",
+             group,
+             "what is timed, one or several",
+             {Takes::Kind::list, 0, 0, words_of<attn::Variant>, true},
+             "loop,vectorized,fused"},
+            {"--shape",
+             "N,T,D",
+             group,
+             "batch*heads, length and head-dim: 12,1024,64; repeat for more",
+             {},
+             {},
+             {},
+             true},
+            {"--batch", "N", group, "number of sequences", integer(1, largest_size), "1"},
+            {"--heads", "N", group, "number of heads", integer(1, largest_size), "8"},
+            {"--seq-len",
+             "T,T",
+             group,
+             "length of the sequences, one or several",
+             {},
+             "64,128,256,512,1024"},
+            {"--head-dim", "N", group, "features of each head", integer(1, largest_size), "64"},
+            {"--mask",
+             "KIND",
+             group,
+             "cells that are hidden",
+             {Takes::Kind::word, 0, 0, masks, true},
+             "none"},
+            {"--threads", "N,N", group, "number of threads, one or several", {}, "1"},
+            {"--rounds", "N", group, "measurements, of which the median counts", integer(1, 10000),
+             "5"},
+            {"--arch",
+             "SET,SET",
+             group,
+             "instruction sets of fused",
+             {Takes::Kind::list, 0, 0, words_of<attn::InstructionSet>, true},
+             "the widest there is",
+             {},
+             false,
+             false,
+             {runs_fused, nullptr, "--variant fused"}},
+            {"--plot", "FILE", group, "draw time over length as an SVG picture", file()},
+        };
+    }();
+    return all;
+}
+
 }  // namespace
 
-void setup_bench(CLI::App& cli, int& exit_code) {
-    auto command = std::make_shared<BenchCommand>();
-    cli.add_option("--variant", command->variant, "loop, vectorized, fused or some of them (all)")
-        ->type_name("HOW,HOW");
-    cli.add_option("--shape", command->shapes,
-                   "batch*heads,T,head-dim: 12,1024,64; repeat for more")
-        ->type_name("N,T,D")
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    cli.add_option("--batch", command->batch, "number of sequences (1)")->type_name("N");
-    cli.add_option("--heads", command->heads, "number of heads (8)")->type_name("N");
-    cli.add_option("--seq-len", command->seq_len, "T, or several (64,128,256,512,1024)")
-        ->type_name("T,T");
-    cli.add_option("--head-dim", command->head_dim, "features of each head (64)")->type_name("N");
-    cli.add_option("--mask", command->mask, "none or causal (none)")->type_name("KIND");
-    cli.add_option("--threads", command->threads, "threads, or several numbers: 1,2 (1)")
-        ->type_name("N,N");
-    cli.add_option("--rounds", command->rounds, "measurements, of which the median counts (5)")
-        ->type_name("N");
-    cli.add_option("--arch", command->architecture,
-                   "instruction sets of fused: sse2, avx2, avx512 (the widest there is)")
-        ->type_name("SET,SET");
-    cli.add_flag("--json", command->json, "as JSON");
-    cli.add_option("--plot", command->plot, "time over T as an SVG picture")->type_name("FILE");
-    cli.add_option("-o,--output", command->output, "the table or JSON into a file")
-        ->type_name("FILE");
-    cli.callback([command, &exit_code] { exit_code = run_bench_command(*command); });
+Command bench_command() {
+    return {"bench",
+            "time loop, vectorized and fused, and plot how they grow",
+            {own_flags, json_flags, file_flags},
+            run_bench_command,
+            {{"attn-explain bench --seq-len 256", "Times the variants at one length."}}};
 }
 
 }  // namespace app

@@ -1,7 +1,7 @@
-#include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "app/commands/commands.hpp"
-#include "app/terminal/standard_output.hpp"
+#include "app/flags/output_flags.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/mistakes/mistake.hpp"
 #include "attn/text/width.hpp"
@@ -10,28 +10,28 @@ namespace app {
 namespace {
 
 /// All mistakes under the step where they show first, in the order of the step table.
-void list_mistakes() {
-    StandardOutput output;
+std::string list_of_mistakes() {
+    std::string text;
     bool first = true;
     for (const attn::Step& step : attn::step_table()) {
         bool headed = false;
         for (const attn::Mistake& mistake : attn::mistakes()) {
             if (mistake.step != step.name) continue;
-            if (!headed) output.write((first ? "" : "\n") + step.name + "\n");
+            if (!headed) text += (first ? "" : "\n") + step.name + "\n";
             headed = true;
             first = false;
             std::string id = "  " + mistake.id;
             id.resize(std::max<std::size_t>(id.size() + 2, 28), ' ');
-            output.write(id + mistake.title + "\n");
+            text += id + mistake.title + "\n";
         }
     }
-    output.flush();
+    return text;
 }
 
-void describe(const attn::Mistake& mistake) {
-    StandardOutput output;
-    const auto paragraph = [&output](const std::string& head, const std::string& text) {
-        for (const std::string& line : attn::wrap(head + text, 80)) output.write(line + "\n");
+std::string description_of(const attn::Mistake& mistake) {
+    std::string text;
+    const auto paragraph = [&text](const std::string& head, const std::string& words) {
+        for (const std::string& line : attn::wrap(head + words, 80)) text += line + "\n";
     };
     paragraph(mistake.id + ": ", mistake.title);
     paragraph("shows first at ", mistake.step);
@@ -39,25 +39,40 @@ void describe(const attn::Mistake& mistake) {
     if (!mistake.tie_class.empty()) {
         paragraph("gives the same numbers as the others of: ", mistake.tie_class);
     }
-    output.write("fix, PyTorch: " + mistake.fix_torch + "\n");
-    output.write("fix, NumPy:   " + mistake.fix_numpy + "\n");
+    text += "fix, PyTorch: " + mistake.fix_torch + "\n";
+    text += "fix, NumPy:   " + mistake.fix_numpy + "\n";
     paragraph("", mistake.learner);
-    output.flush();
+    return text;
+}
+
+std::vector<std::string> ids() {
+    std::vector<std::string> all;
+    for (const attn::Mistake& mistake : attn::mistakes()) all.push_back(mistake.id);
+    return all;
+}
+
+const std::vector<Flag>& own_flags() {
+    static const std::vector<Flag> all{
+        {"ID", "ID", "Options", "the mistake to explain", {Takes::Kind::word, 0, 0, ids}}};
+    return all;
+}
+
+int run_bugs(const Arguments& arguments) {
+    write_text(arguments, arguments.has("ID")
+                              ? description_of(attn::find_mistake(arguments.text("ID")))
+                              : list_of_mistakes());
+    return 0;
 }
 
 }  // namespace
 
-void setup_bugs(CLI::App& cli, int& exit_code) {
-    auto id = std::make_shared<std::string>();
-    cli.add_option("ID", *id, "one mistake, whole");
-    cli.callback([id, &exit_code] {
-        if (id->empty()) {
-            list_mistakes();
-        } else {
-            describe(attn::find_mistake(*id));
-        }
-        exit_code = 0;
-    });
+Command bugs_command() {
+    return {"bugs",
+            "list known mistakes, or explain one",
+            {own_flags, file_flags},
+            run_bugs,
+            {{"attn-explain bugs", "Lists the known mistakes."},
+             {"attn-explain bugs scale-missing", "Explains one, with what mends it."}}};
 }
 
 }  // namespace app

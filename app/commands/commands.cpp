@@ -3,16 +3,31 @@
 namespace app {
 
 const std::vector<Command>& commands() {
-    static const std::vector<Command> all{
-        {"notebook", "replay a source notebook, or list them", setup_notebook},
-        {"step", "step through the walk, by keys or from a script", setup_step},
-        {"why", "derive one number back to the inputs", setup_why},
-        {"lint", "name the pitfalls in a configuration and its data", setup_lint},
-        {"compare", "compare two runs, or files, step by step", setup_compare},
-        {"diagnose", "find the mistake in your own tensors", setup_diagnose},
-        {"probe", "write inputs on which nearly every mistake shows", setup_probe},
-        {"bugs", "list the catalogued mistakes, or tell one whole", setup_bugs},
-        {"bench", "time loop, vectorized and fused, and plot how they grow", setup_bench},
+    static const std::vector<Command> all = [] {
+        std::vector<Command> list{walk_command(),     notebook_command(),    step_command(),
+                                  why_command(),      lint_command(),        compare_command(),
+                                  diagnose_command(), probe_command(),       bugs_command(),
+                                  bench_command(),    completions_command(), man_command(),
+                                  help_command()};
+        for (Command& command : list) command.tables.push_back(common_flags);
+        return list;
+    }();
+    return all;
+}
+
+const Command* find_command(std::string_view name) {
+    for (const Command& command : commands()) {
+        if (command.name == name) return &command;
+    }
+    return nullptr;
+}
+
+const std::vector<Flag>& common_flags() {
+    static const std::vector<Flag> all{
+        {"--no-pager", "", "Help and output", "print long output without a pager", nothing()},
+        {"-h", "", "Help and output", "print how to use the command, with examples", nothing()},
+        {"--help", "", "Help and output", "print all flags of the command", nothing()},
+        {"--version", "", "Help and output", "print the version of the program", nothing()},
     };
     return all;
 }

@@ -1,53 +1,46 @@
 #pragma once
-#include <functional>
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
+#include "app/flags/flag.hpp"
 
 namespace app {
 
-/// One command: its name, one line on what it does, and how it adds its flags. `setup` also says
-/// what runs after parsing; that puts the exit code where it is told.
-struct Command {
-    std::string name;
-    std::string description;
-    std::function<void(CLI::App&, int& exit_code)> setup;
+struct Example {
+    std::string line;
+    std::string words;
 };
 
-/// All commands but the walk itself, which has no name.
+/// One command: all that the program knows of it.
+struct Command {
+    std::string name;  ///< empty for the walk itself
+    std::string help;
+    std::vector<FlagTable> tables;  ///< its flags and positional arguments, its own first
+    int (*run)(const Arguments&);   ///< returns the exit code: 0 fine, 1 a finding, 2 trouble
+    std::vector<Example> examples{};
+};
+
+/// All commands, the walk first.
 const std::vector<Command>& commands();
 
-/// `attn-explain [FLAGS]`: computes attention and prints every intermediate tensor.
-void setup_walk(CLI::App& cli, int& exit_code);
+/// The command of that name, or nullptr.
+const Command* find_command(std::string_view name);
 
-/// `attn-explain notebook [NAME]`: replays a source notebook, or lists them.
-void setup_notebook(CLI::App& cli, int& exit_code);
+/// What every command takes.
+const std::vector<Flag>& common_flags();
 
-/// `attn-explain step [FLAGS]`: the walk, one step at a time, by keys or from a script.
-void setup_step(CLI::App& cli, int& exit_code);
-
-/// `attn-explain why CELL [FLAGS]`: derives one number back to the inputs.
-void setup_why(CLI::App& cli, int& exit_code);
-
-/// `attn-explain lint [FLAGS]`: names the pitfalls in a configuration and its data.
-void setup_lint(CLI::App& cli, int& exit_code);
-
-/// `attn-explain compare A B [FLAGS]`: two runs, or files, step by step.
-void setup_compare(CLI::App& cli, int& exit_code);
-
-/// `attn-explain diagnose FILE [FLAGS]`: finds the mistake in somebody's own tensors.
-void setup_diagnose(CLI::App& cli, int& exit_code);
-
-/// `attn-explain probe -o FILE`: inputs and weights on which nearly every mistake shows.
-void setup_probe(CLI::App& cli, int& exit_code);
-
-/// `attn-explain bugs [ID]`: lists the catalogued mistakes, or tells one whole.
-void setup_bugs(CLI::App& cli, int& exit_code);
-
-/// `attn-explain bench`: times the variants and says how they grow with T.
-void setup_bench(CLI::App& cli, int& exit_code);
+Command walk_command();
+Command notebook_command();
+Command step_command();
+Command why_command();
+Command lint_command();
+Command compare_command();
+Command diagnose_command();
+Command probe_command();
+Command bugs_command();
+Command bench_command();
+Command completions_command();
+Command man_command();
+Command help_command();
 
 }  // namespace app

@@ -1,23 +1,14 @@
 #include "attn/explain/compare.hpp"
 
-#include <CLI/CLI.hpp>
-
 #include "app/commands/commands.hpp"
 #include "app/flags/ledger_file.hpp"
+#include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
-#include "app/terminal/standard_output.hpp"
 #include "attn/cards/step_table.hpp"
 
 namespace app {
 namespace {
-
-struct CompareCommand {
-    std::string left, right;
-    std::string atol, rtol;
-    bool json = false;
-    WalkFlags walk;
-};
 
 /// One side: a walk, or the steps that a file holds.
 struct Side {
@@ -25,66 +16,74 @@ struct Side {
     std::optional<attn::Plan> plan;
 };
 
-Side walked(const WalkFlags& flags) {
+Side walked(const Arguments& arguments) {
     Side side;
-    side.plan = attn::resolve(config_of(flags));
+    side.plan = attn::resolve(config_of(arguments));
     side.ledger = attn::walk(*side.plan, attn::draw(*side.plan));
     return side;
 }
 
-Side side_of(const std::string& what, const WalkFlags& base) {
+Side side_of(const std::string& what, const Arguments& base) {
     for (const auto& [word, variant] : attn::words<attn::Variant>) {
-        if (what == word) return walked(with_flags(base, "--variant " + what));
+        if (what == word) return walked(with_flags(base, {"--variant", what}));
     }
-    if (what.find_first_not_of(' ') == what.find("--")) return walked(with_flags(base, what));
+    if (what.find_first_not_of(' ') == what.find("--")) {
+        return walked(with_flags(base, shell_words(what)));
+    }
     return {read_ledger(what), std::nullopt};
 }
 
-std::optional<attn::Tolerance> tolerance_of(const CompareCommand& command) {
-    if (command.atol.empty() && command.rtol.empty()) return std::nullopt;
-    attn::Tolerance tolerance;
-    if (!command.atol.empty()) tolerance.absolute = parse_number("--atol", command.atol);
-    if (!command.rtol.empty()) tolerance.relative = parse_number("--rtol", command.rtol);
-    if (!(tolerance.absolute >= 0 && tolerance.relative >= 0)) {
-        throw attn::ConfigError("--atol and --rtol must not be negative");
-    }
-    return tolerance;
-}
-
-int run_compare(const CompareCommand& command) {
-    const Side left = side_of(command.left, command.walk);
-    const Side right = side_of(command.right, command.walk);
+int run_compare(const Arguments& arguments) {
+    const std::string a = arguments.text("A");
+    const std::string b = arguments.text("B");
+    const Side left = side_of(a, arguments);
+    const Side right = side_of(b, arguments);
     const attn::Plan plan = left.plan    ? *left.plan
                             : right.plan ? *right.plan
-                                         : attn::resolve(config_of(command.walk));
+                                         : attn::resolve(config_of(arguments));
+    note_useless_flags(arguments, &plan);
     const attn::Comparison comparison =
-        attn::compare(plan, attn::step_table(), left.ledger, right.ledger, tolerance_of(command));
+        attn::compare(plan, attn::step_table(), left.ledger, right.ledger, tolerance_of(arguments));
     if (comparison.steps.empty()) {
-        throw attn::ConfigError(command.left + " and " + command.right +
+        throw attn::ConfigError(a + " and " + b +
                                 " have no step in common: name the arrays after the steps");
     }
-    StandardOutput output;
-    output.write(command.json ? attn::comparison_json(comparison)
-                              : attn::comparison_text(comparison));
-    output.flush();
+    write_text(arguments, arguments.has("--json") ? attn::comparison_json(comparison)
+                                                  : attn::comparison_text(comparison));
     return comparison.equal() ? 0 : 1;
+}
+
+const std::vector<Flag>& own_flags() {
+    static const std::vector<Flag> all = [] {
+        const std::string group = "Options";
+        const Takes side{Takes::Kind::file, 0, 0, words_of<attn::Variant>};
+        return std::vector<Flag>{
+            {"A",
+             "A",
+             group,
+             "the first run or file: loop, vectorized, fused, flags in one word (\"--scale "
+             "none\"), or a file",
+             side,
+             {},
+             {},
+             false,
+             true},
+            {"B", "B", group, "the second run or file", side, {}, {}, false, true},
+        };
+    }();
+    return all;
 }
 
 }  // namespace
 
-void setup_compare(CLI::App& cli, int& exit_code) {
-    auto command = std::make_shared<CompareCommand>();
-    cli.add_option("A", command->left,
-                   "loop, vectorized, fused, flags in one word (\"--scale none\"), or a file")
-        ->required();
-    cli.add_option("B", command->right, "the other")->required();
-    cli.add_option("--atol", command->atol, "absolute difference that is let pass (rounding)")
-        ->type_name("X");
-    cli.add_option("--rtol", command->rtol, "relative difference that is let pass (rounding)")
-        ->type_name("X");
-    cli.add_flag("--json", command->json, "as JSON");
-    setup_walk_flags(cli, command->walk);
-    cli.callback([command, &exit_code] { exit_code = run_compare(*command); });
+Command compare_command() {
+    return {"compare",
+            "compare two runs, or files, step by step",
+            {own_flags, tolerance_flags, json_flags, file_flags, walk_flags},
+            run_compare,
+            {{"attn-explain compare loop vectorized", "Where the two methods round differently."},
+             {"attn-explain compare '--scale none' '--scale head-dim'",
+              "Two settings, step by step."}}};
 }
 
 }  // namespace app

@@ -1,29 +1,18 @@
 #include "attn/explain/diagnose.hpp"
 
-#include <CLI/CLI.hpp>
 #include <map>
 
 #include "app/commands/commands.hpp"
 #include "app/flags/ledger_file.hpp"
+#include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
-#include "app/flags/sources.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
-#include "app/terminal/standard_output.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/explain/power.hpp"
 
 namespace app {
 namespace {
-
-struct DiagnoseCommand {
-    std::string file, given;
-    std::vector<std::string> map;
-    std::optional<int> decimals;
-    std::string atol, rtol;
-    bool pairs = false, power = false, json = false;
-    WalkFlags walk;
-};
 
 constexpr int nothing_matches = 3;
 
@@ -60,9 +49,9 @@ bool is_step(const std::string& name) {
 }
 
 /// Takes x, memory and parameters from a file, where no flag says otherwise.
-void take_inputs(const attn::Ledger& file, const WalkFlags& flags, attn::WalkConfig& config) {
+void take_inputs(const attn::Ledger& file, const Arguments& arguments, attn::WalkConfig& config) {
     for (const auto& [name, tensor] : file.entries()) {
-        if (name == "x" && !says_a_source(flags)) {
+        if (name == "x" && !says_a_source(arguments)) {
             config.input = tensor;
             config.query_len.reset();
         } else if (name == "memory" && !config.memory) {
@@ -88,81 +77,110 @@ attn::Ledger computed_steps(const attn::Ledger& file) {
     return steps;
 }
 
-attn::DiagnoseOptions options_of(const DiagnoseCommand& command) {
+attn::DiagnoseOptions options_of(const Arguments& arguments) {
     attn::DiagnoseOptions options;
-    options.decimals = command.decimals;
-    if (command.decimals && (*command.decimals < 0 || *command.decimals > 17)) {
-        throw attn::ConfigError("--decimals must be between 0 and 17, not " +
-                                std::to_string(*command.decimals));
+    if (const auto decimals = arguments.integer("--decimals")) {
+        options.decimals = static_cast<int>(*decimals);
     }
-    options.pairs = command.pairs;
-    if (!command.atol.empty() || !command.rtol.empty()) {
-        attn::Tolerance tolerance;
-        if (!command.atol.empty()) tolerance.absolute = parse_number("--atol", command.atol);
-        if (!command.rtol.empty()) tolerance.relative = parse_number("--rtol", command.rtol);
-        options.tolerance = tolerance;
-    }
+    options.pairs = arguments.has("--pairs");
+    options.tolerance = tolerance_of(arguments);
     return options;
 }
 
 /// Says which mistakes the input of the flags (and files) can reveal.
-int run_power(const DiagnoseCommand& command) {
-    attn::WalkConfig config = config_of(command.walk);
+int run_power(const Arguments& arguments) {
+    attn::WalkConfig config = config_of(arguments);
     require_all_steps(config, "diagnose");
-    for (const std::string& path : {command.given, command.file}) {
-        if (!path.empty()) take_inputs(read_ledger(path), command.walk, config);
+    for (const char* name : {"--given", "FILE"}) {
+        if (arguments.has(name)) {
+            take_inputs(read_ledger(arguments.text(name)), arguments, config);
+        }
     }
     const attn::Plan plan = attn::resolve(std::move(config));
+    note_useless_flags(arguments, &plan);
     const attn::Power power = attn::power(plan, attn::draw(plan));
-    StandardOutput output;
-    output.write(command.json ? attn::power_json(power) : attn::power_text(power));
-    output.flush();
+    write_text(arguments,
+               arguments.has("--json") ? attn::power_json(power) : attn::power_text(power));
     return 0;
 }
 
-int run_diagnose(const DiagnoseCommand& command) {
-    if (command.power) return run_power(command);
-    if (command.file.empty()) {
+int run_diagnose(const Arguments& arguments) {
+    if (arguments.has("--power")) return run_power(arguments);
+    if (!arguments.has("FILE")) {
         throw attn::ConfigError("there is nothing to diagnose: name a file, or pass --power");
     }
-    const attn::Ledger file = renamed(read_ledger(command.file), command.map);
-    attn::WalkConfig config = config_of(command.walk);
+    const attn::Ledger file = renamed(read_ledger(arguments.text("FILE")), arguments.all("--map"));
+    attn::WalkConfig config = config_of(arguments);
     require_all_steps(config, "diagnose");
-    if (!command.given.empty()) take_inputs(read_ledger(command.given), command.walk, config);
-    take_inputs(file, command.walk, config);
+    if (arguments.has("--given")) {
+        take_inputs(read_ledger(arguments.text("--given")), arguments, config);
+    }
+    take_inputs(file, arguments, config);
     const attn::Plan plan = attn::resolve(std::move(config));
+    note_useless_flags(arguments, &plan);
     const attn::Diagnosis diagnosis =
-        attn::diagnose(plan, attn::draw(plan), computed_steps(file), options_of(command));
-    StandardOutput output;
-    output.write(command.json ? attn::diagnosis_json(diagnosis) : attn::diagnosis_text(diagnosis));
-    output.flush();
+        attn::diagnose(plan, attn::draw(plan), computed_steps(file), options_of(arguments));
+    write_text(arguments, arguments.has("--json") ? attn::diagnosis_json(diagnosis)
+                                                  : attn::diagnosis_text(diagnosis));
     if (diagnosis.has_unknown()) return nothing_matches;
     return diagnosis.has_mistake() ? 1 : 0;
 }
 
+const std::vector<Flag>& own_flags() {
+    static const std::vector<Flag> all = [] {
+        const std::string group = "Options";
+        const Need a_file{[](const Arguments& arguments) { return !arguments.has("--power"); },
+                          nullptr, "a file to diagnose: leave --power out"};
+        return std::vector<Flag>{
+            {"FILE", "FILE", group,
+             "what your code computed: .npz, .safetensors, .json or a folder of .npy", file()},
+            {"--given", "FILE", group, "a file with x and parameters, by their names", file()},
+            {"--map",
+             "NAMES",
+             group,
+             "your name for a step: theirs:ours, repeatable",
+             {},
+             {},
+             {},
+             true,
+             false,
+             a_file},
+            {"--decimals",
+             "N",
+             group,
+             "your numbers are copies with N decimals",
+             integer(0, 17),
+             {},
+             {},
+             false,
+             false,
+             a_file},
+            {"--pairs",
+             "",
+             group,
+             "try two mistakes at once where one does not match",
+             nothing(),
+             {},
+             {},
+             false,
+             false,
+             a_file},
+            {"--power", "", group, "say which mistakes this input could reveal", nothing()},
+        };
+    }();
+    return all;
+}
+
 }  // namespace
 
-void setup_diagnose(CLI::App& cli, int& exit_code) {
-    auto command = std::make_shared<DiagnoseCommand>();
-    cli.add_option("FILE", command->file,
-                   "what your code computed: .npz, .safetensors, .json or a folder of .npy");
-    cli.add_option("--given", command->given, "a file with x and parameters, by their names")
-        ->type_name("FILE");
-    cli.add_option("--map", command->map, "your name for a step: theirs:ours, repeatable")
-        ->type_name("NAMES")
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    cli.add_option("--decimals", command->decimals,
-                   "the numbers were copied with so many decimals");
-    cli.add_option("--atol", command->atol, "absolute difference that is let pass (rounding)")
-        ->type_name("X");
-    cli.add_option("--rtol", command->rtol, "relative difference that is let pass (rounding)")
-        ->type_name("X");
-    cli.add_flag("--pairs", command->pairs, "try two mistakes at once where one does not match");
-    cli.add_flag("--power", command->power, "say which mistakes this input could reveal");
-    cli.add_flag("--json", command->json, "as JSON");
-    setup_walk_flags(cli, command->walk);
-    cli.callback([command, &exit_code] { exit_code = run_diagnose(*command); });
+Command diagnose_command() {
+    return {"diagnose",
+            "find the mistake in your own tensors",
+            {own_flags, tolerance_flags, json_flags, file_flags, walk_flags},
+            run_diagnose,
+            {{"attn-explain diagnose mine.npz --given probe.npz --heads 2 --bias "
+              "--output-projection --output-bias --mask causal,padding --lengths 5,3,5",
+              "Names the mistake in what your code made of a probe."}}};
 }
 
 }  // namespace app

@@ -1,25 +1,19 @@
 #include "attn/explain/lint.hpp"
 #include "attn/cards/step_table.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <array>
 
 #include "app/commands/commands.hpp"
+#include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
-#include "app/terminal/standard_output.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/json.hpp"
 #include "attn/text/width.hpp"
 
 namespace app {
 namespace {
-
-struct LintCommand {
-    std::string explain, only;
-    bool strict = false, json = false;
-    WalkFlags walk;
-};
 
 constexpr std::array severity_words{"error", "warn", "info"};
 
@@ -53,66 +47,89 @@ std::string findings_text(const std::vector<attn::LintFinding>& findings) {
     }
     text += counted(counts[0], "error") + ", " + counted(counts[1], "warning") + ", " +
             counted(counts[2], "note");
-    return text + (findings.empty() ? "\n" : "; --explain ID tells the lesson of one\n");
+    return text + (findings.empty() ? "\n" : "; --explain ID explains it\n");
 }
 
 std::string findings_json(const std::vector<attn::LintFinding>& findings) {
-    nlohmann::ordered_json json = nlohmann::ordered_json::array();
+    std::string json;
+    const auto entry = [](const char* key, const std::string& text, const char* end) {
+        return "  \"" + std::string(key) + "\": " + attn::json_string(text) + end;
+    };
     for (const attn::LintFinding& finding : findings) {
-        json.push_back({{"severity", word_of(finding.rule->severity)},
-                        {"id", finding.rule->id},
-                        {"line", finding.line},
-                        {"lesson", finding.rule->lesson}});
+        json += std::string(json.empty() ? "\n" : ",\n") + " {\n" +
+                entry("severity", word_of(finding.rule->severity), ",\n") +
+                entry("id", finding.rule->id, ",\n") + entry("line", finding.line, ",\n") +
+                entry("lesson", finding.rule->lesson, "\n }");
     }
-    return json.dump(1) + "\n";
+    return json.empty() ? "[]\n" : "[" + json + "\n]\n";
 }
 
-int run_lint(const LintCommand& command) {
-    StandardOutput output;
-    if (!command.explain.empty()) {
-        const attn::LintRule& rule = find_rule(command.explain);
-        for (const std::string& line :
-             attn::wrap(rule.id + " (" + word_of(rule.severity) + "): " + rule.lesson, 80)) {
-            output.write(line + "\n");
-        }
-        output.flush();
+std::string lesson_of(const attn::LintRule& rule) {
+    std::string text;
+    for (const std::string& line :
+         attn::wrap(rule.id + " (" + word_of(rule.severity) + "): " + rule.lesson, 80)) {
+        text += line + "\n";
+    }
+    return text;
+}
+
+int run_lint(const Arguments& arguments) {
+    if (arguments.has("--explain")) {
+        write_text(arguments, lesson_of(find_rule(arguments.text("--explain"))));
         return 0;
     }
     std::vector<std::string> wanted;
-    if (!command.only.empty()) wanted = split(command.only, ',');
+    if (arguments.has("--only")) wanted = split(arguments.text("--only"), ',');
     for (const std::string& id : wanted) find_rule(id);
-    const attn::WalkConfig config = config_of(command.walk);
+    const attn::WalkConfig config = config_of(arguments);
     require_all_steps(config, "lint");
     const attn::Plan plan = attn::resolve(config);
+    note_useless_flags(arguments, &plan);
     std::vector<attn::LintFinding> findings = attn::lint(plan, attn::walk(plan, attn::draw(plan)));
     if (!wanted.empty()) {
         std::erase_if(findings, [&](const attn::LintFinding& finding) {
             return std::find(wanted.begin(), wanted.end(), finding.rule->id) == wanted.end();
         });
     }
-    output.write(command.json ? findings_json(findings) : findings_text(findings));
-    output.flush();
-    return std::any_of(
-               findings.begin(), findings.end(),
-               [&](const attn::LintFinding& finding) {
-                   return finding.rule->severity == attn::Severity::error ||
-                          (command.strict && finding.rule->severity == attn::Severity::warning);
-               })
+    write_text(arguments,
+               arguments.has("--json") ? findings_json(findings) : findings_text(findings));
+    const bool strict = arguments.has("--strict");
+    return std::any_of(findings.begin(), findings.end(),
+                       [&](const attn::LintFinding& finding) {
+                           return finding.rule->severity == attn::Severity::error ||
+                                  (strict && finding.rule->severity == attn::Severity::warning);
+                       })
                ? 1
                : 0;
 }
 
+std::vector<std::string> rule_ids() {
+    std::vector<std::string> ids;
+    for (const attn::LintRule& rule : attn::lint_rules()) ids.push_back(rule.id);
+    return ids;
+}
+
+const std::vector<Flag>& own_flags() {
+    static const std::vector<Flag> all = [] {
+        const std::string group = "Options";
+        return std::vector<Flag>{
+            {"--explain", "ID", group, "explain one rule", {Takes::Kind::word, 0, 0, rule_ids}},
+            {"--only", "ID,ID", group, "these rules only", {Takes::Kind::list, 0, 0, rule_ids}},
+            {"--strict", "", group, "count warnings as findings too", nothing()},
+        };
+    }();
+    return all;
+}
+
 }  // namespace
 
-void setup_lint(CLI::App& cli, int& exit_code) {
-    auto command = std::make_shared<LintCommand>();
-    cli.add_option("--explain", command->explain, "tell the whole lesson of one rule")
-        ->type_name("ID");
-    cli.add_option("--only", command->only, "these rules only")->type_name("ID,ID");
-    cli.add_flag("--strict", command->strict, "warnings are findings too");
-    cli.add_flag("--json", command->json, "as JSON");
-    setup_walk_flags(cli, command->walk);
-    cli.callback([command, &exit_code] { exit_code = run_lint(*command); });
+Command lint_command() {
+    return {"lint",
+            "name the pitfalls in a configuration and its data",
+            {own_flags, json_flags, file_flags, walk_flags},
+            run_lint,
+            {{"attn-explain lint --heads 2 --embed-dim 8 --strict",
+              "The pitfalls of a configuration, warnings as findings."}}};
 }
 
 }  // namespace app

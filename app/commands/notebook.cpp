@@ -1,73 +1,49 @@
 #include "attn/notebooks/notebook.hpp"
 
-#include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "app/commands/commands.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
 #include "app/stepper/step_flags.hpp"
-#include "app/terminal/standard_output.hpp"
-#include "app/terminal/terminal.hpp"
+#include "app/terminal/messages.hpp"
 
 namespace app {
 namespace {
 
-struct NotebookCommand {
-    std::string name, seed, variant, torch_build;
-    bool corrected = false, step = false;
-    OutputFlags output;
-    StepFlags stepping;
-};
-
-void list_notebooks() {
-    StandardOutput output;
+std::string list_of_notebooks() {
+    std::string text;
     for (const attn::Notebook& notebook : attn::notebooks()) {
         std::string name = notebook.name;
         name.resize(15, ' ');
-        output.write(notebook.number + "  " + name + notebook.summary + "\n");
+        text += notebook.number + "  " + name + notebook.summary + "\n";
     }
-    output.flush();
+    return text;
 }
 
-attn::Replay replay_of(const NotebookCommand& command) {
+attn::Replay replay_of(const Arguments& arguments) {
     attn::Replay replay;
-    if (!command.seed.empty()) replay.seed = parse_seed(command.seed);
-    if (!command.variant.empty()) {
-        replay.variant = parse_word<attn::Variant>("--variant", command.variant);
+    if (arguments.has("--seed")) replay.seed = parse_seed("--seed", arguments.text("--seed"));
+    if (arguments.has("--variant")) {
+        replay.variant = parse_word<attn::Variant>("--variant", arguments.text("--variant"));
         if (*replay.variant == attn::Variant::fused) {
             throw attn::ConfigError(
                 "a notebook shows its scores and weights, which --variant "
                 "fused does not keep: use loop or vectorized");
         }
     }
-    if (!command.torch_build.empty()) {
-        replay.torch_build = parse_word<attn::TorchBuild>("--torch-build", command.torch_build);
+    if (arguments.has("--torch-build")) {
+        replay.torch_build =
+            parse_word<attn::TorchBuild>("--torch-build", arguments.text("--torch-build"));
     }
-    replay.corrected = command.corrected;
-    replay.code = wants_code(command.output) || command.step;
+    replay.corrected = arguments.has("--corrected");
+    replay.code = wants_code(arguments) || arguments.has("--step");
     return replay;
 }
 
-/// How many columns two printed forms may take: those of the terminal, or what two lines need.
-std::size_t columns_for_two(const OutputFlags& flags, const attn::PrintOptions& options) {
-    const auto size = terminal_size(STDOUT_FILENO);
-    if (flags.output.empty() && size) return size->columns;
-    return 2 * options.linewidth.value_or(80) + 3;
-}
-
-bool is_text(const std::string& format) {
-    return format.empty() || format == "torch" || format == "numpy" || format == "plain";
-}
-
-attn::TextForm text_form(const std::string& format, attn::TextForm usual) {
-    if (format == "torch") return attn::TextForm::torch;
-    if (format == "numpy") return attn::TextForm::numpy;
-    return format == "plain" ? attn::TextForm::plain : usual;
-}
-
 /// Refuses the language that the notebook is not written in.
-void check_language(const OutputFlags& flags, const attn::Notebook& notebook) {
-    if (code_language(flags, notebook.language) == notebook.language) return;
+void check_language(const Arguments& arguments, const attn::Notebook& notebook) {
+    if (code_language(arguments, notebook.language) == notebook.language) return;
     const bool torch = notebook.language == attn::CodeLanguage::torch;
     throw attn::ConfigError("the notebook " + notebook.name + " is written for " +
                             (torch ? "PyTorch" : "NumPy") + ": use --code " +
@@ -75,76 +51,115 @@ void check_language(const OutputFlags& flags, const attn::Notebook& notebook) {
 }
 
 /// Refuses flags of the one way to show a notebook that the other does not know.
-void check_stepping(const NotebookCommand& command) {
-    const StepFlags& stepping = command.stepping;
-    if (!command.step && (stepping.lines || stepping.full_screen || !stepping.script.empty())) {
+void check_stepping(const Arguments& arguments) {
+    const auto has_any = [&](std::initializer_list<const char*> flags) {
+        return std::any_of(flags.begin(), flags.end(),
+                           [&](const char* flag) { return arguments.has(flag); });
+    };
+    const bool steps = arguments.has("--step");
+    if (!steps && has_any({"--lines", "--full-screen", "--script"})) {
         throw attn::ConfigError("--script, --lines and --full-screen say how to step: add --step");
     }
-    const OutputFlags& output = command.output;
-    if (command.step && (command.name.empty() || !output.format.empty() || !output.output.empty() ||
-                         !output.save_dir.empty() || output.heatmap || wants_code(output))) {
+    if (steps && (!arguments.has("NAME") || has_any({"--format", "--json", "--output", "--save-dir",
+                                                     "--heatmap", "--code"}))) {
         throw attn::ConfigError(
             "--step needs the name of a notebook, and none of --format, --output, --save-dir, "
             "--heatmap and --code");
     }
 }
 
-int run_notebook(const NotebookCommand& command) {
-    check_output_flags(command.output);
-    check_stepping(command);
-    if (command.name.empty()) {
-        list_notebooks();
+int run_notebook(const Arguments& arguments) {
+    check_output_flags(arguments);
+    check_stepping(arguments);
+    if (!arguments.has("NAME")) {
+        if (!arguments.said().empty()) {
+            report_note(arguments.said().front().flag->name +
+                        " has no effect here: it needs the name of a notebook");
+        }
+        write_text(arguments, list_of_notebooks());
         return 0;
     }
-    const attn::Notebook& notebook = attn::find_notebook(command.name);
-    check_language(command.output, notebook);
+    note_useless_flags(arguments, nullptr);
+    const attn::Notebook& notebook = attn::find_notebook(arguments.text("NAME"));
+    check_language(arguments, notebook);
     const auto usual = notebook.language == attn::CodeLanguage::torch ? attn::TextForm::torch
                                                                       : attn::TextForm::numpy;
-    const attn::PrintOptions options = print_options(command.output);
+    const attn::PrintOptions options = print_options(arguments);
+    const Format& format = format_of(arguments, usual);
 
-    const attn::Replay replay = replay_of(command);
+    const attn::Replay replay = replay_of(arguments);
     attn::Document document = notebook.replay(replay);
-    if (command.corrected) {
+    if (replay.corrected) {
         attn::Replay faithful = replay;
         faithful.corrected = false;
         // A program has one course of events: there the corrected notebook runs after the other.
-        const auto both = command.output.format == "ipynb" ? attn::one_after_the_other : attn::both_replays;
+        const auto both = format.runs ? attn::one_after_the_other : attn::both_replays;
         document = both(notebook.replay(faithful), document);
     }
-    if (command.step) {
-        step_through({std::move(document), usual}, command.output, command.stepping);
+    if (arguments.has("--step")) {
+        step_through({std::move(document), usual}, arguments);
         return 0;
     }
-    if (wants_code(command.output) && !document.sections.empty()) {
+    if (wants_code(arguments) && !document.sections.empty()) {
         attn::add_print_options(document, notebook.language, options);
     }
-    select_sections(command.output, document);
-    if (command.corrected && is_text(command.output.format)) {
-        document = attn::side_by_side(document, text_form(command.output.format, usual), options,
-                                      columns_for_two(command.output, options));
+    select_sections(arguments, document, format.runs);
+    if (replay.corrected && format.printed != nullptr) {
+        // As many columns as the terminal has, or as two lines need.
+        const std::size_t columns =
+            terminal_columns(arguments).value_or(2 * options.linewidth.value_or(80) + 3);
+        document = attn::side_by_side(document, *format.printed, options, columns);
     }
-    write_document(command.output, document, usual, attn::DType::float32);
+    write_document(arguments, document, usual, attn::DType::float32);
     return 0;
+}
+
+std::vector<std::string> names() {
+    std::vector<std::string> all;
+    for (const attn::Notebook& notebook : attn::notebooks()) {
+        all.push_back(notebook.number);
+        all.push_back(notebook.name);
+    }
+    return all;
+}
+std::vector<std::string> loop_or_vectorized() { return {"loop", "vectorized"}; }
+
+const std::vector<Flag>& own_flags() {
+    static const std::vector<Flag> all = [] {
+        const std::string group = "Options";
+        return std::vector<Flag>{
+            {"NAME",
+             "NAME",
+             group,
+             "name or number of a notebook; without one they are listed",
+             {Takes::Kind::word, 0, 0, names}},
+            {"--corrected", "", group,
+             "with its mistakes corrected too, both side by side where they differ", nothing()},
+            {"--seed", "N", group, "seed of the random numbers", {}, "the notebook's"},
+            {"--variant",
+             "METHOD",
+             group,
+             "how attention is computed: loop or vectorized",
+             {Takes::Kind::word, 0, 0, loop_or_vectorized},
+             "the one that gives its digits"},
+            {"--torch-build", "BUILD", group, "build of PyTorch whose digits are followed",
+             one_of<attn::TorchBuild>(), "the notebook's"},
+            {"--step", "", "Stepping", "step through it, by keys or from a script", nothing()},
+        };
+    }();
+    return all;
 }
 
 }  // namespace
 
-void setup_notebook(CLI::App& cli, int& exit_code) {
-    auto command = std::make_shared<NotebookCommand>();
-    cli.add_option("NAME", command->name, "its name or number; without one they are listed");
-    cli.add_flag("--corrected", command->corrected,
-                 "with its mistakes corrected too: both side by side where they differ");
-    cli.add_option("--seed", command->seed, "the same cells with other numbers")->type_name("N");
-    cli.add_option("--variant", command->variant,
-                   "loop or vectorized (the one with the notebook's digits)")
-        ->type_name("METHOD");
-    cli.add_option("--torch-build", command->torch_build, "avx2 or portable (the notebook's own)")
-        ->type_name("BUILD");
-    cli.add_flag("--step", command->step, "step through it, by keys or from a script")
-        ->group("Stepping");
-    setup_step_flags(cli, command->stepping);
-    setup_output_flags(cli, command->output);
-    cli.callback([command, &exit_code] { exit_code = run_notebook(*command); });
+Command notebook_command() {
+    return {"notebook",
+            "replay a source notebook, or list them",
+            {own_flags, step_flags, output_flags, file_flags, json_flags, print_flags},
+            run_notebook,
+            {{"attn-explain notebook", "Lists the notebooks."},
+             {"attn-explain notebook 000 --corrected",
+              "One of them, with its mistakes and without them."}}};
 }
 
 }  // namespace app

@@ -1,6 +1,5 @@
-#include <CLI/CLI.hpp>
-
 #include "app/commands/commands.hpp"
+#include "app/flags/output_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/signals.hpp"
 #include "attn/cards/step_table.hpp"
@@ -11,7 +10,8 @@
 namespace app {
 namespace {
 
-int run_probe(const std::string& path) {
+int run_probe(const Arguments& arguments) {
+    const std::string path = arguments.text("--output");
     if (path.empty()) {
         throw attn::ConfigError("a probe is a file: pass -o probe.npz");
     }
@@ -39,10 +39,12 @@ int run_probe(const std::string& path) {
 
 }  // namespace
 
-void setup_probe(CLI::App& cli, int& exit_code) {
-    auto path = std::make_shared<std::string>();
-    cli.add_option("-o,--output", *path, "the .npz file to write")->type_name("FILE");
-    cli.callback([path, &exit_code] { exit_code = run_probe(*path); });
+Command probe_command() {
+    return {"probe",
+            "write inputs on which nearly every mistake shows",
+            {file_flags},
+            run_probe,
+            {{"attn-explain probe -o probe.npz", "Writes inputs for your own code."}}};
 }
 
 }  // namespace app

@@ -1,29 +1,28 @@
-#include <CLI/CLI.hpp>
-
 #include "app/commands/commands.hpp"
+#include "app/flags/output_flags.hpp"
 #include "app/stepper/step_flags.hpp"
 
 namespace app {
 namespace {
 
-struct StepCommandLine {
-    WalkFlags walk;
-    OutputFlags print;
-    StepFlags step;
-};
+int run_step(const Arguments& arguments) {
+    check_print_flags(arguments);
+    Scene scene = walk_scene(arguments);
+    note_useless_flags(arguments, &*scene.plan);
+    step_through(std::move(scene), arguments);
+    return 0;
+}
 
 }  // namespace
 
-void setup_step(CLI::App& cli, int& exit_code) {
-    auto command = std::make_shared<StepCommandLine>();
-    setup_step_flags(cli, command->step);
-    setup_print_flags(cli, command->print);
-    setup_walk_flags(cli, command->walk);
-    cli.callback([command, &exit_code] {
-        check_output_flags(command->print);
-        step_through(walk_scene(command->walk), command->print, command->step);
-        exit_code = 0;
-    });
+Command step_command() {
+    return {"step",
+            "step through the walk, by keys or from a script",
+            {step_flags, print_flags, walk_flags},
+            run_step,
+            {{"attn-explain step --heads 4", "Steps through four heads; ? lists the keys."},
+             {"printf 'goto weights\\nmost\\nwhy\\n' | attn-explain step",
+              "The same by name, one command a line."}}};
 }
 
 }  // namespace app

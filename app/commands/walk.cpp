@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -7,7 +6,6 @@
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
-#include "app/terminal/standard_output.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/code.hpp"
 #include "attn/mistakes/mistake.hpp"
@@ -17,24 +15,23 @@
 namespace app {
 namespace {
 
-struct WalkCommand {
-    WalkFlags walk;
-    OutputFlags output;
-    bool list_steps = false;
-    std::vector<std::string> bugs;
-};
+std::vector<std::string> mistake_ids() {
+    std::vector<std::string> ids;
+    for (const attn::Mistake& mistake : attn::mistakes()) ids.push_back(mistake.id);
+    return ids;
+}
 
-void list_steps(const attn::Plan& plan) {
-    StandardOutput output;
+std::string list_of_steps(const attn::Plan& plan) {
+    std::string text;
     for (const attn::Step& step : attn::step_table()) {
         if (!step.applies(plan)) continue;
         std::string line = step.name;
         line.resize(std::max<std::size_t>(line.size() + 2, 18), ' ');
         line += step.title;
         if (!step.shown) line += " (printed with --detail)";
-        output.write(line + "\n");
+        text += line + "\n";
     }
-    output.flush();
+    return text;
 }
 
 /// How many rows hide every key. Where attention went block by block, the context tells: such a row
@@ -98,64 +95,82 @@ void mark_mistakes(const std::vector<std::string>& ids, attn::Document& document
 
 /// Whether only what is asked for is computed. The sentences of a small walk are worth the rest of
 /// it, which takes no time.
-bool walks_in_parts(const WalkCommand& command, const attn::Plan& plan, const attn::Ledger& given,
+bool walks_in_parts(const Arguments& arguments, const attn::Plan& plan, const attn::Ledger& given,
                     const attn::StepTable& table) {
     constexpr double small = 5e7;
-    return !command.output.only.empty() && !wants_code(command.output) &&
-           attn::bytes_needed(plan) > small && attn::can_walk_parts(plan, given, table);
+    return arguments.has("--only") && !wants_code(arguments) && attn::bytes_needed(plan) > small &&
+           attn::can_walk_parts(plan, given, table);
 }
 
-int run_walk(const WalkCommand& command) {
-    check_output_flags(command.output);
-    attn::WalkConfig config = config_of(command.walk);
-    if (!command.bugs.empty()) require_all_steps(config, "--bug");
-    if (wants_code(command.output)) require_all_steps(config, "--code");
+int run_walk(const Arguments& arguments) {
+    check_output_flags(arguments);
+    const std::vector<std::string> bugs = arguments.all("--bug");
+    attn::WalkConfig config = config_of(arguments);
+    if (!bugs.empty()) require_all_steps(config, "--bug");
+    if (wants_code(arguments)) require_all_steps(config, "--code");
     const attn::Plan plan = attn::resolve(std::move(config));
-    if (command.list_steps) {
-        list_steps(plan);
+    note_useless_flags(arguments, &plan);
+    if (arguments.has("--list-steps")) {
+        write_text(arguments, list_of_steps(plan));
         return 0;
     }
-    const attn::StepTable table = attn::with_mistakes(attn::step_table(), plan, command.bugs);
+    const attn::StepTable table = attn::with_mistakes(attn::step_table(), plan, bugs);
     const auto usual =
         plan.config.rng == attn::Rng::torch ? attn::TextForm::torch : attn::TextForm::numpy;
     const attn::Ledger given = attn::draw(plan);
-    if (walks_in_parts(command, plan, given, table)) {
-        const std::vector<attn::WantedPart> wanted = wanted_parts(command.output);
-        const attn::Document parts =
+    if (walks_in_parts(arguments, plan, given, table)) {
+        const std::vector<attn::WantedPart> wanted = wanted_parts(arguments);
+        attn::Document parts =
             document_of_parts(plan, table, wanted, attn::walk_parts(plan, given, table, wanted));
-        write_document(command.output, parts, usual, plan.compute_dtype);
+        parts.config = config_entries(plan);
+        write_document(arguments, parts, usual, plan.compute_dtype);
         return 0;
     }
     const attn::Ledger ledger = attn::walk(plan, given, table);
     note_empty_rows(plan, ledger);
     attn::Document document = attn::document_of(plan, ledger, table);
-    mark_mistakes(command.bugs, document);
-    if (wants_code(command.output)) {
+    document.config = config_entries(plan);
+    mark_mistakes(bugs, document);
+    if (wants_code(arguments)) {
         const auto language = plan.config.rng == attn::Rng::torch ? attn::CodeLanguage::torch
                                                                   : attn::CodeLanguage::numpy;
-        attn::add_code(document, plan, table, code_language(command.output, language),
-                       print_options(command.output));
+        attn::add_code(document, plan, table, code_language(arguments, language),
+                       print_options(arguments));
     }
-    select_sections(command.output, document);
-    write_document(command.output, document, usual, plan.compute_dtype);
+    select_sections(arguments, document, format_of(arguments).runs);
+    write_document(arguments, document, usual, plan.compute_dtype);
     return 0;
+}
+
+const std::vector<Flag>& own_flags() {
+    static const std::vector<Flag> all{
+        {"--list-steps", "", "Output", "list the steps of this walk", nothing()},
+        {"--bug",
+         "ID",
+         "Numbers",
+         "make a known mistake (attn-explain bugs lists them)",
+         {Takes::Kind::text, 0, 0, mistake_ids},
+         {},
+         {},
+         true},
+    };
+    return all;
 }
 
 }  // namespace
 
-void setup_walk(CLI::App& cli, int& exit_code) {
-    auto command = std::make_shared<WalkCommand>();
-    setup_walk_flags(cli, command->walk);
-    setup_output_flags(cli, command->output);
-    cli.add_flag("--list-steps", command->list_steps, "list the steps of this walk")
-        ->group("Output");
-    cli.add_option("--bug", command->bugs,
-                   "make a catalogued mistake (attn-explain bugs lists them)")
-        ->group("Numbers")
-        ->type_name("ID")
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    cli.callback([command, &exit_code] { exit_code = run_walk(*command); });
+Command walk_command() {
+    return {"",
+            "attention, step by step, right to the last digit",
+            {walk_flags, own_flags, output_flags, file_flags, json_flags, print_flags},
+            run_walk,
+            {{"attn-explain", "Walks over a sentence with one small head."},
+             {"attn-explain --text 'the cat sat' --heads 2 --mask causal --output-projection",
+              "Your words, two heads, nobody looks ahead."},
+             {"attn-explain --batch 2 --seq-len 4 --embed-dim 8 --format json",
+              "Drawn numbers, every tensor and setting as JSON."},
+             {"attn-explain --only 'weights[0,:],context' --precision 6",
+              "One row of the weights and the context, with six decimals."}}};
 }
 
 }  // namespace app

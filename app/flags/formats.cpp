@@ -1,11 +1,12 @@
 #include "app/flags/formats.hpp"
 
 #include <algorithm>
-#include <array>
 
+#include "app/flags/parse.hpp"
 #include "attn/codegen/code.hpp"
 #include "attn/codegen/ipynb.hpp"
 #include "attn/io/long_table.hpp"
+#include "attn/io/npy.hpp"
 #include "attn/io/npz.hpp"
 #include "attn/io/safetensors.hpp"
 #include "attn/tensor/error.hpp"
@@ -80,41 +81,83 @@ void write_safetensors(const Document& document, OutputFile& file) {
     attn::write_safetensors(file, tensors_of(document, Which::all));
 }
 
-constexpr std::array<Format, 9> formats{{
-    {"torch", render_form<TextForm::torch>, nullptr},
-    {"numpy", render_form<TextForm::numpy>, nullptr},
-    {"plain", render_form<TextForm::plain>, nullptr},
-    {"markdown", render_markdown, nullptr},
-    {"json", render_json, nullptr},
-    {"ipynb", render_ipynb, nullptr},
-    {"csv", render_csv, nullptr},
-    {"npz", nullptr, write_npz},
-    {"safetensors", nullptr, write_safetensors},
-}};
+void write_npy(const Document& document, OutputFile& file) {
+    const std::vector<attn::TensorRef> tensors = tensors_of(document, Which::shown);
+    if (tensors.size() != 1) {
+        throw attn::ConfigError("npy holds one tensor and these are " +
+                                std::to_string(tensors.size()) +
+                                ": name one with --only, or use npz");
+    }
+    attn::write_npy(file, tensors.front().tensor);
+}
+
+constexpr TextForm torch = TextForm::torch;
+constexpr TextForm numpy = TextForm::numpy;
+constexpr TextForm plain = TextForm::plain;
+
+Format printed(std::string_view name, const TextForm& form,
+               void (*render)(const Document&, const TextChoices&, const Sink&)) {
+    Format format{name, {}, render};
+    format.printed = &form;
+    format.prints_numbers = format.has_words = format.has_code = true;
+    return format;
+}
 
 }  // namespace
 
-std::vector<std::string> format_list() {
-    std::vector<std::string> names;
-    for (const Format& format : formats) names.emplace_back(format.name);
-    return names;
+const std::vector<Format>& formats() {
+    static const std::vector<Format> all{
+        printed("torch", torch, render_form<torch>),
+        printed("numpy", numpy, render_form<numpy>),
+        printed("plain", plain, render_form<plain>),
+        {.name = "markdown",
+         .suffixes = {".md", ".markdown"},
+         .render = render_markdown,
+         .prints_numbers = true,
+         .has_words = true,
+         .has_code = true},
+        {.name = "json",
+         .suffixes = {".json"},
+         .render = render_json,
+         .has_code = true,
+         .has_everything = true},
+        {.name = "ipynb",
+         .suffixes = {".ipynb"},
+         .render = render_ipynb,
+         .prints_numbers = true,
+         .has_code = true,
+         .runs = true},
+        {.name = "csv", .suffixes = {".csv"}, .render = render_csv},
+        {.name = "npy", .suffixes = {".npy"}, .write = write_npy},
+        {.name = "npz", .suffixes = {".npz"}, .write = write_npz, .has_everything = true},
+        {.name = "safetensors",
+         .suffixes = {".safetensors"},
+         .write = write_safetensors,
+         .has_everything = true},
+    };
+    return all;
 }
 
-std::string format_names() {
-    std::string names;
-    for (const Format& format : formats) {
-        if (!names.empty()) names += &format == &formats.back() ? " or " : ", ";
-        names += format.name;
-    }
+std::vector<std::string> format_names() {
+    std::vector<std::string> names;
+    for (const Format& format : formats()) names.emplace_back(format.name);
     return names;
 }
 
 const Format& find_format(std::string_view name) {
-    for (const Format& format : formats) {
+    for (const Format& format : formats()) {
         if (format.name == name) return format;
     }
-    throw attn::ConfigError("--format does not know '" + std::string(name) + "': use " +
-                            format_names());
+    refuse_word("--format", std::string(name), format_names());
+}
+
+const Format* format_of_file(std::string_view path) {
+    for (const Format& format : formats()) {
+        for (const std::string_view suffix : format.suffixes) {
+            if (path.size() > suffix.size() && path.ends_with(suffix)) return &format;
+        }
+    }
+    return nullptr;
 }
 
 }  // namespace app

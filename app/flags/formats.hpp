@@ -16,23 +16,34 @@ struct TextChoices {
     attn::Words words = attn::Words::all;
 };
 
-/// One of the forms that --format names. Text is rendered piece by piece, binary data is written to
-/// a file (which may be standard output); each format does one of the two.
+/// One of the forms that --format names: all that the program knows of it. Text is rendered piece
+/// by piece, binary data is written to a file (which may be standard output); each format does one
+/// of the two.
 struct Format {
     std::string_view name;
-    void (*render)(const attn::Document&, const TextChoices&, const attn::Sink&);
-    void (*write)(const attn::Document&, attn::OutputFile&);
+    std::vector<std::string_view> suffixes;  ///< of the file names that ask for it: `.json`
+    void (*render)(const attn::Document&, const TextChoices&, const attn::Sink&) = nullptr;
+    void (*write)(const attn::Document&, attn::OutputFile&) = nullptr;
+    /// The printed form of one library, for people to read; null for every other format.
+    const attn::TextForm* printed = nullptr;
+    bool prints_numbers = false;  ///< --precision and its like change its numbers
+    bool has_words = false;       ///< headings and notes, which -q leaves out
+    bool has_code = false;        ///< the lines of --code have a place in it
+    bool has_everything = false;  ///< steps that are not printed too
+    bool runs = false;            ///< it is a program
 
     bool is_text() const { return render != nullptr; }
 };
 
+const std::vector<Format>& formats();
+
+/// The names of all formats.
+std::vector<std::string> format_names();
+
 /// The format of that name.  Errors  ConfigError, listing the names there are.
 const Format& find_format(std::string_view name);
 
-/// The names of all formats.
-std::vector<std::string> format_list();
-
-/// The same for the help: `torch, numpy, ... or npz`.
-std::string format_names();
+/// The format that a file name asks for by its ending; nullptr when it asks for none.
+const Format* format_of_file(std::string_view path);
 
 }  // namespace app

@@ -1,9 +1,7 @@
-#include "app/flags/given_weights.hpp"
-
 #include <algorithm>
 #include <array>
 
-#include "app/flags/sources.hpp"
+#include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/io/input_file.hpp"
 #include "attn/io/model_weights.hpp"
@@ -70,42 +68,44 @@ void contradict(const std::string& flag, const std::string& model, const std::st
 }
 
 /// Reads one layer of a model and sets what its family decides.
-std::vector<attn::NamedTensor> read_model(const WalkFlags& flags, attn::WalkConfig& config) {
-    const attn::ModelFamily family = attn::model_family(flags.model);
-    const std::int64_t layer = flags.layer.value_or(0);
-    if (!flags.heads) {
-        throw attn::ConfigError("--model " + flags.model +
+std::vector<attn::NamedTensor> read_model(const Arguments& arguments, attn::WalkConfig& config) {
+    const std::string model = arguments.text("--model");
+    const std::string weights = arguments.text("--weights");
+    const attn::ModelFamily family = attn::model_family(model);
+    const std::int64_t layer = *arguments.integer("--layer");
+    if (!arguments.has("--heads")) {
+        throw attn::ConfigError("--model " + model +
                                 " needs --heads: the file does not tell how many there are (12 in "
                                 "the small models)");
     }
-    const attn::TensorFile file(flags.weights);
+    const attn::TensorFile file(weights);
     attn::ModelLayer found = attn::pick_model_layer(file.arrays(), family, layer, file.label());
     const Projection projection = found.fused ? Projection::fused : Projection::split;
     const auto layout = found.in_out ? attn::WeightLayout::in_out : attn::WeightLayout::out_in;
-    if (!flags.projection.empty() && config.projection != projection) {
-        contradict("--projection " + flags.projection, flags.model,
+    if (arguments.has("--projection") && config.projection != projection) {
+        contradict("--projection " + arguments.text("--projection"), model,
                    "is " + std::string(attn::word(projection)));
     }
     if (config.weight_layout.value_or(layout) != layout) {
-        contradict("--weight-layout " + flags.weight_layout, flags.model,
+        contradict("--weight-layout " + arguments.text("--weight-layout"), model,
                    "is " + std::string(attn::word(layout)));
     }
-    if (flags.no_merge) contradict("--no-merge", flags.model, "has an output projection");
+    if (arguments.has("--no-merge")) contradict("--no-merge", model, "has an output projection");
     config.projection = projection;
     config.weight_layout = layout;
-    config.model = flags.model;
+    config.model = model;
     config.layer = layer;
     if (family == attn::ModelFamily::gpt2 && !config.mask.causal) {
-        report_note("gpt2 attends to what came before only: --mask causal does as it does");
+        report_note("GPT-2 is causal: add --mask causal");
     }
     return std::move(found.parameters);
 }
 
 /// Sets what the names in the file tell of the model, where no flag has said it.
-void set_model_by_names(const WalkFlags& flags, const std::vector<attn::NamedTensor>& tensors,
+void set_model_by_names(const Arguments& arguments, const std::vector<attn::NamedTensor>& tensors,
                         attn::WalkConfig& config) {
     const bool projects = config.projection != Projection::none;
-    if (flags.projection.empty() && flags.model.empty() && has(tensors, "w_qkv") &&
+    if (!arguments.has("--projection") && !arguments.has("--model") && has(tensors, "w_qkv") &&
         !has(tensors, "w_query")) {
         config.projection = Projection::fused;
     }
@@ -117,7 +117,7 @@ void set_model_by_names(const WalkFlags& flags, const std::vector<attn::NamedTen
         if (each.name == "b_output") config.output_bias = true;
         const bool per_head =
             config.projection == Projection::stacked || config.projection == Projection::per_head;
-        if (per_head && !flags.heads && each.name.starts_with("w_") &&
+        if (per_head && !arguments.has("--heads") && each.name.starts_with("w_") &&
             each.tensor.dimension() == 3) {
             config.heads = static_cast<std::int64_t>(each.tensor.shape()[0]);
         }
@@ -126,20 +126,21 @@ void set_model_by_names(const WalkFlags& flags, const std::vector<attn::NamedTen
 
 /// Reads the leading axes of query, key and value given directly: (batch, head, tokens, features),
 /// where three axes begin with the heads unless there is a word of a batch.
-void set_leading_axes(const WalkFlags& flags, std::vector<attn::NamedTensor>& tensors,
+void set_leading_axes(const Arguments& arguments, std::vector<attn::NamedTensor>& tensors,
                       attn::WalkConfig& config) {
     for (attn::NamedTensor& each : tensors) {
         if (!is_needed(each.name, config) || !is_one_of(each.name, {"query", "key", "value"})) {
             continue;
         }
         const attn::Shape shape = each.tensor.shape();
-        const bool batched = shape.size() == 4 || flags.batch || each.tensor.has_axis("batch") ||
-                             (shape.size() == 3 && flags.heads == 1 && shape[0] != 1);
+        const bool batched =
+            shape.size() == 4 || arguments.has("--batch") || each.tensor.has_axis("batch") ||
+            (shape.size() == 3 && config.heads == 1 && arguments.has("--heads") && shape[0] != 1);
         const std::size_t head_axis = batched ? 1 : 0;
         if (shape.size() < 3 || shape.size() > 4) continue;
         if (batched && !config.batch) config.batch = static_cast<std::int64_t>(shape[0]);
         if (head_axis + 3 > shape.size()) continue;
-        if (!flags.heads) config.heads = static_cast<std::int64_t>(shape[head_axis]);
+        if (!arguments.has("--heads")) config.heads = static_cast<std::int64_t>(shape[head_axis]);
         // One head has no axis of its own.
         if (shape[head_axis] == 1) each.tensor = attn::slice(each.tensor, batched ? ":,0" : "0");
     }
@@ -147,26 +148,28 @@ void set_leading_axes(const WalkFlags& flags, std::vector<attn::NamedTensor>& te
 
 }  // namespace
 
-void set_given_weights(const WalkFlags& flags, attn::WalkConfig& config) {
-    if (flags.weights.empty()) {
-        if (!flags.model.empty() || flags.layer) {
+void set_given_weights(const Arguments& arguments, attn::WalkConfig& config) {
+    const std::string weights = arguments.text("--weights");
+    const bool has_model = arguments.has("--model");
+    if (weights.empty()) {
+        if (has_model || arguments.has("--layer")) {
             throw attn::ConfigError(
                 "--model and --layer say how to read --weights, which is missing");
         }
         return;
     }
-    if (flags.model.empty() && flags.layer) {
+    if (!has_model && arguments.has("--layer")) {
         throw attn::ConfigError("--layer needs --model gpt2 or bert");
     }
-    const std::string label = attn::file_label(flags.weights);
-    std::vector<attn::NamedTensor> tensors = flags.model.empty()
-                                                 ? attn::read_tensors(flags.weights, report_note)
-                                                 : read_model(flags, config);
-    set_model_by_names(flags, tensors, config);
+    const std::string label = attn::file_label(weights);
+    std::vector<attn::NamedTensor> tensors = has_model
+                                                 ? read_model(arguments, config)
+                                                 : attn::read_tensors(weights, report_note);
+    set_model_by_names(arguments, tensors, config);
     const bool direct = config.projection == Projection::none &&
                         (has(tensors, "query") || has(tensors, "key") || has(tensors, "value"));
-    if (direct && !says_a_source(flags)) config.input = attn::RandomInput{};
-    set_leading_axes(flags, tensors, config);
+    if (direct && !says_a_source(arguments)) config.input = attn::RandomInput{};
+    set_leading_axes(arguments, tensors, config);
 
     // Take what this walk has, and say what it has not.
     std::vector<std::string> unused;
@@ -192,7 +195,7 @@ void set_given_weights(const WalkFlags& flags, attn::WalkConfig& config) {
                                (unused.empty() ? "no array" : listed(unused)) +
                                " (--model gpt2 or bert reads the names of those models)");
     }
-    config.weights_file = flags.weights;
+    config.weights_file = weights;
     std::string note;
     if (!drawn.empty()) note = "drawn, as it does not hold them: " + listed(drawn);
     if (!unused.empty()) note += (note.empty() ? "" : "; ") + ("not used: " + listed(unused));

@@ -76,4 +76,35 @@ attn::Ledger read_ledger(const std::string& spec) {
     return ledger;
 }
 
+const std::vector<Flag>& tolerance_flags() {
+    static const std::vector<Flag> all{
+        {"--atol",
+         "X",
+         "Options",
+         "largest absolute difference that is let pass",
+         {Takes::Kind::number},
+         "rounding"},
+        {"--rtol",
+         "X",
+         "Options",
+         "largest relative difference that is let pass",
+         {Takes::Kind::number},
+         "rounding"},
+    };
+    return all;
+}
+
+std::optional<attn::Tolerance> tolerance_of(const Arguments& arguments) {
+    const auto absolute = arguments.number("--atol");
+    const auto relative = arguments.number("--rtol");
+    if (!absolute && !relative) return std::nullopt;
+    if (absolute.value_or(0) < 0 || relative.value_or(0) < 0) {
+        throw attn::ConfigError("--atol and --rtol must not be negative");
+    }
+    attn::Tolerance tolerance;
+    tolerance.absolute = absolute.value_or(tolerance.absolute);
+    tolerance.relative = relative.value_or(tolerance.relative);
+    return tolerance;
+}
+
 }  // namespace app

@@ -1,7 +1,10 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "app/flags/flag.hpp"
+#include "attn/explain/compare.hpp"
 #include "attn/io/elements.hpp"
 #include "attn/walk/ledger.hpp"
 
@@ -17,5 +20,11 @@ std::vector<attn::NamedTensor> read_arrays(const std::string& spec);
 
 /// The same as a record of steps.
 attn::Ledger read_ledger(const std::string& spec);
+
+/// How much two ledgers may differ: --atol and --rtol.
+const std::vector<Flag>& tolerance_flags();
+
+/// What they say; nothing when the tolerance is that of rounding.  Errors  ConfigError.
+std::optional<attn::Tolerance> tolerance_of(const Arguments& arguments);
 
 }  // namespace app

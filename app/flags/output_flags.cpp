@@ -2,13 +2,13 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "app/flags/formats.hpp"
 #include "app/flags/parse.hpp"
-#include "app/terminal/color.hpp"
+#include "attn/cards/step_table.hpp"
+#include "attn/render/number_text.hpp"
 #include "attn/tensor/slice.hpp"
+#include "attn/text/closest.hpp"
 
 namespace app {
 namespace {
@@ -22,14 +22,30 @@ attn::WantedPart parse_wanted(const std::string& text) {
     return {text.substr(0, open), text.substr(open + 1, text.size() - open - 2), true};
 }
 
+/// Says that a walk has no such step: one that another walk would have, or a slip of the finger.
+[[noreturn]] void refuse_step(const std::string& flag, const std::string& name,
+                              const std::vector<std::string>& names) {
+    std::string all;
+    for (const std::string& each : names) all += " " + each;
+    const std::string meant = attn::closest(name, names);
+    std::string reason = meant.empty() ? "" : "; did you mean " + meant + "?";
+    for (const attn::Step& step : attn::step_table()) {
+        if (step.name != name) continue;
+        const bool masked = name.find("mask") != std::string::npos;
+        reason = masked ? ": pass --mask causal or padding" : ": this walk does not have it";
+    }
+    throw attn::ConfigError(flag + ": there is no step '" + name + "' here" + reason +
+                            "; there are:" + all);
+}
+
 std::size_t section_index(const attn::Document& document, const std::string& flag,
                           const std::string& name) {
-    std::string names;
+    std::vector<std::string> names;
     for (std::size_t i = 0; i < document.sections.size(); ++i) {
         if (document.sections[i].name == name) return i;
-        names += " " + document.sections[i].name;
+        names.push_back(document.sections[i].name);
     }
-    throw attn::ConfigError(flag + ": there is no step '" + name + "' here; there are:" + names);
+    refuse_step(flag, name, names);
 }
 
 /// Whether the section is of that name, or is what becomes of it in a corrected notebook.
@@ -74,9 +90,6 @@ std::vector<attn::Section> only(const attn::Document& document, const std::strin
     return sections;
 }
 
-/// Whether the output is a program, which needs the lines of what it does not print too.
-bool runs(const OutputFlags& flags) { return flags.format == "ipynb"; }
-
 /// Puts the sections of `whole` that were not selected back in their places, not printed.
 void keep_lines_of(const attn::Document& whole, attn::Document& selected) {
     std::vector<attn::Section> sections;
@@ -95,112 +108,219 @@ void keep_lines_of(const attn::Document& whole, attn::Document& selected) {
     selected.sections = std::move(sections);
 }
 
+std::vector<std::string> steps() {
+    std::vector<std::string> names;
+    for (const attn::Step& step : attn::step_table()) names.push_back(step.name);
+    return names;
+}
+std::vector<std::string> inf() { return {"inf"}; }
+std::vector<std::string> auto_on_off() { return {"auto", "on", "off"}; }
+std::vector<std::string> auto_always_never() { return {"auto", "always", "never"}; }
+std::vector<std::string> languages() { return {"torch", "numpy"}; }
+
+// --- what flags need
+
+template <bool Format::*member>
+bool format_has(const Arguments& arguments) {
+    return arguments.find("--format") == nullptr || format_of(arguments).*member;
+}
+bool colors(const Arguments& arguments) {
+    return arguments.text("--color") != "always" || arguments.find("--heatmap") == nullptr ||
+           arguments.has("--heatmap");
+}
+bool leaves_steps_out(const Arguments& arguments) {
+    return !arguments.has("--only") &&
+           !(arguments.find("--format") != nullptr && format_of(arguments).has_everything);
+}
+
+constexpr Need numbers_in_text{format_has<&Format::prints_numbers>, nullptr,
+                               "a printed form: this format holds every digit"};
+
 }  // namespace
 
-attn::PrintOptions print_options(const OutputFlags& flags) {
-    attn::PrintOptions options;
-    const auto at_least = [](const char* flag, std::int64_t value, std::int64_t least) {
-        if (value < least) {
-            throw attn::ConfigError(std::string(flag) + " must be at least " +
-                                    std::to_string(least) + ", not " + std::to_string(value));
+const std::vector<Flag>& print_flags() {
+    static const std::vector<Flag> all = [] {
+        const std::string group = "Output";
+        const Takes step{Takes::Kind::word, 0, 0, steps};
+        std::vector<Flag> rows{
+            {"--detail",
+             "",
+             group,
+             "show parameters and the parts of softmax too",
+             nothing(),
+             {},
+             {},
+             false,
+             false,
+             {leaves_steps_out, nullptr, "steps that are left out: here all asked for are there"}},
+            {"--color",
+             "WHEN",
+             group,
+             "colours",
+             {Takes::Kind::word, 0, 0, auto_always_never, true},
+             "auto",
+             {},
+             false,
+             false,
+             {colors, nullptr, "--heatmap"}},
+            {"--only",
+             "STEPS",
+             group,
+             "these steps only, or slices: weights[0,:,1:3],output",
+             {Takes::Kind::list, 0, 0, steps}},
+            {"--from", "STEP", group, "leave out the steps before this one", step},
+            {"--until", "STEP", group, "leave out the steps after this one", step},
+            {"--precision", "N", group, "decimals", integer(0, attn::most_decimals), "4; NumPy: 8"},
+            {"--threshold",
+             "N",
+             group,
+             "summarise tensors with more than N elements, or inf",
+             {Takes::Kind::text, 0, 0, inf},
+             "1000"},
+            {"--edgeitems", "N", group, "elements shown at each end of a summary", integer(0), "3"},
+            {"--linewidth", "N", group, "columns of a printed line", integer(1), "80; NumPy: 75"},
+            {"--sci-mode",
+             "WHEN",
+             group,
+             "print numbers as powers of ten",
+             {Takes::Kind::word, 0, 0, auto_on_off, true},
+             "auto"},
+            {"--no-notes",
+             "",
+             group,
+             "tensors only, no words",
+             nothing(),
+             {},
+             "-q",
+             false,
+             false,
+             {format_has<&Format::has_words>, nullptr, "a format with words"}},
+        };
+        for (Flag& flag : rows) {
+            for (const char* name :
+                 {"--precision", "--threshold", "--edgeitems", "--linewidth", "--sci-mode"}) {
+                if (flag.name == name) flag.need = numbers_in_text;
+            }
         }
-        return static_cast<std::size_t>(value);
+        return rows;
+    }();
+    return all;
+}
+
+const std::vector<Flag>& output_flags() {
+    static const std::vector<Flag> all = [] {
+        const std::string group = "Output";
+        return std::vector<Flag>{
+            {"--format",
+             "FORMAT",
+             group,
+             "form of the output",
+             {Takes::Kind::word, 0, 0, format_names, true},
+             "by the name of --output; else torch, or numpy with a NumPy --rng"},
+            {"--save-dir",
+             "DIR",
+             group,
+             "write a .npy file for each step and walk.json into a folder",
+             {Takes::Kind::folder}},
+            {"--heatmap", "", group, "labelled cells, shaded by value on a terminal", nothing()},
+            {"--pace", "", group, "wait for Enter between the steps, on a terminal", nothing()},
+            {"--code",
+             "LANGUAGE",
+             group,
+             "show the lines of code that make each tensor",
+             {Takes::Kind::word, 0, 0, languages, true},
+             {},
+             {},
+             false,
+             false,
+             {format_has<&Format::has_code>, nullptr,
+              "a format with lines of code: torch, numpy, plain, markdown, json or ipynb"}},
+        };
+    }();
+    return all;
+}
+
+const std::vector<Flag>& file_flags() {
+    static const std::vector<Flag> all{
+        {"--output", "FILE", "Output", "write to a file, whole or not at all", file(), {}, "-o"}};
+    return all;
+}
+
+const std::vector<Flag>& json_flags() {
+    static const std::vector<Flag> all{{"--json", "", "Output", "print JSON", nothing()}};
+    return all;
+}
+
+attn::PrintOptions print_options(const Arguments& arguments) {
+    const auto said = [&](const char* name) -> std::optional<std::size_t> {
+        if (!arguments.has(name)) return std::nullopt;
+        return static_cast<std::size_t>(*arguments.integer(name));
     };
-    options.precision = flags.precision;
-    if (flags.precision && (*flags.precision < 0 || *flags.precision > 1074)) {
-        throw attn::ConfigError("--precision must be between 0 and 1074, not " +
-                                std::to_string(*flags.precision));
-    }
-    if (flags.threshold == "inf") {
+    attn::PrintOptions options;
+    if (arguments.has("--precision")) options.precision = *arguments.integer("--precision");
+    if (arguments.text("--threshold") == "inf") {
         options.threshold = attn::no_threshold;
-    } else if (!flags.threshold.empty()) {
-        options.threshold =
-            at_least("--threshold", parse_integer("--threshold", flags.threshold), 0);
+    } else if (arguments.has("--threshold")) {
+        options.threshold = static_cast<std::size_t>(
+            parse_integer("--threshold", arguments.text("--threshold"), 0));
     }
-    if (flags.edgeitems) options.edgeitems = at_least("--edgeitems", *flags.edgeitems, 0);
-    if (flags.linewidth) options.linewidth = at_least("--linewidth", *flags.linewidth, 1);
-    if (flags.sci_mode == "on") {
-        options.sci_mode = attn::SciMode::on;
-    } else if (flags.sci_mode == "off") {
-        options.sci_mode = attn::SciMode::off;
-    } else if (flags.sci_mode != "auto") {
-        throw attn::ConfigError("--sci-mode does not know '" + flags.sci_mode +
-                                "': use auto, on or off");
-    }
+    if (const auto items = said("--edgeitems")) options.edgeitems = *items;
+    if (const auto width = said("--linewidth")) options.linewidth = *width;
+    const std::string mode = arguments.text("--sci-mode");
+    if (mode != "auto") options.sci_mode = mode == "on" ? attn::SciMode::on : attn::SciMode::off;
     return options;
 }
 
-void setup_print_flags(CLI::App& cli, OutputFlags& flags) {
-    const std::string group = "Output";
-    const auto add = [&](const char* name, auto& value, const std::string& help) {
-        return cli.add_option(name, value, help)->group(group);
-    };
-    cli.add_flag("--detail", flags.detail, "show parameters and the parts of softmax too")
-        ->group(group);
-    add("--color", flags.color, "auto, always or never (auto)")->type_name("WHEN");
-    add("--only", flags.only, "these steps only, parts too: weights[0,:,1:3],output")
-        ->type_name("STEPS");
-    add("--from", flags.from, "from this step on")->type_name("STEP");
-    add("--until", flags.until, "up to and with this step")->type_name("STEP");
-    add("--precision", flags.precision, "decimals (4; NumPy 8)");
-    add("--threshold", flags.threshold, "summarise above so many elements, or inf (1000)")
-        ->type_name("N");
-    add("--edgeitems", flags.edgeitems, "elements shown at each end of a summary (3)");
-    add("--linewidth", flags.linewidth, "columns (80; NumPy 75)");
-    add("--sci-mode", flags.sci_mode, "auto, on or off (auto)")->type_name("WHEN");
-    cli.add_flag("-q,--no-notes", flags.no_notes, "tensors only, no words")->group(group);
-}
-
-void setup_output_flags(CLI::App& cli, OutputFlags& flags) {
-    const std::string group = "Output";
-    const auto add = [&](const char* name, auto& value, const std::string& help) {
-        return cli.add_option(name, value, help)->group(group);
-    };
-    add("--format", flags.format, format_names() + " (torch; with a NumPy rng numpy)")
-        ->type_name("FORM");
-    add("-o,--output", flags.output, "write to a file, whole or not at all")->type_name("FILE");
-    add("--save-dir", flags.save_dir,
-        "write a .npy file for each step and walk.json, whole or not at all")
-        ->type_name("DIR");
-    cli.add_flag("--heatmap", flags.heatmap, "labelled cells, shaded by value on a terminal")
-        ->group(group);
-    cli.add_flag("--pace", flags.pace, "wait for Enter between the steps, on a terminal")
-        ->group(group);
-    add("--code", flags.code, "the torch or numpy lines that make each tensor, above it")
-        ->type_name("LANGUAGE");
-    setup_print_flags(cli, flags);
-}
-
-void check_output_flags(const OutputFlags& flags) {
-    print_options(flags);
-    if (!flags.format.empty()) {
-        const Format& format = find_format(flags.format);
-        const bool to_terminal =
-            (flags.output.empty() || flags.output == "-") && isatty(STDOUT_FILENO) != 0;
-        if (!format.is_text() && to_terminal) {
-            throw attn::ConfigError("--format " + flags.format +
-                                    " is no text for a terminal: pass -o FILE or a pipe");
-        }
-    }
-    code_language(flags, attn::CodeLanguage::torch);
-    color_depth(flags.color, false);
-    const bool is_printed_form = flags.format.empty() || flags.format == "torch" ||
-                                 flags.format == "numpy" || flags.format == "plain";
-    for (const auto& [flag, given] :
-         {std::pair{"--heatmap", flags.heatmap}, {"--pace", flags.pace}}) {
-        if (given && !is_printed_form) {
-            throw attn::ConfigError(std::string(flag) + " is for printed forms and --format " +
-                                    flags.format + " is none: leave one out");
-        }
-    }
-    if (!flags.only.empty() && !(flags.from.empty() && flags.until.empty())) {
+void check_print_flags(const Arguments& arguments) {
+    print_options(arguments);
+    if (arguments.has("--only") && (arguments.has("--from") || arguments.has("--until"))) {
         throw attn::ConfigError("--only already says which steps: leave --from and --until out");
     }
 }
 
-std::vector<attn::WantedPart> wanted_parts(const OutputFlags& flags) {
+void check_output_flags(const Arguments& arguments) {
+    check_print_flags(arguments);
+    const Format& format = format_of(arguments);
+    const std::string name(format.name);
+    const std::string path = arguments.text("--output");
+    if (!format.is_text() && (path.empty() || path == "-") && isatty(STDOUT_FILENO) != 0) {
+        throw attn::ConfigError("--format " + name +
+                                " is no text for a terminal: pass -o FILE or a pipe");
+    }
+    for (const char* flag : {"--heatmap", "--pace"}) {
+        if (arguments.has(flag) && format.printed == nullptr) {
+            throw attn::ConfigError(std::string(flag) + " is for printed forms and --format " +
+                                    name + " is none: leave one out");
+        }
+    }
+}
+
+const Format& format_of(const Arguments& arguments, attn::TextForm usual) {
+    const std::string path = arguments.text("--output");
+    const Format* by_name = arguments.has("--json") ? &find_format("json") : nullptr;
+    if (arguments.has("--format")) {
+        const Format& said = find_format(arguments.text("--format"));
+        if (by_name != nullptr && by_name != &said) {
+            throw attn::ConfigError("--json and --format " + std::string(said.name) +
+                                    " contradict each other: leave one out");
+        }
+        by_name = &said;
+    }
+    const Format* by_file = format_of_file(path);
+    if (by_name != nullptr && by_file != nullptr && by_name != by_file) {
+        throw attn::ConfigError("-o " + path + " asks for " + std::string(by_file->name) +
+                                " and --format for " + std::string(by_name->name) +
+                                ": leave --format out, or give the file another ending");
+    }
+    if (by_name != nullptr) return *by_name;
+    if (by_file != nullptr) return *by_file;
+    return find_format(usual == attn::TextForm::numpy ? "numpy" : "torch");
+}
+
+std::vector<attn::WantedPart> wanted_parts(const Arguments& arguments) {
     std::vector<attn::WantedPart> wanted;
-    for (const std::string& part : split(flags.only, ',')) wanted.push_back(parse_wanted(part));
+    for (const std::string& part : split(arguments.text("--only"), ','))
+        wanted.push_back(parse_wanted(part));
     return wanted;
 }
 
@@ -225,43 +345,42 @@ attn::Document document_of_parts(const attn::Plan& plan, const attn::StepTable& 
     return document;
 }
 
-bool wants_code(const OutputFlags& flags) { return !flags.code.empty() || runs(flags); }
-
-attn::CodeLanguage code_language(const OutputFlags& flags, attn::CodeLanguage usual) {
-    if (flags.code.empty()) return usual;
-    if (flags.code == "torch") return attn::CodeLanguage::torch;
-    if (flags.code == "numpy") return attn::CodeLanguage::numpy;
-    throw attn::ConfigError("--code does not know '" + flags.code + "': use torch or numpy");
+bool wants_code(const Arguments& arguments) {
+    return arguments.has("--code") || format_of(arguments).runs;
 }
 
-void select_sections(const OutputFlags& flags, attn::Document& document) {
-    if (runs(flags)) {
+attn::CodeLanguage code_language(const Arguments& arguments, attn::CodeLanguage usual) {
+    if (!arguments.has("--code")) return usual;
+    return arguments.text("--code") == "torch" ? attn::CodeLanguage::torch
+                                               : attn::CodeLanguage::numpy;
+}
+
+void select_sections(const Arguments& arguments, attn::Document& document, bool runs) {
+    if (runs) {
         const attn::Document whole = document;
-        OutputFlags as_text = flags;
-        as_text.format.clear();
-        select_sections(as_text, document);
+        select_sections(arguments, document);
         keep_lines_of(whole, document);
         return;
     }
-    if (!flags.only.empty()) {
-        document.sections = only(document, flags.only);
+    if (arguments.has("--only")) {
+        document.sections = only(document, arguments.text("--only"));
         return;
     }
-    if (flags.detail) {
+    if (arguments.has("--detail")) {
         for (attn::Section& section : document.sections) section.shown = true;
     }
-    std::size_t first = 0;
+    const std::string from = arguments.text("--from");
+    const std::string until = arguments.text("--until");
+    const std::size_t first = from.empty() ? 0 : section_index(document, "--from", from);
     std::size_t last = document.sections.size();
-    if (!flags.from.empty()) first = section_index(document, "--from", flags.from);
-    if (!flags.until.empty()) {
-        last = section_index(document, "--until", flags.until) + 1;
+    if (!until.empty()) {
+        last = section_index(document, "--until", until) + 1;
         for (std::size_t i = last; i < document.sections.size(); ++i) {
-            if (shows(document.sections[i], flags.until)) last = i + 1;
+            if (shows(document.sections[i], until)) last = i + 1;
         }
     }
     if (first >= last) {
-        throw attn::ConfigError("--from " + flags.from + " comes after --until " + flags.until +
-                                ": swap them");
+        throw attn::ConfigError("--from " + from + " comes after --until " + until + ": swap them");
     }
     document.sections = {document.sections.begin() + static_cast<std::ptrdiff_t>(first),
                          document.sections.begin() + static_cast<std::ptrdiff_t>(last)};

@@ -1,50 +1,48 @@
 #pragma once
-#include <optional>
-#include <string>
-
+#include "app/flags/flag.hpp"
+#include "app/flags/formats.hpp"
 #include "attn/codegen/code.hpp"
 #include "attn/walk/parts.hpp"
 
-namespace CLI {
-class App;
-}
-
 namespace app {
 
-/// The output flags as they were said. Every command that prints tensors takes them.
-struct OutputFlags {
-    std::string format, output, save_dir, only, from, until;
-    std::optional<int> precision;
-    std::string threshold;
-    std::optional<std::int64_t> edgeitems, linewidth;
-    std::string sci_mode = "auto";
-    bool no_notes = false, detail = false, heatmap = false, pace = false;
-    std::string color = "auto";
-    std::string code;
-};
+/// The flags that say which steps are shown and how their numbers are printed.
+const std::vector<Flag>& print_flags();
 
-/// Adds the flags that say which steps are shown and how their numbers are printed.
-void setup_print_flags(CLI::App& cli, OutputFlags& flags);
+/// The flags that say in which format a document goes where.
+const std::vector<Flag>& output_flags();
 
-/// Adds these, and the flags that say where the output goes and in which format.
-void setup_output_flags(CLI::App& cli, OutputFlags& flags);
+/// -o and --json, for every command.
+const std::vector<Flag>& file_flags();
+const std::vector<Flag>& json_flags();
 
-/// Refuses what no document could satisfy, before anything is computed.
+/// Writes a text to --output, or to standard output.
+void write_text(const Arguments& arguments, const std::string& text);
+
+/// Refuses what no document could satisfy, before anything is computed. The first looks at the
+/// print flags alone.
 ///
 /// Errors  ConfigError naming the flag.
-void check_output_flags(const OutputFlags& flags);
+void check_print_flags(const Arguments& arguments);
+void check_output_flags(const Arguments& arguments);
+
+/// The format that --format, --json or the name of the output file asks for; `usual` where none
+/// does.
+///
+/// Errors  ConfigError when two of them contradict each other.
+const Format& format_of(const Arguments& arguments, attn::TextForm usual = attn::TextForm::torch);
 
 /// Whether the sections need the lines that make them: --code, or a format that runs.
-bool wants_code(const OutputFlags& flags);
+bool wants_code(const Arguments& arguments);
 
 /// The language of --code; without it the one that is usual for the tensors.
-attn::CodeLanguage code_language(const OutputFlags& flags, attn::CodeLanguage usual);
+attn::CodeLanguage code_language(const Arguments& arguments, attn::CodeLanguage usual);
 
 /// --precision and its like.  Errors  ConfigError naming the flag.
-attn::PrintOptions print_options(const OutputFlags& flags);
+attn::PrintOptions print_options(const Arguments& arguments);
 
 /// What --only asks for.  Errors  ConfigError for a slice without its closing bracket.
-std::vector<attn::WantedPart> wanted_parts(const OutputFlags& flags);
+std::vector<attn::WantedPart> wanted_parts(const Arguments& arguments);
 
 /// The document of such parts of a walk. It has no sentences about the numbers: these look at whole
 /// tensors.
@@ -52,17 +50,20 @@ attn::Document document_of_parts(const attn::Plan& plan, const attn::StepTable& 
                                  const std::vector<attn::WantedPart>& wanted,
                                  std::vector<attn::WalkPart> parts);
 
-/// Keeps the sections that --only, --from and --until ask for, cut to their slices.
-/// A format that runs keeps the lines of all others.
+/// Keeps the sections that --only, --from and --until ask for, cut to their slices. A program
+/// (`runs`) keeps the lines of all others.
 ///
 /// Errors  ConfigError for a name that the document does not have, ShapeError for a slice.
-void select_sections(const OutputFlags& flags, attn::Document& document);
+void select_sections(const Arguments& arguments, attn::Document& document, bool runs = false);
 
 /// Writes the document in the format asked for to --output or standard output, and to --save-dir;
 /// that alone prints nothing.
 ///
-/// `usual` is the text form when --format is not said; `default_dtype` prints without a note.
-void write_document(const OutputFlags& flags, const attn::Document& document, attn::TextForm usual,
-                    attn::DType default_dtype);
+/// `usual` is the text form when no format is asked for; `default_dtype` prints without a note.
+void write_document(const Arguments& arguments, const attn::Document& document,
+                    attn::TextForm usual, attn::DType default_dtype);
+
+/// The columns of the terminal that the output goes to; nothing where it goes to none.
+std::optional<std::size_t> terminal_columns(const Arguments& arguments);
 
 }  // namespace app

@@ -1,18 +1,25 @@
 #include "app/flags/parse.hpp"
 
 #include <charconv>
+#include <cmath>
 
+#include "attn/text/closest.hpp"
 #include "attn/text/strings.hpp"
 
 namespace app {
 namespace {
 
-/// True when all of `text` reads as a number into `value`.
+/// Reads all of `text` as a number into `value`.
 template <class Number>
-bool reads_as(std::string_view text, Number& value) {
+std::errc read_into(std::string_view text, Number& value) {
     if (!text.empty() && text.front() == '+') text.remove_prefix(1);
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc{} && end == text.data() + text.size();
+    const bool whole = end == text.data() + text.size();
+    return whole || error == std::errc::invalid_argument ? error : std::errc::invalid_argument;
+}
+
+[[noreturn]] void refuse(std::string_view flag, const std::string& reason) {
+    throw attn::ConfigError(std::string(flag) + reason);
 }
 
 }  // namespace
@@ -33,24 +40,72 @@ std::vector<std::string> split(std::string_view text, char separator) {
     return parts;
 }
 
-std::int64_t parse_integer(std::string_view flag, const std::string& text) {
+std::vector<std::string> shell_words(std::string_view line) {
+    std::vector<std::string> words;
+    char quote = 0;
+    bool inside = false;
+    for (const char c : line) {
+        const bool is_blank = quote == 0 && (c == ' ' || c == '\t');
+        if (!is_blank && !inside) words.emplace_back();
+        inside = !is_blank;
+        if (quote != 0 ? c == quote : c == '"' || c == '\'') {
+            quote = quote != 0 ? '\0' : c;
+        } else if (!is_blank) {
+            words.back() += c;
+        }
+    }
+    return words;
+}
+
+std::string listed(const std::vector<std::string>& words, const std::string& before_last) {
+    std::string text;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        if (i > 0) text += i + 1 == words.size() ? " " + before_last + " " : ", ";
+        text += words[i];
+    }
+    return text;
+}
+
+std::int64_t parse_integer(std::string_view flag, const std::string& text, std::int64_t least,
+                           std::int64_t most) {
     std::int64_t value = 0;
-    if (reads_as(text, value)) return value;
-    throw attn::ConfigError(std::string(flag) + ": '" + text + "' is not a whole number");
+    const std::errc error = read_into(text, value);
+    const std::string not_this = ", not " + text;
+    if (error == std::errc::result_out_of_range) {
+        refuse(flag, text.starts_with('-') ? " must be at least " + std::to_string(least) + not_this
+                                           : " must be at most " + std::to_string(most) + not_this);
+    }
+    if (error != std::errc{}) refuse(flag, ": '" + text + "' is not a whole number");
+    if (text.size() > 1 && text.front() == '0') {
+        refuse(flag, ": '" + text + "' begins with 0: write " + std::to_string(value));
+    }
+    if (value < least) refuse(flag, " must be at least " + std::to_string(least) + not_this);
+    if (value > most) refuse(flag, " must be at most " + std::to_string(most) + not_this);
+    return value;
 }
 
 double parse_number(std::string_view flag, const std::string& text) {
     double value = 0;
-    if (reads_as(text, value)) return value;
-    throw attn::ConfigError(std::string(flag) + ": '" + text + "' is not a number");
+    if (read_into(text, value) != std::errc{} || std::isnan(value)) {
+        refuse(flag, ": '" + text + "' is not a number");
+    }
+    return value;
 }
 
-std::uint64_t parse_seed(const std::string& text) {
+std::uint64_t parse_seed(std::string_view flag, const std::string& text) {
     std::uint64_t bits = 0;
-    if (reads_as(text, bits)) return bits;
+    if (read_into(text, bits) == std::errc{}) return bits;
     std::int64_t negative = 0;
-    if (reads_as(text, negative)) return static_cast<std::uint64_t>(negative);
-    throw attn::ConfigError("--seed: '" + text + "' is not a whole number from -2^63 to 2^64-1");
+    if (read_into(text, negative) == std::errc{}) return static_cast<std::uint64_t>(negative);
+    refuse(flag, ": '" + text + "' is not a whole number from -2^63 to 2^64-1");
+}
+
+void refuse_word(std::string_view flag, const std::string& text,
+                 const std::vector<std::string>& words) {
+    const std::string meant = attn::closest(text, words);
+    refuse(flag, " does not know '" + text +
+                     "': " + (meant.empty() ? "" : "did you mean " + meant + "? ") + "use " +
+                     listed(words));
 }
 
 }  // namespace app

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,24 +14,36 @@ namespace app {
 /// brackets do not count.
 std::vector<std::string> split(std::string_view text, char separator);
 
+/// The words of a line as a shell would cut them: at blanks outside of quotes.
+std::vector<std::string> shell_words(std::string_view line);
+
+/// `a, b or c`.
+std::string listed(const std::vector<std::string>& words, const std::string& before_last = "or");
+
 /// A whole number.  Errors  ConfigError naming the flag.
-std::int64_t parse_integer(std::string_view flag, const std::string& text);
+std::int64_t parse_integer(std::string_view flag, const std::string& text,
+                           std::int64_t least = std::numeric_limits<std::int64_t>::min(),
+                           std::int64_t most = std::numeric_limits<std::int64_t>::max());
 
 /// A number.  Errors  ConfigError naming the flag.
 double parse_number(std::string_view flag, const std::string& text);
 
 /// A seed as PyTorch takes it, -2^63 to 2^64-1, as its 64 bits.
-std::uint64_t parse_seed(const std::string& text);
+std::uint64_t parse_seed(std::string_view flag, const std::string& text);
+
+/// Errors  ConfigError: `flag` takes none but `words`; names the one that was probably meant.
+[[noreturn]] void refuse_word(std::string_view flag, const std::string& text,
+                              const std::vector<std::string>& words);
 
 /// One of a choice's words.  Errors  ConfigError naming the flag and listing the words.
 template <class Choice>
 Choice parse_word(std::string_view flag, const std::string& text) {
-    std::string all;
+    std::vector<std::string> all;
     for (const auto& [word, value] : attn::words<Choice>) {
         if (word == text) return value;
-        all += (all.empty() ? "" : ", ") + std::string(word);
+        all.emplace_back(word);
     }
-    throw attn::ConfigError(std::string(flag) + " does not know '" + text + "': use one of " + all);
+    refuse_word(flag, text, all);
 }
 
 }  // namespace app

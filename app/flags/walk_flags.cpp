@@ -1,250 +1,364 @@
 #include "app/flags/walk_flags.hpp"
 
-#include <CLI/CLI.hpp>
-
-#include "app/flags/given_weights.hpp"
-#include "app/flags/parse.hpp"
-#include "app/flags/sources.hpp"
+#include "app/flags/setting.hpp"
 
 namespace app {
 namespace {
 
-void setup_input_flags(CLI::App& cli, WalkFlags& flags) {
-    const std::string group = "Input (one source; default: a sentence)";
-    const auto add = [&](const char* name, auto& value, const char* help) {
-        return cli.add_option(name, value, help)->group(group);
-    };
-    add("--text", flags.text, "words to attend over; repeat for a batch")
-        ->type_name("TEXT")
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    add("--text-file", flags.text_file, "the same, one sequence a line (- is standard input)")
-        ->type_name("FILE");
-    add("--ids", flags.ids, "token ids, ';' between sequences: \"1,2,0,0;1,2,3,4\"")
-        ->type_name("IDS");
-    add("--vocab-size", flags.vocab_size, "rows of the embedding table (largest id + 1)");
-    add("--pad-id", flags.pad_id, "the id that fills up, or none (none; 0 for text)")
-        ->type_name("ID");
-    add("--random", flags.random, "draw x directly: randn or rand")->type_name("HOW");
-    add("--x", flags.x, "x from a file, (tokens, features) or with a batch axis (- is stdin)")
-        ->type_name("FILE[:NAME]");
-    add("--batch", flags.batch, "number of sequences; gives a batch axis");
-    add("--seq-len", flags.seq_len, "tokens of a drawn x (4)");
-    add("--lengths", flags.lengths, "true lengths of the key sequences: 4,2")->type_name("N,N");
-    add("--memory-text", flags.memory_text, "cross-attention: words that key and value come from")
-        ->type_name("TEXT")
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    add("--memory-ids", flags.memory_ids, "the same as ids")->type_name("IDS");
-    add("--memory-len", flags.memory_len, "the same drawn, so many tokens");
-    add("--memory", flags.memory, "the same from a file")->type_name("FILE[:NAME]");
-}
+using attn::Plan;
+using attn::Projection;
+using attn::WalkConfig;
+using Kind = Takes::Kind;
 
-void setup_model_flags(CLI::App& cli, WalkFlags& flags) {
-    const std::string group = "Model";
-    const auto add = [&](const char* name, auto& value, const char* help) {
-        return cli.add_option(name, value, help)->group(group);
-    };
-    add("--embed-dim", flags.embed_dim, "features of each token (heads x head-dim)");
-    add("--heads", flags.heads, "number of heads (1)");
-    add("--head-dim", flags.head_dim, "features of query and key a head (embed-dim / heads, or 4)");
-    add("--value-dim", flags.value_dim, "features of value a head (head-dim)");
-    add("--output-dim", flags.output_dim, "features of the output projection (embed-dim)");
-    add("--projection", flags.projection,
-        "split, fused, fused-by-head, matrix, stacked, per-head, mha, none (split)")
-        ->type_name("KIND");
-    add("--init", flags.init, "linear, uniform or normal, or three of them for q,k,v")
-        ->type_name("HOW");
-    cli.add_flag("--bias", flags.bias, "biases on the projections")->group(group);
-    add("--draw-order", flags.draw_order, "order of drawing (qkv)")->type_name("ORDER");
-    add("--weight-layout", flags.weight_layout, "out-in or in-out (NumPy: in-out)")
-        ->type_name("LAYOUT");
-    cli.add_flag("--output-projection", flags.output_projection, "mix the heads at the end")
-        ->group(group);
-    cli.add_flag("--output-bias", flags.output_bias, "with a bias")->group(group);
-    cli.add_flag("--merge", flags.merge, "put the heads side by side")->group(group);
-    cli.add_flag("--no-merge", flags.no_merge, "leave the heads apart")->group(group);
-    add("--weights", flags.weights, "parameters from a file, by their names; the rest is drawn")
-        ->type_name("FILE");
-    add("--model", flags.model, "that file is of a gpt2 or bert model")->type_name("FAMILY");
-    add("--layer", flags.layer, "and this layer of it is meant (0)")->type_name("N");
-    add("--mask", flags.mask, "none, causal, padding or causal,padding (none)")->type_name("KIND");
-    add("--mask-file", flags.mask_file, "a mask of your own")->type_name("FILE[:NAME]");
-    add("--mask-true", flags.mask_true, "what true means in that file: keep or drop")
-        ->type_name("WHICH");
-    add("--causal-align", flags.causal_align,
-        "start (query 0 meets key 0) or end (last meets last)")
-        ->type_name("WHERE");
-    add("--empty-row", flags.empty_row, "a row that hides every key gives nan, zero or error (nan)")
-        ->type_name("WHAT");
-    add("--scale", flags.scale, "head-dim, embed-dim, none, or a factor (head-dim)")
-        ->type_name("HOW");
-    add("--softmax-axis", flags.softmax_axis, "key, query, head or batch (key)")->type_name("AXIS");
-}
+// --- settings with a text of their own
 
-void setup_draw_flags(CLI::App& cli, WalkFlags& flags) {
-    const std::string group = "Numbers";
-    const auto add = [&](const char* name, auto& value, const char* help) {
-        return cli.add_option(name, value, help)->group(group);
-    };
-    add("--rng", flags.rng, "torch, numpy or numpy-pcg64 (torch)")->type_name("WHOSE");
-    add("--seed", flags.seed, "seed of the draws (42)")->type_name("N");
-    add("--torch-build", flags.torch_build, "avx2 or portable (avx2)")->type_name("BUILD");
-    add("--redraw", flags.redraw, "draw the projections so many times more");
-    add("--burn", flags.burn, "draws spent before the projections: rand:384,randn:7")
-        ->type_name("DRAWS");
-    add("--dtype", flags.dtype, "float32 or float64 (float32; NumPy float64)")->type_name("TYPE");
-    add("--compute-dtype", flags.compute_dtype, "type of the arithmetic (dtype)")
-        ->type_name("TYPE");
-    add("--variant", flags.variant, "loop, vectorized or fused (vectorized)")->type_name("HOW");
-    add("--threads", flags.threads, "threads for large work (all cores)");
-}
-
-std::array<attn::Init, 3> parse_init(const std::string& text) {
+void set_init(WalkConfig& config, const Flag& flag, const std::string& text) {
     const std::vector<std::string> names = split(text, ',');
     if (names.size() != 1 && names.size() != 3) {
         throw attn::ConfigError("--init takes one word, or three for q,k,v, not '" + text + "'");
     }
-    std::array<attn::Init, 3> init{};
+    config.init.emplace();
     for (std::size_t i = 0; i < 3; ++i) {
-        init[i] = parse_word<attn::Init>("--init", names[names.size() == 1 ? 0 : i]);
+        (*config.init)[i] = parse_word<attn::Init>(flag.name, names[names.size() == 1 ? 0 : i]);
     }
-    return init;
 }
 
-attn::ScaleChoice parse_scale(const std::string& text) {
+std::string init_json(const Plan& plan) {
+    std::vector<std::string> words;
+    for (const attn::Init init : *plan.config.init) words.emplace_back(attn::word(init));
+    return attn::json_list(words);
+}
+
+void set_scale(WalkConfig& config, const Flag& flag, const std::string& text) {
     using By = attn::ScaleChoice::By;
     for (const auto& [word, by] : attn::words<By>) {
-        if (word == text) return {by, 1};
+        if (word == text) {
+            config.scale = {by, 1};
+            return;
+        }
     }
     if (text.find_first_of("0123456789") == std::string::npos) {
-        throw attn::ConfigError("--scale does not know '" + text +
-                                "': use head-dim, embed-dim, none or a factor");
+        refuse_word(flag.name, text, {"head-dim", "embed-dim", "none", "a factor"});
     }
-    return {By::number, parse_number("--scale", text)};
+    config.scale = {By::number, parse_number(flag.name, text)};
 }
 
-std::vector<attn::Burn> parse_burn(const std::string& text) {
-    std::vector<attn::Burn> burns;
-    if (text.empty()) return burns;
+std::string scale_json(const Plan& plan) {
+    const attn::ScaleChoice& scale = plan.config.scale;
+    if (scale.by != attn::ScaleChoice::By::number) return json_of(scale.by);
+    const std::string number = attn::json_number(scale.number);
+    return number.find_first_not_of("-0123456789") == number.npos ? number + ".0" : number;
+}
+
+void set_mask(WalkConfig& config, const Flag& flag, const std::string& text) {
+    for (const std::string& word : split(text, ',')) {
+        if (word == "causal") {
+            config.mask.causal = true;
+        } else if (word == "padding") {
+            config.mask.padding = true;
+        } else if (word != "none" || text != "none") {
+            refuse_word(flag.name, text, {"none", "causal", "padding", "causal,padding"});
+        }
+    }
+}
+
+std::string mask_json(const Plan& plan) {
+    const attn::MaskChoice& mask = plan.config.mask;
+    std::string word = mask.causal ? "causal" : "";
+    if (mask.padding) word += word.empty() ? "padding" : ",padding";
+    if (mask.given) word += word.empty() ? "file" : ",file";
+    return json_of(word);
+}
+
+void set_burn(WalkConfig& config, const Flag& flag, const std::string& text) {
     for (const std::string& part : split(text, ',')) {
         const std::size_t colon = part.find(':');
-        const std::int64_t count =
-            colon == std::string::npos ? -1 : parse_integer("--burn", part.substr(colon + 1));
-        if (count < 0 || count > 100'000'000) {
-            throw attn::ConfigError("--burn: '" + part +
-                                    "' is not like rand:384 (at most 100000000 draws)");
+        if (colon == std::string::npos) {
+            throw attn::ConfigError(flag.name + ": '" + part + "' is not like rand:384");
         }
-        burns.push_back({parse_word<attn::Distribution>("--burn", part.substr(0, colon)),
-                         static_cast<std::size_t>(count)});
+        const std::int64_t count = parse_integer(flag.name, part.substr(colon + 1), 0, 100'000'000);
+        config.burn.push_back({parse_word<attn::Distribution>(flag.name, part.substr(0, colon)),
+                               static_cast<std::size_t>(count)});
     }
-    return burns;
 }
 
-attn::MaskChoice parse_mask(const WalkFlags& flags) {
-    attn::MaskChoice mask;
-    for (const std::string& word : split(flags.mask, ',')) {
-        if (word == "causal") {
-            mask.causal = true;
-        } else if (word == "padding") {
-            mask.padding = true;
-        } else if (word != "none" || flags.mask != "none") {
-            throw attn::ConfigError(
-                "--mask does not know '" + flags.mask +
-                "': use none, causal, padding or causal,padding, or --mask-file");
+std::string burn_json(const Plan& plan) {
+    std::vector<std::string> burns;
+    for (const attn::Burn& burn : plan.config.burn) {
+        burns.push_back(std::string(attn::word(burn.distribution)) + ":" +
+                        std::to_string(burn.count));
+    }
+    return attn::json_list(burns);
+}
+
+void set_seed(WalkConfig& config, const Flag& flag, const std::string& text) {
+    config.seed = parse_seed(flag.name, text);
+}
+
+void set_lengths(WalkConfig& config, const Flag& flag, const std::string& text) {
+    for (const std::string& length : split(text, ',')) {
+        config.lengths.push_back(parse_integer(flag.name, length));
+    }
+}
+
+std::string lengths_json(const Plan& plan) {
+    std::string text;
+    for (const std::int64_t length : plan.config.lengths) {
+        text += (text.empty() ? "" : ",") + std::to_string(length);
+    }
+    return "[" + text + "]";
+}
+
+std::string source_json(const attn::Source& source, const Plan& plan) {
+    const auto* tokens = std::get_if<attn::Tokens>(&source);
+    const auto* random = std::get_if<attn::RandomInput>(&source);
+    const std::string word = !plan.has_x() ? "none"
+                             : tokens      ? (tokens->vocabulary.empty() ? "ids" : "text")
+                             : random      ? "random"
+                                           : "given";
+    std::string text = "{\"source\":" + attn::json_string(word);
+    if (tokens != nullptr) {
+        text += ",\"vocab_size\":" + json_of(tokens->vocab_size) +
+                ",\"pad_id\":" + json_of(tokens->pad_id);
+        if (!tokens->vocabulary.empty()) {
+            text += ",\"vocabulary\":" + attn::json_list(tokens->vocabulary);
         }
+    } else if (random != nullptr) {
+        text += ",\"random\":" + json_of(random->distribution);
     }
-    if (!flags.mask_file.empty()) {
-        mask.given = read_mask(flags.mask_file, flags.mask_true);
-    } else if (!flags.mask_true.empty()) {
-        throw attn::ConfigError("--mask-true says how to read --mask-file, which is missing");
-    }
-    return mask;
+    return text + "}";
 }
 
-void set_model(const WalkFlags& flags, attn::WalkConfig& config) {
-    config.embed_dim = flags.embed_dim;
-    config.heads = flags.heads.value_or(1);
-    config.head_dim = flags.head_dim;
-    config.value_dim = flags.value_dim;
-    config.output_dim = flags.output_dim;
-    if (!flags.projection.empty()) {
-        config.projection = parse_word<attn::Projection>("--projection", flags.projection);
-    }
-    if (!flags.init.empty()) config.init = parse_init(flags.init);
-    config.bias = flags.bias;
-    config.draw_order = flags.draw_order;
-    if (!flags.weight_layout.empty()) {
-        config.weight_layout =
-            parse_word<attn::WeightLayout>("--weight-layout", flags.weight_layout);
-    }
-    config.output_projection = flags.output_projection;
-    config.output_bias = flags.output_bias;
-    if (flags.merge && flags.no_merge) {
-        throw attn::ConfigError("--merge and --no-merge contradict each other: leave one out");
-    }
-    if (flags.merge || flags.no_merge) config.merge = flags.merge;
+std::string given_json(const Plan& plan) {
+    std::vector<std::string> names;
+    for (const auto& [name, tensor] : plan.config.parameters.entries()) names.push_back(name);
+    return attn::json_list(names);
 }
 
-void set_numbers(const WalkFlags& flags, attn::WalkConfig& config) {
-    config.rng = parse_word<attn::Rng>("--rng", flags.rng);
-    config.seed = parse_seed(flags.seed);
-    if (config.rng != attn::Rng::torch && flags.seed.find('-') != std::string::npos) {
-        throw attn::ConfigError("--seed " + flags.seed +
-                                " is negative: NumPy takes seeds from 0 on");
-    }
-    config.torch_build = parse_word<attn::TorchBuild>("--torch-build", flags.torch_build);
-    config.redraw = flags.redraw;
-    config.burn = parse_burn(flags.burn);
-    if (!flags.dtype.empty()) config.dtype = parse_word<attn::DType>("--dtype", flags.dtype);
-    if (!flags.compute_dtype.empty()) {
-        config.compute_dtype = parse_word<attn::DType>("--compute-dtype", flags.compute_dtype);
-    }
-    config.variant = parse_word<attn::Variant>("--variant", flags.variant);
-    config.threads = flags.threads;
+// --- what flags need
+
+bool has_tokens(const Plan& plan) {
+    const auto is_tokens = [](const attn::Source& source) {
+        return std::holds_alternative<attn::Tokens>(source);
+    };
+    return is_tokens(plan.config.input) || (plan.config.memory && is_tokens(*plan.config.memory));
+}
+bool has_projection(const Plan& plan) { return plan.config.projection != Projection::none; }
+bool has_matrix(const Plan& plan) { return has_projection(plan) || plan.config.output_projection; }
+bool draws_parts(const Plan& plan) { return has_projection(plan) || !plan.has_x(); }
+bool masks(const Plan& plan) { return plan.masks(); }
+bool pads(const Plan& plan) { return plan.config.mask.padding; }
+bool aligns(const Plan& plan) { return plan.config.mask.causal && plan.query_len != plan.key_len; }
+bool projects_output(const Plan& plan) { return plan.config.output_projection; }
+bool has_heads(const Plan& plan) { return plan.has_head; }
+
+/// The words that --mask takes; others come in the same place.
+std::vector<std::string> mask_words() { return {"none", "causal", "padding", "causal,padding"}; }
+std::vector<std::string> only_none() { return {"none"}; }
+std::vector<std::string> keep_or_drop() { return {"keep", "drop"}; }
+std::vector<std::string> families() { return {"gpt2", "bert"}; }
+
+/// A row without a member of its own: what it says is put together by its file.
+Flag row(const std::string& name, const std::string& value, const std::string& group,
+         const std::string& help, Takes takes = {}, const std::string& usual = {}) {
+    return {name, value, group, help, takes, usual};
+}
+
+std::vector<Flag> input_rows() {
+    const std::string group = "Input (one source; default: a sentence)";
+    std::vector<Flag> rows;
+    const auto add = [&rows](Flag flag) -> Flag& { return rows.emplace_back(std::move(flag)); };
+
+    Flag& text = add(row("--text", "TEXT", group, "words to attend over; repeat for a batch"));
+    text.repeats = true;
+    text.key = "input";
+    text.json = [](const Plan& plan) { return source_json(plan.config.input, plan); };
+    add(row("--text-file", "FILE", group,
+            "text to attend over, one sequence a line (- is standard input)", file()));
+    add(row("--ids", "IDS", group,
+            "token ids to attend over, ';' between sequences: \"1,2,0,0;1,2,3,4\""));
+    add(row("--vocab-size", "N", group, "rows of the embedding table", integer(1, 1'000'000'000),
+            "largest id + 1"));
+    Flag& pad = add(row("--pad-id", "ID", group, "padding token id, or none",
+                        {Kind::text, 0, 0, only_none}, "none; 0 for text"));
+    pad.need = {nullptr, has_tokens, "tokens: pass --text or --ids"};
+    add(row("--random", "HOW", group, "draw x directly, normal or uniform numbers",
+            one_of<attn::Distribution>()));
+    add(row("--x", "FILE[:NAME]", group,
+            "x from a file, (tokens, features) or with a batch axis (- is standard input)",
+            file()));
+
+    Flag& words = add(row("--memory-text", "TEXT", group,
+                          "cross-attention: words that keys and values come from"));
+    words.repeats = true;
+    words.key = "memory";
+    words.json = [](const Plan& plan) {
+        return plan.config.memory ? source_json(*plan.config.memory, plan) : json_of(std::string());
+    };
+    add(row("--memory-ids", "IDS", group,
+            "cross-attention: token ids that keys and values come from"));
+    add(row("--memory", "FILE[:NAME]", group,
+            "cross-attention: a file that keys and values come from", file()));
+
+    add(setting<&WalkConfig::batch>("--batch", "N", group,
+                                    "number of sequences; gives a batch axis"))
+        .json = [](const Plan& plan) {
+        return plan.has_batch ? std::to_string(plan.batch) : json_of(std::string());
+    };
+    add(setting<&WalkConfig::query_len>("--seq-len", "N", group, "tokens of a drawn x", "4"));
+    add(setting<&WalkConfig::key_len>("--memory-len", "N", group,
+                                      "cross-attention: random memory of N tokens"));
+    Flag& lengths = add(row("--lengths", "N,N", group,
+                            "true lengths of the key sequences, for the padding mask: 4,2"));
+    lengths.set = set_lengths;
+    lengths.key = "lengths";
+    lengths.json = lengths_json;
+    lengths.need = {nullptr, pads, "a padding mask: add --mask padding"};
+    return rows;
+}
+
+std::vector<Flag> model_rows() {
+    const std::string group = "Model";
+    std::vector<Flag> rows;
+    const auto add = [&rows](Flag flag) -> Flag& { return rows.emplace_back(std::move(flag)); };
+
+    add(setting<&WalkConfig::embed_dim>("--embed-dim", "N", group, "features of each token",
+                                        "heads x head-dim"));
+    add(setting<&WalkConfig::heads>("--heads", "N", group, "number of heads"));
+    add(setting<&WalkConfig::head_dim>("--head-dim", "N", group,
+                                       "features of query and key in each head",
+                                       "embed-dim / heads, or 4"));
+    add(setting<&WalkConfig::value_dim>("--value-dim", "N", group, "features of value in each head",
+                                        "head-dim"));
+    add(setting<&WalkConfig::output_dim>("--output-dim", "N", group,
+                                         "features of the output projection", "embed-dim"))
+        .need = {nullptr, projects_output, "an output projection: add --output-projection"};
+    add(setting<&WalkConfig::projection>("--projection", "KIND", group,
+                                         "how query, key and value are made from x"));
+    Flag& init =
+        add(row("--init", "HOW", group, "how projections are drawn, one word or three for q,k,v",
+                {Kind::list, 0, 0, words_of<attn::Init>, true}, "linear; NumPy: normal"));
+    init.set = set_init;
+    init.key = "init";
+    init.json = init_json;
+    init.need = {nullptr, has_projection, "a projection: leave --projection none out"};
+    add(setting<&WalkConfig::bias>("--bias", "", group,
+                                   "biases on the query, key and value projections"));
+    add(setting<&WalkConfig::draw_order>("--draw-order", "ORDER", group,
+                                         "order in which the projections are drawn"))
+        .need = {nullptr, draws_parts, "projections that are drawn"};
+    add(setting<&WalkConfig::weight_layout>("--weight-layout", "LAYOUT", group,
+                                            "how projection matrices are stored",
+                                            "out-in; NumPy: in-out"))
+        .need = {nullptr, has_matrix, "a projection: leave --projection none out"};
+    add(setting<&WalkConfig::output_projection>("--output-projection", "", group,
+                                                "project the heads once more at the end"));
+    add(setting<&WalkConfig::output_bias>("--output-bias", "", group,
+                                          "bias on the output projection"));
+    add(setting<&WalkConfig::merge>("--merge", "", group, "concatenate the heads at the end"))
+        .need = {nullptr, has_heads, "several heads: pass --heads 2 or more"};
+    Flag& apart = add(row("--no-merge", "", group, "leave the heads apart", nothing()));
+    apart.set = [](WalkConfig& config, const Flag&, const std::string&) { config.merge = false; };
+    apart.need = rows[rows.size() - 2].need;
+
+    add(setting<&WalkConfig::weights_file>("--weights", "FILE", group,
+                                           "parameters from a file, by their names; the rest is "
+                                           "drawn"))
+        .takes = file();
+    Flag& model =
+        add(row("--model", "FAMILY", group, "the --weights file is from this model family",
+                {Kind::word, 0, 0, families, true}));
+    model.key = "model";
+    model.json = [](const Plan& plan) { return json_of(plan.config.model); };
+    Flag& layer = add(
+        row("--layer", "N", group, "layer to read from the model in --weights", integer(0), "0"));
+    layer.key = "layer";
+    layer.json = [](const Plan& plan) {
+        return plan.config.model.empty() ? json_of(std::string()) : json_of(plan.config.layer);
+    };
+
+    Flag& mask = add(row("--mask", "KIND", group,
+                         "cells that are hidden: none, causal, padding or causal,padding",
+                         {Kind::word, 0, 0, mask_words}, "none"));
+    mask.set = set_mask;
+    mask.key = "mask";
+    mask.json = mask_json;
+    add(row("--mask-file", "FILE[:NAME]", group, "a mask from a file: bool or 0 and 1 with --mask-true, or 0 and -inf", file()));
+    add(row("--mask-true", "WHICH", group, "what true means in --mask-file",
+            {Kind::word, 0, 0, keep_or_drop, true}));
+    add(setting<&WalkConfig::causal_align>(
+            "--causal-align", "WHERE", group,
+            "with unequal lengths the causal mask lets the first query meet the first key, or the "
+            "last the last"))
+        .need = {nullptr, aligns, "--mask causal, and a memory longer or shorter than x"};
+    add(setting<&WalkConfig::empty_row>("--empty-row", "WHAT", group,
+                                        "what a row becomes that hides every key"))
+        .need = {nullptr, masks, "a mask: add --mask causal or padding"};
+    Flag& scale = add(row("--scale", "HOW", group,
+                          "divide the scores by the root of head-dim or embed-dim, by nothing "
+                          "(none), or multiply them by a number",
+                          {Kind::word, 0, 0, words_of<attn::ScaleChoice::By>}, "head-dim"));
+    scale.set = set_scale;
+    scale.key = "scale";
+    scale.json = scale_json;
+    add(setting<&WalkConfig::softmax_axis>("--softmax-axis", "AXIS", group,
+                                           "axis that the weights sum to 1 over"));
+    return rows;
+}
+
+std::vector<Flag> number_rows() {
+    const std::string group = "Numbers";
+    std::vector<Flag> rows;
+    const auto add = [&rows](Flag flag) -> Flag& { return rows.emplace_back(std::move(flag)); };
+
+    add(setting<&WalkConfig::rng>("--rng", "GENERATOR", group, "whose random numbers are drawn"));
+    Flag& seed =
+        add(setting<&WalkConfig::seed>("--seed", "N", group, "seed of the random numbers"));
+    seed.takes = {};
+    seed.set = set_seed;
+    add(setting<&WalkConfig::torch_build>("--torch-build", "BUILD", group,
+                                          "build of PyTorch whose digits are followed"));
+    Flag& redraw = add(setting<&WalkConfig::redraw>(
+        "--redraw", "N", group, "draw the projections N times more before they are used"));
+    redraw.takes = integer(0, 1000);
+    redraw.need = {nullptr, draws_parts, "projections that are drawn"};
+    Flag& burn = add(row("--burn", "DRAWS", group,
+                         "random numbers spent before the projections are drawn: "
+                         "rand:384,randn:7"));
+    burn.set = set_burn;
+    burn.key = "burn";
+    burn.json = burn_json;
+    add(setting<&WalkConfig::dtype>("--dtype", "TYPE", group, "type of drawn and loaded tensors",
+                                    "float32; NumPy: float64"));
+    add(setting<&WalkConfig::compute_dtype>("--compute-dtype", "TYPE", group,
+                                            "type of the arithmetic", "as --dtype"));
+    add(setting<&WalkConfig::variant>("--variant", "METHOD", group, "how attention is computed"));
+    Flag& threads = add(setting<&WalkConfig::threads>("--threads", "N", group,
+                                                      "threads for large work; 0: all cores"));
+    threads.takes = integer(0, 4096);
+    return rows;
 }
 
 }  // namespace
 
-void setup_walk_flags(CLI::App& cli, WalkFlags& flags) {
-    setup_input_flags(cli, flags);
-    setup_model_flags(cli, flags);
-    setup_draw_flags(cli, flags);
+const std::vector<Flag>& walk_flags() {
+    static const std::vector<Flag> all = [] {
+        std::vector<Flag> rows;
+        for (const auto& part : {input_rows(), model_rows(), number_rows()}) {
+            rows.insert(rows.end(), part.begin(), part.end());
+        }
+        return rows;
+    }();
+    return all;
 }
 
-WalkFlags with_flags(const WalkFlags& base, const std::string& text) {
-    WalkFlags flags = base;
-    CLI::App cli;
-    setup_walk_flags(cli, flags);
-    try {
-        cli.parse(text);
-    } catch (const CLI::ParseError& error) {
-        const std::string message = error.what();
-        throw attn::ConfigError("'" + text + "': " + message.substr(0, message.find('\n')));
+std::vector<std::pair<std::string, std::string>> config_entries(const Plan& plan) {
+    std::vector<std::pair<std::string, std::string>> entries;
+    for (const Flag& flag : walk_flags()) {
+        if (flag.json != nullptr) entries.emplace_back(flag.key, flag.json(plan));
+        if (flag.name == "--weights") entries.emplace_back("given", given_json(plan));
     }
-    return flags;
-}
-
-void require_all_steps(const attn::WalkConfig& config, const std::string& who) {
-    if (config.variant != attn::Variant::fused) return;
-    throw attn::ConfigError(who +
-                            " looks at scores and weights, which --variant fused does not "
-                            "keep: use --variant vectorized");
-}
-
-attn::WalkConfig config_of(const WalkFlags& flags) {
-    check_standard_input(flags);
-    attn::WalkConfig config;
-    set_model(flags, config);
-    set_numbers(flags, config);
-    set_sources(flags, config);
-    config.mask = parse_mask(flags);
-    config.causal_align = parse_word<attn::CausalAlign>("--causal-align", flags.causal_align);
-    config.empty_row = parse_word<attn::EmptyRow>("--empty-row", flags.empty_row);
-    config.scale = parse_scale(flags.scale);
-    config.softmax_axis = parse_word<attn::SoftmaxAxis>("--softmax-axis", flags.softmax_axis);
-    set_given_weights(flags, config);
-    return config;
+    return entries;
 }
 
 }  // namespace app

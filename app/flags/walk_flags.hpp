@@ -1,51 +1,44 @@
 #pragma once
-#include <cstdint>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "attn/walk/config.hpp"
-
-namespace CLI {
-class App;
-}
+#include "app/flags/flag.hpp"
+#include "attn/walk/plan.hpp"
 
 namespace app {
 
-/// The walk flags as they were said. Every command that walks takes them.
-struct WalkFlags {
-    std::vector<std::string> text;
-    std::string text_file, ids, random, x;
-    std::vector<std::string> memory_text;
-    std::string memory_ids, memory;
-    std::optional<std::int64_t> memory_len, vocab_size, batch, seq_len;
-    std::string pad_id, lengths;
-    std::optional<std::int64_t> embed_dim, heads, head_dim, value_dim, output_dim;
-    std::string weights, model;
-    std::optional<std::int64_t> layer;
-    std::string projection, init, draw_order = "qkv", weight_layout;
-    bool bias = false, output_projection = false, output_bias = false;
-    bool merge = false, no_merge = false;
-    std::string mask = "none", mask_file, mask_true, causal_align = "start", empty_row = "nan";
-    std::string scale = "head-dim", softmax_axis = "key";
-    std::string rng = "torch", seed = "42", torch_build = "avx2", burn, dtype, compute_dtype;
-    std::int64_t redraw = 0;
-    std::string variant = "vectorized";
-    int threads = 0;
-};
+/// The settings of a walk. Every command that walks takes them.
+const std::vector<Flag>& walk_flags();
 
-/// Adds the walk flags to a command.
-void setup_walk_flags(CLI::App& cli, WalkFlags& flags);
-
-/// The flags of `base` with those in `text` (`--scale none --heads 2`) on top.
+/// `arguments` with the flags in `words` (`--scale`, `none`) on top.
 ///
-/// Errors  ConfigError, quoting the text.
-WalkFlags with_flags(const WalkFlags& base, const std::string& text);
+/// Errors  ConfigError, quoting the words.
+Arguments with_flags(const Arguments& arguments, const std::vector<std::string>& words);
 
 /// The configuration that the flags describe; reads the files they name.
 ///
 /// Errors  ConfigError naming the flag; InputError naming the file.
-attn::WalkConfig config_of(const WalkFlags& flags);
+attn::WalkConfig config_of(const Arguments& arguments);
+
+/// Whether a flag says where x comes from.
+bool says_a_source(const Arguments& arguments);
+
+/// Reads the parameters that --weights names into the configuration, which must have its sources
+/// and its model already, and sets what they tell of the model and no flag has said. Says on
+/// standard error which parameters are drawn instead, and which names were not used.
+///
+/// Errors  ConfigError for flags that contradict the file; InputError for the file.
+void set_given_weights(const Arguments& arguments, attn::WalkConfig& config);
+
+/// The plan of it, after a note on each flag that has no effect in it.
+///
+/// Errors  as config_of and attn::resolve.
+attn::Plan plan_of(const Arguments& arguments);
+
+/// Every effective setting of a plan, defaults filled in, each with its value as JSON text. The
+/// names and values are those of the flags, with underscores.
+std::vector<std::pair<std::string, std::string>> config_entries(const attn::Plan& plan);
 
 /// Refuses a walk that leaves steps out, for `who` looks at them all.
 ///

@@ -3,7 +3,6 @@
 #include <csignal>
 #include <functional>
 
-#include "app/flags/formats.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/terminal/heatmap.hpp"
 #include "app/terminal/signals.hpp"
@@ -15,24 +14,24 @@
 namespace app {
 namespace {
 
-const Format& format_of(const OutputFlags& flags, attn::TextForm usual) {
-    if (!flags.format.empty()) return find_format(flags.format);
-    return find_format(usual == attn::TextForm::numpy ? "numpy" : "torch");
-}
-
-TextChoices text_choices(const OutputFlags& flags, attn::TextForm usual,
+TextChoices text_choices(const Arguments& arguments, attn::TextForm usual,
                          attn::DType default_dtype) {
     TextChoices choices;
     choices.form = usual;
-    choices.options = print_options(flags);
+    choices.options = print_options(arguments);
     choices.options.default_dtype = default_dtype;
-    choices.words = flags.no_notes ? attn::Words::none : attn::Words::all;
+    choices.words = arguments.has("--no-notes") ? attn::Words::none : attn::Words::all;
     const auto usual_language =
         usual == attn::TextForm::numpy ? attn::CodeLanguage::numpy : attn::CodeLanguage::torch;
-    choices.program_form = code_language(flags, usual_language) == attn::CodeLanguage::numpy
+    choices.program_form = code_language(arguments, usual_language) == attn::CodeLanguage::numpy
                                ? attn::TextForm::numpy
                                : attn::TextForm::torch;
     return choices;
+}
+
+bool is_to_terminal(const Arguments& arguments) {
+    const std::string path = arguments.text("--output");
+    return (path.empty() || path == "-") && isatty(STDOUT_FILENO) != 0;
 }
 
 /// What is written: text to a sink, or data to a file.
@@ -86,20 +85,14 @@ void save(const std::string& path, const Writing& writing) {
     file.commit();
 }
 
-/// The columns of the terminal, where the output goes to one and no flag says otherwise.
-std::size_t line_columns(const OutputFlags& flags, bool to_terminal) {
-    const auto size = terminal_size(STDOUT_FILENO);
-    if (!flags.linewidth && to_terminal && size) return size->columns;
-    return static_cast<std::size_t>(flags.linewidth.value_or(80));
-}
-
 /// Writes the shown sections as labelled grids, shaded where the output takes colours.
-void render_heatmap(const OutputFlags& flags, const attn::Document& document,
+void render_heatmap(const Arguments& arguments, const attn::Document& document,
                     const TextChoices& choices, const attn::Sink& sink) {
-    const bool to_terminal =
-        (flags.output.empty() || flags.output == "-") && isatty(STDOUT_FILENO) != 0;
-    const HeatmapChoices heatmap{choices.options, color_depth(flags.color, to_terminal),
-                                 line_columns(flags, to_terminal)};
+    const std::size_t columns =
+        choices.options.linewidth.value_or(terminal_columns(arguments).value_or(80));
+    const HeatmapChoices heatmap{choices.options,
+                                 color_depth(arguments.text("--color"), is_to_terminal(arguments)),
+                                 columns};
     attn::Document gathered = document;
     attn::gather_code(gathered);
     const attn::ContentForm form = [&](const attn::Section& section) {
@@ -132,32 +125,53 @@ void save_folder(const std::string& path, const attn::Document& document) {
 
 }  // namespace
 
-void write_document(const OutputFlags& flags, const attn::Document& document, attn::TextForm usual,
-                    attn::DType default_dtype) {
-    const TextChoices choices = text_choices(flags, usual, default_dtype);
-    const Format& format = format_of(flags, usual);
+std::optional<std::size_t> terminal_columns(const Arguments& arguments) {
+    if (!is_to_terminal(arguments)) return std::nullopt;
+    const auto size = terminal_size(STDOUT_FILENO);
+    return size ? std::optional(size->columns) : std::nullopt;
+}
+
+void write_text(const Arguments& arguments, const std::string& text) {
+    const std::string path = arguments.text("--output");
+    if (!path.empty() && path != "-") {
+        remove_temporaries_on_signals();
+        attn::write_file(path, text);
+        return;
+    }
+    StandardOutput output;
+    output.write(text);
+    output.flush();
+}
+
+void write_document(const Arguments& arguments, const attn::Document& document,
+                    attn::TextForm usual, attn::DType default_dtype) {
+    const TextChoices choices = text_choices(arguments, usual, default_dtype);
+    const Format& format = format_of(arguments, usual);
+    const bool heatmap = arguments.has("--heatmap");
     const auto render = [&](const attn::Document& shown, const attn::Sink& sink) {
-        if (flags.heatmap) {
-            render_heatmap(flags, shown, choices, sink);
+        if (heatmap) {
+            render_heatmap(arguments, shown, choices, sink);
         } else {
             format.render(shown, choices, sink);
         }
     };
     Writing writing;
-    if (flags.heatmap || format.is_text()) {
+    if (format.is_text()) {
         writing.render = [&](const attn::Sink& sink) { render(document, sink); };
     } else {
         writing.write = [&](attn::OutputFile& file) { format.write(document, file); };
     }
-    const bool to_file = !flags.output.empty() && flags.output != "-";
-    if (to_file || !flags.save_dir.empty()) remove_temporaries_on_signals();
-    if (!flags.save_dir.empty()) save_folder(flags.save_dir, document);
+    const std::string path = arguments.text("--output");
+    const std::string folder = arguments.text("--save-dir");
+    const bool to_file = !path.empty() && path != "-";
+    if (to_file || !folder.empty()) remove_temporaries_on_signals();
+    if (!folder.empty()) save_folder(folder, document);
     if (to_file) {
-        save(flags.output, writing);
-    } else if (flags.save_dir.empty() || flags.output == "-" || !flags.format.empty()) {
-        const bool apart =
-            choices.words == attn::Words::all || flags.heatmap || format.name == "plain";
-        flags.pace ? print_at_a_pace(document, render, apart) : print(writing);
+        save(path, writing);
+    } else if (folder.empty() || path == "-" || arguments.has("--format") ||
+               arguments.has("--json")) {
+        const bool apart = choices.words == attn::Words::all || heatmap || format.name == "plain";
+        arguments.has("--pace") ? print_at_a_pace(document, render, apart) : print(writing);
     }
 }
 

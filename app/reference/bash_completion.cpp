@@ -1,58 +1,60 @@
-#include "app/reference/description.hpp"
+#include "app/reference/reference.hpp"
 
-namespace reference {
+namespace app {
 namespace {
 
 std::string quoted(const std::string& text) { return "'" + text + "'"; }
 
 /// The lines that offer what a value can be.
-std::string offer(const Values& values) {
-    const std::string words = quoted(joined(values.words, " "));
-    switch (values.kind) {
-        case Values::Kind::any:
-            return "return";
-        case Values::Kind::words:
-            return "_attn_explain_offer " + words;
-        case Values::Kind::list:
+std::string offer(const Takes& takes) {
+    const std::vector<std::string> all = words_in(takes);
+    const std::string words = quoted(joined(all, " "));
+    switch (takes.kind) {
+        case Takes::Kind::nothing:
+        case Takes::Kind::integer:
+        case Takes::Kind::number:
+            break;
+        case Takes::Kind::text:
+        case Takes::Kind::word:
+            if (!all.empty()) return "_attn_explain_offer " + words;
+            break;
+        case Takes::Kind::list:
             return "_attn_explain_offer_list " + words;
-        case Values::Kind::cell:
-            return "compopt -o nospace; _attn_explain_offer " +
-                   quoted(joined(values.words, "[ ") + "[");
-        case Values::Kind::file:
+        case Takes::Kind::cell:
+            return "compopt -o nospace; _attn_explain_offer " + quoted(joined(all, "[ ") + "[");
+        case Takes::Kind::file:
             return "_attn_explain_offer_files " + words;
-        case Values::Kind::folder:
+        case Takes::Kind::folder:
             return "_attn_explain_offer_folders";
     }
     return "return";
 }
 
-std::string command_case(const CommandDescription& command) {
+std::string command_case(const Command& command) {
     // What the flag before the cursor takes.
     std::string text = "        " + quoted(command.name) + ")\n            case $prev in\n";
     std::string names;
-    for (const Flag& flag : command.flags) {
-        names += (names.empty() ? "" : " ") + joined(flag.names, " ");
-        if (flag.value.empty()) continue;
-        text += "                " + joined(flag.names, "|") + ") " + offer(flag.values) +
+    for (const Flag* flag : flags_of(command)) {
+        names += (names.empty() ? "" : " ") + joined(flag->names(), " ");
+        if (!flag->takes_value()) continue;
+        text += "                " + joined(flag->names(), "|") + ") " + offer(flag->takes) +
                 "; return;;\n";
     }
     text += "            esac\n            flags=" + quoted(names) + "\n";
 
     // Otherwise a flag, or the positional argument.
     text += "            [[ $cur == -* ]] && { _attn_explain_offer \"$flags\"; return; }\n";
-    for (const Flag& positional : command.positionals) {
-        if (&positional != &command.positionals.front()) continue;  // all take the same
-        text += "            " + offer(positional.values) + "\n";
-    }
+    const std::vector<const Flag*> positionals = positionals_of(command);  // all take the same
+    if (!positionals.empty()) text += "            " + offer(positionals.front()->takes) + "\n";
     return text + "            ;;\n";
 }
 
 }  // namespace
 
-std::string bash_completion(const std::vector<CommandDescription>& commands) {
+std::string bash_completion() {
     std::string names;
     std::string cases;
-    for (const CommandDescription& command : commands) {
+    for (const Command& command : commands()) {
         if (!command.name.empty()) names += command.name + " ";
         cases += command_case(command);
     }
@@ -145,4 +147,4 @@ complete -F _attn_explain attn-explain
 )";
 }
 
-}  // namespace reference
+}  // namespace app

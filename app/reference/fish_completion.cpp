@@ -1,29 +1,27 @@
-#include "app/reference/description.hpp"
+#include "app/reference/reference.hpp"
 
-namespace reference {
+namespace app {
 namespace {
 
 /// A string in single quotes.
 std::string quoted(const std::string& text) { return "'" + escaped(text, "'\\") + "'"; }
 
 /// The words that can stand there, as a flag of `complete`.
-std::string words_of(const Values& values) {
-    std::string words = joined(values.words, " ");
-    if (values.kind == Values::Kind::folder) words = "(__fish_complete_directories)";
-    if (values.kind == Values::Kind::list) words = "(__attn_explain_list " + words + ")";
+std::string words_of(const Takes& takes) {
+    std::string words = joined(words_in(takes), " ");
+    if (takes.kind == Takes::Kind::folder) words = "(__fish_complete_directories)";
+    if (takes.kind == Takes::Kind::list) words = "(__attn_explain_list " + words + ")";
     return words.empty() ? "" : " -a " + quoted(words);
 }
 
 /// Whether file names are offered too.
-std::string files_of(const Values& values) {
-    return values.kind == Values::Kind::file ? " -F" : " -f";
-}
+std::string files_of(const Takes& takes) { return takes.kind == Takes::Kind::file ? " -F" : " -f"; }
 
 }  // namespace
 
-std::string fish_completion(const std::vector<CommandDescription>& commands) {
+std::string fish_completion() {
     std::vector<std::string> names;
-    for (const CommandDescription& command : commands) {
+    for (const Command& command : commands()) {
         if (!command.name.empty()) names.push_back(command.name);
     }
     // Only the first word is a command; later ones are values, even where they look like one.
@@ -38,7 +36,7 @@ std::string fish_completion(const std::vector<CommandDescription>& commands) {
         "    printf '%s\\n' $done$argv\n"
         "end\n"
         "complete -c attn-explain -f\n";
-    for (const CommandDescription& command : commands) {
+    for (const Command& command : commands()) {
         const bool walk = command.name.empty();
         const std::string start = "complete -c attn-explain -n " +
                                   quoted(walk ? "not __attn_explain_command " + joined(names, " ")
@@ -47,21 +45,22 @@ std::string fish_completion(const std::vector<CommandDescription>& commands) {
             text += "complete -c attn-explain -n '__attn_explain_command \"\"' -a " + command.name +
                     " -d " + quoted(command.help) + "\n";
         }
-        for (const Flag& flag : command.flags) {
+        for (const Flag* flag : flags_of(command)) {
             text += start;
-            for (const std::string& name : flag.names) {
+            for (const std::string& name : flag->names()) {
                 text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
             }
-            text += " -d " + quoted(flag.help);
-            if (!flag.value.empty()) text += " -r" + files_of(flag.values) + words_of(flag.values);
+            text += " -d " + quoted(flag->whole_help());
+            if (flag->takes_value()) text += " -r" + files_of(flag->takes) + words_of(flag->takes);
             text += "\n";
         }
-        if (!command.positionals.empty()) {
-            const Values& values = command.positionals.front().values;
-            text += start + files_of(values) + words_of(values) + "\n";
+        const std::vector<const Flag*> positionals = positionals_of(command);
+        if (!positionals.empty()) {
+            const Takes& takes = positionals.front()->takes;
+            text += start + files_of(takes) + words_of(takes) + "\n";
         }
     }
     return text;
 }
 
-}  // namespace reference
+}  // namespace app

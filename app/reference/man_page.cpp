@@ -1,59 +1,10 @@
-#include <map>
-
-#include "app/reference/description.hpp"
+#include "app/reference/reference.hpp"
 #include "app/stepper/step_commands.hpp"
 #include "attn/text/width.hpp"
 #include "attn/version.hpp"
 
-namespace reference {
+namespace app {
 namespace {
-
-struct Example {
-    std::string line;
-    std::string words;
-};
-
-// What no description of a flag can say. A test runs the lines.
-const std::map<std::string, std::vector<Example>>& examples() {
-    static const std::map<std::string, std::vector<Example>> all{
-        {"",
-         {{"attn-explain", "Walks over a sentence with one small head."},
-          {"attn-explain --text 'the cat sat' --heads 2 --mask causal --output-projection",
-           "Your words, two heads, nobody looks ahead."},
-          {"attn-explain --batch 2 --seq-len 4 --embed-dim 8 --format json",
-           "Drawn numbers, every tensor and setting as JSON."},
-          {"attn-explain --only 'weights[0,:],context' --precision 6",
-           "One row of the weights and the context, with six decimals."}}},
-        {"notebook",
-         {{"attn-explain notebook", "Lists the notebooks."},
-          {"attn-explain notebook 000 --corrected",
-           "One of them, with its mistakes and corrected."}}},
-        {"step",
-         {{"attn-explain step --heads 4", "Steps through four heads; ? tells the keys."},
-          {"printf 'goto weights\\nmost\\nwhy\\n' | attn-explain step",
-           "The same by name, one command a line."}}},
-        {"why",
-         {{"attn-explain why 'weights[short,eat]' --depth 2",
-           "One weight, and in turn the numbers it was made of."},
-          {"attn-explain why 'weights[0,1]' --what-if mask=causal",
-           "What the row would be under another mask."}}},
-        {"lint",
-         {{"attn-explain lint --heads 2 --embed-dim 8 --strict",
-           "The pitfalls of a configuration, warnings as findings."}}},
-        {"compare",
-         {{"attn-explain compare loop vectorized", "Where the twins round differently."},
-          {"attn-explain compare '--scale none' '--scale head-dim'",
-           "Two settings, step by step."}}},
-        {"diagnose",
-         {{"attn-explain diagnose mine.npz --given probe.npz --heads 2 --bias "
-           "--output-projection --output-bias --mask causal,padding --lengths 5,3,5",
-           "Names the mistake in what your code made of a probe."}}},
-        {"probe", {{"attn-explain probe -o probe.npz", "Writes inputs for your own code."}}},
-        {"bugs", {{"attn-explain bugs", "Lists the catalogued mistakes."}}},
-        {"bench", {{"attn-explain bench --seq-len 256", "Times the variants at one length."}}},
-    };
-    return all;
-}
 
 /// Text as roff reads it: no escapes by accident, no request at the beginning of a line.
 std::string roff(std::string_view text) {
@@ -98,10 +49,6 @@ std::string upper(std::string text) {
     return text;
 }
 
-std::string page_name(const CommandDescription& command) {
-    return command.name.empty() ? "attn-explain" : "attn-explain-" + command.name;
-}
-
 /// An entry of a list: its name, ready for roff, and what is to be said of it.
 std::string item(const std::string& name, const std::string& text) {
     return ".TP\n" + name + "\n" + paragraph(text);
@@ -109,38 +56,30 @@ std::string item(const std::string& name, const std::string& text) {
 
 std::string flag_entry(const Flag& flag) {
     std::string names;
-    for (const std::string& name : flag.names) names += (names.empty() ? "" : ", ") + bold(name);
-    if (flag.names.empty())
-        names = italic(flag.value);
-    else if (!flag.value.empty())
-        names += " " + italic(flag.value);
-    return item(names, flag.help + (flag.repeats ? ". May be given more than once." : "."));
+    for (const std::string& name : flag.names()) {
+        names += (names.empty() ? "" : ", ") + (flag.is_positional() ? italic(name) : bold(name));
+    }
+    if (!flag.is_positional() && flag.takes_value()) names += " " + italic(flag.value);
+    return item(names, flag.whole_help() + (flag.repeats ? ". May be given more than once." : "."));
 }
 
-std::string options(const CommandDescription& command) {
-    std::vector<std::string> groups;
-    for (const Flag& flag : command.flags) {
-        bool known = false;
-        for (const std::string& group : groups) known = known || group == flag.group;
-        if (!known) groups.push_back(flag.group);
-    }
+std::string options(const Command& command) {
     std::string text = ".SH OPTIONS\n";
-    for (const Flag& positional : command.positionals) text += flag_entry(positional);
-    for (const std::string& group : groups) {
+    for (const Flag* positional : positionals_of(command)) text += flag_entry(*positional);
+    for (const std::string& group : groups_of(command)) {
         text += ".SS " + roff(group) + "\n";
-        for (const Flag& flag : command.flags) {
-            if (flag.group == group) text += flag_entry(flag);
+        for (const Flag* flag : flags_of(command)) {
+            if (flag->group == group) text += flag_entry(*flag);
         }
     }
     return text;
 }
 
-std::string synopsis(const CommandDescription& command) {
+std::string synopsis(const Command& command) {
     std::string text = ".SH SYNOPSIS\n" + bold("attn-explain");
     if (!command.name.empty()) text += " " + bold(command.name);
-    for (const Flag& positional : command.positionals) {
-        const std::string shown = italic(positional.value);
-        text += positional.required ? " " + shown : " [" + shown + "]";
+    for (const Flag* positional : positionals_of(command)) {
+        text += " " + italic(placeholder(*positional));
     }
     text += " [" + italic("OPTION") + "]...\n";
     if (!command.name.empty()) return text;
@@ -148,7 +87,7 @@ std::string synopsis(const CommandDescription& command) {
            italic("OPTION") + "]...\n";
 }
 
-std::string description(const CommandDescription& command) {
+std::string description(const Command& command) {
     if (command.name.empty()) {
         return ".SH DESCRIPTION\n" +
                paragraph(
@@ -163,18 +102,17 @@ std::string description(const CommandDescription& command) {
 }
 
 /// The commands of the program, or of the stepper.
-std::string command_list(const std::vector<CommandDescription>& commands,
-                         const CommandDescription& command) {
+std::string command_list(const Command& command) {
     std::string text = ".SH COMMANDS\n";
     if (command.name.empty()) {
-        for (const CommandDescription& other : commands) {
+        for (const Command& other : commands()) {
             if (!other.name.empty()) text += item(bold(other.name), other.help + ".");
         }
         return text;
     }
     if (command.name != "step") return {};
     text += paragraph("By key on the screen, by name after a colon or in a script.");
-    for (const app::StepCommand& each : app::step_commands()) {
+    for (const StepCommand& each : step_commands()) {
         std::string name = bold(each.name);
         if (!each.arguments.empty()) name += " " + italic(each.arguments);
         if (!each.keys.empty()) name += "  (" + roff(each.keys) + ")";
@@ -183,7 +121,7 @@ std::string command_list(const std::vector<CommandDescription>& commands,
     return text;
 }
 
-std::string exit_status(const CommandDescription& command) {
+std::string exit_status(const Command& command) {
     std::string text =
         ".SH EXIT STATUS\n" + item(bold("0"), "All is well.") +
         item(bold("1"), "There is a finding, such as a difference or a pitfall.") +
@@ -196,14 +134,14 @@ std::string exit_status(const CommandDescription& command) {
     return text;
 }
 
-std::string environment(const CommandDescription& command) {
+std::string environment(const Command& command) {
     std::string text =
         ".SH ENVIRONMENT\n" +
         item(bold("PAGER"),
              "The program that output longer than the screen of a terminal goes through; less "
              "where it is not set. Empty or cat, or with TERM=dumb, there is none.");
-    for (const Flag& flag : command.flags) {
-        if (flag.names.back() != "--color") continue;
+    for (const Flag* flag : flags_of(command)) {
+        if (flag->name != "--color") continue;
         text += item(bold("NO_COLOR") + ", " + bold("FORCE_COLOR"),
                      "Forbid colours, or ask for them, where --color does not say.") +
                 item(bold("COLORTERM"), "With truecolor or 24bit, colours are not rounded to 256.");
@@ -211,40 +149,40 @@ std::string environment(const CommandDescription& command) {
     return text;
 }
 
-std::string examples_of(const CommandDescription& command) {
-    const auto found = examples().find(command.name);
-    if (found == examples().end()) return {};
+std::string examples_of(const Command& command) {
+    if (command.examples.empty()) return {};
     std::string text = ".SH EXAMPLES\n";
-    for (const Example& example : found->second) {
-        if (&example != &found->second.front()) text += ".PP\n";
+    for (const Example& example : command.examples) {
+        if (&example != &command.examples.front()) text += ".PP\n";
         text +=
             paragraph(example.words) + ".PP\n.RS 4\n.EX\n" + bold(example.line) + "\n.EE\n.RE\n";
     }
     return text;
 }
 
-std::string see_also(const std::vector<CommandDescription>& commands,
-                     const CommandDescription& command) {
+std::string see_also(const Command& command) {
     std::string others;
-    for (const CommandDescription& other : commands) {
+    for (const Command& other : commands()) {
         if (other.name == command.name) continue;
-        others += (others.empty() ? "" : ",\n") + (".BR " + roff(page_name(other))) + " (1)";
+        others += (others.empty() ? "" : ",\n") + (".BR " + roff(man_page_name(other))) + " (1)";
     }
     return ".SH SEE ALSO\n" + others + "\n";
 }
 
 }  // namespace
 
-std::string man_page(const std::vector<CommandDescription>& commands,
-                     const CommandDescription& command) {
-    const std::string name = page_name(command);
+std::string man_page_name(const Command& command) {
+    return command.name.empty() ? "attn-explain" : "attn-explain-" + command.name;
+}
+
+std::string man_page(const Command& command) {
+    const std::string name = man_page_name(command);
     // No date: the same sources make the same page on every day.
     return ".\\\" Made from the program's own flags.\n.TH " + roff(upper(name)) +
            " 1 \"\" \"attn-explain " + std::string(attn::version()) +
            "\" \"User Commands\"\n.SH NAME\n" + roff(name) + " \\- " + roff(command.help) + "\n" +
-           synopsis(command) + description(command) + command_list(commands, command) +
-           options(command) + exit_status(command) + environment(command) + examples_of(command) +
-           see_also(commands, command);
+           synopsis(command) + description(command) + command_list(command) + options(command) +
+           exit_status(command) + environment(command) + examples_of(command) + see_also(command);
 }
 
-}  // namespace reference
+}  // namespace app

@@ -1,6 +1,6 @@
-#include "app/reference/description.hpp"
+#include "app/reference/reference.hpp"
 
-namespace reference {
+namespace app {
 namespace {
 
 /// A string in single quotes.
@@ -10,20 +10,23 @@ std::string quoted(const std::string& text) {
     return result + "'";
 }
 
-std::string action(const Values& values) {
-    const std::string words = escaped(joined(values.words, " "), ":");
-    switch (values.kind) {
-        case Values::Kind::any:
-            return " ";
-        case Values::Kind::words:
-            return "(" + words + ")";
-        case Values::Kind::list:
+std::string action(const Takes& takes) {
+    const std::string words = escaped(joined(words_in(takes), " "), ":");
+    switch (takes.kind) {
+        case Takes::Kind::nothing:
+        case Takes::Kind::integer:
+        case Takes::Kind::number:
+            break;
+        case Takes::Kind::text:
+        case Takes::Kind::word:
+            return words.empty() ? " " : "(" + words + ")";
+        case Takes::Kind::list:
             return "_values -s , step " + words;
-        case Values::Kind::cell:
+        case Takes::Kind::cell:
             return "compadd -S \"[\" " + words;
-        case Values::Kind::file:
-            return values.words.empty() ? "_files" : "{_files; compadd " + words + "}";
-        case Values::Kind::folder:
+        case Takes::Kind::file:
+            return words.empty() ? "_files" : "{_files; compadd " + words + "}";
+        case Takes::Kind::folder:
             return "_files -/";
     }
     return " ";
@@ -34,35 +37,36 @@ std::string action(const Values& values) {
 std::string with_value(const std::string& name) { return name + (name[1] == '-' ? "=" : "+"); }
 
 std::string specification(const Flag& flag, const std::string& name) {
-    const std::string others = flag.repeats ? "*" : "(" + joined(flag.names, " ") + ")";
-    const bool alone = flag.value.empty();
+    const std::string others = flag.repeats ? "*" : "(" + joined(flag.names(), " ") + ")";
+    const bool alone = !flag.takes_value();
     std::string text =
-        others + (alone ? name : with_value(name)) + "[" + escaped(flag.help, "[]\\") + "]";
-    if (!alone) text += ":" + escaped(flag.value, ":\\") + ":" + action(flag.values);
+        others + (alone ? name : with_value(name)) + "[" + escaped(flag.whole_help(), "[]\\") + "]";
+    if (!alone) text += ":" + escaped(flag.value, ":\\") + ":" + action(flag.takes);
     return quoted(text);
 }
 
-std::string arguments(const CommandDescription& command) {
+std::string arguments(const Command& command) {
     std::string text = "_arguments -s";
-    for (const Flag& flag : command.flags) {
-        for (const std::string& name : flag.names)
-            text += " \\\n                " + specification(flag, name);
+    for (const Flag* flag : flags_of(command)) {
+        for (const std::string& name : flag->names()) {
+            text += " \\\n                " + specification(*flag, name);
+        }
     }
     std::size_t number = 0;
-    for (const Flag& positional : command.positionals) {
+    for (const Flag* positional : positionals_of(command)) {
         text += " \\\n                " +
-                quoted(std::to_string(++number) + ":" + escaped(positional.value, ":") + ":" +
-                       action(positional.values));
+                quoted(std::to_string(++number) + ":" + escaped(positional->name, ":") + ":" +
+                       action(positional->takes));
     }
     return text;
 }
 
 }  // namespace
 
-std::string zsh_completion(const std::vector<CommandDescription>& commands) {
+std::string zsh_completion() {
     std::string names;
     std::string cases;
-    for (const CommandDescription& command : commands) {
+    for (const Command& command : commands()) {
         if (command.name.empty()) continue;
         names += "        " + quoted(command.name + ":" + escaped(command.help, ":")) + "\n";
         cases += "        " + command.name +
@@ -81,11 +85,11 @@ std::string zsh_completion(const std::vector<CommandDescription>& commands) {
            "        return\n"
            "    fi\n"
            "    case $words[2] in\n" +
-           cases + "        *)\n            " + arguments(commands.front()) +
+           cases + "        *)\n            " + arguments(commands().front()) +
            "\n            ;;\n"
            "    esac\n"
            "}\n"
            "_attn_explain \"$@\"\n";
 }
 
-}  // namespace reference
+}  // namespace app

@@ -13,55 +13,46 @@ constexpr std::int64_t most_decimals_shown = 20;
 
 bool differs(double a, double b) { return a != b && !(std::isnan(a) && std::isnan(b)); }
 
-/// `scale=none bias` as `--scale=none --bias`. A quoted value may hold blanks.
-std::string flags_text(const std::string& settings) {
-    std::string text;
-    char quote = 0;
-    bool at_start = true;
-    for (std::size_t i = 0; i < settings.size(); ++i) {
-        const char c = settings[i];
-        if (quote != 0) {
-            if (c == quote) quote = 0;
-            text += c;
-            continue;
-        }
-        if (at_start && c != ' ') text += c == '-' ? "" : "--";
-        at_start = c == ' ';
-        const bool opens = c == '=' && i + 1 < settings.size() &&
-                           (settings[i + 1] == '"' || settings[i + 1] == '\'');
-        if (c == '"' || c == '\'') quote = c;
-        text += opens ? ' ' : c;
+/// `scale=none bias` as the words `--scale=none` and `--bias`. A quoted value may hold blanks.
+std::vector<std::string> flags_in(const std::string& settings) {
+    std::vector<std::string> words = shell_words(settings);
+    for (std::string& word : words) {
+        if (!word.starts_with('-')) word.insert(0, "--");
     }
-    return text;
+    return words;
 }
 
 }  // namespace
 
-Scene walk_scene(const WalkFlags& flags) {
+Scene walk_scene(const Arguments& arguments) {
     Scene scene;
-    scene.plan = attn::resolve(config_of(flags));
+    scene.plan = attn::resolve(config_of(arguments));
     const attn::Plan& plan = *scene.plan;
     scene.ledger = attn::walk(plan, attn::draw(plan));
     scene.document = attn::document_of(plan, scene.ledger, attn::step_table());
+    scene.document.config = config_entries(plan);
     scene.form =
         plan.config.rng == attn::Rng::torch ? attn::TextForm::torch : attn::TextForm::numpy;
     scene.default_dtype = plan.compute_dtype;
-    scene.flags = flags;
+    scene.arguments = arguments;
     return scene;
 }
 
 Scene changed_scene(const Scene& scene, const std::string& settings) {
-    if (!scene.flags) {
+    if (!scene.arguments) {
         throw attn::ConfigError(
-            "a notebook's page cannot be changed: attn-explain step takes the same settings");
+            "a notebook cannot be changed: attn-explain step takes the same settings");
     }
     if (settings.find_first_not_of(' ') == std::string::npos) {
         throw attn::ConfigError("set what? write set mask=causal, set scale=none, set heads=2");
     }
-    return walk_scene(with_flags(*scene.flags, flags_text(settings)));
+    return walk_scene(with_flags(*scene.arguments, flags_in(settings)));
 }
 
-Session::Session(Scene scene, OutputFlags print) : scene_(std::move(scene)) { select(print); }
+Session::Session(Scene scene, Arguments print)
+    : scene_(std::move(scene)), print_(std::move(print)) {
+    select(print_);
+}
 
 // --- what is looked at
 
@@ -157,9 +148,9 @@ void Session::require_plan() const {
     }
 }
 
-void Session::select(const OutputFlags& print) {
+void Session::select(const Arguments& print) {
     // Choose what is listed; the other steps can still be reached.
-    check_output_flags(print);
+    check_print_flags(print);
     attn::Document selected = scene_.document;
     select_sections(print, selected);
     std::vector<attn::Section> sections;
@@ -203,8 +194,8 @@ std::string Session::replace_scene(Scene scene) {
         select(print_);
     } catch (const attn::Error&) {
         // A part that was asked for does not exist any more: show everything.
-        OutputFlags all = print_;
-        all.only = all.from = all.until = "";
+        Arguments all = print_;
+        for (const char* flag : {"--only", "--from", "--until"}) all.forget(flag);
         select(all);
     }
     std::string changed;
@@ -233,20 +224,25 @@ std::string Session::undo() {
 }
 
 void Session::only(const std::string& steps) {
-    OutputFlags print = print_;
-    print.only = steps;
-    print.from = print.until = "";
+    Arguments print = print_;
+    for (const char* flag : {"--only", "--from", "--until"}) print.forget(flag);
+    if (!steps.empty()) print.set("--only", steps);
     select(print);
 }
 
 void Session::toggle_detail() {
-    OutputFlags print = print_;
-    print.detail = !print.detail;
+    Arguments print = print_;
+    if (print.has("--detail")) {
+        print.forget("--detail");
+    } else {
+        print.set("--detail", "");
+    }
     select(print);
 }
 
 std::int64_t Session::precision() const {
-    return print_.precision.value_or(scene_.form == attn::TextForm::numpy ? 8 : 4);
+    if (print_.has("--precision")) return *print_.integer("--precision");
+    return scene_.form == attn::TextForm::numpy ? 8 : 4;
 }
 
 void Session::set_precision(std::int64_t decimals) {
@@ -254,7 +250,7 @@ void Session::set_precision(std::int64_t decimals) {
         throw attn::ConfigError("precision goes from 0 to " + std::to_string(most_decimals_shown) +
                                 " decimals");
     }
-    print_.precision = static_cast<int>(decimals);
+    print_.set("--precision", std::to_string(decimals));
     ++revision_;
 }
 

@@ -19,13 +19,13 @@ struct Scene {
     /// Of a walk alone: what its numbers can be derived from, and the flags that made it.
     std::optional<attn::Plan> plan{};
     attn::Ledger ledger{};
-    std::optional<WalkFlags> flags{};
+    std::optional<Arguments> arguments{};
 };
 
 /// Performs the walk that the flags describe.
 ///
 /// Errors  ConfigError and InputError, as config_of and resolve.
-Scene walk_scene(const WalkFlags& flags);
+Scene walk_scene(const Arguments& arguments);
 
 /// The walk with settings changed: `scale=none mask=causal`, each a walk flag without its dashes.
 ///
@@ -41,7 +41,7 @@ class Session {
 public:
     /// `print` says which steps are there and how their numbers are printed.
     /// Errors  ConfigError when there is no step to show.
-    Session(Scene scene, OutputFlags print);
+    Session(Scene scene, Arguments print);
 
     // --- what is looked at
 
@@ -59,7 +59,7 @@ public:
     /// step.
     std::vector<std::size_t> cursor() const;
     attn::PrintOptions options() const;
-    const OutputFlags& print_flags() const { return print_; }
+    const Arguments& print_flags() const { return print_; }
 
     /// Grows whenever tensors or their printing may have changed.
     std::size_t revision() const { return revision_; }
@@ -148,7 +148,7 @@ private:
 
     void require_plan() const;
     /// Chooses the sections again, keeping the step if it is still there.
-    void select(const OutputFlags& print);
+    void select(const Arguments& print);
     void count_changes();
     std::string replace_scene(Scene scene);
     std::vector<std::size_t> whole_indices(const std::vector<std::size_t>& indices) const;
@@ -159,7 +159,7 @@ private:
     Scene scene_;
     std::optional<Scene> before_;
     std::vector<Scene> undone_by_;  ///< the scenes that `undo` returns to
-    OutputFlags print_;
+    Arguments print_;
     attn::Document document_;
     std::vector<std::size_t> changed_;
     std::size_t step_ = 0;

@@ -1,12 +1,9 @@
-#include <array>
-#include <filesystem>
 
 #include "app/flags/formats.hpp"
 #include "app/stepper/session.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/explain/words.hpp"
 #include "attn/io/atomic_file.hpp"
-#include "attn/io/npy.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/tensor/error.hpp"
 
@@ -26,7 +23,7 @@ TextChoices text_choices(const Session& session) {
     TextChoices choices;
     choices.form = choices.program_form = session.scene().form;
     choices.options = session.options();
-    choices.words = session.print_flags().no_notes ? attn::Words::none : attn::Words::all;
+    choices.words = session.print_flags().has("--no-notes") ? attn::Words::none : attn::Words::all;
     return choices;
 }
 
@@ -108,39 +105,25 @@ std::string Session::list_text() const {
 }
 
 void Session::write(const std::string& path) const {
-    static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> endings{
-        {{".npz", "npz"},
-         {".safetensors", "safetensors"},
-         {".csv", "csv"},
-         {".json", "json"},
-         {".md", "markdown"},
-         {".txt", "torch"}}};
-    const std::string ending = std::filesystem::path(path).extension().string();
-    if (ending == ".npy") {
-        cell();
-        attn::OutputFile file(path);
-        attn::write_npy(file, *tensor());
-        file.commit();
-        return;
+    const Format* format = format_of_file(path);
+    if (path.ends_with(".txt")) {
+        format = &find_format(scene_.form == attn::TextForm::numpy ? "numpy" : "torch");
     }
-    for (const auto& [known, name] : endings) {
-        if (ending != known) continue;
-        const bool numpy = name == "torch" && scene_.form == attn::TextForm::numpy;
-        const Format& format = find_format(numpy ? "numpy" : name);
-        if (format.render == nullptr) cell();
-        const attn::Document document = alone(*this);
-        attn::OutputFile file(path);
-        if (format.render != nullptr) {
-            format.render(document, text_choices(*this),
-                          [&](std::string_view text) { file.write(text); });
-        } else {
-            format.write(document, file);
-        }
-        file.commit();
-        return;
+    if (format == nullptr || format->runs) {
+        throw attn::ConfigError(
+            "write " + path +
+            ": end the name in .npy, .npz, .safetensors, .csv, .json, .md or .txt");
     }
-    throw attn::ConfigError("write " + path +
-                            ": end the name in .npy, .npz, .safetensors, .csv, .json, .md or .txt");
+    if (!format->is_text()) cell();
+    const attn::Document document = alone(*this);
+    attn::OutputFile file(path);
+    if (format->is_text()) {
+        format->render(document, text_choices(*this),
+                       [&](std::string_view text) { file.write(text); });
+    } else {
+        format->write(document, file);
+    }
+    file.commit();
 }
 
 }  // namespace app

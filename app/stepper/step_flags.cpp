@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <fstream>
 #include <iostream>
 
@@ -14,11 +13,17 @@
 namespace app {
 namespace {
 
-/// A screen needs a terminal on both sides, and, unless it is asked for, colours.
-bool takes_the_screen(const OutputFlags& print, const StepFlags& flags) {
+bool has_colors(const Arguments& arguments) {
+    return color_depth(arguments.text("--color"), true) != ColorDepth::none;
+}
+
+/// A screen needs a terminal on both sides, and one that is known to have colours unless it is asked
+/// for; whether they are used is another question.
+bool takes_the_screen(const Arguments& arguments) {
     const bool terminal = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
-    if (flags.full_screen) {
-        if (flags.lines || !flags.script.empty()) {
+    const bool by_line = arguments.has("--lines") || arguments.has("--script");
+    if (arguments.has("--full-screen")) {
+        if (by_line) {
             throw attn::ConfigError("--full-screen is led by keys: leave --lines and --script out");
         }
         if (!terminal || !has_screen(true)) {
@@ -26,37 +31,36 @@ bool takes_the_screen(const OutputFlags& print, const StepFlags& flags) {
         }
         return true;
     }
-    return terminal && !flags.lines && flags.script.empty() &&
-           color_depth(print.color, true) != ColorDepth::none && has_screen(false);
+    return terminal && !by_line && has_screen(false);
 }
 
 }  // namespace
 
-void setup_step_flags(CLI::App& cli, StepFlags& flags) {
-    const std::string group = "Stepping";
-    cli.add_option("--script", flags.script, "perform the commands in a file, one a line")
-        ->type_name("FILE")
-        ->group(group);
-    cli.add_flag("--lines", flags.lines, "line by line, on a terminal too")->group(group);
-    cli.add_flag("--full-screen", flags.full_screen, "the screen, without colours too")
-        ->group(group);
+const std::vector<Flag>& step_flags() {
+    static const std::vector<Flag> all{
+        {"--script", "FILE", "Stepping", "perform the commands in a file, one a line", file()},
+        {"--lines", "", "Stepping", "step line by line, on a terminal too", nothing()},
+        {"--full-screen", "", "Stepping", "use the whole screen, without colours too", nothing()},
+    };
+    return all;
 }
 
-void step_through(Scene scene, const OutputFlags& print, const StepFlags& flags) {
-    const bool screen = takes_the_screen(print, flags);
-    Session session(std::move(scene), print);
+void step_through(Scene scene, const Arguments& arguments) {
+    const bool screen = takes_the_screen(arguments);
+    const std::string script = arguments.text("--script");
+    Session session(std::move(scene), arguments);
     if (screen) {
-        step_on_screen(session, color_depth(print.color, true) != ColorDepth::none);
-    } else if (flags.script.empty() || flags.script == "-") {
+        step_on_screen(session, has_colors(arguments));
+    } else if (script.empty() || script == "-") {
         const bool person = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
         step_by_line(session, {std::cin, "standard input", person});
     } else {
-        std::ifstream file(flags.script);
-        if (!file) {
-            throw attn::InputError(flags.script +
-                                   ": cannot be opened; check the name and the rights");
+        std::ifstream lines(script);
+        if (!lines) {
+            throw attn::InputError(script +
+                                   ": cannot be opened; check the name and the permissions");
         }
-        step_by_line(session, {file, flags.script});
+        step_by_line(session, {lines, script});
     }
 }
 

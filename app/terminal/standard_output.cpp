@@ -185,11 +185,13 @@ Pace::~Pace() {
 void Pace::wait() {
     if (keys_ == nullptr) return;
     StandardOutput hint;
-    hint.write("-- Enter for the next step --");
+    hint.write("-- Enter for the next step, q and Enter to end --");
     hint.flush();
+    bool ends = false;
     int key = 0;
     do {
         key = std::fgetc(keys_);
+        ends = ends || key == 'q';
     } while (key != '\n' && key != EOF);
 
     // The key has moved to the next line. What cannot move back leaves the hint where it is.
@@ -201,6 +203,7 @@ void Pace::wait() {
         hint.write("\x1b[A\r\x1b[K");
     }
     hint.flush();
+    if (ends) throw ClosedPipe();
 }
 
 }  // namespace app

@@ -70,6 +70,7 @@ public:
     Pace& operator=(const Pace&) = delete;
 
     /// Shows a hint, waits for Enter and takes the hint away again.
+    /// Errors  ClosedPipe after q and Enter.
     void wait();
 
 private:

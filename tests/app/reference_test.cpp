@@ -34,7 +34,8 @@ std::vector<std::string> words_of(const std::string& text) {
 std::string help_of(const std::string& help, const std::string& flag) {
     const std::size_t start = help.find(flag + " ");
     if (start == std::string::npos) return {};
-    return help.substr(start, help.find("\n  -", start) - start);
+    return help.substr(start,
+                       std::min(help.find("\n      -", start), help.find("\n  -", start)) - start);
 }
 
 bool is_installed(const std::string& program) {
@@ -47,7 +48,7 @@ bool is_installed(const std::string& program) {
 std::set<std::string> flags_of(const std::string& command) {
     const std::string help = program::run(command + " --help").out;
     std::set<std::string> flags;
-    static const std::regex form("\n  (?:-[a-z],)?(--[a-z-]+)");
+    static const std::regex form("\n  (?:-[a-z],|   ) (--[a-z-]+)");
     for (std::sregex_iterator it(help.begin(), help.end(), form), end; it != end; ++it) {
         flags.insert((*it)[1]);
     }
@@ -59,7 +60,7 @@ std::vector<std::string> command_names() {
     const std::string help = program::run("--help").out;
     std::vector<std::string> names{""};
     static const std::regex form("\n  ([a-z]+) ");
-    const std::string commands = help.substr(help.find("Subcommands:"));
+    const std::string commands = help.substr(help.find("\nCommands\n"), help.find("\nInput"));
     for (std::sregex_iterator it(commands.begin(), commands.end(), form), end; it != end; ++it) {
         names.push_back((*it)[1]);
     }

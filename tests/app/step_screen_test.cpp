@@ -239,10 +239,9 @@ TEST_SUITE("app: step on screen") {
         terminal.press("q");
         terminal.wait_for("ready>");
     }
-    TEST_CASE("without colours, and on a dumb terminal, it goes line by line") {
+    TEST_CASE("on a dumb terminal, and where it is asked for, it goes line by line") {
         for (const std::string how :
-             {"NO_COLOR=1 attn-explain step", "TERM=dumb attn-explain step",
-              "attn-explain step --color never", "attn-explain step --lines",
+             {"TERM=dumb attn-explain step", "attn-explain step --lines",
               "TERM=vt100 attn-explain step"}) {
             INFO(how);
             Terminal terminal(how);
@@ -258,9 +257,14 @@ TEST_SUITE("app: step on screen") {
         }
     }
     TEST_CASE("the screen can be had without colours") {
-        Terminal terminal("NO_COLOR=1 attn-explain step --full-screen --only weights");
-        terminal.wait_for("> weights");
-        CHECK(terminal.screen(true).find("48;5;") == std::string::npos);
+        for (const std::string how :
+             {"NO_COLOR=1 attn-explain step", "attn-explain step --color never",
+              "TERM=vt100 attn-explain step --full-screen"}) {
+            INFO(how);
+            Terminal terminal(how + " --only weights");
+            terminal.wait_for("> weights");
+            CHECK(terminal.screen(true).find("48;5;") == std::string::npos);
+        }
     }
     TEST_CASE("a notebook's own remarks stand below its tensors") {
         Terminal terminal("attn-explain notebook 000 --step");

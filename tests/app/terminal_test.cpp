@@ -69,7 +69,7 @@ TEST_SUITE("app: terminal") {
     }
     TEST_CASE("--pace waits for Enter between the steps, and its hints disappear") {
         Terminal terminal("attn-explain --variant loop -q --from weights --pace", 80, 24);
-        std::string screen = terminal.wait_for("-- Enter for the next step --");
+        std::string screen = terminal.wait_for("-- Enter for the next step");
         CHECK(screen.find("0.2469") == std::string::npos);
         terminal.press("Enter");
         screen = terminal.wait_for("[ended]");
@@ -78,11 +78,18 @@ TEST_SUITE("app: terminal") {
     }
     TEST_CASE("--pace takes its keys from the terminal, and the end of them ends the pauses") {
         Terminal terminal("echo nothing | attn-explain notebook 001 --pace", 80, 200);
-        terminal.wait_for("-- Enter for the next step --");
+        terminal.wait_for("-- Enter for the next step");
         terminal.press("Enter");
-        terminal.wait_for("-- Enter for the next step --");
+        terminal.wait_for("-- Enter for the next step");
         terminal.press("C-d");
         terminal.wait_for("[ended]");
+    }
+    TEST_CASE("q and Enter end a walk at a pace") {
+        Terminal terminal("attn-explain -q --from weights --pace; echo code $?", 80, 24);
+        terminal.wait_for("-- Enter for the next step");
+        terminal.press("q Enter");
+        const std::string screen = terminal.wait_for("code 0");
+        CHECK(screen.find("0.2469") == std::string::npos);
     }
     TEST_CASE("without a terminal --pace prints as ever") {
         for (const std::string form :

@@ -26,15 +26,15 @@ TEST_SUITE("app: walk") {
     }
 
     TEST_CASE("flags that do not fit are refused in one line that says what to do") {
-        check_refused("--bogus", "not expected: --bogus");
+        check_refused("--bogus", "there is no flag --bogus");
         check_refused("--texxt x", "did you mean --text?");
         check_refused("--text a --ids 1", "--text and --ids are two sources");
         check_refused("--ids 9 --vocab-size 5", "pass --vocab-size 10 or more");
         check_refused("--ids '1,2;1,2,3'", "pass --pad-id");
         check_refused("--seq-len 1000000000", "448.0 GB");
-        check_refused("--seq-len -3", "must be at least 1, not -3");
-        check_refused("--heads 0", "heads must be at least 1");
-        check_refused("--batch abc", "--batch = abc");
+        check_refused("--seq-len -3", "--seq-len must be at least 1, not -3");
+        check_refused("--heads 0", "--heads must be at least 1, not 0");
+        check_refused("--batch abc", "--batch: 'abc' is not a whole number");
         check_refused("--embed-dim 10 --heads 3", "multiple of 3");
         check_refused("--embed-dim 1000000000000 --seq-len 2", "would need");
         check_refused("--seq-len 100000", "--variant fused");
@@ -61,7 +61,7 @@ TEST_SUITE("app: walk") {
         check_refused("--empty-row error --ids '0,1' --pad-id 0 --lengths 0 --mask padding",
                       "hides every key");
         check_refused("--merge --no-merge", "contradict each other");
-        check_refused("wlak", "not expected: wlak");
+        check_refused("notbook", "there is no command 'notbook'; did you mean notebook?");
     }
 
     TEST_CASE("files that cannot be read or lie are refused with their name") {

@@ -71,12 +71,6 @@ std::string joined(const std::vector<std::string>& names) {
     return fmt::format("{}", fmt::join(names, " "));
 }
 
-std::string json_list(const std::vector<std::string>& names) {
-    std::vector<std::string> quoted;
-    for (const std::string& name : names) quoted.push_back(json_string(name));
-    return fmt::format("[{}]", fmt::join(quoted, ", "));
-}
-
 }  // namespace
 
 DType coarser_type(const Tensor& a, const Tensor& b) {

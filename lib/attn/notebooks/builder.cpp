@@ -6,6 +6,7 @@
 #include "attn/mistakes/mistake.hpp"
 #include "attn/render/numpy_text.hpp"
 #include "attn/render/torch_text.hpp"
+#include "attn/text/json.hpp"
 #include "attn/walk/words.hpp"
 
 namespace attn {
@@ -77,13 +78,12 @@ NotebookBuilder& NotebookBuilder::mistake(const std::string& id, const std::stri
 }
 
 Document NotebookBuilder::finish(const std::string& notebook, const WalkConfig& config) {
-    const auto quoted = [](std::string_view text) { return "\"" + std::string(text) + "\""; };
-    document_.config = {{"notebook", quoted(notebook)},
+    document_.config = {{"notebook", json_string(notebook)},
                         {"corrected", replay_.corrected ? "true" : "false"},
                         {"seed", std::to_string(config.seed)},
-                        {"rng", quoted(word(config.rng))},
-                        {"torch_build", quoted(word(config.torch_build))},
-                        {"variant", quoted(word(config.variant))}};
+                        {"rng", json_string(word(config.rng))},
+                        {"torch_build", json_string(word(config.torch_build))},
+                        {"variant", json_string(word(config.variant))}};
     return std::move(document_);
 }
 

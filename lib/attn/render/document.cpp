@@ -1,13 +1,11 @@
 #include "attn/render/document.hpp"
 
 #include "attn/notes/notes.hpp"
-#include "attn/render/config_entries.hpp"
 
 namespace attn {
 
 Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& table) {
     Document document;
-    document.config = config_entries(plan);
     document.query_tokens = plan.query_tokens;
     document.key_tokens = plan.key_tokens;
     for (const Step& step : table) {

@@ -1,19 +1,14 @@
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "attn/render/document.hpp"
 #include "attn/render/number_text.hpp"
 #include "attn/render/text_pieces.hpp"
+#include "attn/text/json.hpp"
 #include "attn/version.hpp"
 
 namespace attn {
 namespace {
-
-std::string quoted(const std::string& text) {
-    using nlohmann::json;
-    return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
-}
 
 template <class T>
 void write_number(TextPieces& out, T value) {
@@ -47,7 +42,7 @@ const T* write_axis(TextPieces& out, const T* cells, const Shape& shape, std::si
 void write_tensor(TextPieces& out, const Tensor& tensor) {
     out << ",\"axes\":[";
     for (std::size_t i = 0; i < tensor.axes().size(); ++i) {
-        out << (i > 0 ? "," : "") << quoted(tensor.axes()[i]);
+        out << (i > 0 ? "," : "") << json_string(tensor.axes()[i]);
     }
     out << "],\"shape\":[";
     const Shape shape = tensor.shape();
@@ -60,15 +55,15 @@ void write_tensor(TextPieces& out, const Tensor& tensor) {
 }
 
 void write_section(TextPieces& out, const Section& section) {
-    out << "{\"name\":" << quoted(section.name) << ",\"title\":" << quoted(section.title)
-        << ",\"formula\":" << quoted(section.formula);
-    if (!section.note.empty()) out << ",\"note\":" << quoted(section.note);
-    if (!section.margin.empty()) out << ",\"margin\":" << quoted(section.margin);
-    if (!section.code.empty()) out << ",\"code\":" << quoted(section.code);
+    out << "{\"name\":" << json_string(section.name) << ",\"title\":" << json_string(section.title)
+        << ",\"formula\":" << json_string(section.formula);
+    if (!section.note.empty()) out << ",\"note\":" << json_string(section.note);
+    if (!section.margin.empty()) out << ",\"margin\":" << json_string(section.margin);
+    if (!section.code.empty()) out << ",\"code\":" << json_string(section.code);
     if (const auto* tensor = std::get_if<Tensor>(&section.content)) {
         write_tensor(out, *tensor);
     } else {
-        out << ",\"text\":" << quoted(std::get<std::string>(section.content));
+        out << ",\"text\":" << json_string(std::get<std::string>(section.content));
     }
     out << "}";
 }
@@ -77,10 +72,10 @@ void write_section(TextPieces& out, const Section& section) {
 
 void render_json(const Document& document, const Sink& sink) {
     TextPieces out(sink);
-    out << "{\"attn_explain\":" << quoted(std::string(version())) << ",\n\"config\":{";
+    out << "{\"attn_explain\":" << json_string(version()) << ",\n\"config\":{";
     for (std::size_t i = 0; i < document.config.size(); ++i) {
         const auto& [name, value] = document.config[i];
-        out << (i > 0 ? "," : "") << quoted(name) << ":" << value;
+        out << (i > 0 ? "," : "") << json_string(name) << ":" << value;
     }
     out << "},\n\"steps\":[\n";
     for (std::size_t i = 0; i < document.sections.size(); ++i) {

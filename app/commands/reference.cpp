@@ -1,0 +1,122 @@
+#include "app/reference/reference.hpp"
+
+#include <array>
+#include <filesystem>
+
+#include "app/flags/output_flags.hpp"
+#include "attn/io/atomic_file.hpp"
+#include "attn/tensor/error.hpp"
+
+namespace app {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, std::string (*)()>, 3> shells{
+    {{"bash", bash_completion}, {"zsh", zsh_completion}, {"fish", fish_completion}}};
+
+std::vector<std::string> shell_names() {
+    std::vector<std::string> names;
+    for (const auto& [name, completion] : shells) names.emplace_back(name);
+    return names;
+}
+
+std::vector<std::string> command_names() {
+    std::vector<std::string> names;
+    for (const Command& command : commands()) {
+        if (!command.name.empty()) names.push_back(command.name);
+    }
+    return names;
+}
+
+const Command& asked_command(const Arguments& arguments) {
+    return *find_command(arguments.text("COMMAND"));
+}
+
+const std::vector<Flag>& shell_flags() {
+    static const std::vector<Flag> all{{"SHELL",
+                                        "SHELL",
+                                        "Options",
+                                        "the shell",
+                                        {Takes::Kind::word, 0, 0, shell_names, true},
+                                        {},
+                                        {},
+                                        false,
+                                        true}};
+    return all;
+}
+
+const std::vector<Flag>& command_flags() {
+    static const std::vector<Flag> all{{"COMMAND",
+                                        "COMMAND",
+                                        "Options",
+                                        "one of the commands",
+                                        {Takes::Kind::word, 0, 0, command_names, true}}};
+    return all;
+}
+
+const std::vector<Flag>& folder_flags() {
+    static const std::vector<Flag> all{{"--save-dir",
+                                        "DIR",
+                                        "Options",
+                                        "write the pages of all commands into a folder",
+                                        {Takes::Kind::folder}}};
+    return all;
+}
+
+int run_completions(const Arguments& arguments) {
+    for (const auto& [name, completion] : shells) {
+        if (name == arguments.text("SHELL")) write_text(arguments, completion());
+    }
+    return 0;
+}
+
+int run_man(const Arguments& arguments) {
+    if (!arguments.has("--save-dir")) {
+        write_text(arguments, man_page(asked_command(arguments)));
+        return 0;
+    }
+    const std::filesystem::path folder = arguments.text("--save-dir");
+    std::error_code failure;
+    std::filesystem::create_directories(folder, failure);
+    if (failure) {
+        throw attn::OutputError(folder.string() + ": cannot be made: " + failure.message());
+    }
+    for (const Command& command : commands()) {
+        attn::write_file(folder / (man_page_name(command) + ".1"), man_page(command));
+    }
+    return 0;
+}
+
+int run_help(const Arguments& arguments) {
+    const Command& command = asked_command(arguments);
+    write_text(arguments, arguments.has("COMMAND") ? whole_help(command) : short_help(command));
+    return 0;
+}
+
+}  // namespace
+
+Command completions_command() {
+    return {"completions",
+            "print what a shell reads to complete the words of a command line",
+            {shell_flags, file_flags},
+            run_completions,
+            {{"eval \"$(attn-explain completions bash)\"",
+              "Lets bash complete commands, flags and their values."}}};
+}
+
+Command man_command() {
+    return {"man",
+            "print a man page",
+            {command_flags, folder_flags, file_flags},
+            run_man,
+            {{"attn-explain man why | man -l -", "Shows the page of one command."}}};
+}
+
+Command help_command() {
+    return {"help",
+            "print how to use the program, or one of its commands",
+            {command_flags, file_flags},
+            run_help,
+            {{"attn-explain help why", "Describes one command and its flags."}}};
+}
+
+}  // namespace app

@@ -1,0 +1,147 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attn/tensor/error.hpp"
+#include "attn/walk/words.hpp"
+
+namespace attn {
+struct Plan;
+}
+
+namespace app {
+
+class Arguments;
+
+/// What can stand where a flag, or a position on the command line, asks for a value.
+struct Takes {
+    enum class Kind { nothing, text, integer, number, word, list, cell, file, folder };
+    Kind kind = Kind::text;
+    std::int64_t least = std::numeric_limits<std::int64_t>::min();
+    std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    /// The words to choose from (for a list, several of them with commas between; for a cell, the
+    /// steps). Made when they are asked for: some of them are long catalogues.
+    std::vector<std::string> (*words)() = nullptr;
+    bool only_these = false;  ///< whether other words are refused
+};
+
+/// What a flag needs to have an effect: something among the other flags, or in the walk.
+struct Need {
+    bool (*among_flags)(const Arguments&) = nullptr;
+    bool (*in_walk)(const attn::Plan&) = nullptr;
+    std::string_view what{};  ///< `a mask: add --mask causal`
+};
+
+/// One flag, or one positional argument: all that the program knows of it. Parsing, messages, help,
+/// completions, man pages and, for the settings of a walk, the configuration and its record in JSON
+/// are made from this row.
+struct Flag {
+    std::string name;   ///< `--heads`; of a positional argument `CELL`
+    std::string value;  ///< what stands for its value: `N`; empty for a flag that stands alone
+    std::string group;
+    std::string help;  ///< can be understood without its neighbours
+    Takes takes{};
+    std::string usual{};   ///< the default, as it could be typed, or in words
+    std::string letter{};  ///< `-o`
+    bool repeats = false;
+    bool required = false;
+    Need need{};
+
+    // Of the settings of a walk alone.
+    void (*set)(attn::WalkConfig&, const Flag&, const std::string& text) = nullptr;
+    std::string key{};                                 ///< in the configuration of --format json
+    std::string (*json)(const attn::Plan&) = nullptr;  ///< the value in effect
+
+    bool is_positional() const { return !name.starts_with('-'); }
+    bool takes_value() const { return takes.kind != Takes::Kind::nothing; }
+    /// The names as they are typed: `-o`, `--output`.
+    std::vector<std::string> names() const;
+    /// The help with the words to choose from and the default.
+    std::string whole_help() const;
+};
+
+/// The rows of several flags. They live as long as the program.
+using FlagTable = const std::vector<Flag>& (*)();
+
+/// A word that begins like a flag and is none of the command.
+struct UnknownFlag : attn::ConfigError {
+    explicit UnknownFlag(const std::string& said);
+    std::string name;
+};
+
+/// A word for which the command has no place.
+struct UnexpectedWord : attn::ConfigError {
+    explicit UnexpectedWord(const std::string& said);
+    std::string word;
+};
+
+/// What was typed: flags and positional arguments with their texts, already checked against their
+/// rows. What is read by name must have a row here; std::logic_error otherwise.
+class Arguments {
+public:
+    explicit Arguments(std::vector<FlagTable> tables) : tables_(std::move(tables)) {}
+
+    /// Reads words as they are typed. What is said here takes the place of what was said before.
+    ///
+    /// Errors  ConfigError for the first word that does not fit, naming the flag, what it takes and
+    ///         what was probably meant.
+    void parse(const std::vector<std::string>& words);
+
+    bool has(std::string_view name) const;
+    /// What was said, else the default, else nothing.
+    std::string text(std::string_view name) const;
+    /// All that was said by a flag that can be repeated.
+    std::vector<std::string> all(std::string_view name) const;
+    std::optional<std::int64_t> integer(std::string_view name) const;
+    std::optional<double> number(std::string_view name) const;
+
+    void set(std::string_view name, const std::string& text);
+    void forget(std::string_view name);
+
+    struct Said {
+        const Flag* flag;
+        std::string text;
+    };
+    const std::vector<Said>& said() const { return said_; }
+    const std::vector<FlagTable>& tables() const { return tables_; }
+    /// The row of that name or letter, or nullptr.
+    const Flag* find(std::string_view name) const;
+
+private:
+    const Flag& row(std::string_view name) const;
+
+    std::vector<FlagTable> tables_;
+    std::vector<Said> said_;  ///< in the order in which it was typed
+};
+
+/// Says on standard error which flags were given and have no effect here, and what they need.
+/// Without a plan nothing is said of those that depend on the walk.
+void note_useless_flags(const Arguments& arguments, const attn::Plan* plan);
+
+/// The words of a choice.
+template <class Choice>
+std::vector<std::string> words_of() {
+    std::vector<std::string> all;
+    for (const auto& [word, value] : attn::words<Choice>) all.emplace_back(word);
+    return all;
+}
+
+/// Shorthands for rows.
+inline Takes nothing() { return {Takes::Kind::nothing}; }
+inline Takes integer(std::int64_t least = std::numeric_limits<std::int64_t>::min(),
+                     std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
+    return {Takes::Kind::integer, least, most};
+}
+inline Takes file() { return {Takes::Kind::file}; }
+/// One of these words alone.
+template <class Choice>
+Takes one_of() {
+    return {Takes::Kind::word, 0, 0, words_of<Choice>, true};
+}
+
+}  // namespace app

@@ -1,0 +1,88 @@
+#pragma once
+#include <algorithm>
+
+#include "app/flags/flag.hpp"
+#include "app/flags/parse.hpp"
+#include "attn/text/json.hpp"
+#include "attn/walk/plan.hpp"
+
+namespace app {
+
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+
+template <class T>
+T read(const Flag& flag, const std::string& text) {
+    if constexpr (is_optional<T>) {
+        return read<typename T::value_type>(flag, text);
+    } else if constexpr (std::is_same_v<T, bool>) {
+        return true;
+    } else if constexpr (std::is_enum_v<T>) {
+        return parse_word<T>(flag.name, text);
+    } else if constexpr (std::is_integral_v<T>) {
+        return static_cast<T>(parse_integer(flag.name, text));
+    } else {
+        return text;
+    }
+}
+
+template <class T>
+std::string json_of(const T& value) {
+    if constexpr (is_optional<T>) {
+        return value ? json_of(*value) : attn::json_string("none");
+    } else if constexpr (std::is_same_v<T, bool>) {
+        return value ? "true" : "false";
+    } else if constexpr (std::is_enum_v<T>) {
+        return attn::json_string(attn::word(value));
+    } else if constexpr (std::is_integral_v<T>) {
+        return std::to_string(value);
+    } else {
+        return attn::json_string(value.empty() ? "none" : value);
+    }
+}
+
+template <class T>
+Takes taken() {
+    if constexpr (is_optional<T>) {
+        return taken<typename T::value_type>();
+    } else if constexpr (std::is_same_v<T, bool>) {
+        return nothing();
+    } else if constexpr (std::is_enum_v<T>) {
+        return one_of<T>();
+    } else if constexpr (std::is_integral_v<T>) {
+        return integer(1);
+    } else {
+        return {};
+    }
+}
+
+/// The default of a member, where it has one.
+template <class T>
+std::string usual_of(const T& value) {
+    if constexpr (std::is_enum_v<T>) return std::string(attn::word(value));
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) return std::to_string(value);
+    if constexpr (std::is_same_v<T, std::string>) return value;
+    return {};
+}
+
+/// The row of a setting that is one member: type, values, default and JSON follow from it.
+/// `usual` is the default of a member that the plan fills in.
+template <auto member>
+Flag setting(const std::string& name, const std::string& value, const std::string& group,
+             const std::string& help, const std::string& usual = {}) {
+    using T = std::remove_cvref_t<decltype(std::declval<attn::WalkConfig>().*member)>;
+    Flag flag{name, value, group, help};
+    flag.takes = taken<T>();
+    flag.usual = usual.empty() ? usual_of(attn::WalkConfig{}.*member) : usual;
+    flag.set = [](attn::WalkConfig& config, const Flag& row, const std::string& text) {
+        config.*member = read<T>(row, text);
+    };
+    flag.key = name.substr(2);
+    std::replace(flag.key.begin(), flag.key.end(), '-', '_');
+    flag.json = [](const attn::Plan& plan) { return json_of(plan.config.*member); };
+    return flag;
+}
+
+}  // namespace app

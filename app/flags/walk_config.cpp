@@ -1,0 +1,248 @@
+#include "app/flags/walk_flags.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <span>
+
+#include "app/flags/parse.hpp"
+#include "app/terminal/messages.hpp"
+#include "attn/io/read_tensor.hpp"
+#include "attn/text/tokenize.hpp"
+
+namespace app {
+namespace {
+
+/// Far above any text one reads step by step, far below what would hurt.
+constexpr std::size_t largest_text = std::size_t{1} << 26;
+
+std::string read_whole(std::istream& stream, const std::string& name) {
+    std::string text;
+    std::array<char, 65536> buffer{};
+    while (stream.read(buffer.data(), buffer.size()) || stream.gcount() > 0) {
+        text.append(buffer.data(), static_cast<std::size_t>(stream.gcount()));
+        if (text.size() > largest_text) {
+            throw attn::InputError(name + ": more than 64 MB of text; pass fewer sequences");
+        }
+    }
+    if (stream.bad()) throw attn::InputError(name + ": cannot be read; is it a text file?");
+    return text;
+}
+
+std::vector<std::string> read_lines(const std::string& path) {
+    const std::string name = path == "-" ? "standard input" : path;
+    std::string text;
+    if (path == "-") {
+        text = read_whole(std::cin, name);
+    } else {
+        std::ifstream file(path, std::ios::binary);
+        if (!file) {
+            throw attn::InputError(path + ": cannot be opened; check the name and the permissions");
+        }
+        text = read_whole(file, name);
+    }
+    std::vector<std::string> lines;
+    if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // a byte order mark
+    for (const std::string& line : split(text, '\n')) {
+        if (line.find_first_not_of(" \t\r") != std::string::npos) lines.push_back(line);
+    }
+    if (lines.empty()) throw attn::InputError(name + ": has no text; write one sequence a line");
+    return lines;
+}
+
+/// Larger ids would need an embedding table beyond any memory.
+constexpr std::int64_t largest_id = 999'999'999;
+
+attn::Tokens parse_ids(const std::string& flag, const std::string& text) {
+    attn::Tokens tokens;
+    std::vector<std::string> rows = split(text, ';');
+    tokens.batch_axis = rows.size() > 1;
+    if (rows.size() > 1 && rows.back().empty()) rows.pop_back();
+    for (const std::string& row : rows) {
+        std::vector<std::int64_t>& ids = tokens.sequences.emplace_back();
+        for (const std::string& id : split(row, ',')) {
+            ids.push_back(parse_integer(flag, id, 0, largest_id));
+        }
+    }
+    return tokens;
+}
+
+/// What --pad-id says, where it says something.
+void set_padding(const Arguments& arguments, attn::Tokens& tokens) {
+    if (!arguments.has("--pad-id")) return;
+    tokens.pad_id.reset();
+    const std::string id = arguments.text("--pad-id");
+    if (id != "none") tokens.pad_id = parse_integer("--pad-id", id, 0, largest_id);
+}
+
+constexpr std::array sources{"--text", "--text-file", "--ids", "--random", "--x"};
+constexpr std::array memory_sources{"--memory-text", "--memory-ids", "--memory-len", "--memory"};
+
+/// The one of `names` that was said, or nothing.  Errors  ConfigError when two were.
+std::string only_one(const Arguments& arguments, std::span<const char* const> names) {
+    std::string used;
+    for (const char* name : names) {
+        if (!arguments.has(name)) continue;
+        if (!used.empty()) {
+            throw attn::ConfigError(used + " and " + name + " are two sources: leave one out");
+        }
+        used = name;
+    }
+    return used;
+}
+
+attn::Source input_source(const Arguments& arguments) {
+    const std::string used = only_one(arguments, sources);
+    if (used == "--x") return attn::read_tensor(arguments.text("--x"), report_note);
+    if (used == "--random") {
+        return attn::RandomInput{
+            parse_word<attn::Distribution>("--random", arguments.text("--random"))};
+    }
+    if (used.empty() &&
+        (arguments.has("--batch") || arguments.has("--seq-len") || arguments.has("--embed-dim"))) {
+        return attn::RandomInput{};
+    }
+    attn::Tokens tokens;
+    if (used == "--ids") {
+        tokens = parse_ids("--ids", arguments.text("--ids"));
+    } else if (used == "--text-file") {
+        tokens = attn::tokenize(read_lines(arguments.text("--text-file")));
+    } else if (used == "--text") {
+        tokens = attn::tokenize(arguments.all("--text"));
+    } else {
+        tokens = attn::tokenize({"Life is short, eat dessert first"});
+    }
+    if (arguments.has("--vocab-size")) tokens.vocab_size = arguments.integer("--vocab-size");
+    set_padding(arguments, tokens);
+    return tokens;
+}
+
+std::optional<attn::Source> memory_source(const Arguments& arguments, const attn::Source& input) {
+    const std::string used = only_one(arguments, memory_sources);
+    if (used.empty()) return std::nullopt;
+    if (used == "--memory") return attn::read_tensor(arguments.text("--memory"), report_note);
+    if (used == "--memory-text") return attn::tokenize(arguments.all("--memory-text"));
+    if (used == "--memory-ids") {
+        attn::Tokens tokens = parse_ids("--memory-ids", arguments.text("--memory-ids"));
+        set_padding(arguments, tokens);
+        return tokens;
+    }
+    const auto* random = std::get_if<attn::RandomInput>(&input);
+    return random ? *random : attn::RandomInput{};
+}
+
+void set_sources(const Arguments& arguments, attn::WalkConfig& config) {
+    config.input = input_source(arguments);
+    config.memory = memory_source(arguments, config.input);
+    if (!std::holds_alternative<attn::Tokens>(config.input) && arguments.has("--vocab-size")) {
+        throw attn::ConfigError("--vocab-size belongs to --text or --ids: leave it out");
+    }
+}
+
+/// Refuses two flags that would read standard input.
+void check_standard_input(const Arguments& arguments) {
+    std::string reader;
+    for (const char* flag : {"--text-file", "--x", "--memory", "--mask-file", "--weights"}) {
+        const std::string spec = arguments.text(flag);
+        if (spec != "-" && !spec.starts_with("-:")) continue;
+        if (!reader.empty()) {
+            throw attn::ConfigError(reader + " and " + flag +
+                                    " would both read standard input: put one into a file");
+        }
+        reader = flag;
+    }
+}
+
+/// Whether a mask is one that is added to the scores: 0 where a key may be seen, -inf or a number
+/// that softmax makes 0 of where it may not.
+bool is_additive(const attn::Tensor& mask) {
+    constexpr double surely_hidden = -1e4;
+    bool hides = false;
+    for (std::size_t i = 0; i < mask.size(); ++i) {
+        const double value = mask.at(i);
+        if (value != 0 && !(value <= surely_hidden)) return false;
+        hides = hides || value != 0;
+    }
+    return hides;
+}
+
+/// Reads the mask that --mask-file names; --mask-true says what true (or 1) means in it, keep or
+/// drop. A mask of 0 and -inf (or -1e4 and below), which is added to scores, needs no such word.
+void set_mask_file(const Arguments& arguments, attn::WalkConfig& config) {
+    const std::string spec = arguments.text("--mask-file");
+    const std::string mask_true = arguments.text("--mask-true");
+    if (spec.empty() && !mask_true.empty()) {
+        throw attn::ConfigError("--mask-true says how to read --mask-file, which is missing");
+    }
+    if (spec.empty()) return;
+    const attn::Tensor read = attn::read_tensor(spec, report_note);
+    const bool additive = is_additive(read);
+    if (additive && !mask_true.empty()) {
+        report_note("--mask-true has no effect: " + spec + " is added to the scores");
+    }
+    if (!additive && mask_true.empty()) {
+        throw attn::ConfigError(
+            "--mask-file needs --mask-true keep or --mask-true drop: libraries differ in what true "
+            "means, so there is no default");
+    }
+    attn::Array<bool> hidden = attn::empty_array<bool>(read.shape());
+    for (std::size_t i = 0; i < read.size(); ++i) {
+        const double value = read.at(i);
+        if (!additive && value != 0 && value != 1) {
+            throw attn::InputError(spec + ": element " + std::to_string(i) +
+                                   " of the mask is neither 0 nor 1: save it as bool, or as 0 and "
+                                   "-inf");
+        }
+        hidden.data()[i] = additive ? value < 0 : (value == 1) == (mask_true == "drop");
+    }
+    config.mask.given = attn::Tensor(read.axes(), std::move(hidden));
+}
+
+}  // namespace
+
+bool says_a_source(const Arguments& arguments) {
+    return std::any_of(sources.begin(), sources.end(),
+                       [&](const char* name) { return arguments.has(name); });
+}
+
+Arguments with_flags(const Arguments& arguments, const std::vector<std::string>& words) {
+    Arguments result = arguments;
+    result.parse(words);
+    return result;
+}
+
+void require_all_steps(const attn::WalkConfig& config, const std::string& who) {
+    if (config.variant != attn::Variant::fused) return;
+    throw attn::ConfigError(who +
+                            " looks at scores and weights, which --variant fused does not "
+                            "keep: use --variant vectorized");
+}
+
+attn::WalkConfig config_of(const Arguments& arguments) {
+    check_standard_input(arguments);
+    attn::WalkConfig config;
+    for (const auto& [flag, text] : arguments.said()) {
+        if (flag->set != nullptr) flag->set(config, *flag, text);
+    }
+    if (arguments.has("--merge") && arguments.has("--no-merge")) {
+        throw attn::ConfigError("--merge and --no-merge contradict each other: leave one out");
+    }
+    const std::string seed = arguments.text("--seed");
+    if (config.rng != attn::Rng::torch && seed.starts_with('-')) {
+        throw attn::ConfigError("--seed " + seed + " is negative: NumPy takes seeds from 0 on");
+    }
+    set_sources(arguments, config);
+    set_mask_file(arguments, config);
+    set_given_weights(arguments, config);
+    return config;
+}
+
+attn::Plan plan_of(const Arguments& arguments) {
+    attn::Plan plan = attn::resolve(config_of(arguments));
+    note_useless_flags(arguments, &plan);
+    return plan;
+}
+
+}  // namespace app

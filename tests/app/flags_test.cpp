@@ -1,0 +1,287 @@
+// What is typed is never swallowed: it works, or it is refused in words that help, or it is said
+// that it has no effect.
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/support/program.hpp"
+
+using program::check_refused;
+using program::Folder;
+using program::run;
+using program::shell;
+
+namespace {
+
+const std::vector<std::string> commands{"",        "notebook", "step",       "why",  "lint",
+                                        "compare", "diagnose", "probe",      "bugs", "bench",
+                                        "man",     "help",     "completions"};
+
+/// Checks that the program does its work and says that a flag has no effect.
+void check_useless(const std::string& arguments, const std::string& need) {
+    INFO("attn-explain " << arguments);
+    const program::Result result = run(arguments);
+    const std::string flag = arguments.substr(arguments.find('-'));
+    CHECK(result.exit_code == 0);
+    CHECK(!result.out.empty());
+    CHECK_MESSAGE(result.err.find(" has no effect here: it needs " + need) != std::string::npos,
+                  result.err);
+    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::istringstream stream(text);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+}
+
+}  // namespace
+
+TEST_SUITE("app: flags") {
+    TEST_CASE("a command after flags is refused with the right order") {
+        check_refused("--heads 2 lint", "the command comes first: attn-explain lint --heads 2");
+        check_refused("--no-pager notebook", "attn-explain notebook --no-pager");
+        check_refused("--text 'a b' lint", "attn-explain lint --text 'a b'");
+        check_refused("--depth 2 why 'weights[0]'", "attn-explain why --depth 2 'weights[0]'");
+        check_refused("lint why", "lint and why are two commands");
+        CHECK(run("--text lint --only ids -q").out == "tensor([1])\n");
+        CHECK(run("--text=bugs --only ids -q").out == "tensor([1])\n");
+    }
+
+    TEST_CASE("a slip of the finger is answered with what was meant") {
+        check_refused("--head 2", "there is no flag --head; did you mean --heads?");
+        check_refused("-heads 2", "did you mean --heads?");
+        check_refused("--Heads=2", "did you mean --heads?");
+        check_refused("-V", "did you mean --version?");
+        check_refused("-Q", "there is no flag -Q");
+        check_refused("--depth 2", "it belongs to attn-explain why");
+        check_refused("lint --format json", "it belongs to attn-explain");
+        check_refused("--mask causl", "did you mean causal?");
+        check_refused("--variant lop", "did you mean loop?");
+        check_refused("--variant lop", "use loop, vectorized or fused");
+        check_refused("--only wieghts", "did you mean weights?");
+        check_refused("--only mask", "pass --mask causal or padding");
+        check_refused("--only merged", "this walk does not have it");
+        check_refused("notbook", "there is no command 'notbook'; did you mean notebook?");
+        check_refused("Life is short", "--text 'Life is short'");
+        check_refused("'Life is short'", "--text 'Life is short'");
+        check_refused("--mask causal the cat sat", "--text 'the cat sat'");
+    }
+
+    TEST_CASE("a flag says what it takes when its value is missing, doubled or not of its kind") {
+        check_refused("--heads", "--heads lacks its value, --heads N: number of heads (1)");
+        check_refused("--heads --bias", "--heads lacks its value");
+        check_refused("--mask -o out.txt", "--mask lacks its value");
+        check_refused("--heads two", "--heads: 'two' is not a whole number");
+        check_refused("--heads 2.0", "--heads: '2.0' is not a whole number");
+        check_refused("--heads 2 --heads 3", "--heads is given twice");
+        check_refused("--only a --only b", "--only is given twice: give it once, with commas");
+        check_refused("--bias=3", "--bias stands alone: leave =3 out");
+        check_refused("--seq-len 010", "--seq-len: '010' begins with 0: write 10");
+        check_refused("--batch 18446744073709551616", "--batch must be at most");
+        check_refused("--ids 9223372036854775807", "--ids must be at most 999999999");
+        check_refused("--ids=-1", "--ids must be at least 0, not -1");
+        check_refused("--ids '1,,2'", "--ids: '' is not a whole number");
+        check_refused("--pad-id 9223372036854775807", "--pad-id must be at most");
+        check_refused("--vocab-size 0", "--vocab-size must be at least 1");
+        check_refused("--precision -1", "--precision must be at least 0");
+        check_refused("--threshold many", "--threshold: 'many' is not a whole number");
+        check_refused("--scale nan", "--scale does not know 'nan'");
+        check_refused("--burn rand", "'rand' is not like rand:384");
+        check_refused("--burn rand:100000001", "at most 100000000");
+        check_refused("compare --atol nan loop fused", "--atol: 'nan' is not a number");
+        check_refused("compare --rtol -1 loop fused", "must not be negative");
+        check_refused("why", "why needs CELL: a cell: 'weights[0,1]'");
+        check_refused("compare loop", "compare needs B: the second run or file");
+        check_refused("why --depth 99 'weights[0]'", "--depth must be at most 20, not 99");
+        check_refused("completions csh", "SHELL does not know 'csh'");
+    }
+
+    TEST_CASE("the first mistake of a line is the one that is told") {
+        check_refused("--heads two --bogus", "--heads: 'two'");
+        check_refused("--bogus --heads two", "--bogus");
+        check_refused("--mask causl --variant lop --heads", "--variant does not know 'lop'");
+        check_refused("--heads '' extra", "--heads is given an empty text");
+    }
+
+    TEST_CASE("no flag passes over an empty argument") {
+        std::size_t tried = 0;
+        for (const std::string& command : commands) {
+            const std::string help = run(command + " --help").out;
+            for (const std::string& line : lines_of(help)) {
+                const std::size_t start = line.find("--");
+                if (start != 6 || line.size() < 8) continue;
+                const std::size_t end = std::min(line.find(' ', start), line.size());
+                const std::string flag = line.substr(start, end - start);
+                const bool alone = end + 1 >= line.size() || line[end + 1] == ' ';
+                if (alone) continue;
+                check_refused(command + " " + flag + " ''", flag + " is given an empty text");
+                check_refused(command + " " + flag + "=", flag + " is given an empty text");
+                ++tried;
+            }
+        }
+        CHECK(tried > 200);
+        check_refused("''", "''");
+        check_refused("why ''", "CELL is given an empty text");
+        check_refused("notebook ''", "NAME is given an empty text");
+    }
+
+    TEST_CASE("values are taken in every usual spelling") {
+        const std::string expected = run("--heads 2 --only weights -q").out;
+        CHECK(run("--heads=2 --only=weights -q").out == expected);
+        CHECK(run("-q --only weights --heads +2").out == expected);
+        CHECK(run("--seed 42 --heads 2 --only weights --no-notes").out == expected);
+        CHECK(run("--seed -1 --only ids -q").exit_code == 0);
+        CHECK(run("--scale -.5 --only ids -q").exit_code == 0);
+        const Folder folder;
+        const std::string path = folder / "out.txt";
+        for (const std::string& spelling : {"-o '" + path + "' -q", "-qo '" + path + "'",
+                                            "-qo'" + path + "'", "--output='" + path + "' -q"}) {
+            INFO(spelling);
+            CHECK(run("--heads 2 --only weights " + spelling).exit_code == 0);
+            CHECK(program::read_file(path) == expected);
+            std::filesystem::remove(path);
+        }
+        CHECK(run("why -- 'weights[0,1]'").exit_code == 0);
+        check_refused("why 'weights[0,1]' -- --depth", "'--depth' is not expected");
+    }
+
+    TEST_CASE("a flag without effect says so and what it needs") {
+        check_useless("--causal-align end", "--mask causal");
+        check_useless("--mask causal --causal-align end", "--mask causal, and a memory");
+        check_useless("--lengths 3", "a padding mask");
+        check_useless("--empty-row zero", "a mask");
+        check_useless("--output-dim 3", "an output projection");
+        check_useless("--seq-len 3 --pad-id 0", "tokens");
+        check_useless("--projection none --seq-len 3 --init normal", "a projection");
+        check_useless("--projection none --seq-len 3 --weight-layout in-out", "a projection");
+        check_useless("--no-merge", "several heads");
+        check_useless("--precision 3 --format json", "a printed form");
+        check_useless("--format csv --linewidth 120", "a printed form");
+        check_useless("--format csv --code torch", "a format with lines of code");
+        check_useless("--format csv -q", "a format with words");
+        check_useless("--format json --detail", "steps that are left out");
+        check_useless("--color always", "--heatmap");
+        check_useless("notebook --heatmap", "the name of a notebook");
+        check_useless("notebook --seed 3", "the name of a notebook");
+        check_useless("bench --variant loop --arch avx2 --seq-len 4 --rounds 1", "--variant fused");
+        check_useless("diagnose --power --pairs", "a file to diagnose");
+        for (const std::string fine :
+             {"--causal-align end --mask causal --memory-len 3", "--lengths 3 --mask padding",
+              "--empty-row zero --mask causal", "--output-dim 3 --output-projection",
+              "--ids 1,0 --pad-id 0", "--precision 3", "--precision 3 --format markdown",
+              "--code torch --format json", "--detail", "--color always --heatmap",
+              "--merge --heads 2", "--color never"}) {
+            const program::Result result = run(fine);
+            CHECK_MESSAGE(result.err.empty(), result.err);
+        }
+    }
+
+    TEST_CASE("the name of a file says what is written") {
+        const Folder folder;
+        for (const auto& [ending, format] : {std::pair{"json", "json"},
+                                             {"csv", "csv"},
+                                             {"md", "markdown"},
+                                             {"ipynb", "ipynb"},
+                                             {"npz", "npz"},
+                                             {"safetensors", "safetensors"},
+                                             {"txt", "torch"}}) {
+            INFO(ending);
+            const std::string path = folder / (std::string("walk.") + ending);
+            CHECK(run("-o '" + path + "'").exit_code == 0);
+            CHECK(program::read_file(path) == run(std::string("--format ") + format).out);
+        }
+        CHECK(run("--only weights -o '" + (folder / "w.npy") + "'").exit_code == 0);
+        CHECK(run("--x '" + (folder / "w.npy") + "' --only x -q").exit_code == 0);
+        check_refused("-o '" + (folder / "all.npy") + "'", "name one with --only");
+        check_refused("-o '" + (folder / "a.npz") + "' --format json", "leave --format out");
+        check_refused("--json --format csv", "contradict each other");
+        CHECK(run("--format numpy -o '" + (folder / "out") + "'").exit_code == 0);
+        CHECK(run("--rng numpy -o '" + (folder / "n.txt") + "'").exit_code == 0);
+        CHECK(program::read_file(folder / "n.txt") == run("--rng numpy").out);
+        CHECK(!std::filesystem::exists(folder / "all.npy"));
+    }
+
+    TEST_CASE("-o and --json are spelt alike everywhere") {
+        const Folder folder;
+        const std::string path = folder / "out";
+        for (const std::string command :
+             {"", "notebook", "notebook 001", "lint", "why 'weights[0,1]'", "compare loop fused",
+              "diagnose --power", "bugs", "bugs scale-missing", "help", "help why", "man why",
+              "completions zsh", "--list-steps", "lint --explain no-power"}) {
+            INFO(command);
+            const program::Result plain = run(command);
+            const program::Result written = run(command + " -o '" + path + "'");
+            CHECK(written.exit_code == plain.exit_code);
+            CHECK(written.out.empty());
+            CHECK(program::read_file(path) == plain.out);
+        }
+        for (const std::string command :
+             {"", "notebook 001", "lint", "why 'weights[0,1]'", "compare loop vectorized",
+              "diagnose --power", "bench --seq-len 4 --rounds 1 --variant loop"}) {
+            INFO(command);
+            CHECK(nlohmann::json::accept(run(command + " --json").out));
+        }
+        CHECK(run("--json").out == run("--format json").out);
+    }
+
+    TEST_CASE("help has three lengths and no line above 80 columns") {
+        for (const std::string& command : commands) {
+            INFO(command);
+            const program::Result brief = run(command + " -h");
+            const program::Result whole = run(command + " --help");
+            CHECK(brief.exit_code == 0);
+            CHECK(whole.exit_code == 0);
+            CHECK(brief.out.size() < whole.out.size());
+            const std::string name = command.empty() ? "" : " " + command;
+            const std::string usage = "\nUsage: attn-explain" + name + " ";
+            CHECK(brief.out.find(usage) != std::string::npos);
+            CHECK(whole.out.find(usage) != std::string::npos);
+            CHECK(brief.out.find("\nExamples\n") != std::string::npos);
+            for (const std::string& line : lines_of(brief.out + whole.out)) {
+                CHECK_MESSAGE(line.size() <= 80, line);
+            }
+            if (!command.empty()) CHECK(run("help " + command).out == whole.out);
+        }
+        CHECK(run("help").out == run("-h").out);
+        CHECK(run("--heads two --help").out == run("--help").out);
+        CHECK(run("--version").out == "attn-explain 0.1.0\n");
+        check_refused("help nothing", "COMMAND does not know 'nothing'");
+    }
+
+    TEST_CASE("the program itself prints what shells and man read") {
+        for (const std::string name : {"bash", "zsh", "fish"}) {
+            const program::Result result = run("completions " + name);
+            CHECK(result.exit_code == 0);
+            CHECK(result.out.find("attn-explain") != std::string::npos);
+        }
+        CHECK(run("man").out.find(".TH ATTN\\-EXPLAIN 1 ") != std::string::npos);
+        CHECK(run("man why").out.find(".TH ATTN\\-EXPLAIN\\-WHY 1 ") != std::string::npos);
+        const Folder folder;
+        CHECK(run("man --save-dir '" + (folder / "man1") + "'").exit_code == 0);
+        CHECK(program::read_file(folder / "man1/attn-explain-why.1") == run("man why").out);
+    }
+
+    TEST_CASE("a text file may begin with a byte order mark") {
+        const Folder folder;
+        std::ofstream(folder / "bom.txt") << "\xEF\xBB\xBFthe cat\r\nsat\r\n";
+        std::ofstream(folder / "plain.txt") << "the cat\nsat\n";
+        CHECK(run("--text-file '" + (folder / "bom.txt") + "'").out ==
+              run("--text-file '" + (folder / "plain.txt") + "'").out);
+    }
+
+    TEST_CASE("--what-if and set take values as flags do") {
+        CHECK(
+            run("why 'weights[0,1]' --what-if mask=causal").out.find("what if mask=causal: row") !=
+            std::string::npos);
+        check_refused("why 'weights[0,1]' --what-if mask=causl", "did you mean causal?");
+        const program::Result set =
+            run("step", "set text=\"the cat sat\" mask=causal\nonly ids,mask\nprint\n");
+        CHECK_MESSAGE(set.exit_code == 0, set.err);
+        CHECK(set.out.find("'the', 'cat', 'sat'") != std::string::npos);
+        const program::Result wrong = run("step", "set heads=two\n");
+        CHECK(wrong.exit_code == 2);
+        CHECK(wrong.err.find("standard input:1: --heads: 'two' is not a whole number") !=
+              std::string::npos);
+    }
+}
