@@ -56,7 +56,7 @@ int run_compare(const Arguments& arguments) {
 const std::vector<Flag>& own_flags() {
     static const std::vector<Flag> all = [] {
         const std::string group = "Options";
-        const Takes side{Takes::Kind::file, 0, 0, words_of<attn::Variant>};
+        const Takes side{Takes::Kind::file, 0, 0, words_of<attn::Variant>, false, true};
         return std::vector<Flag>{
             {"A",
              "A",

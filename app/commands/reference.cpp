@@ -96,7 +96,7 @@ int run_help(const Arguments& arguments) {
 
 Command completions_command() {
     return {"completions",
-            "print what a shell reads to complete the words of a command line",
+            "print completions for bash, zsh or fish",
             {shell_flags, file_flags},
             run_completions,
             {{"eval \"$(attn-explain completions bash)\"",

@@ -28,6 +28,7 @@ struct Takes {
     /// steps). Made when they are asked for: some of them are long catalogues.
     std::vector<std::string> (*words)() = nullptr;
     bool only_these = false;  ///< whether other words are refused
+    bool or_nothing = false;  ///< whether an empty text has a meaning of its own
 };
 
 /// What a flag needs to have an effect: something among the other flags, or in the walk.

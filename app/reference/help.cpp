@@ -14,7 +14,7 @@ std::string entry(const std::string& name, const std::string& text) {
     std::string result = "  " + name;
     std::size_t used = attn::display_width(result);
     for (const std::string& line : attn::wrap(text, columns - name_columns)) {
-        if (used >= name_columns) {
+        if (used + 2 > name_columns) {
             result += "\n";
             used = 0;
         }
