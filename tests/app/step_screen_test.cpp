@@ -251,7 +251,7 @@ TEST_SUITE("app: step on screen") {
             terminal.wait_for("error: there is no command 'nonsense'");
             terminal.type("cell 2");
             terminal.press("Enter");
-            terminal.wait_for("ids[2] = 6   query 'short'\n>");
+            terminal.wait_for("ids[2] = 6   token 'short'\n>");
             terminal.press("C-d");
             terminal.wait_for("[ended]");
         }
