@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <new>
 #include <system_error>
@@ -56,19 +57,33 @@ inline std::size_t worthwhile_threads(std::size_t most, double multiply_adds, st
 
 /// Calls work(task, thread) once for each task below `tasks`. Who does which is left to chance, so
 /// a task must depend on no other.
+/// Errors  the first that a task throws, as of memory that cannot be had: no task begins after it.
 template <class Work>
 void share_tasks(std::size_t tasks, std::size_t threads, const Work& work) {
     std::atomic<std::size_t> next{0};
+    std::atomic<bool> failed{false};
+    std::exception_ptr failure;
     const auto run = [&](std::size_t thread) {
-        for (std::size_t task = next++; task < tasks; task = next++) work(task, thread);
+        try {
+            for (std::size_t task = next++; task < tasks; task = next++) work(task, thread);
+        } catch (...) {
+            // Thrown on in the thread that asked: none may leave a thread of its own.
+            if (!failed.exchange(true)) failure = std::current_exception();
+            next = tasks;
+        }
     };
-    std::vector<std::jthread> helpers;
-    try {
-        for (std::size_t thread = 1; thread < threads; ++thread) helpers.emplace_back(run, thread);
-    } catch (const std::system_error&) {
-        // The system has no more threads to give: those there are share the work.
+    {
+        std::vector<std::jthread> helpers;
+        try {
+            for (std::size_t thread = 1; thread < threads; ++thread) {
+                helpers.emplace_back(run, thread);
+            }
+        } catch (const std::system_error&) {
+            // The system has no more threads to give: those there are share the work.
+        }
+        run(0);
     }
-    run(0);
+    if (failed) std::rethrow_exception(failure);
 }
 
 }  // namespace attn
