@@ -215,7 +215,7 @@ void measure_peers(const std::string& path, int rounds) {
 }
 
 void measure_bytes(const std::string& path, int rounds) {
-    const attn::Tensor tensor({"feature"}, attn::Array<float>(attn::Shape{large}, 0.5F));
+    const attn::Tensor tensor({"feature"}, attn::Array<float>::filled({large}, 0.5F));
     const std::vector<double> ours = seconds_of_all({[&] {
                                                         attn::OutputFile file(path);
                                                         attn::write_npy(file, tensor);
