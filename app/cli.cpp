@@ -62,20 +62,16 @@ std::string about_word(const std::string& word, const Command& command, const Wo
 }
 
 /// The same for a flag.
-std::string about_flag(const std::string& name, const Command& command, const Words& words) {
+std::string about_flag(const UnknownFlag& unknown, const Command& command, const Words& words) {
+    const std::string& name = unknown.name;
     for (std::size_t i = 1; command.name.empty() && i < words.size(); ++i) {
         if (!is_command(words[i])) continue;
         if (Arguments(find_command(words[i])->tables).find(name) != nullptr) {
             return command_first(words, i);
         }
     }
+    if (unknown.has_guess) return unknown.what();
     const std::string there_is = "there is no flag " + name;
-    std::vector<std::string> known;
-    for (const Flag* flag : flags_of(command)) known.push_back(flag->name);
-    std::string meant = name == "-V" ? "--version" : attn::closest(name, known);
-    if (std::find(known.begin(), known.end(), "-" + name) != known.end()) meant = "-" + name;
-    if (meant.size() == 2) meant.clear();
-    if (!meant.empty()) return there_is + "; did you mean " + meant + "?";
     for (const Command& other : commands()) {
         if (Arguments(other.tables).find(name) == nullptr) continue;
         return there_is + " here: it belongs to attn-explain" +
@@ -90,7 +86,7 @@ Arguments parsed(const Command& command, const Words& words) {
     try {
         arguments.parse({words.begin() + (command.name.empty() ? 0 : 1), words.end()});
     } catch (const UnknownFlag& unknown) {
-        throw attn::ConfigError(about_flag(unknown.name, command, words));
+        throw attn::ConfigError(about_flag(unknown, command, words));
     } catch (const UnexpectedWord& unexpected) {
         throw attn::ConfigError(about_word(unexpected.word, command, words));
     }

@@ -180,54 +180,23 @@ bool runs_fused(const Arguments& arguments) {
 }
 
 const std::vector<Flag>& own_flags() {
-    static const std::vector<Flag> all = [] {
-        const std::string group = "Options";
-        return std::vector<Flag>{
-            {"--variant",
-             "METHOD,METHOD",
-             group,
-             "what is timed, one or several",
-             {Takes::Kind::list, 0, 0, words_of<attn::Variant>, true},
-             "loop,vectorized,fused"},
-            {"--shape",
-             "N,T,D",
-             group,
-             "batch*heads, length and head-dim: 12,1024,64; repeat for more",
-             {},
-             {},
-             {},
-             true},
-            {"--batch", "N", group, "number of sequences", integer(1, largest_size), "1"},
-            {"--heads", "N", group, "number of heads", integer(1, largest_size), "8"},
-            {"--seq-len",
-             "T,T",
-             group,
-             "length of the sequences, one or several",
-             {},
-             "64,128,256,512,1024"},
-            {"--head-dim", "N", group, "features of each head", integer(1, largest_size), "64"},
-            {"--mask",
-             "KIND",
-             group,
-             "cells that are hidden",
-             {Takes::Kind::word, 0, 0, masks, true},
-             "none"},
-            {"--threads", "N,N", group, "number of threads, one or several", {}, "1"},
-            {"--rounds", "N", group, "measurements, of which the median counts", integer(1, 10000),
-             "5"},
-            {"--arch",
-             "SET,SET",
-             group,
-             "instruction sets of fused",
-             {Takes::Kind::list, 0, 0, words_of<attn::InstructionSet>, true},
-             "the widest there is",
-             {},
-             false,
-             false,
-             {runs_fused, nullptr, "--variant fused"}},
-            {"--plot", "FILE", group, "draw time over length as an SVG picture", file()},
-        };
-    }();
+    static const std::vector<Flag> all{
+        {"--variant", "METHOD,METHOD", "what is timed, one or several",
+         some_of(words_of<attn::Variant>), "loop,vectorized,fused"},
+        Flag{"--shape", "N,T,D", "batch*heads, length and head-dim: 12,1024,64; repeat for more"}
+            .repeatable(),
+        {"--batch", "N", "number of sequences", integer(1, largest_size), "1"},
+        {"--heads", "N", "number of heads", integer(1, largest_size), "8"},
+        {"--seq-len", "T,T", "length of the sequences, one or several", {}, "64,128,256,512,1024"},
+        {"--head-dim", "N", "features of each head", integer(1, largest_size), "64"},
+        {"--mask", "KIND", "cells that are hidden", one_of(masks), "none"},
+        {"--threads", "N,N", "number of threads, one or several", {}, "1"},
+        {"--rounds", "N", "measurements, of which the median counts", integer(1, 10000), "5"},
+        Flag{"--arch", "SET,SET", "instruction sets of fused",
+             some_of(words_of<attn::InstructionSet>), "the widest there is"}
+            .needing({runs_fused, nullptr, "--variant fused"}),
+        {"--plot", "FILE", "draw time over length as an SVG picture", file()},
+    };
     return all;
 }
 

@@ -4,6 +4,7 @@
 #include "app/flags/output_flags.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/mistakes/mistake.hpp"
+#include "attn/text/json.hpp"
 #include "attn/text/width.hpp"
 
 namespace app {
@@ -51,16 +52,43 @@ std::vector<std::string> ids() {
     return all;
 }
 
+/// The mistakes as a list of objects, or one of them.
+std::string json_of(const attn::Mistake& mistake) {
+    std::string json;
+    for (const auto& [key, text] : {std::pair{"id", &mistake.id},
+                                    {"step", &mistake.step},
+                                    {"title", &mistake.title},
+                                    {"effect", &mistake.effect},
+                                    {"fix_torch", &mistake.fix_torch},
+                                    {"fix_numpy", &mistake.fix_numpy},
+                                    {"learner", &mistake.learner}}) {
+        json +=
+            (json.empty() ? "" : ", ") + attn::json_string(key) + ": " + attn::json_string(*text);
+    }
+    return "{" + json + "}";
+}
+
+std::string json_of_mistakes() {
+    std::string json;
+    for (const attn::Mistake& mistake : attn::mistakes()) {
+        json += (json.empty() ? "[" : ",\n ") + json_of(mistake);
+    }
+    return json + "]\n";
+}
+
 const std::vector<Flag>& own_flags() {
-    static const std::vector<Flag> all{
-        {"ID", "ID", "Options", "the mistake to explain", {Takes::Kind::word, 0, 0, ids}}};
+    static const std::vector<Flag> all{{"ID", "ID", "the mistake to explain", such_as(ids)}};
     return all;
 }
 
 int run_bugs(const Arguments& arguments) {
-    write_text(arguments, arguments.has("ID")
-                              ? description_of(attn::find_mistake(arguments.text("ID")))
-                              : list_of_mistakes());
+    const bool json = arguments.has("--json");
+    if (arguments.has("ID")) {
+        const attn::Mistake& mistake = attn::find_mistake(arguments.text("ID"));
+        write_text(arguments, json ? json_of(mistake) + "\n" : description_of(mistake));
+    } else {
+        write_text(arguments, json ? json_of_mistakes() : list_of_mistakes());
+    }
     return 0;
 }
 
@@ -69,7 +97,7 @@ int run_bugs(const Arguments& arguments) {
 Command bugs_command() {
     return {"bugs",
             "list known mistakes, or explain one",
-            {own_flags, file_flags},
+            {own_flags, json_flags, file_flags},
             run_bugs,
             {{"attn-explain bugs", "Lists the known mistakes."},
              {"attn-explain bugs scale-missing", "Explains one, with what mends it."}}};

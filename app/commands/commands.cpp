@@ -23,12 +23,13 @@ const Command* find_command(std::string_view name) {
 }
 
 const std::vector<Flag>& common_flags() {
-    static const std::vector<Flag> all{
-        {"--no-pager", "", "Help and output", "print long output without a pager", nothing()},
-        {"-h", "", "Help and output", "print how to use the command, with examples", nothing()},
-        {"--help", "", "Help and output", "print all flags of the command", nothing()},
-        {"--version", "", "Help and output", "print the version of the program", nothing()},
-    };
+    static const std::vector<Flag> all =
+        grouped("Help and output", {
+                                       {"--no-pager", "", "print long output without a pager"},
+                                       {"-h", "", "print how to use the command, with examples"},
+                                       {"--help", "", "print all flags of the command"},
+                                       {"--version", "", "print the version of the program"},
+                                   });
     return all;
 }
 

@@ -54,23 +54,15 @@ int run_compare(const Arguments& arguments) {
 }
 
 const std::vector<Flag>& own_flags() {
-    static const std::vector<Flag> all = [] {
-        const std::string group = "Options";
-        const Takes side{Takes::Kind::file, 0, 0, words_of<attn::Variant>, false, true};
-        return std::vector<Flag>{
-            {"A",
-             "A",
-             group,
+    constexpr Takes side{Takes::Kind::file, 0, 0, words_of<attn::Variant>, false, true};
+    static const std::vector<Flag> all{
+        Flag{"A", "A",
              "the first run or file: loop, vectorized, fused, flags in one word (\"--scale "
              "none\"), or a file",
-             side,
-             {},
-             {},
-             false,
-             true},
-            {"B", "B", group, "the second run or file", side, {}, {}, false, true},
-        };
-    }();
+             side}
+            .demanded(),
+        Flag{"B", "B", "the second run or file", side}.demanded(),
+    };
     return all;
 }
 

@@ -127,47 +127,18 @@ int run_diagnose(const Arguments& arguments) {
 }
 
 const std::vector<Flag>& own_flags() {
-    static const std::vector<Flag> all = [] {
-        const std::string group = "Options";
-        const Need a_file{[](const Arguments& arguments) { return !arguments.has("--power"); },
-                          nullptr, "a file to diagnose: leave --power out"};
-        return std::vector<Flag>{
-            {"FILE", "FILE", group,
-             "what your code computed: .npz, .safetensors, .json or a folder of .npy", file()},
-            {"--given", "FILE", group, "a file with x and parameters, by their names", file()},
-            {"--map",
-             "NAMES",
-             group,
-             "your name for a step: theirs:ours, repeatable",
-             {},
-             {},
-             {},
-             true,
-             false,
-             a_file},
-            {"--decimals",
-             "N",
-             group,
-             "your numbers are copies with N decimals",
-             integer(0, 17),
-             {},
-             {},
-             false,
-             false,
-             a_file},
-            {"--pairs",
-             "",
-             group,
-             "try two mistakes at once where one does not match",
-             nothing(),
-             {},
-             {},
-             false,
-             false,
-             a_file},
-            {"--power", "", group, "say which mistakes this input could reveal", nothing()},
-        };
-    }();
+    const Need a_file{[](const Arguments& arguments) { return !arguments.has("--power"); }, nullptr,
+                      "a file to diagnose: leave --power out"};
+    static const std::vector<Flag> all{
+        {"FILE", "FILE", "what your code computed: .npz, .safetensors, .json or a folder of .npy",
+         file()},
+        {"--given", "FILE", "a file with x and parameters, by their names", file()},
+        Flag{"--map", "NAMES", "your name for a step: theirs:ours"}.repeatable().needing(a_file),
+        Flag{"--decimals", "N", "your numbers are copies with N decimals", integer(0, 17)}.needing(
+            a_file),
+        Flag{"--pairs", "", "try two mistakes at once where one does not match"}.needing(a_file),
+        {"--power", "", "say which mistakes this input could reveal"},
+    };
     return all;
 }
 

@@ -110,14 +110,11 @@ std::vector<std::string> rule_ids() {
 }
 
 const std::vector<Flag>& own_flags() {
-    static const std::vector<Flag> all = [] {
-        const std::string group = "Options";
-        return std::vector<Flag>{
-            {"--explain", "ID", group, "explain one rule", {Takes::Kind::word, 0, 0, rule_ids}},
-            {"--only", "ID,ID", group, "these rules only", {Takes::Kind::list, 0, 0, rule_ids}},
-            {"--strict", "", group, "count warnings as findings too", nothing()},
-        };
-    }();
+    static const std::vector<Flag> all{
+        {"--explain", "ID", "explain one rule", such_as(rule_ids)},
+        {"--only", "ID,ID", "these rules only", such_as(rule_ids, Takes::Kind::list)},
+        {"--strict", "", "count warnings as findings too"},
+    };
     return all;
 }
 

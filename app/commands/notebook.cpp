@@ -125,28 +125,17 @@ std::vector<std::string> names() {
 std::vector<std::string> loop_or_vectorized() { return {"loop", "vectorized"}; }
 
 const std::vector<Flag>& own_flags() {
-    static const std::vector<Flag> all = [] {
-        const std::string group = "Options";
-        return std::vector<Flag>{
-            {"NAME",
-             "NAME",
-             group,
-             "name or number of a notebook; without one they are listed",
-             {Takes::Kind::word, 0, 0, names}},
-            {"--corrected", "", group,
-             "with its mistakes corrected too, both side by side where they differ", nothing()},
-            {"--seed", "N", group, "seed of the random numbers", {}, "the notebook's"},
-            {"--variant",
-             "METHOD",
-             group,
-             "how attention is computed: loop or vectorized",
-             {Takes::Kind::word, 0, 0, loop_or_vectorized},
-             "the one that gives its digits"},
-            {"--torch-build", "BUILD", group, "build of PyTorch whose digits are followed",
-             one_of<attn::TorchBuild>(), "the notebook's"},
-            {"--step", "", "Stepping", "step through it, by keys or from a script", nothing()},
-        };
-    }();
+    static const std::vector<Flag> all{
+        {"NAME", "NAME", "name or number of a notebook; without one they are listed",
+         such_as(names)},
+        {"--corrected", "", "with its mistakes corrected too, both side by side where they differ"},
+        {"--seed", "N", "seed of the random numbers", {}, "the notebook's"},
+        {"--variant", "METHOD", "how attention is computed: loop or vectorized",
+         such_as(loop_or_vectorized), "the one that gives its digits"},
+        {"--torch-build", "BUILD", "build of PyTorch whose digits are followed",
+         one_of<attn::TorchBuild>(), "the notebook's"},
+        {"--step", "", "step through it, by keys or from a script"},
+    };
     return all;
 }
 

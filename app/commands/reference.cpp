@@ -32,33 +32,20 @@ const Command& asked_command(const Arguments& arguments) {
 }
 
 const std::vector<Flag>& shell_flags() {
-    static const std::vector<Flag> all{{"SHELL",
-                                        "SHELL",
-                                        "Options",
-                                        "the shell",
-                                        {Takes::Kind::word, 0, 0, shell_names, true},
-                                        {},
-                                        {},
-                                        false,
-                                        true}};
+    static const std::vector<Flag> all{
+        Flag{"SHELL", "SHELL", "the shell", one_of(shell_names)}.demanded()};
     return all;
 }
 
 const std::vector<Flag>& command_flags() {
-    static const std::vector<Flag> all{{"COMMAND",
-                                        "COMMAND",
-                                        "Options",
-                                        "one of the commands",
-                                        {Takes::Kind::word, 0, 0, command_names, true}}};
+    static const std::vector<Flag> all{
+        {"COMMAND", "COMMAND", "one of the commands", one_of(command_names)}};
     return all;
 }
 
 const std::vector<Flag>& folder_flags() {
-    static const std::vector<Flag> all{{"--save-dir",
-                                        "DIR",
-                                        "Options",
-                                        "write the pages of all commands into a folder",
-                                        {Takes::Kind::folder}}};
+    static const std::vector<Flag> all{
+        {"--save-dir", "DIR", "write the pages of all commands into a folder", folder()}};
     return all;
 }
 

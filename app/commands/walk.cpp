@@ -144,15 +144,10 @@ int run_walk(const Arguments& arguments) {
 
 const std::vector<Flag>& own_flags() {
     static const std::vector<Flag> all{
-        {"--list-steps", "", "Output", "list the steps of this walk", nothing()},
-        {"--bug",
-         "ID",
-         "Numbers",
-         "make a known mistake (attn-explain bugs lists them)",
-         {Takes::Kind::text, 0, 0, mistake_ids},
-         {},
-         {},
-         true},
+        {"--list-steps", "", "list the steps of this walk"},
+        Flag{"--bug", "ID", "make a known mistake (attn-explain bugs lists them)",
+             such_as(mistake_ids)}
+            .repeatable(),
     };
     return all;
 }

@@ -76,32 +76,16 @@ std::vector<std::string> settings() {
 }
 
 const std::vector<Flag>& own_flags() {
-    static const std::vector<Flag> all = [] {
-        const std::string group = "Options";
-        return std::vector<Flag>{
-            {"CELL",
-             "CELL",
-             group,
-             "a cell: 'weights[0,1]' or, by words, 'weights[short,eat]'",
-             {Takes::Kind::cell, 0, 0, step_names},
-             {},
-             {},
-             false,
-             true},
-            {"--depth", "N", group, "derive the sources in turn, N levels deep", integer(1, 20),
-             "1"},
-            {"--top", "N", group, "terms of a sum that are shown, the largest first", integer(1),
-             "12"},
-            {"--what-if",
-             "SETTING",
-             group,
-             "the same row under another setting, such as mask=none",
-             {Takes::Kind::word, 0, 0, settings},
-             {},
-             {},
-             true},
-        };
-    }();
+    static const std::vector<Flag> all{
+        Flag{"CELL", "CELL", "a cell: 'weights[0,1]' or, by words, 'weights[short,eat]'",
+             such_as(step_names, Takes::Kind::cell)}
+            .demanded(),
+        {"--depth", "N", "derive the sources in turn, N levels deep", integer(1, 20), "1"},
+        {"--top", "N", "terms of a sum that are shown, the largest first", integer(1), "12"},
+        Flag{"--what-if", "SETTING", "the same row under another setting, such as mask=none",
+             such_as(settings)}
+            .repeatable(),
+    };
     return all;
 }
 

@@ -176,12 +176,13 @@ private:
     void read_letters(const std::string& word) {
         for (std::size_t at = 1; at < word.size(); ++at) {
             const Flag* flag = arguments_.find(std::string("-") + word[at]);
-            if (flag == nullptr) throw UnknownFlag(word);
+            if (flag == nullptr) refuse_unknown(word);
             if (!flag->takes_value()) {
                 keep(*flag, "");
                 continue;
             }
-            keep(*flag, at + 1 < word.size() ? word.substr(at + 1) : next_value(*flag));
+            const std::size_t start = at + (word.substr(at + 1, 1) == "=" ? 2 : 1);
+            keep(*flag, at + 1 < word.size() ? word.substr(start) : next_value(*flag));
             return;
         }
     }
@@ -193,8 +194,21 @@ private:
 
     const Flag& find(const std::string& name) const {
         const Flag* flag = arguments_.find(name);
-        if (flag == nullptr) throw UnknownFlag(name);
+        if (flag == nullptr) refuse_unknown(name);
         return *flag;
+    }
+
+    [[noreturn]] void refuse_unknown(const std::string& name) const {
+        std::vector<std::string> known;
+        for (const FlagTable table : arguments_.tables()) {
+            for (const Flag& flag : table()) {
+                if (flag.name.starts_with("--")) known.push_back(flag.name);
+            }
+        }
+        const bool lacks_a_dash = arguments_.find("-" + name) != nullptr;
+        throw UnknownFlag(name, name == "-V"   ? "--version"
+                                : lacks_a_dash ? "-" + name
+                                               : attn::closest(name, known));
     }
 
     std::string next_value(const Flag& flag) {
@@ -228,8 +242,11 @@ private:
 
 }  // namespace
 
-UnknownFlag::UnknownFlag(const std::string& said)
-    : ConfigError("there is no flag " + said), name(said) {}
+UnknownFlag::UnknownFlag(const std::string& said, const std::string& meant)
+    : ConfigError("there is no flag " + said +
+                  (meant.empty() ? "" : "; did you mean " + meant + "?")),
+      name(said),
+      has_guess(!meant.empty()) {}
 
 UnexpectedWord::UnexpectedWord(const std::string& said)
     : ConfigError("'" + said + "' is not expected: flags begin with --"), word(said) {}
@@ -240,6 +257,11 @@ void Arguments::parse(const std::vector<std::string>& words) {
         std::erase_if(said_, [&](const Said& before) { return before.flag == said.flag; });
     }
     said_.insert(said_.end(), read.begin(), read.end());
+}
+
+std::vector<Flag> grouped(const std::string& group, std::vector<Flag> rows) {
+    for (Flag& flag : rows) flag.group = group;
+    return rows;
 }
 
 void note_useless_flags(const Arguments& arguments, const attn::Plan* plan) {

@@ -20,7 +20,7 @@ class Arguments;
 
 /// What can stand where a flag, or a position on the command line, asks for a value.
 struct Takes {
-    enum class Kind { nothing, text, integer, number, word, list, cell, file, folder };
+    enum class Kind { text, integer, number, word, list, cell, file, folder };
     Kind kind = Kind::text;
     std::int64_t least = std::numeric_limits<std::int64_t>::min();
     std::int64_t most = std::numeric_limits<std::int64_t>::max();
@@ -44,11 +44,11 @@ struct Need {
 struct Flag {
     std::string name;   ///< `--heads`; of a positional argument `CELL`
     std::string value;  ///< what stands for its value: `N`; empty for a flag that stands alone
-    std::string group;
-    std::string help;  ///< can be understood without its neighbours
+    std::string help;   ///< can be understood without its neighbours
     Takes takes{};
-    std::string usual{};   ///< the default, as it could be typed, or in words
-    std::string letter{};  ///< `-o`
+    std::string usual{};            ///< the default, as it could be typed, or in words
+    std::string letter{};           ///< `-o`
+    std::string group = "Options";  ///< the heading that it stands under in help
     bool repeats = false;
     bool required = false;
     Need need{};
@@ -58,8 +58,23 @@ struct Flag {
     std::string key{};                                 ///< in the configuration of --format json
     std::string (*json)(const attn::Plan&) = nullptr;  ///< the value in effect
 
+    // A row is written as its first three members and what else is to be said of it.
+    Flag&& taking(Takes what) && { return takes = what, std::move(*this); }
+    Flag&& usually(const std::string& text) && { return usual = text, std::move(*this); }
+    Flag&& spelt(const std::string& short_name) && { return letter = short_name, std::move(*this); }
+    Flag&& repeatable() && { return repeats = true, std::move(*this); }
+    Flag&& demanded() && { return required = true, std::move(*this); }
+    Flag&& needing(const Need& what) && { return need = what, std::move(*this); }
+    Flag&& set_by(void (*setter)(attn::WalkConfig&, const Flag&, const std::string&)) && {
+        return set = setter, std::move(*this);
+    }
+    Flag&& recorded(const std::string& name_in_json,
+                    std::string (*value_of)(const attn::Plan&)) && {
+        return key = name_in_json, json = value_of, std::move(*this);
+    }
+
     bool is_positional() const { return !name.starts_with('-'); }
-    bool takes_value() const { return takes.kind != Takes::Kind::nothing; }
+    bool takes_value() const { return !value.empty(); }
     /// The names as they are typed: `-o`, `--output`.
     std::vector<std::string> names() const;
     /// The help with the words to choose from and the default.
@@ -71,8 +86,9 @@ using FlagTable = const std::vector<Flag>& (*)();
 
 /// A word that begins like a flag and is none of the command.
 struct UnknownFlag : attn::ConfigError {
-    explicit UnknownFlag(const std::string& said);
+    UnknownFlag(const std::string& said, const std::string& meant);
     std::string name;
+    bool has_guess;
 };
 
 /// A word for which the command has no place.
@@ -132,17 +148,32 @@ std::vector<std::string> words_of() {
     return all;
 }
 
-/// Shorthands for rows.
-inline Takes nothing() { return {Takes::Kind::nothing}; }
+/// The rows of one group.
+std::vector<Flag> grouped(const std::string& group, std::vector<Flag> rows);
+
+/// Shorthands for what a row takes.
 inline Takes integer(std::int64_t least = std::numeric_limits<std::int64_t>::min(),
                      std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
     return {Takes::Kind::integer, least, most};
 }
+inline Takes number() { return {Takes::Kind::number}; }
 inline Takes file() { return {Takes::Kind::file}; }
-/// One of these words alone.
+inline Takes folder() { return {Takes::Kind::folder}; }
+/// One of these words, and no other.
+inline Takes one_of(std::vector<std::string> (*words)()) {
+    return {Takes::Kind::word, 0, 0, words, true};
+}
 template <class Choice>
 Takes one_of() {
-    return {Takes::Kind::word, 0, 0, words_of<Choice>, true};
+    return one_of(words_of<Choice>);
+}
+/// Several of these words, with commas between.
+inline Takes some_of(std::vector<std::string> (*words)()) {
+    return {Takes::Kind::list, 0, 0, words, true};
+}
+/// Any text; a shell offers these words.
+inline Takes such_as(std::vector<std::string> (*words)(), Takes::Kind kind = Takes::Kind::word) {
+    return {kind, 0, 0, words};
 }
 
 }  // namespace app

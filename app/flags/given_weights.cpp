@@ -162,9 +162,8 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config) {
         throw attn::ConfigError("--layer needs --model gpt2 or bert");
     }
     const std::string label = attn::file_label(weights);
-    std::vector<attn::NamedTensor> tensors = has_model
-                                                 ? read_model(arguments, config)
-                                                 : attn::read_tensors(weights, report_note);
+    std::vector<attn::NamedTensor> tensors =
+        has_model ? read_model(arguments, config) : attn::read_tensors(weights, report_note);
     set_model_by_names(arguments, tensors, config);
     const bool direct = config.projection == Projection::none &&
                         (has(tensors, "query") || has(tensors, "key") || has(tensors, "value"));

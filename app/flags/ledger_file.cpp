@@ -78,18 +78,8 @@ attn::Ledger read_ledger(const std::string& spec) {
 
 const std::vector<Flag>& tolerance_flags() {
     static const std::vector<Flag> all{
-        {"--atol",
-         "X",
-         "Options",
-         "largest absolute difference that is let pass",
-         {Takes::Kind::number},
-         "rounding"},
-        {"--rtol",
-         "X",
-         "Options",
-         "largest relative difference that is let pass",
-         {Takes::Kind::number},
-         "rounding"},
+        {"--atol", "X", "largest absolute difference that is let pass", number(), "rounding"},
+        {"--rtol", "X", "largest relative difference that is let pass", number(), "rounding"},
     };
     return all;
 }

@@ -133,121 +133,70 @@ bool leaves_steps_out(const Arguments& arguments) {
            !(arguments.find("--format") != nullptr && format_of(arguments).has_everything);
 }
 
-constexpr Need numbers_in_text{format_has<&Format::prints_numbers>, nullptr,
+constexpr Need printed_numbers{format_has<&Format::prints_numbers>, nullptr,
                                "a printed form: this format holds every digit"};
 
 }  // namespace
 
 const std::vector<Flag>& print_flags() {
-    static const std::vector<Flag> all = [] {
-        const std::string group = "Output";
-        const Takes step{Takes::Kind::word, 0, 0, steps};
-        std::vector<Flag> rows{
-            {"--detail",
-             "",
-             group,
-             "show parameters and the parts of softmax too",
-             nothing(),
-             {},
-             {},
-             false,
-             false,
-             {leaves_steps_out, nullptr, "steps that are left out: here all asked for are there"}},
-            {"--color",
-             "WHEN",
-             group,
-             "colours",
-             {Takes::Kind::word, 0, 0, auto_always_never, true},
-             "auto",
-             {},
-             false,
-             false,
-             {colors, nullptr, "--heatmap"}},
-            {"--only",
-             "STEPS",
-             group,
-             "these steps only, or slices: weights[0,:,1:3],output",
-             {Takes::Kind::list, 0, 0, steps}},
-            {"--from", "STEP", group, "leave out the steps before this one", step},
-            {"--until", "STEP", group, "leave out the steps after this one", step},
-            {"--precision", "N", group, "decimals", integer(0, attn::most_decimals), "4; NumPy: 8"},
-            {"--threshold",
-             "N",
-             group,
-             "summarise tensors with more than N elements, or inf",
-             {Takes::Kind::text, 0, 0, inf},
-             "1000"},
-            {"--edgeitems", "N", group, "elements shown at each end of a summary", integer(0), "3"},
-            {"--linewidth", "N", group, "columns of a printed line", integer(1), "80; NumPy: 75"},
-            {"--sci-mode",
-             "WHEN",
-             group,
-             "print numbers as powers of ten",
-             {Takes::Kind::word, 0, 0, auto_on_off, true},
-             "auto"},
-            {"--no-notes",
-             "",
-             group,
-             "tensors only, no words",
-             nothing(),
-             {},
-             "-q",
-             false,
-             false,
-             {format_has<&Format::has_words>, nullptr, "a format with words"}},
-        };
-        for (Flag& flag : rows) {
-            for (const char* name :
-                 {"--precision", "--threshold", "--edgeitems", "--linewidth", "--sci-mode"}) {
-                if (flag.name == name) flag.need = numbers_in_text;
-            }
-        }
-        return rows;
-    }();
+    static const std::vector<Flag> all = grouped(
+        "Output",
+        {
+            Flag{"--detail", "", "show parameters and the parts of softmax too"}.needing(
+                {leaves_steps_out, nullptr,
+                 "steps that are left out: here all asked for are there"}),
+            Flag{"--color", "WHEN", "colours", one_of(auto_always_never), "auto"}.needing(
+                {colors, nullptr, "--heatmap"}),
+            Flag{"--only", "STEPS", "these steps only, or slices: weights[0,:,1:3],output",
+                 such_as(steps, Takes::Kind::list)},
+            Flag{"--from", "STEP", "leave out the steps before this one", such_as(steps)},
+            Flag{"--until", "STEP", "leave out the steps after this one", such_as(steps)},
+            Flag{"--precision", "N", "decimals", integer(0, attn::most_decimals), "4; NumPy: 8"}
+                .needing(printed_numbers),
+            Flag{"--threshold", "N", "summarise tensors with more than N elements, or inf",
+                 such_as(inf), "1000"}
+                .needing(printed_numbers),
+            Flag{"--edgeitems", "N", "elements shown at each end of a summary", integer(0), "3"}
+                .needing(printed_numbers),
+            Flag{"--linewidth", "N", "columns of a printed line", integer(1), "80; NumPy: 75"}
+                .needing(printed_numbers),
+            Flag{"--sci-mode", "WHEN", "print numbers as powers of ten", one_of(auto_on_off),
+                 "auto"}
+                .needing(printed_numbers),
+            Flag{"--no-notes", "", "tensors only, no words"}.spelt("-q").needing(
+                {format_has<&Format::has_words>, nullptr, "a format with words"}),
+        });
     return all;
 }
 
 const std::vector<Flag>& output_flags() {
-    static const std::vector<Flag> all = [] {
-        const std::string group = "Output";
-        return std::vector<Flag>{
-            {"--format",
-             "FORMAT",
-             group,
-             "form of the output",
-             {Takes::Kind::word, 0, 0, format_names, true},
-             "by the name of --output; else torch, or numpy with a NumPy --rng"},
-            {"--save-dir",
-             "DIR",
-             group,
-             "write a .npy file for each step and walk.json into a folder",
-             {Takes::Kind::folder}},
-            {"--heatmap", "", group, "labelled cells, shaded by value on a terminal", nothing()},
-            {"--pace", "", group, "wait for Enter between the steps, on a terminal", nothing()},
-            {"--code",
-             "LANGUAGE",
-             group,
-             "show the lines of code that make each tensor",
-             {Takes::Kind::word, 0, 0, languages, true},
-             {},
-             {},
-             false,
-             false,
-             {format_has<&Format::has_code>, nullptr,
-              "a format with lines of code: torch, numpy, plain, markdown, json or ipynb"}},
-        };
-    }();
+    static const std::vector<Flag> all = grouped(
+        "Output",
+        {
+            Flag{"--format", "FORMAT", "form of the output", one_of(format_names),
+                 "by the name of --output; else torch, or numpy with a NumPy --rng"},
+            Flag{"--save-dir", "DIR", "write a .npy file for each step and walk.json into a folder",
+                 folder()},
+            Flag{"--heatmap", "", "labelled cells, shaded by value on a terminal"},
+            Flag{"--pace", "", "wait for Enter between the steps, on a terminal"},
+            Flag{"--code", "LANGUAGE", "show the lines of code that make each tensor",
+                 one_of(languages)}
+                .needing({format_has<&Format::has_code>, nullptr,
+                          "a format with lines of code: torch, numpy, plain, markdown, json or "
+                          "ipynb"}),
+        });
     return all;
 }
 
 const std::vector<Flag>& file_flags() {
-    static const std::vector<Flag> all{
-        {"--output", "FILE", "Output", "write to a file, whole or not at all", file(), {}, "-o"}};
+    static const std::vector<Flag> all = grouped(
+        "Output",
+        {Flag{"--output", "FILE", "write to a file, whole or not at all", file()}.spelt("-o")});
     return all;
 }
 
 const std::vector<Flag>& json_flags() {
-    static const std::vector<Flag> all{{"--json", "", "Output", "print JSON", nothing()}};
+    static const std::vector<Flag> all = grouped("Output", {{"--json", "", "print JSON"}});
     return all;
 }
 

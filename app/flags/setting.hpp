@@ -48,7 +48,7 @@ Takes taken() {
     if constexpr (is_optional<T>) {
         return taken<typename T::value_type>();
     } else if constexpr (std::is_same_v<T, bool>) {
-        return nothing();
+        return {};
     } else if constexpr (std::is_enum_v<T>) {
         return one_of<T>();
     } else if constexpr (std::is_integral_v<T>) {
@@ -70,10 +70,10 @@ std::string usual_of(const T& value) {
 /// The row of a setting that is one member: type, values, default and JSON follow from it.
 /// `usual` is the default of a member that the plan fills in.
 template <auto member>
-Flag setting(const std::string& name, const std::string& value, const std::string& group,
-             const std::string& help, const std::string& usual = {}) {
+Flag setting(const std::string& name, const std::string& value, const std::string& help,
+             const std::string& usual = {}) {
     using T = std::remove_cvref_t<decltype(std::declval<attn::WalkConfig>().*member)>;
-    Flag flag{name, value, group, help};
+    Flag flag{name, value, help};
     flag.takes = taken<T>();
     flag.usual = usual.empty() ? usual_of(attn::WalkConfig{}.*member) : usual;
     flag.set = [](attn::WalkConfig& config, const Flag& row, const std::string& text) {

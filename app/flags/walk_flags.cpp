@@ -8,7 +8,6 @@ namespace {
 using attn::Plan;
 using attn::Projection;
 using attn::WalkConfig;
-using Kind = Takes::Kind;
 
 // --- settings with a text of their own
 
@@ -158,185 +157,149 @@ std::vector<std::string> only_none() { return {"none"}; }
 std::vector<std::string> keep_or_drop() { return {"keep", "drop"}; }
 std::vector<std::string> families() { return {"gpt2", "bert"}; }
 
-/// A row without a member of its own: what it says is put together by its file.
-Flag row(const std::string& name, const std::string& value, const std::string& group,
-         const std::string& help, Takes takes = {}, const std::string& usual = {}) {
-    return {name, value, group, help, takes, usual};
-}
+std::string none() { return json_of(std::string()); }
 
 std::vector<Flag> input_rows() {
-    const std::string group = "Input (one source; default: a sentence)";
-    std::vector<Flag> rows;
-    const auto add = [&rows](Flag flag) -> Flag& { return rows.emplace_back(std::move(flag)); };
-
-    Flag& text = add(row("--text", "TEXT", group, "words to attend over; repeat for a batch"));
-    text.repeats = true;
-    text.key = "input";
-    text.json = [](const Plan& plan) { return source_json(plan.config.input, plan); };
-    add(row("--text-file", "FILE", group,
-            "text to attend over, one sequence a line (- is standard input)", file()));
-    add(row("--ids", "IDS", group,
-            "token ids to attend over, ';' between sequences: \"1,2,0,0;1,2,3,4\""));
-    add(row("--vocab-size", "N", group, "rows of the embedding table", integer(1, 1'000'000'000),
-            "largest id + 1"));
-    Flag& pad = add(row("--pad-id", "ID", group, "padding token id, or none",
-                        {Kind::text, 0, 0, only_none}, "none; 0 for text"));
-    pad.need = {nullptr, has_tokens, "tokens: pass --text or --ids"};
-    add(row("--random", "HOW", group, "draw x directly, normal or uniform numbers",
-            one_of<attn::Distribution>()));
-    add(row("--x", "FILE[:NAME]", group,
-            "x from a file, (tokens, features) or with a batch axis (- is standard input)",
-            file()));
-
-    Flag& words = add(row("--memory-text", "TEXT", group,
-                          "cross-attention: words that keys and values come from"));
-    words.repeats = true;
-    words.key = "memory";
-    words.json = [](const Plan& plan) {
-        return plan.config.memory ? source_json(*plan.config.memory, plan) : json_of(std::string());
+    return {
+        Flag{"--text", "TEXT", "words to attend over; repeat for a batch"}.repeatable().recorded(
+            "input", [](const Plan& plan) { return source_json(plan.config.input, plan); }),
+        Flag{"--text-file", "FILE",
+             "text to attend over, one sequence a line (- is standard input)", file()},
+        Flag{"--ids", "IDS",
+             "token ids to attend over, ';' between sequences: \"1,2,0,0;1,2,3,4\""},
+        Flag{"--vocab-size", "N", "rows of the embedding table", integer(1, 1'000'000'000),
+             "largest id + 1"},
+        Flag{"--pad-id", "ID", "padding token id, or none", such_as(only_none), "none; 0 for text"}
+            .needing({nullptr, has_tokens, "tokens: pass --text or --ids"}),
+        Flag{"--random", "HOW", "draw x directly, normal or uniform numbers",
+             one_of<attn::Distribution>()},
+        Flag{"--x", "FILE[:NAME]",
+             "x from a file, (tokens, features) or with a batch axis (- is standard input)",
+             file()},
+        Flag{"--memory-text", "TEXT", "cross-attention: words that keys and values come from"}
+            .repeatable()
+            .recorded("memory",
+                      [](const Plan& plan) {
+                          const auto& memory = plan.config.memory;
+                          return memory ? source_json(*memory, plan) : none();
+                      }),
+        Flag{"--memory-ids", "IDS", "cross-attention: token ids that keys and values come from"},
+        Flag{"--memory", "FILE[:NAME]", "cross-attention: a file that keys and values come from",
+             file()},
+        setting<&WalkConfig::batch>("--batch", "N", "number of sequences; gives a batch axis")
+            .recorded("batch",
+                      [](const Plan& plan) {
+                          return plan.has_batch ? std::to_string(plan.batch) : none();
+                      }),
+        setting<&WalkConfig::query_len>("--seq-len", "N", "tokens of a drawn x", "4"),
+        setting<&WalkConfig::key_len>("--memory-len", "N",
+                                      "cross-attention: random memory of N tokens"),
+        Flag{"--lengths", "N,N", "true lengths of the key sequences, for the padding mask: 4,2"}
+            .set_by(set_lengths)
+            .recorded("lengths", lengths_json)
+            .needing({nullptr, pads, "a padding mask: add --mask padding"}),
     };
-    add(row("--memory-ids", "IDS", group,
-            "cross-attention: token ids that keys and values come from"));
-    add(row("--memory", "FILE[:NAME]", group,
-            "cross-attention: a file that keys and values come from", file()));
-
-    add(setting<&WalkConfig::batch>("--batch", "N", group,
-                                    "number of sequences; gives a batch axis"))
-        .json = [](const Plan& plan) {
-        return plan.has_batch ? std::to_string(plan.batch) : json_of(std::string());
-    };
-    add(setting<&WalkConfig::query_len>("--seq-len", "N", group, "tokens of a drawn x", "4"));
-    add(setting<&WalkConfig::key_len>("--memory-len", "N", group,
-                                      "cross-attention: random memory of N tokens"));
-    Flag& lengths = add(row("--lengths", "N,N", group,
-                            "true lengths of the key sequences, for the padding mask: 4,2"));
-    lengths.set = set_lengths;
-    lengths.key = "lengths";
-    lengths.json = lengths_json;
-    lengths.need = {nullptr, pads, "a padding mask: add --mask padding"};
-    return rows;
 }
 
 std::vector<Flag> model_rows() {
-    const std::string group = "Model";
-    std::vector<Flag> rows;
-    const auto add = [&rows](Flag flag) -> Flag& { return rows.emplace_back(std::move(flag)); };
-
-    add(setting<&WalkConfig::embed_dim>("--embed-dim", "N", group, "features of each token",
-                                        "heads x head-dim"));
-    add(setting<&WalkConfig::heads>("--heads", "N", group, "number of heads"));
-    add(setting<&WalkConfig::head_dim>("--head-dim", "N", group,
-                                       "features of query and key in each head",
-                                       "embed-dim / heads, or 4"));
-    add(setting<&WalkConfig::value_dim>("--value-dim", "N", group, "features of value in each head",
-                                        "head-dim"));
-    add(setting<&WalkConfig::output_dim>("--output-dim", "N", group,
-                                         "features of the output projection", "embed-dim"))
-        .need = {nullptr, projects_output, "an output projection: add --output-projection"};
-    add(setting<&WalkConfig::projection>("--projection", "KIND", group,
-                                         "how query, key and value are made from x"));
-    Flag& init =
-        add(row("--init", "HOW", group, "how projections are drawn, one word or three for q,k,v",
-                {Kind::list, 0, 0, words_of<attn::Init>, true}, "linear; NumPy: normal"));
-    init.set = set_init;
-    init.key = "init";
-    init.json = init_json;
-    init.need = {nullptr, has_projection, "a projection: leave --projection none out"};
-    add(setting<&WalkConfig::bias>("--bias", "", group,
-                                   "biases on the query, key and value projections"));
-    add(setting<&WalkConfig::draw_order>("--draw-order", "ORDER", group,
-                                         "order in which the projections are drawn"))
-        .need = {nullptr, draws_parts, "projections that are drawn"};
-    add(setting<&WalkConfig::weight_layout>("--weight-layout", "LAYOUT", group,
+    const Need projection{nullptr, has_projection, "a projection: leave --projection none out"};
+    const Need heads{nullptr, has_heads, "several heads: pass --heads 2 or more"};
+    return {
+        setting<&WalkConfig::embed_dim>("--embed-dim", "N", "features of each token",
+                                        "heads x head-dim"),
+        setting<&WalkConfig::heads>("--heads", "N", "number of heads"),
+        setting<&WalkConfig::head_dim>("--head-dim", "N", "features of query and key in each head",
+                                       "embed-dim / heads, or 4"),
+        setting<&WalkConfig::value_dim>("--value-dim", "N", "features of value in each head",
+                                        "head-dim"),
+        setting<&WalkConfig::output_dim>("--output-dim", "N", "features of the output projection",
+                                         "embed-dim")
+            .needing({nullptr, projects_output, "an output projection: add --output-projection"}),
+        setting<&WalkConfig::projection>("--projection", "KIND",
+                                         "how query, key and value are made from x"),
+        Flag{"--init", "HOW", "how projections are drawn, one word or three for q,k,v",
+             some_of(words_of<attn::Init>), "linear; NumPy: normal"}
+            .set_by(set_init)
+            .recorded("init", init_json)
+            .needing(projection),
+        setting<&WalkConfig::bias>("--bias", "", "biases on the query, key and value projections"),
+        setting<&WalkConfig::draw_order>("--draw-order", "ORDER",
+                                         "order in which the projections are drawn")
+            .needing({nullptr, draws_parts, "projections that are drawn"}),
+        setting<&WalkConfig::weight_layout>("--weight-layout", "LAYOUT",
                                             "how projection matrices are stored",
-                                            "out-in; NumPy: in-out"))
-        .need = {nullptr, has_matrix, "a projection: leave --projection none out"};
-    add(setting<&WalkConfig::output_projection>("--output-projection", "", group,
-                                                "project the heads once more at the end"));
-    add(setting<&WalkConfig::output_bias>("--output-bias", "", group,
-                                          "bias on the output projection"));
-    add(setting<&WalkConfig::merge>("--merge", "", group, "concatenate the heads at the end"))
-        .need = {nullptr, has_heads, "several heads: pass --heads 2 or more"};
-    Flag& apart = add(row("--no-merge", "", group, "leave the heads apart", nothing()));
-    apart.set = [](WalkConfig& config, const Flag&, const std::string&) { config.merge = false; };
-    apart.need = rows[rows.size() - 2].need;
-
-    add(setting<&WalkConfig::weights_file>("--weights", "FILE", group,
-                                           "parameters from a file, by their names; the rest is "
-                                           "drawn"))
-        .takes = file();
-    Flag& model =
-        add(row("--model", "FAMILY", group, "the --weights file is from this model family",
-                {Kind::word, 0, 0, families, true}));
-    model.key = "model";
-    model.json = [](const Plan& plan) { return json_of(plan.config.model); };
-    Flag& layer = add(
-        row("--layer", "N", group, "layer to read from the model in --weights", integer(0), "0"));
-    layer.key = "layer";
-    layer.json = [](const Plan& plan) {
-        return plan.config.model.empty() ? json_of(std::string()) : json_of(plan.config.layer);
-    };
-
-    Flag& mask = add(row("--mask", "KIND", group,
-                         "cells that are hidden: none, causal, padding or causal,padding",
-                         {Kind::word, 0, 0, mask_words}, "none"));
-    mask.set = set_mask;
-    mask.key = "mask";
-    mask.json = mask_json;
-    add(row("--mask-file", "FILE[:NAME]", group, "a mask from a file: bool or 0 and 1 with --mask-true, or 0 and -inf", file()));
-    add(row("--mask-true", "WHICH", group, "what true means in --mask-file",
-            {Kind::word, 0, 0, keep_or_drop, true}));
-    add(setting<&WalkConfig::causal_align>(
-            "--causal-align", "WHERE", group,
+                                            "out-in; NumPy: in-out")
+            .needing({nullptr, has_matrix, projection.what}),
+        setting<&WalkConfig::output_projection>("--output-projection", "",
+                                                "project the heads once more at the end"),
+        setting<&WalkConfig::output_bias>("--output-bias", "", "bias on the output projection"),
+        setting<&WalkConfig::merge>("--merge", "", "concatenate the heads at the end")
+            .needing(heads),
+        Flag{"--no-merge", "", "leave the heads apart"}
+            .set_by(
+                [](WalkConfig& config, const Flag&, const std::string&) { config.merge = false; })
+            .needing(heads),
+        setting<&WalkConfig::weights_file>(
+            "--weights", "FILE", "parameters from a file, by their names; the rest is drawn")
+            .taking(file()),
+        Flag{"--model", "FAMILY", "the --weights file is from this model family", one_of(families)}
+            .recorded("model", [](const Plan& plan) { return json_of(plan.config.model); }),
+        Flag{"--layer", "N", "layer to read from the model in --weights", integer(0), "0"}.recorded(
+            "layer",
+            [](const Plan& plan) {
+                const WalkConfig& config = plan.config;
+                return config.model.empty() ? none() : json_of(config.layer);
+            }),
+        Flag{"--mask", "KIND", "cells that are hidden: none, causal, padding or causal,padding",
+             such_as(mask_words), "none"}
+            .set_by(set_mask)
+            .recorded("mask", mask_json),
+        Flag{"--mask-file", "FILE[:NAME]",
+             "a mask from a file: bool, or 0 and 1, with --mask-true, or 0 and -inf", file()},
+        Flag{"--mask-true", "WHICH", "what true means in --mask-file", one_of(keep_or_drop)},
+        setting<&WalkConfig::causal_align>(
+            "--causal-align", "WHERE",
             "with unequal lengths the causal mask lets the first query meet the first key, or the "
-            "last the last"))
-        .need = {nullptr, aligns, "--mask causal, and a memory longer or shorter than x"};
-    add(setting<&WalkConfig::empty_row>("--empty-row", "WHAT", group,
-                                        "what a row becomes that hides every key"))
-        .need = {nullptr, masks, "a mask: add --mask causal or padding"};
-    Flag& scale = add(row("--scale", "HOW", group,
-                          "divide the scores by the root of head-dim or embed-dim, by nothing "
-                          "(none), or multiply them by a number",
-                          {Kind::word, 0, 0, words_of<attn::ScaleChoice::By>}, "head-dim"));
-    scale.set = set_scale;
-    scale.key = "scale";
-    scale.json = scale_json;
-    add(setting<&WalkConfig::softmax_axis>("--softmax-axis", "AXIS", group,
-                                           "axis that the weights sum to 1 over"));
-    return rows;
+            "last the last")
+            .needing({nullptr, aligns, "--mask causal, and a memory longer or shorter than x"}),
+        setting<&WalkConfig::empty_row>("--empty-row", "WHAT",
+                                        "what a row becomes that hides every key")
+            .needing({nullptr, masks, "a mask: add --mask causal or padding"}),
+        Flag{"--scale", "HOW",
+             "divide the scores by the root of head-dim or embed-dim, by nothing (none), or "
+             "multiply them by a number",
+             such_as(words_of<attn::ScaleChoice::By>), "head-dim"}
+            .set_by(set_scale)
+            .recorded("scale", scale_json),
+        setting<&WalkConfig::softmax_axis>("--softmax-axis", "AXIS",
+                                           "axis that the weights sum to 1 over"),
+    };
 }
 
 std::vector<Flag> number_rows() {
-    const std::string group = "Numbers";
-    std::vector<Flag> rows;
-    const auto add = [&rows](Flag flag) -> Flag& { return rows.emplace_back(std::move(flag)); };
-
-    add(setting<&WalkConfig::rng>("--rng", "GENERATOR", group, "whose random numbers are drawn"));
-    Flag& seed =
-        add(setting<&WalkConfig::seed>("--seed", "N", group, "seed of the random numbers"));
-    seed.takes = {};
-    seed.set = set_seed;
-    add(setting<&WalkConfig::torch_build>("--torch-build", "BUILD", group,
-                                          "build of PyTorch whose digits are followed"));
-    Flag& redraw = add(setting<&WalkConfig::redraw>(
-        "--redraw", "N", group, "draw the projections N times more before they are used"));
-    redraw.takes = integer(0, 1000);
-    redraw.need = {nullptr, draws_parts, "projections that are drawn"};
-    Flag& burn = add(row("--burn", "DRAWS", group,
-                         "random numbers spent before the projections are drawn: "
-                         "rand:384,randn:7"));
-    burn.set = set_burn;
-    burn.key = "burn";
-    burn.json = burn_json;
-    add(setting<&WalkConfig::dtype>("--dtype", "TYPE", group, "type of drawn and loaded tensors",
-                                    "float32; NumPy: float64"));
-    add(setting<&WalkConfig::compute_dtype>("--compute-dtype", "TYPE", group,
-                                            "type of the arithmetic", "as --dtype"));
-    add(setting<&WalkConfig::variant>("--variant", "METHOD", group, "how attention is computed"));
-    Flag& threads = add(setting<&WalkConfig::threads>("--threads", "N", group,
-                                                      "threads for large work; 0: all cores"));
-    threads.takes = integer(0, 4096);
-    return rows;
+    return {
+        setting<&WalkConfig::rng>("--rng", "GENERATOR", "whose random numbers are drawn"),
+        setting<&WalkConfig::seed>("--seed", "N", "seed of the random numbers")
+            .taking({})
+            .set_by(set_seed),
+        setting<&WalkConfig::torch_build>("--torch-build", "BUILD",
+                                          "build of PyTorch whose digits are followed"),
+        setting<&WalkConfig::redraw>("--redraw", "N",
+                                     "draw the projections N times more before they are used")
+            .taking(integer(0, 1000))
+            .needing({nullptr, draws_parts, "projections that are drawn"}),
+        Flag{"--burn", "DRAWS",
+             "random numbers spent before the projections are drawn: rand:384,randn:7"}
+            .set_by(set_burn)
+            .recorded("burn", burn_json),
+        setting<&WalkConfig::dtype>("--dtype", "TYPE", "type of drawn and loaded tensors",
+                                    "float32; NumPy: float64"),
+        setting<&WalkConfig::compute_dtype>("--compute-dtype", "TYPE", "type of the arithmetic",
+                                            "as --dtype"),
+        setting<&WalkConfig::variant>("--variant", "METHOD", "how attention is computed"),
+        setting<&WalkConfig::threads>("--threads", "N", "threads for large work; 0: all cores")
+            .taking(integer(0, 4096)),
+    };
 }
 
 }  // namespace
@@ -344,7 +307,9 @@ std::vector<Flag> number_rows() {
 const std::vector<Flag>& walk_flags() {
     static const std::vector<Flag> all = [] {
         std::vector<Flag> rows;
-        for (const auto& part : {input_rows(), model_rows(), number_rows()}) {
+        for (const auto& part :
+             {grouped("Input (one source; default: a sentence)", input_rows()),
+              grouped("Model", model_rows()), grouped("Numbers", number_rows())}) {
             rows.insert(rows.end(), part.begin(), part.end());
         }
         return rows;

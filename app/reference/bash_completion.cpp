@@ -10,7 +10,6 @@ std::string offer(const Takes& takes) {
     const std::vector<std::string> all = words_in(takes);
     const std::string words = quoted(joined(all, " "));
     switch (takes.kind) {
-        case Takes::Kind::nothing:
         case Takes::Kind::integer:
         case Takes::Kind::number:
             break;

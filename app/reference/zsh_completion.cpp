@@ -13,7 +13,6 @@ std::string quoted(const std::string& text) {
 std::string action(const Takes& takes) {
     const std::string words = escaped(joined(words_in(takes), " "), ":");
     switch (takes.kind) {
-        case Takes::Kind::nothing:
         case Takes::Kind::integer:
         case Takes::Kind::number:
             break;

@@ -17,8 +17,8 @@ bool has_colors(const Arguments& arguments) {
     return color_depth(arguments.text("--color"), true) != ColorDepth::none;
 }
 
-/// A screen needs a terminal on both sides, and one that is known to have colours unless it is asked
-/// for; whether they are used is another question.
+/// A screen needs a terminal on both sides, and one that is known to have colours unless it is
+/// asked for; whether they are used is another question.
 bool takes_the_screen(const Arguments& arguments) {
     const bool terminal = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
     const bool by_line = arguments.has("--lines") || arguments.has("--script");
@@ -37,11 +37,12 @@ bool takes_the_screen(const Arguments& arguments) {
 }  // namespace
 
 const std::vector<Flag>& step_flags() {
-    static const std::vector<Flag> all{
-        {"--script", "FILE", "Stepping", "perform the commands in a file, one a line", file()},
-        {"--lines", "", "Stepping", "step line by line, on a terminal too", nothing()},
-        {"--full-screen", "", "Stepping", "use the whole screen, without colours too", nothing()},
-    };
+    static const std::vector<Flag> all = grouped(
+        "Stepping", {
+                        {"--script", "FILE", "perform the commands in a file, one a line", file()},
+                        {"--lines", "", "step line by line, on a terminal too"},
+                        {"--full-screen", "", "use the whole screen, without colours too"},
+                    });
     return all;
 }
 

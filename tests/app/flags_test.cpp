@@ -217,7 +217,8 @@ TEST_SUITE("app: flags") {
         }
         for (const std::string command :
              {"", "notebook 001", "lint", "why 'weights[0,1]'", "compare loop vectorized",
-              "diagnose --power", "bench --seq-len 4 --rounds 1 --variant loop"}) {
+              "diagnose --power", "bugs", "bugs scale-missing",
+              "bench --seq-len 4 --rounds 1 --variant loop"}) {
             INFO(command);
             CHECK(nlohmann::json::accept(run(command + " --json").out));
         }
