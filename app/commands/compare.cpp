@@ -27,7 +27,7 @@ Side side_of(const std::string& what, const Arguments& base) {
     for (const auto& [word, variant] : attn::words<attn::Variant>) {
         if (what == word) return walked(with_flags(base, {"--variant", what}));
     }
-    if (what.find_first_not_of(' ') == what.find("--")) {
+    if (what.empty() || what.find_first_not_of(' ') == what.find("--")) {
         return walked(with_flags(base, shell_words(what)));
     }
     return {read_ledger(what), std::nullopt};

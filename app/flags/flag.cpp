@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "app/flags/parse.hpp"
+#include "app/flags/read_words.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/text/closest.hpp"
 
@@ -45,18 +46,6 @@ void check(const Flag& flag, const std::string& text) {
     for (const std::string& word : split(text, ',')) {
         if (!is_known(word)) refuse_word(flag.name, word, known);
     }
-}
-
-/// Whether a word is several flags in one, as compare takes them: `--scale none`.
-bool holds_blanks(const std::string& word) {
-    const std::size_t end = word.find_first_of(" =");
-    return end != std::string::npos && word[end] == ' ';
-}
-
-/// Whether a word is meant as a flag; a number with its sign is none.
-bool looks_like_flag(const std::string& word) {
-    return word.size() > 1 && word[0] == '-' && !(word[1] >= '0' && word[1] <= '9') &&
-           word[1] != '.' && !holds_blanks(word);
 }
 
 }  // namespace
@@ -129,116 +118,43 @@ void Arguments::forget(std::string_view name) {
 
 namespace {
 
-/// Reads a command line word by word.
-class Reader {
-public:
-    Reader(const Arguments& arguments, const std::vector<std::string>& words)
-        : arguments_(arguments), words_(words) {
-        for (const FlagTable table : arguments.tables()) {
-            for (const Flag& flag : table()) {
-                if (flag.is_positional()) positionals_.push_back(&flag);
-            }
+/// Whether a flag that may be said once is said again.
+bool is_second(const std::vector<Arguments::Said>& said, const Flag& flag) {
+    return flag.takes_value() && !flag.repeats &&
+           std::any_of(said.begin(), said.end(),
+                       [&](const Arguments::Said& one) { return one.flag == &flag; });
+}
+
+/// The words against their rows, in the order in which they were typed.
+std::vector<Arguments::Said> checked(const TypedWords& typed) {
+    std::vector<Arguments::Said> said;
+    for (const auto& [flag, text] : typed.said) {
+        if (is_second(said, *flag)) {
+            refuse(flag->name + " is given twice: " +
+                   (flag->takes.kind == Kind::list ? "give it once, with commas between its words"
+                                                   : "leave one of them out"));
+        }
+        if (!flag->takes_value() && !text.empty()) {
+            refuse(flag->name + " stands alone: leave =" + text + " out");
+        }
+        if (flag->takes_value()) check(*flag, text);
+        said.push_back({flag, text});
+    }
+    return said;
+}
+
+[[noreturn]] void refuse_unknown(const Arguments& arguments, const std::string& name) {
+    std::vector<std::string> known;
+    for (const FlagTable table : arguments.tables()) {
+        for (const Flag& flag : table()) {
+            if (flag.name.starts_with("--")) known.push_back(flag.name);
         }
     }
-
-    std::vector<Arguments::Said> read() {
-        bool only_positionals = false;
-        for (; next_ < words_.size(); ++next_) {
-            const std::string& word = words_[next_];
-            if (only_positionals || !looks_like_flag(word)) {
-                read_positional(word);
-            } else if (word == "--") {
-                only_positionals = true;
-            } else if (word[1] == '-') {
-                read_flag(word);
-            } else {
-                read_letters(word);
-            }
-        }
-        return std::move(said_);
-    }
-
-private:
-    /// `--name`, `--name value` or `--name=value`.
-    void read_flag(const std::string& word) {
-        const std::size_t equals = word.find('=');
-        const Flag& flag = find(word.substr(0, equals));
-        if (equals == std::string::npos) {
-            keep(flag, flag.takes_value() ? next_value(flag) : "");
-        } else if (flag.takes_value()) {
-            keep(flag, word.substr(equals + 1));
-        } else {
-            refuse(flag.name + " stands alone: leave " + word.substr(equals) + " out");
-        }
-    }
-
-    /// `-q`, `-o FILE`, `-oFILE` or `-qo FILE`.
-    void read_letters(const std::string& word) {
-        for (std::size_t at = 1; at < word.size(); ++at) {
-            const Flag* flag = arguments_.find(std::string("-") + word[at]);
-            if (flag == nullptr) refuse_unknown(word);
-            if (!flag->takes_value()) {
-                keep(*flag, "");
-                continue;
-            }
-            const std::size_t start = at + (word.substr(at + 1, 1) == "=" ? 2 : 1);
-            keep(*flag, at + 1 < word.size() ? word.substr(start) : next_value(*flag));
-            return;
-        }
-    }
-
-    void read_positional(const std::string& word) {
-        if (position_ == positionals_.size()) throw UnexpectedWord(word);
-        keep(*positionals_[position_++], word);
-    }
-
-    const Flag& find(const std::string& name) const {
-        const Flag* flag = arguments_.find(name);
-        if (flag == nullptr) refuse_unknown(name);
-        return *flag;
-    }
-
-    [[noreturn]] void refuse_unknown(const std::string& name) const {
-        std::vector<std::string> known;
-        for (const FlagTable table : arguments_.tables()) {
-            for (const Flag& flag : table()) {
-                if (flag.name.starts_with("--")) known.push_back(flag.name);
-            }
-        }
-        const bool lacks_a_dash = arguments_.find("-" + name) != nullptr;
-        throw UnknownFlag(name, name == "-V"   ? "--version"
-                                : lacks_a_dash ? "-" + name
-                                               : attn::closest(name, known));
-    }
-
-    std::string next_value(const Flag& flag) {
-        if (next_ + 1 == words_.size() || looks_like_flag(words_[next_ + 1])) {
-            refuse(flag.name + " lacks its value, " + flag.name + " " + flag.value + ": " +
-                   flag.whole_help());
-        }
-        return words_[++next_];
-    }
-
-    void keep(const Flag& flag, const std::string& text) {
-        const bool again = std::any_of(said_.begin(), said_.end(), [&](const Arguments::Said& one) {
-            return one.flag == &flag;
-        });
-        if (again && !flag.repeats && flag.takes_value()) {
-            refuse(flag.name + " is given twice: " +
-                   (flag.takes.kind == Kind::list ? "give it once, with commas between its words"
-                                                  : "leave one of them out"));
-        }
-        if (flag.takes_value()) check(flag, text);
-        said_.push_back({&flag, text});
-    }
-
-    const Arguments& arguments_;
-    const std::vector<std::string>& words_;
-    std::vector<const Flag*> positionals_;
-    std::vector<Arguments::Said> said_;
-    std::size_t next_ = 0;
-    std::size_t position_ = 0;
-};
+    const bool lacks_a_dash = arguments.find("-" + name) != nullptr;
+    throw UnknownFlag(name, name == "-V"   ? "--version"
+                            : lacks_a_dash ? "-" + name
+                                           : attn::closest(name, known));
+}
 
 }  // namespace
 
@@ -252,7 +168,21 @@ UnexpectedWord::UnexpectedWord(const std::string& said)
     : ConfigError("'" + said + "' is not expected: flags begin with --"), word(said) {}
 
 void Arguments::parse(const std::vector<std::string>& words) {
-    const std::vector<Said> read = Reader(*this, words).read();
+    const TypedWords typed = read_words(tables_, words);
+    const std::vector<Said> read = checked(typed);
+    if (typed.lacks_value) {
+        const Flag& flag = *typed.lacks_value;
+        refuse(flag.name + " lacks its value, " + flag.name + " " + flag.value + ": " +
+               flag.whole_help());
+    }
+    if (typed.unknown) {
+        const std::string& word = *typed.unknown;
+        const bool behind_dashes = std::find(words.begin(), words.end(), "--") != words.end();
+        if (looks_like_flag(word) && !behind_dashes) {
+            refuse_unknown(*this, word.substr(0, word.find('=')));
+        }
+        throw UnexpectedWord(word);
+    }
     for (const Said& said : read) {
         std::erase_if(said_, [&](const Said& before) { return before.flag == said.flag; });
     }

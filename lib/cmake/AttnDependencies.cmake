@@ -9,9 +9,16 @@ endmacro()
 
 attn_need(xtensor libxtensor-dev)
 attn_need(xsimd libxsimd-dev)
+attn_need(CLI11 libcli11-dev)
 attn_need(fmt libfmt-dev)
 attn_need(nlohmann_json nlohmann-json3-dev)
 attn_need(Threads libc6-dev)
+
+# xtensor-blas is headers only. Its CMake package would search for LAPACK, which nothing here uses.
+find_path(ATTN_XTENSOR_BLAS_INCLUDE NAMES xtensor-blas/xblas.hpp)
+if(NOT ATTN_XTENSOR_BLAS_INCLUDE)
+    message(FATAL_ERROR "attn-explain needs xtensor-blas: apt-get install libxtensor-blas-dev")
+endif()
 
 # OpenBLAS itself, never libblas: the alternatives system may point that at the reference BLAS.
 find_library(ATTN_OPENBLAS_STATIC NAMES libopenblas.a)

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "attn/simd/kernels.hpp"
+#include "attn/tensor/blas.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {
@@ -32,8 +33,8 @@ void multiply_packed(const T* a, std::size_t a_stride, const Panels<T>& b, T* re
     }
 }
 
-template <class T, class Gemm>
-void multiply_by(Gemm gemm, const T* a, std::size_t a_stride, const T* b, T* result,
+template <class T>
+void multiply_by_size(const T* a, std::size_t a_stride, const T* b, T* result,
                  std::size_t result_stride, std::size_t m, std::size_t k, std::size_t n,
                  Second second) {
     if (m == 0 || n == 0) return;
@@ -45,9 +46,7 @@ void multiply_by(Gemm gemm, const T* a, std::size_t a_stride, const T* b, T* res
         return multiply_packed<T>(a, a_stride, {packed, k, n}, result, result_stride, m, k, n);
     }
     prepare_products(k, n, 1);
-    gemm(CblasRowMajor, CblasNoTrans, transposed ? CblasTrans : CblasNoTrans, static_cast<int>(m),
-         static_cast<int>(n), static_cast<int>(k), 1, a, static_cast<int>(a_stride), b,
-         static_cast<int>(transposed ? k : n), 0, result, static_cast<int>(result_stride));
+    blas_multiply(a, a_stride, b, transposed, result, result_stride, m, k, n);
 }
 
 }  // namespace
@@ -83,13 +82,13 @@ std::string blas_core_type() { return openblas_get_corename(); }
 void multiply_rows(const float* a, std::size_t a_stride, const float* b, float* result,
                    std::size_t result_stride, std::size_t m, std::size_t k, std::size_t n,
                    Second second) {
-    multiply_by(cblas_sgemm, a, a_stride, b, result, result_stride, m, k, n, second);
+    multiply_by_size(a, a_stride, b, result, result_stride, m, k, n, second);
 }
 
 void multiply_rows(const double* a, std::size_t a_stride, const double* b, double* result,
                    std::size_t result_stride, std::size_t m, std::size_t k, std::size_t n,
                    Second second) {
-    multiply_by(cblas_dgemm, a, a_stride, b, result, result_stride, m, k, n, second);
+    multiply_by_size(a, a_stride, b, result, result_stride, m, k, n, second);
 }
 
 template <class T>
