@@ -68,9 +68,19 @@ std::vector<attn::TensorRef> tensors_of(const Document& document, Which which) {
     return tensors;
 }
 
-// A table with the parameters' axes too would be a table mostly of empty columns.
+// A table with the parameters' axes too would be a table mostly of empty columns; for the same
+// reason tokens stand in the column of the queries or keys that are made of them.
 void render_csv(const Document& document, const TextChoices&, const Sink& sink) {
-    attn::write_long_table(sink, tensors_of(document, Which::shown));
+    Document table;
+    for (const attn::Section& section : document.sections) {
+        const auto* tensor = std::get_if<attn::Tensor>(&section.content);
+        if (tensor == nullptr || !section.shown) continue;
+        attn::Axes axes = tensor->axes();
+        for (std::string& axis : axes) axis = section.counted_by(axis);
+        table.sections.push_back(section);
+        table.sections.back().content = tensor->renamed(std::move(axes));
+    }
+    attn::write_long_table(sink, tensors_of(table, Which::shown));
 }
 
 void write_npz(const Document& document, OutputFile& file) {

@@ -149,9 +149,9 @@ TEST_SUITE("app: formats") {
         CHECK(names("", "csv").count("w_query") == 0);
         CHECK(names("", "csv").count("weights") == 1);
         CHECK(names("--detail", "csv").count("row_max") == 1);
-        CHECK(run("--format csv").out.rfind("step,token,query,key,feature,value\nids,0,,,,5\n", 0) == 0);
+        CHECK(run("--format csv").out.rfind("step,query,key,feature,value\nids,0,,,5\n", 0) == 0);
         CHECK(run("--format csv --batch 2 --heads 2")
-                  .out.rfind("step,batch,head,token,query,key,feature,value\n", 0) == 0);
+                  .out.rfind("step,batch,head,query,key,feature,value\n", 0) == 0);
         // through a pipe the bytes are the same
         CHECK(run("--format npz").out == program::read_file(folder / "all.npz"));
     }
