@@ -24,7 +24,7 @@ bool takes_the_screen(const Arguments& arguments) {
     const bool by_line = arguments.has("--lines") || arguments.has("--script");
     if (arguments.has("--full-screen")) {
         if (by_line) {
-            throw attn::ConfigError("--full-screen is led by keys: leave --lines and --script out");
+            throw attn::ConfigError("--full-screen reads keys: leave --lines and --script out");
         }
         if (!terminal || !has_screen(true)) {
             throw attn::ConfigError("--full-screen needs a terminal that has one: leave it out");

@@ -1,4 +1,4 @@
-// The stepper led by a script: every command by its name, no prompt, no escape, the same bytes.
+// The stepper run from a script: every command by its name, no prompt, no escape, the same bytes.
 #include "tests/support/golden.hpp"
 
 using program::check_refused;
