@@ -19,7 +19,7 @@ struct Side {
 Side walked(const Arguments& arguments) {
     Side side;
     side.plan = attn::resolve(config_of(arguments));
-    side.ledger = attn::walk(*side.plan, attn::draw(*side.plan));
+    side.ledger = attn::walk(*side.plan, attn::draw(*side.plan), table_of(arguments, *side.plan));
     return side;
 }
 
@@ -71,9 +71,10 @@ const std::vector<Flag>& own_flags() {
 Command compare_command() {
     return {"compare",
             "compare two runs, or files, step by step",
-            {own_flags, tolerance_flags, json_flags, file_flags, walk_flags},
+            {own_flags, tolerance_flags, json_flags, file_flags, bug_flags, walk_flags},
             run_compare,
             {{"attn-explain compare loop vectorized", "Where the two methods round differently."},
+             {"attn-explain compare '' '--bug scale-missing'", "What a mistake changes."},
              {"attn-explain compare '--scale none' '--scale head-dim'",
               "Two settings, step by step."}}};
 }

@@ -85,7 +85,8 @@ int run_lint(const Arguments& arguments) {
     require_all_steps(config, "lint");
     const attn::Plan plan = attn::resolve(config);
     note_useless_flags(arguments, &plan);
-    std::vector<attn::LintFinding> findings = attn::lint(plan, attn::walk(plan, attn::draw(plan)));
+    std::vector<attn::LintFinding> findings =
+        attn::lint(plan, attn::walk(plan, attn::draw(plan), table_of(arguments, plan)));
     if (!wanted.empty()) {
         std::erase_if(findings, [&](const attn::LintFinding& finding) {
             return std::find(wanted.begin(), wanted.end(), finding.rule->id) == wanted.end();
@@ -123,7 +124,7 @@ const std::vector<Flag>& own_flags() {
 Command lint_command() {
     return {"lint",
             "name the pitfalls in a configuration and its data",
-            {own_flags, json_flags, file_flags, walk_flags},
+            {own_flags, json_flags, file_flags, bug_flags, walk_flags},
             run_lint,
             {{"attn-explain lint --heads 2 --embed-dim 8 --strict",
               "The pitfalls of a configuration, warnings as findings."}}};

@@ -9,17 +9,12 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/code.hpp"
 #include "attn/mistakes/mistake.hpp"
+#include "attn/text/json.hpp"
 #include "attn/walk/memory.hpp"
 #include "attn/walk/parts.hpp"
 
 namespace app {
 namespace {
-
-std::vector<std::string> mistake_ids() {
-    std::vector<std::string> ids;
-    for (const attn::Mistake& mistake : attn::mistakes()) ids.push_back(mistake.id);
-    return ids;
-}
 
 std::string list_of_steps(const attn::Plan& plan) {
     std::string text;
@@ -106,7 +101,6 @@ int run_walk(const Arguments& arguments) {
     check_output_flags(arguments);
     const std::vector<std::string> bugs = arguments.all("--bug");
     attn::WalkConfig config = config_of(arguments);
-    if (!bugs.empty()) require_all_steps(config, "--bug");
     if (wants_code(arguments)) require_all_steps(config, "--code");
     const attn::Plan plan = attn::resolve(std::move(config));
     note_useless_flags(arguments, &plan);
@@ -114,7 +108,7 @@ int run_walk(const Arguments& arguments) {
         write_text(arguments, list_of_steps(plan));
         return 0;
     }
-    const attn::StepTable table = attn::with_mistakes(attn::step_table(), plan, bugs);
+    const attn::StepTable table = table_of(arguments, plan);
     const auto usual =
         plan.config.rng == attn::Rng::torch ? attn::TextForm::torch : attn::TextForm::numpy;
     const attn::Ledger given = attn::draw(plan);
@@ -123,6 +117,7 @@ int run_walk(const Arguments& arguments) {
         attn::Document parts =
             document_of_parts(plan, table, wanted, attn::walk_parts(plan, given, table, wanted));
         parts.config = config_entries(plan);
+        parts.config.emplace_back("bugs", attn::json_list(bugs));
         write_document(arguments, parts, usual, plan.compute_dtype);
         return 0;
     }
@@ -130,6 +125,7 @@ int run_walk(const Arguments& arguments) {
     note_empty_rows(plan, ledger);
     attn::Document document = attn::document_of(plan, ledger, table);
     document.config = config_entries(plan);
+    document.config.emplace_back("bugs", attn::json_list(bugs));
     mark_mistakes(bugs, document);
     if (wants_code(arguments)) {
         const auto language = plan.config.rng == attn::Rng::torch ? attn::CodeLanguage::torch
@@ -145,9 +141,6 @@ int run_walk(const Arguments& arguments) {
 const std::vector<Flag>& own_flags() {
     static const std::vector<Flag> all{
         {"--list-steps", "", "list the steps of this walk"},
-        Flag{"--bug", "ID", "make a known mistake (attn-explain bugs lists them)",
-             such_as(mistake_ids)}
-            .repeatable(),
     };
     return all;
 }
@@ -157,7 +150,7 @@ const std::vector<Flag>& own_flags() {
 Command walk_command() {
     return {"",
             "attention, step by step, right to the last digit",
-            {walk_flags, own_flags, output_flags, file_flags, json_flags, print_flags},
+            {walk_flags, bug_flags, own_flags, output_flags, file_flags, json_flags, print_flags},
             run_walk,
             {{"attn-explain", "Walks over a sentence with one small head."},
              {"attn-explain --text 'the cat sat' --heads 2 --mask causal --output-projection",

@@ -9,7 +9,9 @@
 
 #include "app/flags/parse.hpp"
 #include "app/terminal/messages.hpp"
+#include "attn/cards/step_table.hpp"
 #include "attn/io/read_tensor.hpp"
+#include "attn/mistakes/mistake.hpp"
 #include "attn/text/tokenize.hpp"
 
 namespace app {
@@ -243,6 +245,24 @@ attn::Plan plan_of(const Arguments& arguments) {
     attn::Plan plan = attn::resolve(config_of(arguments));
     note_useless_flags(arguments, &plan);
     return plan;
+}
+
+const std::vector<Flag>& bug_flags() {
+    static const std::vector<Flag> all = grouped(
+        "Numbers",
+        {Flag{"--bug", "ID", "make a known mistake (attn-explain bugs lists them)", such_as([] {
+                  std::vector<std::string> ids;
+                  for (const attn::Mistake& mistake : attn::mistakes()) ids.push_back(mistake.id);
+                  return ids;
+              })}
+             .repeatable()});
+    return all;
+}
+
+attn::StepTable table_of(const Arguments& arguments, const attn::Plan& plan) {
+    const std::vector<std::string> bugs = arguments.all("--bug");
+    if (!bugs.empty()) require_all_steps(plan.config, "--bug");
+    return attn::with_mistakes(attn::step_table(), plan, bugs);
 }
 
 }  // namespace app

@@ -5,11 +5,21 @@
 
 #include "app/flags/flag.hpp"
 #include "attn/walk/plan.hpp"
+#include "attn/walk/step.hpp"
 
 namespace app {
 
 /// The settings of a walk. Every command that walks takes them.
 const std::vector<Flag>& walk_flags();
+
+/// --bug, for the commands that walk with mistakes too.
+const std::vector<Flag>& bug_flags();
+
+/// The step table with the mistakes that --bug names.
+///
+/// Errors  ConfigError for an unknown id, for a mistake that cannot show in this walk, and with
+///         --variant fused, which leaves out the steps that they replace.
+attn::StepTable table_of(const Arguments& arguments, const attn::Plan& plan);
 
 /// `arguments` with the flags in `words` (`--scale`, `none`) on top.
 ///

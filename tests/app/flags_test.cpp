@@ -270,6 +270,22 @@ TEST_SUITE("app: flags") {
               run("--text-file '" + (folder / "plain.txt") + "'").out);
     }
 
+    TEST_CASE("compare and lint walk with mistakes too, and the configuration lists them") {
+        const program::Result compared = run("compare '' '--bug scale-missing'");
+        CHECK(compared.exit_code == 1);
+        CHECK(compared.out.find("first difference: scaled_scores") != std::string::npos);
+        CHECK(run("compare --bug scale-missing '' ''").exit_code == 0);
+        check_refused("compare '' '--bug scale-mising'", "scale-missing");
+        check_refused("lint --bug scale-missing --variant fused", "--variant vectorized");
+        CHECK(run("lint --mask causal").out.find("hidden-rows") == std::string::npos);
+        CHECK(run("lint --mask causal --bug mask-inverted").out.find("hidden-rows") !=
+              std::string::npos);
+        const auto config =
+            nlohmann::json::parse(run("--json --bug scale-missing").out).at("config");
+        CHECK(config.at("bugs") == nlohmann::json({"scale-missing"}));
+        CHECK(nlohmann::json::parse(run("--json").out).at("config").at("bugs").empty());
+    }
+
     TEST_CASE("--what-if and set take values as flags do") {
         CHECK(
             run("why 'weights[0,1]' --what-if mask=causal").out.find("what if mask=causal: row") !=
