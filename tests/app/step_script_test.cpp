@@ -136,7 +136,7 @@ TEST_SUITE("app: step by script") {
         refused("goto\n", "goto weights");
         refused("cell 9,9\n", "9");
         refused("goto weights\ncell 9,9\n", "beyond the query axis");
-        refused("goto weights\ncell nobody,life\n", "'nobody' is no index");
+        refused("goto weights\ncell nobody,life\n", "'nobody' is not an index");
         refused("head 2\n", "ids has no head axis");
         refused("next zero\n", "zero");
         refused("next 0\n", "from 1 on");

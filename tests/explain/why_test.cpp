@@ -131,6 +131,25 @@ TEST_SUITE("explain: why") {
         }
     }
 
+    TEST_CASE("tiny numbers have an exponent, and still add up as printed") {
+        WalkConfig config;
+        config.projection = Projection::none;
+        config.scale.by = ScaleChoice::By::none;
+        config.head_dim = 2;
+        config.parameters.record("query",
+                                 Tensor({"query", "feature"}, Array<double>{{1e-6, 2e-6}}));
+        config.parameters.record("key", Tensor({"key", "feature"}, Array<double>{{1.5, 1.25}}));
+        config.parameters.record("value", Tensor({"key", "feature"}, Array<double>{{1, 2}}));
+        config.dtype = DType::float64;
+        const Plan plan = resolve(config);
+        const Ledger ledger = walk(plan, draw(plan));
+        const Cell cell = parse_cell(plan, step_table(), ledger, "scores[0,0]");
+        const std::string text = why_text(plan, step_table(), ledger, cell, {});
+        CHECK(text.rfind("scores[0,0] = 4.00000e-06\n", 0) == 0);
+        CHECK(text.find(" 2.50000e-06   query[0,1] * key[0,1]") != std::string::npos);
+        CHECK(text.find(" 1.50000e-06   query[0,0] * key[0,0]") != std::string::npos);
+    }
+
     TEST_CASE("words are indices where the input has words") {
         WalkConfig config;
         Tokens tokens;
@@ -141,6 +160,13 @@ TEST_SUITE("explain: why") {
         const Ledger ledger = walk(plan, draw(plan));
         CHECK(parse_cell(plan, step_table(), ledger, "weights[short,'eat']").indices ==
               std::vector<std::size_t>{1, 0});
+        CHECK(parse_cell(plan, step_table(), ledger, "weights[SHORT,Eat]").indices ==
+              std::vector<std::size_t>{1, 0});
+        CHECK(parse_cell(plan, step_table(), ledger, "x[Short,-1]").indices ==
+              std::vector<std::size_t>{1, 3});
+        const Derivation repeated = derive(plan, step_table(), ledger,
+                                           parse_cell(plan, step_table(), ledger, "key[eat,0]"));
+        CHECK(repeated.remarks.front() == "'eat' is the first of 2: 0 and 2");
         CHECK(parse_cell(plan, step_table(), ledger, "weights[-1, 0]").indices ==
               std::vector<std::size_t>{2, 0});
         CHECK_THROWS_AS(parse_cell(plan, step_table(), ledger, "weights[lunch,0]"), ConfigError);

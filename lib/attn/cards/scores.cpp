@@ -109,6 +109,8 @@ Tensor compute_scaled(const Plan& plan, const Ledger& ledger) {
 
 bool divides(const Plan& plan) { return plan.scale.operation == ScaleFactor::Operation::divide; }
 
+std::string sign_of(const Plan& plan) { return divides(plan) ? " / " : " * "; }
+
 std::string scaled_formula(const PlannedStep& of) {
     const Plan& plan = of.plan;
     const std::string number = brief(plan.scale.number);
@@ -123,7 +125,7 @@ std::string scaled_formula(const PlannedStep& of) {
         case ScaleChoice::By::embed_dim:
             return root("embed_dim", plan.embed_dim);
         default:
-            return "scaled_scores = " + scores + " * " + number;
+            return "scaled_scores = " + scores + sign_of(plan) + number;
     }
 }
 
@@ -138,7 +140,7 @@ std::string scale_text(const Plan& plan) {
                    std::to_string(plan.embed_dim) +
                    (plan.embed_dim == plan.head_dim ? "" : " (the paper takes head_dim)");
         default:
-            return "multiplied by " + by;
+            return (divides(plan) ? "divided by " : "multiplied by ") + by;
     }
 }
 
@@ -175,7 +177,7 @@ std::string scaled_note(const Subject& subject) {
 void why_scaled(const WalkView& view, Derivation& derivation) {
     const Cell score = view.latest(Chain::scores);
     const double factor = view.plan.scale.number;
-    const std::string sign = divides(view.plan) ? " / " : " * ";
+    const std::string sign = sign_of(view.plan);
     derivation.rule = score.step + sign + brief(factor);
     derivation.arithmetic = four_decimals(score.value) + sign + four_decimals(factor);
     derivation.sources = {score};
@@ -193,7 +195,7 @@ std::string scaled_code(const StepLines& of) {
             break;
     }
     NumberBuffer buffer;
-    return scaled + " * " +
+    return scaled + sign_of(plan) +
            std::string(buffer.data(), write_scalar(buffer.data(), plan.scale.number));
 }
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -43,11 +44,17 @@ double usual_size(const Tensor& tensor) {
     return largest;
 }
 
-/// Whether a step is computed, at once or step by step, from exponentials.
-bool is_behind_softmax(const Plan& plan, const StepTable& table, const std::string& name) {
+/// The card of that name; a file may hold tensors that are no step.
+const Step* card_of(const StepTable& table, const std::string& name) {
     const auto step = std::find_if(table.begin(), table.end(),
                                    [&](const Step& each) { return each.name == name; });
-    if (step == table.end() || !step->applies(plan)) return false;
+    return step == table.end() ? nullptr : &*step;
+}
+
+/// Whether a step is computed, at once or step by step, from exponentials.
+bool is_behind_softmax(const Plan& plan, const StepTable& table, const std::string& name) {
+    const Step* step = card_of(table, name);
+    if (step == nullptr || !step->applies(plan)) return false;
     if (step->exponentiates) return true;
     const PlannedStep of{plan, table, *step};
     const std::vector<Input> inputs = step->reads(plan);
@@ -55,6 +62,26 @@ bool is_behind_softmax(const Plan& plan, const StepTable& table, const std::stri
         return is_behind_softmax(plan, table,
                                  input.chain == Chain::none ? input.step : of.latest(input.chain));
     });
+}
+
+/// The first step of the chain that one side has and the other has not, where the sides lack no
+/// more than this chain makes them lack: a file that holds some steps only proves nothing.
+std::string missing_of(const Plan& plan, const StepTable& table, Chain chain, const Ledger& left,
+                       const Ledger& right, const Comparison& comparison) {
+    std::set<std::string> explained;
+    std::string missing;
+    for (const Step& step : table) {
+        if (step.chain != chain) continue;
+        explained.insert(step.name);
+        for (const Input& input : step.reads(plan)) explained.insert(input.step);
+        if (missing.empty() && left.has(step.name) != right.has(step.name)) missing = step.name;
+    }
+    for (const auto* names : {&comparison.only_left, &comparison.only_right}) {
+        for (const std::string& name : *names) {
+            if (explained.count(name) == 0) return {};
+        }
+    }
+    return missing;
 }
 
 std::string size_of(const StepComparison& step) {
@@ -160,6 +187,13 @@ Comparison compare(const Plan& plan, const StepTable& table, const Ledger& left,
     for (const auto& [name, tensor] : right.entries()) {
         if (!left.has(name)) comparison.only_right.push_back(name);
     }
+    if (const StepComparison* first = comparison.first()) {
+        const Step* step = card_of(table, first->name);
+        for (const Input& input : step == nullptr ? std::vector<Input>() : step->reads(plan)) {
+            if (input.chain == Chain::none || !comparison.missing.empty()) continue;
+            comparison.missing = missing_of(plan, table, input.chain, left, right, comparison);
+        }
+    }
     return comparison;
 }
 
@@ -191,6 +225,13 @@ std::string comparison_text(const Comparison& comparison) {
     const StepComparison* first = comparison.first();
     if (comparison.steps.empty()) return text + "no step is in both\n";
     if (first == nullptr) return text + "no difference beyond the tolerance\n";
+    if (!comparison.missing.empty()) {
+        const auto& names = comparison.only_left;
+        const bool of_left =
+            std::find(names.begin(), names.end(), comparison.missing) != names.end();
+        return text + fmt::format("first difference: {}, which only the {} has\n",
+                                  comparison.missing, of_left ? "first" : "second");
+    }
     if (!first->same_shape()) {
         return text + fmt::format("first difference: {}, in its shape\n", first->name);
     }
@@ -223,7 +264,10 @@ std::string comparison_json(const Comparison& comparison) {
     return fmt::format(
         "{{\"equal\": {}, \"first_difference\": {},\n \"only_left\": {}, \"only_right\": {},\n "
         "\"steps\": [\n  {}]}}\n",
-        comparison.equal(), first == nullptr ? "null" : json_string(first->name),
+        comparison.equal(),
+        first == nullptr             ? "null"
+        : comparison.missing.empty() ? json_string(first->name)
+                                     : json_string(comparison.missing),
         json_list(comparison.only_left), json_list(comparison.only_right),
         fmt::join(steps, ",\n  "));
 }

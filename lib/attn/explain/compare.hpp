@@ -61,6 +61,8 @@ struct Comparison {
     std::vector<StepComparison> steps;
     std::vector<std::string> only_left;
     std::vector<std::string> only_right;
+    /// The step that one walk has and the other has not, where that explains the first difference.
+    std::string missing;
 
     /// The first step that differs, or nullptr.
     const StepComparison* first() const;

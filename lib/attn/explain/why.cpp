@@ -4,6 +4,7 @@
 
 #include "attn/explain/words.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {
@@ -19,7 +20,7 @@ std::string token(const std::vector<std::vector<std::string>>& tokens, const Pla
                   const std::string& axis) {
     if (tokens.empty() || place.count(axis) == 0) return {};
     const std::size_t batch = place.count("batch") != 0 ? place.at("batch") : 0;
-    return "'" + tokens[batch][place.at(axis)] + "'";
+    return "'" + visible(tokens[batch][place.at(axis)]) + "'";
 }
 
 std::string tokens_sentence(const WalkView& view) {
@@ -71,6 +72,7 @@ void add_remarks(const WalkView& view, Derivation& derivation) {
     const auto remark = [&](std::string text) {
         if (!text.empty()) derivation.remarks.push_back(std::move(text));
     };
+    for (const std::string& text : derivation.cell.remarks) remark(text);
     remark(tokens_sentence(view));
     if (is_softmax_row(view)) {
         remark("row over keys: " + row_text(view.ledger, derivation.cell));

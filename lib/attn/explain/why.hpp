@@ -13,6 +13,7 @@ struct Cell {
     std::string step;
     std::vector<std::size_t> indices;
     double value = 0;
+    std::vector<std::string> remarks{};  ///< on words that stand at several places
 };
 
 /// One summand of a derivation: a cell, or a product of two.

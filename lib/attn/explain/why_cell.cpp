@@ -3,13 +3,31 @@
 
 #include "attn/explain/why.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/strings.hpp"
+#include "attn/text/tokenize.hpp"
 
 namespace attn {
 namespace {
 
-/// The index that a word or a number names on one axis.
+/// Where a word stands among the tokens of one sequence, in any case.
+std::vector<std::size_t> places_of(const std::vector<std::string>& tokens, std::string_view word) {
+    std::vector<std::size_t> places;
+    const auto found_as = [&](std::string_view spelling) {
+        for (std::size_t i = 0; i < tokens.size(); ++i) {
+            if (tokens[i] == spelling) places.push_back(i);
+        }
+    };
+    found_as(word);
+    if (!places.empty()) return places;
+    const std::vector<std::string> words = words_of(word);
+    if (words.size() == 1) found_as(words.front());
+    return places;
+}
+
+/// The index that a word or a number names on one axis; a word that stands at several places is
+/// remarked on.
 std::size_t index_of(const Plan& plan, const Step& step, const Tensor& tensor, std::size_t axis,
-                     const std::vector<std::size_t>& before, const std::string& word) {
+                     const std::string& word, Cell& cell) {
     const std::string& name = tensor.axes()[axis];
     const auto length = static_cast<std::ptrdiff_t>(tensor.shape()[axis]);
     std::ptrdiff_t number = 0;
@@ -21,17 +39,27 @@ std::size_t index_of(const Plan& plan, const Step& step, const Tensor& tensor, s
         }
         return static_cast<std::size_t>(number < 0 ? number + length : number);
     }
-    const bool is_token = name == "token" || name == "query" || name == "key";
-    const bool asks = name == "query" || (name == "token" && step.tokens == "query");
-    const auto& tokens = asks ? plan.query_tokens : plan.key_tokens;
-    if (is_token && !tokens.empty()) {
-        const std::size_t batch = tensor.has_axis("batch") ? before.front() : 0;
-        const auto& row = tokens[batch];
-        const auto found = std::find(row.begin(), row.end(), word);
-        if (found != row.end()) return static_cast<std::size_t>(found - row.begin());
+    const std::string& side = name == "token" ? step.tokens : name;
+    const auto& tokens = side == "query" ? plan.query_tokens : plan.key_tokens;
+    const bool has_words = (side == "query" || side == "key") && !tokens.empty();
+    if (has_words) {
+        const std::size_t batch = tensor.has_axis("batch") ? cell.indices.front() : 0;
+        const std::vector<std::size_t> places = places_of(tokens[batch], word);
+        if (places.size() > 1) {
+            std::string all;
+            for (const std::size_t place : places) {
+                all += (all.empty()              ? ""
+                        : place == places.back() ? " and "
+                                                 : ", ") +
+                       std::to_string(place);
+            }
+            cell.remarks.push_back("'" + visible(word) + "' is the first of " +
+                                   std::to_string(places.size()) + ": " + all);
+        }
+        if (!places.empty()) return places.front();
     }
-    throw ConfigError("'" + word + "' is no index of the " + name + " axis: use a number" +
-                      (is_token ? ", or a word of the input" : ""));
+    throw ConfigError(shown(word) + " is not an index of the " + name + " axis: use a number" +
+                      (has_words ? ", or a word of the input" : ""));
 }
 
 }  // namespace
@@ -40,10 +68,12 @@ Cell parse_cell(const Plan& plan, const StepTable& table, const Ledger& ledger,
                 const std::string& text) {
     const std::size_t open = text.find('[');
     if (open == std::string::npos || text.back() != ']') {
-        throw ConfigError("'" + text + "' is no cell: write a step and its indices, weights[0,1]");
+        throw ConfigError(shown(text) +
+                          " is not a cell: write a step and its indices, weights[0,1]");
     }
     Cell cell{text.substr(0, open), {}, 0};
     const Tensor& tensor = ledger[cell.step];
+    const Step& step = find_step(table, cell.step);
     std::vector<std::string> words(1);
     for (const char c : text.substr(open + 1, text.size() - open - 2)) {
         if (c == ',') {
@@ -57,8 +87,7 @@ Cell parse_cell(const Plan& plan, const StepTable& table, const Ledger& ledger,
                           cell.step + " is " + tensor.described() + ": give one for each axis");
     }
     for (std::size_t axis = 0; axis < words.size(); ++axis) {
-        cell.indices.push_back(
-            index_of(plan, find_step(table, cell.step), tensor, axis, cell.indices, words[axis]));
+        cell.indices.push_back(index_of(plan, step, tensor, axis, words[axis], cell));
     }
     cell.value = tensor.at(flat_index(cell.indices, tensor.shape()));
     return cell;

@@ -21,17 +21,26 @@ public:
         const int magnitude = largest > 0 && std::isfinite(largest)
                                   ? static_cast<int>(std::floor(std::log10(largest)))
                                   : 0;
-        decimals_ = std::clamp(5 - magnitude, 0, 15);
+        // All are written with one exponent where they are tiny: 3.53444e-06.
+        exponent_ = magnitude < -4 ? magnitude : 0;
+        decimals_ = std::max(5 - magnitude + exponent_, 0);
     }
-    std::string text(double value) const { return fmt::format("{:.{}f}", value, decimals_); }
+    std::string text(double value) const {
+        if (exponent_ == 0) return fmt::format("{:.{}f}", value, decimals_);
+        return fmt::format("{:.{}f}e{:03d}", value / std::pow(10.0, exponent_), decimals_,
+                           exponent_);
+    }
     /// The value as a whole number of last decimals.
-    double units(double value) const { return std::round(value * std::pow(10.0, decimals_)); }
+    double units(double value) const {
+        return std::round(value * std::pow(10.0, decimals_ - exponent_));
+    }
     std::string text_of_units(double units) const {
-        return text(units / std::pow(10.0, decimals_));
+        return text(units / std::pow(10.0, decimals_ - exponent_));
     }
 
 private:
     int decimals_ = 6;
+    int exponent_ = 0;
 };
 
 bool all_finite(const Derivation& derivation) {

@@ -1,0 +1,131 @@
+#include "attn/cards/step_table.hpp"
+
+#include <doctest/doctest.h>
+
+#include "attn/codegen/code.hpp"
+#include "attn/explain/why.hpp"
+#include "attn/notes/notes.hpp"
+#include "tests/walk/random_plans.hpp"
+
+using namespace attn;
+
+namespace {
+
+/// `steps` with every number doubled, as a step of its own right behind the step `after`, whose
+/// chain it extends.
+StepTable with_doubled(StepTable steps, const std::string& after) {
+    const auto place = std::find_if(steps.begin(), steps.end(),
+                                    [&](const Step& step) { return step.name == after; });
+    Step doubled;
+    doubled.name = "doubled";
+    doubled.chain = place->chain;
+    doubled.reads = [chain = place->chain](const Plan&) { return std::vector<Input>{chain}; };
+    doubled.outline = place->outline;
+    doubled.formula = [chain = place->chain](const PlannedStep& of) {
+        return "doubled = 2 * " + of.latest(chain);
+    };
+    doubled.compute = [chain = place->chain](const Plan&, const Ledger& ledger) -> Tensor {
+        const Tensor& before = ledger.latest(chain, "doubled");
+        Array<float> numbers = before.as<float>();
+        for (float& number : numbers) number *= 2;
+        return {before.axes(), std::move(numbers)};
+    };
+    steps.insert(place + 1, std::move(doubled));
+    return steps;
+}
+
+Plan two_heads() {
+    WalkConfig config;
+    config.heads = 2;
+    config.head_dim = 4;
+    config.mask.causal = true;
+    return resolve(config);
+}
+
+bool says(const std::string& text, const std::string& words) {
+    return text.find(words) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_SUITE("cards: step table") {
+    TEST_CASE("every tensor of a walk has the axes and lengths that its card names") {
+        std::mt19937 random(11);
+        for (int i = 0; i < 200; ++i) {
+            const Plan plan = resolve(random_config(random));
+            const Ledger ledger = walk(plan, draw(plan));
+            for (const auto& [name, tensor] : ledger.entries()) {
+                INFO(name);
+                const Outline outline = find_step(step_table(), name).outline(plan);
+                CHECK(outline.axes == tensor.axes());
+                CHECK(outline.shape == tensor.shape());
+            }
+        }
+    }
+
+    TEST_CASE("what a step reads stands in front of it") {
+        std::mt19937 random(12);
+        for (int i = 0; i < 100; ++i) {
+            const Plan plan = resolve(random_config(random));
+            const Ledger given = draw(plan);
+            Ledger before(chains_of(step_table()));
+            const Ledger ledger = walk(plan, given);
+            for (const auto& [name, tensor] : ledger.entries()) {
+                INFO(name);
+                const Step& step = find_step(step_table(), name);
+                for (const Input& input : step.reads(plan)) {
+                    const bool is_there = input.chain == Chain::none
+                                              ? before.has(input.step)
+                                              : before.find_latest(input.chain) != nullptr;
+                    CHECK(is_there);
+                }
+                before.record(name, tensor);
+                if (given.has(name)) continue;
+                // Nothing but what it reads is needed to compute it.
+                Ledger inputs(chains_of(step_table()));
+                for (const auto& entry : before.entries()) {
+                    const auto reads = step.reads(plan);
+                    const bool is_read =
+                        std::any_of(reads.begin(), reads.end(), [&](const Input& input) {
+                            return input.step == entry.name ||
+                                   (input.chain != Chain::none &&
+                                    before.find_latest(input.chain, name)->name == entry.name);
+                        });
+                    if (is_read) inputs.record(entry.name, entry.tensor);
+                }
+                CHECK_NOTHROW(step.compute(plan, inputs));
+            }
+        }
+    }
+
+    TEST_CASE("a step that slips into a chain is read by all behind it, whatever they are") {
+        const Plan plan = two_heads();
+        struct Case {
+            std::string after, reader, formula, code;
+        };
+        for (const Case& one : {
+                 Case{"scaled_scores", "masked_scores", "else doubled", "doubled.masked_fill("},
+                 Case{"masked_scores", "weights", "softmax(doubled)", "F.softmax(doubled"},
+                 Case{"query", "scores", "doubled @ key^T", "doubled @ key.transpose"},
+                 Case{"value", "context", "weights @ doubled", "weights @ doubled"},
+             }) {
+            INFO(one.after);
+            const StepTable table = with_doubled(step_table(), one.after);
+            const Step& reader = find_step(table, one.reader);
+            CHECK(says(formula_of(reader, plan, table), one.formula));
+            CHECK(says(step_code(one.reader, plan, table, CodeLanguage::torch), one.code));
+            const Ledger ledger = walk(plan, draw(plan), table);
+            const Tensor& before = ledger[one.after];
+            CHECK(ledger["doubled"].at(3) == 2 * before.at(3));
+            CHECK_FALSE(step_note({plan, table, reader}, ledger).empty());
+            const Cell cell = parse_cell(plan, table, ledger, one.reader + "[1,2,1]");
+            const Derivation derivation = derive(plan, table, ledger, cell);
+            CHECK(std::any_of(derivation.sources.begin(), derivation.sources.end(),
+                              [](const Cell& source) { return source.step == "doubled"; }));
+            double sum = derivation.rounding;
+            for (const Term& term : derivation.terms) sum += term.value;
+            if (!derivation.terms.empty()) CHECK(sum == doctest::Approx(cell.value));
+            CHECK(std::abs(derivation.rounding) < 1e-5);
+        }
+    }
+}
