@@ -6,6 +6,7 @@
 //     attn_fuzz_readers CORPUS ...                        the same under libFuzzer (built by clang)
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -29,9 +30,6 @@
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr unsigned longest_seconds = 20;
-const std::string corpus_folder = ATTN_SOURCE_DIR "/tests/fuzz/corpus/";
 
 // Runs the program in this process; its words are not looked at.
 void run_program(std::vector<std::string> arguments) {
@@ -149,6 +147,20 @@ const Target& target_of(const std::string& name) {
     std::exit(2);
 }
 
+}  // namespace
+
+#ifdef ATTN_LIBFUZZER
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    static const Target& target = target_of(ATTN_LIBFUZZER);
+    target.run(std::string(reinterpret_cast<const char*>(data), size));
+    return 0;
+}
+#else
+namespace {
+
+constexpr int longest_seconds = 20;  // of processor time, whatever else the machine does
+const std::string corpus_folder = ATTN_SOURCE_DIR "/tests/fuzz/corpus/";
+
 std::string content(const fs::path& path) {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -181,12 +193,18 @@ void keep_and_end(const char* reason) {
 }
 
 void keep_on_signal(int signal) {
-    keep_and_end(signal == SIGALRM ? "it goes on for ever" : "it crashed");
+    keep_and_end(signal == SIGALRM || signal == SIGPROF ? "it goes on for ever" : "it crashed");
 }
 
 void run_one(const Target& target, const std::string& bytes) {
     running = bytes;
-    ::alarm(longest_seconds);
+    // Each time, as the program sets handlers of its own before it writes a file.
+    for (const int each : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL, SIGALRM, SIGPROF}) {
+        std::signal(each, keep_on_signal);
+    }
+    const itimerval limit{{0, 0}, {longest_seconds, 0}};
+    ::setitimer(ITIMER_PROF, &limit, nullptr);
+    ::alarm(10 * longest_seconds);
     try {
         target.run(bytes);
     } catch (const std::exception& error) {
@@ -209,20 +227,10 @@ void settle_down() {
     const rlimit memory{rlim_t{3} << 30U, rlim_t{3} << 30U};
     ::setrlimit(RLIMIT_AS, &memory);
 #endif
-    for (const int each : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL, SIGALRM}) {
-        std::signal(each, keep_on_signal);
-    }
 }
 
 }  // namespace
 
-#ifdef ATTN_LIBFUZZER
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    static const Target& target = target_of(ATTN_LIBFUZZER);
-    target.run(std::string(reinterpret_cast<const char*>(data), size));
-    return 0;
-}
-#else
 int main(int argc, char** argv) {
     if (argc < 3) {
         std::fprintf(stderr, "attn_fuzz: readers|flags|diagnose SECONDS [SEED], or a file\n");

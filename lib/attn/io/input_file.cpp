@@ -17,8 +17,11 @@
 namespace attn {
 namespace {
 
-// What a pipe may bring: far above any table that one types, far below what would hurt.
-constexpr std::size_t longest_stream = std::size_t{1} << 30U;
+// What a pipe or a device may bring: far above any table that one types, far below what would hurt.
+std::size_t longest_stream(mode_t mode) {
+    if (S_ISREG(mode)) return std::numeric_limits<std::size_t>::max();
+    return S_ISCHR(mode) ? std::size_t{64} << 20U : std::size_t{1} << 30U;
+}
 
 }  // namespace
 
@@ -33,8 +36,7 @@ InputFile::InputFile(const std::string& path) : label_(file_label(path)) {
     if (S_ISREG(status.st_mode) && status.st_size > 0 && path != "-") {
         size_ = static_cast<std::uint64_t>(status.st_size);
     } else {
-        read_to_the_end(S_ISREG(status.st_mode) ? std::numeric_limits<std::size_t>::max()
-                                                : longest_stream);
+        read_to_the_end(longest_stream(status.st_mode));
     }
 }
 
@@ -67,9 +69,8 @@ void InputFile::read_to_the_end(std::size_t most) {
         if (count == 0) break;
         size_ += static_cast<std::size_t>(count);
         if (size_ > most) {
-            throw InputError(label_ +
-                             ": more than 1 GiB from what is no regular file: save it to a file "
-                             "first");
+            throw InputError(label_ + ": more than " + std::to_string(most >> 20U) +
+                             " MB from what is no regular file: save it to a file first");
         }
     }
     view_ = {memory_.get(), size_};

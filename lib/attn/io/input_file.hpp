@@ -14,7 +14,8 @@ namespace attn {
 class InputFile {
 public:
     /// Opens the file at `path`; `-` is standard input.
-    /// Errors  also when what is no regular file goes on for more than 1 GiB (`/dev/zero`).
+    /// Errors  also when what is no regular file goes on for more than 1 GiB, or a device
+    ///         for more than 64 MiB (`/dev/zero`).
     explicit InputFile(const std::string& path);
     /// Bytes in memory, which must outlive this; messages call them `label`.
     InputFile(std::string_view bytes, std::string label);

@@ -53,7 +53,8 @@ std::string step_of(const std::string& file) {
 OutputFolder::OutputFolder(const std::string& path) : path_(path) {
     std::error_code error;
     fs::path target = fs::weakly_canonical(path, error);
-    if (error || path.empty()) fail("it is no usable name", "name another folder");
+    if (error) fail(error.message(), "name another folder");
+    if (path.empty()) fail("it is no usable name", "name another folder");
     if (!target.has_filename()) target = target.parent_path();
     target_ = fs::absolute(target).string();
     if (fs::exists(target_, error)) {
