@@ -3,43 +3,12 @@
 #include "attn/notes/findings.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
+#include "attn/walk/draw_list.hpp"
 
 namespace attn {
 namespace {
 
 using namespace notes;
-
-bool has_parameter(const Plan& plan, std::string_view part, bool bias) {
-    const WalkConfig& config = plan.config;
-    if (part == "output") return config.output_projection && (!bias || config.output_bias);
-    if (config.projection == Projection::none || (bias && !config.bias)) return false;
-    return plan.one_weight() == (part == "qkv");
-}
-
-/// The axes of a parameter; its lengths in and out are those of all heads where it has no head
-/// axis.
-Outline parameter_outline(const Plan& plan, const std::string& part, bool bias) {
-    std::size_t in = plan.embed_dim;
-    std::size_t out = plan.heads * (2 * plan.head_dim + plan.value_dim);
-    bool per_head = false;
-    if (part == "output") {
-        in = plan.heads * plan.value_dim;
-        out = plan.output_dim;
-    } else if (part != "qkv") {
-        const Projected& projected = projected_of(part.front());
-        per_head = plan.head_axis_on_weight();
-        in = projected.inputs(plan);
-        out = projected.width(plan) * (per_head ? 1 : plan.heads);
-    }
-    Outline outline{{"in", "out"}, {in, out}};
-    if (*plan.config.weight_layout == WeightLayout::out_in) outline = {{"out", "in"}, {out, in}};
-    if (bias) outline = {{"out"}, {out}};
-    if (per_head) {
-        outline.axes.insert(outline.axes.begin(), "head");
-        outline.shape.insert(outline.shape.begin(), plan.heads);
-    }
-    return outline;
-}
 
 std::string weight_note(const std::string& part, const Subject& subject) {
     const Plan& plan = subject.plan;
@@ -76,14 +45,21 @@ std::string learned(const PlannedStep& of) {
 }
 
 Step parameter_card(const std::string& part, bool bias) {
+    const std::string name = (bias ? "b_" : "w_") + part;
     const std::string whose = part == "qkv" ? "query, key and value" : part;
     return {
-        .name = (bias ? "b_" : "w_") + part,
+        .name = name,
         .title = (bias ? "the bias of the " : "the weight matrix of the ") + whose + " projection",
         .kind = Step::Kind::parameter,
         .shown = false,
-        .applies = [part, bias](const Plan& plan) { return has_parameter(plan, part, bias); },
-        .outline = [part, bias](const Plan& plan) { return parameter_outline(plan, part, bias); },
+        .applies =
+            [name](const Plan& plan) { return find_drawn(draw_list(plan), name) != nullptr; },
+        .outline =
+            [name](const Plan& plan) {
+                const DrawList list = draw_list(plan);
+                const DrawnTensor& row = *find_drawn(list, name);
+                return Outline{row.axes(), row.shape()};
+            },
         .formula = learned,
         .note =
             [part, bias](const Subject& subject) {

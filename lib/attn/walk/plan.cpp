@@ -30,8 +30,9 @@ struct SourceSizes {
 };
 
 /// Fills shorter sequences up with the padding id, checks the ids and repeats a lone sequence.
-void even_out(Tokens& tokens, std::optional<std::int64_t> batch) {
-    refuse_unless(!tokens.sequences.empty(), "there are no tokens: give at least one");
+void even_out(Source& source, std::optional<std::int64_t> batch) {
+    if (!std::holds_alternative<Tokens>(source)) return;
+    auto& tokens = std::get<Tokens>(source);
     std::size_t longest = 0;
     std::int64_t largest = 0;
     for (const auto& sequence : tokens.sequences) {
@@ -98,10 +99,8 @@ std::vector<std::vector<std::string>> token_labels(const Source& source) {
 
 void resolve_sequences(Plan& plan) {
     WalkConfig& config = plan.config;
-    if (auto* tokens = std::get_if<Tokens>(&config.input)) even_out(*tokens, config.batch);
-    if (config.memory) {
-        if (auto* tokens = std::get_if<Tokens>(&*config.memory)) even_out(*tokens, config.batch);
-    }
+    even_out(config.input, config.batch);
+    if (config.memory) even_out(*config.memory, config.batch);
     const SourceSizes x = sizes_of(config.input);
     const SourceSizes memory = config.memory ? sizes_of(*config.memory) : SourceSizes{};
 
@@ -175,23 +174,19 @@ void resolve_dimensions(Plan& plan) {
     if (plan.memory_dim == 0) plan.memory_dim = plan.embed_dim;
 }
 
-bool is_fused(Projection projection) {
-    return projection == Projection::fused || projection == Projection::fused_by_head;
-}
-
 /// How parameters are stored and drawn, whatever their sizes.
 void resolve_drawing(Plan& plan) {
     WalkConfig& config = plan.config;
     const bool numpy = config.rng != Rng::torch;
-    const bool fused = is_fused(config.projection);
+    const bool fused =
+        config.projection == Projection::fused || config.projection == Projection::fused_by_head;
     const bool mha = config.projection == Projection::mha;
     plan.heads = positive(config.heads, "heads");
     plan.has_head = plan.heads > 1 || fused || mha || config.projection == Projection::stacked;
 
-    std::string sorted = config.draw_order;
-    std::sort(sorted.begin(), sorted.end());
-    refuse_unless(sorted == "kqv", "draw-order '" + config.draw_order +
-                                       "' must name q, k and v once each, for example kqv");
+    refuse_unless(
+        std::ranges::is_permutation(config.draw_order, std::string("kqv")),
+        "draw-order '" + config.draw_order + "' must name q, k and v once each, for example kqv");
     refuse_unless(!(fused || mha) || config.draw_order == "qkv",
                   "draw-order has no effect with one fused weight: leave it out");
     const Init usual = numpy ? Init::normal : Init::linear;
@@ -204,11 +199,10 @@ void resolve_drawing(Plan& plan) {
                   "nn.MultiheadAttention is drawn by PyTorch only: pass --rng torch");
     config.init = inits;
 
-    const WeightLayout layout =
-        config.weight_layout.value_or(numpy && !mha ? WeightLayout::in_out : WeightLayout::out_in);
-    refuse_unless(!mha || layout == WeightLayout::out_in,
+    refuse_unless(!mha || config.weight_layout != WeightLayout::in_out,
                   "nn.MultiheadAttention stores its weights (out, in): leave weight-layout out");
-    config.weight_layout = layout;
+    const WeightLayout layout = numpy && !mha ? WeightLayout::in_out : WeightLayout::out_in;
+    config.weight_layout = config.weight_layout.value_or(layout);
 
     refuse_unless(config.projection != Projection::matrix || plan.heads == 1,
                   "projection matrix has one head, not " + std::to_string(plan.heads) +
@@ -225,7 +219,7 @@ void resolve_projection(Plan& plan) {
         config.output_projection = true;
         config.output_bias = config.bias;
     }
-    refuse_unless(!is_fused(config.projection) || plan.memory_dim == plan.embed_dim,
+    refuse_unless(!plan.one_weight() || plan.memory_dim == plan.embed_dim,
                   "one fused weight needs memory with as many features as x (" +
                       std::to_string(plan.embed_dim) + ", not " + std::to_string(plan.memory_dim) +
                       "): use --projection split");
@@ -308,17 +302,12 @@ void resolve_mask_and_softmax(Plan& plan) {
 
 ScaleFactor scale_factor(const Plan& plan) {
     using Operation = ScaleFactor::Operation;
-    switch (plan.config.scale.by) {
-        case ScaleChoice::By::head_dim:
-            return {Operation::divide, std::sqrt(static_cast<double>(plan.head_dim))};
-        case ScaleChoice::By::embed_dim:
-            return {Operation::divide, std::sqrt(static_cast<double>(plan.embed_dim))};
-        case ScaleChoice::By::number:
-            return {Operation::multiply, plan.config.scale.number};
-        case ScaleChoice::By::none:
-            break;
-    }
-    return {};
+    const ScaleChoice& scale = plan.config.scale;
+    if (scale.by == ScaleChoice::By::none) return {};
+    if (scale.by == ScaleChoice::By::number) return {Operation::multiply, scale.number};
+    const bool by_head = scale.by == ScaleChoice::By::head_dim;
+    const std::size_t size = by_head ? plan.head_dim : plan.embed_dim;
+    return {Operation::divide, std::sqrt(static_cast<double>(size))};
 }
 
 }  // namespace
