@@ -26,6 +26,12 @@ std::string list_of_mistakes() {
             text += id + mistake.title + "\n";
         }
     }
+    text += "\nharmless differences, which diagnose tells from mistakes\n";
+    for (const attn::Mistake& entry : attn::harmless_differences()) {
+        std::string id = "  " + entry.id;
+        id.resize(std::max<std::size_t>(id.size() + 2, 28), ' ');
+        text += id + entry.title + "\n";
+    }
     return text;
 }
 
@@ -37,12 +43,14 @@ std::string description_of(const attn::Mistake& mistake) {
     paragraph(mistake.id + ": ", mistake.title);
     paragraph("shows first at ", mistake.step);
     paragraph("effect: ", mistake.effect);
-    if (!mistake.tie_class.empty()) {
-        paragraph("gives the same numbers as the others of: ", mistake.tie_class);
+    if (!mistake.indistinguishable_from.empty()) {
+        paragraph("gives the same numbers as the others of: ", mistake.indistinguishable_from);
     }
-    text += "fix, PyTorch: " + mistake.fix_torch + "\n";
-    text += "fix, NumPy:   " + mistake.fix_numpy + "\n";
-    paragraph("", mistake.learner);
+    if (!mistake.fix_torch.empty()) {
+        text += "fix, PyTorch: " + mistake.fix_torch + "\n";
+        text += "fix, NumPy:   " + mistake.fix_numpy + "\n";
+    }
+    paragraph("", mistake.lesson);
     return text;
 }
 
@@ -61,7 +69,7 @@ std::string json_of(const attn::Mistake& mistake) {
                                     {"effect", &mistake.effect},
                                     {"fix_torch", &mistake.fix_torch},
                                     {"fix_numpy", &mistake.fix_numpy},
-                                    {"learner", &mistake.learner}}) {
+                                    {"lesson", &mistake.lesson}}) {
         json +=
             (json.empty() ? "" : ", ") + attn::json_string(key) + ": " + attn::json_string(*text);
     }

@@ -10,6 +10,13 @@
 namespace app {
 namespace {
 
+/// Whole numbers as a file holds them.
+attn::Tensor numbers(const std::vector<std::int64_t>& values) {
+    attn::Array<std::int64_t> array = attn::empty_array<std::int64_t>({values.size()});
+    std::copy(values.begin(), values.end(), array.data());
+    return {{"setting"}, std::move(array)};
+}
+
 int run_probe(const Arguments& arguments) {
     const std::string path = arguments.text("--output");
     if (path.empty()) {
@@ -17,7 +24,12 @@ int run_probe(const Arguments& arguments) {
     }
     const attn::Plan plan = attn::resolve(attn::probe_config());
     const attn::Ledger ledger = attn::walk(plan, attn::draw(plan));
+    attn::Ledger settings;
+    settings.record("heads", numbers({2}));
+    settings.record("causal", numbers({1}));
+    settings.record("lengths", numbers(plan.config.lengths));
     std::vector<attn::TensorRef> arrays;
+    for (const auto& [name, tensor] : settings.entries()) arrays.push_back({name, tensor});
     for (const auto& [name, tensor] : ledger.entries()) {
         const attn::Step& step = attn::find_step(attn::step_table(), name);
         const bool given = step.kind == attn::Step::Kind::input ||
@@ -28,12 +40,10 @@ int run_probe(const Arguments& arguments) {
     attn::OutputFile file(path);
     attn::write_npz(file, arrays);
     file.commit();
-    report_note("run your own attention on " + path +
-                " (2 heads, scores / 2, mask true = hidden), save its tensors under the names of "
-                "the steps, and then: attn-explain diagnose YOURS.npz --given " +
-                path +
-                " --heads 2 --bias --output-projection --output-bias --mask causal,padding "
-                "--lengths 5,3,5");
+    report_note("run your own attention on the arrays of " + path +
+                " (mask true = hidden), save its tensors, and then: attn-explain diagnose "
+                "YOURS.npz --given " +
+                path);
     return 0;
 }
 
@@ -44,7 +54,14 @@ Command probe_command() {
             "write inputs on which nearly every mistake shows",
             {file_flags},
             run_probe,
-            {{"attn-explain probe -o probe.npz", "Writes inputs for your own code."}}};
+            {{"attn-explain probe -o probe.npz", "Writes inputs for your own code."},
+             {"p = np.load(\"probe.npz\"); H = int(p[\"heads\"][0])",
+              "Reads them: x, w_query, b_query, ..., mask (true = hidden), heads, lengths."},
+             {"q = (p[\"x\"] @ p[\"w_query\"].T + p[\"b_query\"]).reshape(3, 5, H, 4)",
+              "Runs your own lines on them: this one, and all those up to your result."},
+             {"np.savez(\"mine.npz\", q=q, k=k, v=v, scores=s, attn=a, out=y)",
+              "Saves what these lines computed, under your names."},
+             {"attn-explain diagnose mine.npz --given probe.npz", "Names the mistake."}}};
 }
 
 }  // namespace app

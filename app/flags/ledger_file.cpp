@@ -88,8 +88,8 @@ std::optional<attn::Tolerance> tolerance_of(const Arguments& arguments) {
     const auto absolute = arguments.number("--atol");
     const auto relative = arguments.number("--rtol");
     if (!absolute && !relative) return std::nullopt;
-    if (absolute.value_or(0) < 0 || relative.value_or(0) < 0) {
-        throw attn::ConfigError("--atol and --rtol must not be negative");
+    if (!(absolute.value_or(0) >= 0) || !(relative.value_or(0) >= 0)) {
+        throw attn::ConfigError("--atol and --rtol must be numbers from 0");
     }
     attn::Tolerance tolerance;
     tolerance.absolute = absolute.value_or(tolerance.absolute);

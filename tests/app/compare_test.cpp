@@ -26,11 +26,11 @@ TEST_SUITE("app: compare") {
         }
     }
     TEST_CASE("a step that one walk has not is the first difference, not what reads it") {
-        const Result scale = run("compare '--scale none' ''");
+        const program::Result scale = run("compare '--scale none' ''");
         CHECK(scale.exit_code == 1);
         CHECK(scale.out.find("first difference: scaled_scores, which only the second has") !=
               std::string::npos);
-        const Result mask = run("compare '--mask causal' ''");
+        const program::Result mask = run("compare '--mask causal' ''");
         CHECK(mask.out.find("first difference: masked_scores, which only the first has") !=
               std::string::npos);
     }

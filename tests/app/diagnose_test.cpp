@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/program.hpp"
@@ -67,7 +68,7 @@ TEST_SUITE("app: diagnose") {
         REQUIRE(run(walk_flags + "--format json -o " + file).exit_code == 0);
         const program::Result right = run("diagnose " + file + " " + walk_flags);
         CHECK(right.exit_code == 0);
-        CHECK(right.out.find("everything is right") != std::string::npos);
+        CHECK(right.out.find("\nright: ") != std::string::npos);
         std::ofstream(folder / "odd.json") << R"({"weights": [[0.3, 0.7], [0.2, 0.8]]})";
         const program::Result odd = run("diagnose " + (folder / "odd.json") + " --ids 1,2");
         CHECK(odd.exit_code == 3);
@@ -122,13 +123,68 @@ TEST_SUITE("app: diagnose") {
         named("nb003_36", "softmax-axis=head",
               sentence + "--projection stacked --heads 3 --burn rand:384,rand:384,rand:448");
     }
+    TEST_CASE("what was not compared is said, and is no success unless asked for") {
+        const program::Folder folder;
+        const std::string file = folder / "mine.npz";
+        std::ofstream(folder / "mine.json")
+            << R"({"weights": [[0.5, 0.5], [0.5, 0.5]], "loss_curve": [1, 2, 3]})";
+        const std::string command = "diagnose " + (folder / "mine.json") + " --ids 1,1";
+        const program::Result result = run(command);
+        CHECK(result.exit_code == 3);
+        CHECK(result.out.find("not compared  loss_curve") != std::string::npos);
+        CHECK(result.out.find("everything") == std::string::npos);
+        const auto json = nlohmann::json::parse(run(command + " --json").out);
+        CHECK(json.at("skipped").at(0).at("name") == "loss_curve");
+        CHECK(run(command + " --partial").exit_code == 0);
+    }
+    TEST_CASE("the program's own folder is right under the flags that made it") {
+        const program::Folder folder;
+        for (const std::string& flags :
+             {std::string(), walk_flags, std::string("--ids '1,2,0;1,2,3' --pad-id 0 --heads 2")}) {
+            REQUIRE(run(flags + " --save-dir " + (folder / "own")).exit_code == 0);
+            const program::Result result = run("diagnose " + (folder / "own") + " " + flags);
+            CHECK_MESSAGE(result.exit_code == 0, result.out << result.err);
+            std::filesystem::remove_all(folder / "own");
+        }
+    }
+    TEST_CASE("x in somebody's file is compared where --given says another") {
+        const program::Folder folder;
+        const std::string probe = folder / "probe.npz";
+        REQUIRE(run("probe -o " + probe).exit_code == 0);
+        std::ofstream(folder / "mine.json") << R"({"x": [[[1, 2, 3, 4, 5, 6, 7, 8]]]})";
+        const program::Result result =
+            run("diagnose " + (folder / "mine.json") + " --given " + probe);
+        CHECK(result.exit_code == 3);
+        CHECK(result.out.find("\nx ") != std::string::npos);
+    }
+    TEST_CASE("query, key and value alone are a start, in whatever layout") {
+        const program::Folder folder;
+        REQUIRE(run(walk_flags + "--only query,key,value,weights,merged --format npz -o " +
+                    (folder / "mine.npz"))
+                    .exit_code == 0);
+        const program::Result result = run("diagnose " + (folder / "mine.npz") + " --mask causal");
+        CHECK_MESSAGE(result.exit_code == 0, result.out << result.err);
+        CHECK(result.out.find("are taken as they are") != std::string::npos);
+        const program::Result unmasked = run("diagnose " + (folder / "mine.npz"));
+        CHECK(unmasked.exit_code == 3);
+        CHECK(unmasked.out.find("this walk hides nothing") != std::string::npos);
+    }
+    TEST_CASE("a tolerance that is no number from 0 is refused") {
+        const program::Folder folder;
+        std::ofstream(folder / "mine.json") << R"({"weights": [[0.5, 0.5], [0.5, 0.5]]})";
+        for (const char* flag : {"--atol nan", "--rtol -1", "--atol -inf"}) {
+            const program::Result result = run("diagnose " + (folder / "mine.json") + " " + flag);
+            CHECK(result.exit_code == 2);
+            CHECK(result.err.find("--") != std::string::npos);
+        }
+    }
     TEST_CASE("what cannot be diagnosed is refused") {
         const program::Folder folder;
-        std::ofstream(folder / "other.json") << R"({"probs": [[1.0]]})";
+        std::ofstream(folder / "other.json") << R"({"losses": [[1.0]]})";
         const program::Result result = run("diagnose " + (folder / "other.json"));
         CHECK(result.exit_code == 2);
         CHECK(result.err.find("--map") != std::string::npos);
         CHECK(run("diagnose nowhere.npz").exit_code == 2);
-        CHECK(run("diagnose " + (folder / "other.json") + " --map probs:wieghts").exit_code == 2);
+        CHECK(run("diagnose " + (folder / "other.json") + " --map losses:wieghts").exit_code == 2);
     }
 }

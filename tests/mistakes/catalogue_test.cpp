@@ -46,7 +46,7 @@ TEST_SUITE("mistakes") {
             CHECK(ids.insert(mistake.id).second);
             families.insert(mistake.family());
             for (const std::string* words : {&mistake.title, &mistake.effect, &mistake.fix_torch,
-                                             &mistake.fix_numpy, &mistake.learner}) {
+                                             &mistake.fix_numpy, &mistake.lesson}) {
                 CHECK_FALSE(words->empty());
             }
             CHECK_NOTHROW(find_step(step_table(), mistake.step));

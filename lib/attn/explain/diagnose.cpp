@@ -3,289 +3,364 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <set>
 
+#include "attn/explain/replay.hpp"
+#include "attn/explain/search.hpp"
+#include "attn/explain/their_tensors.hpp"
 #include "attn/explain/words.hpp"
+#include "attn/mistakes/change.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {
 namespace {
 
-/// Somebody's tensor as the walk would hold it: our axis names and types, where the shape allows.
-Tensor adopted(const Tensor& theirs, const Tensor& expected) {
-    if (theirs.dimension() != expected.dimension()) return theirs;
-    const Tensor named = theirs.renamed(expected.axes());
-    if (named.dtype() == expected.dtype()) return named;
-    return std::visit(
-        [&](const auto& like) -> Tensor {
-            using T = std::decay_t<decltype(*like.data())>;
-            Array<T> cells = empty_array<T>(named.shape());
-            for (std::size_t i = 0; i < cells.size(); ++i) {
-                cells.data()[i] = static_cast<T>(named.at(i));
-            }
-            return {named.axes(), std::move(cells)};
-        },
-        expected.values());
+std::string joined(const std::vector<std::string>& words) {
+    std::string text;
+    for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+    return text;
 }
 
-double largest_finite(const Tensor& tensor) {
-    double largest = 0;
-    for (std::size_t i = 0; i < tensor.size(); ++i) {
-        if (std::isfinite(tensor.at(i))) largest = std::max(largest, std::abs(tensor.at(i)));
-    }
-    return largest;
-}
-
-/// Replays walks from somebody's own tensors and compares the outcome with what they have.
+/// Replays a walk from somebody's own tensors and compares the outcome with what they have.
 class Examiner {
 public:
     Examiner(const Plan& plan, const Ledger& given, const Ledger& theirs,
              const DiagnoseOptions& options)
-        : plan_(plan), given_(given), options_(options), reference_(walk(plan, given)) {
-        for (const auto& [name, tensor] : reference_.entries()) {
-            if (const Tensor* mine = theirs.find(name)) {
-                theirs_.record(name, adopted(*mine, tensor));
-            }
-        }
-        if (theirs_.entries().empty()) {
-            std::string names;
-            for (const auto& entry : theirs.entries()) names += " " + entry.name;
-            throw ConfigError("none of the tensors" + names +
-                              " is a step of this walk: say which is which with --map theirs:ours");
-        }
+        : plan_(plan),
+          options_(options),
+          given_(with_projections(given, theirs)),
+          judge_(plan, given_, options),
+          replay_(plan, given_),
+          theirs_(their_tensors(plan, judge_, to_compare(theirs), options, diagnosis_.skipped)) {
+        if (theirs_.empty()) refuse(theirs);
+        compare_heads();
+        compare_masks();
     }
 
     Diagnosis examine() {
-        upstream_ = given_;
-        for (const auto& [name, tensor] : theirs_.entries()) {
-            examine_step(name, tensor);
-            upstream_.record(name, tensor);
-            uses_theirs_ = true;
+        for (next_ = 0; next_ < theirs_.size();) {
+            const TheirTensor& theirs = theirs_[next_++];
+            theirs.steps.front() == "mask" ? examine_mask(theirs) : examine_step(theirs);
         }
-        for (Finding& finding : diagnosis_.findings) finding.harmless = is_harmless(finding);
+        for (Finding& finding : diagnosis_.findings) mark_if_harmless(finding);
         return std::move(diagnosis_);
     }
 
 private:
-    /// One step of a walk from `upstream_`, or nothing where their shapes do not let it run.
-    std::optional<Tensor> replay(const StepTable& table, const std::string& step) const {
-        try {
-            const Ledger ledger = walk(plan_, upstream_, table);
-            const Tensor* tensor = ledger.find(step);
-            return tensor ? std::optional(*tensor) : std::nullopt;
-        } catch (const ShapeError&) {
-            return std::nullopt;  // a wrong shape upstream: this operation cannot follow it
+    /// What the walk starts from, with their query, key and value where nothing else makes these.
+    Ledger with_projections(Ledger given, const Ledger& theirs) {
+        if (!options_.takes_projections) return given;
+        for (const auto& [name, tensor] : theirs.entries()) {
+            const auto said = options_.steps.find(name);
+            const std::vector<std::string> steps = known_steps(name);
+            const std::string step = said != options_.steps.end() ? said->second
+                                     : steps.empty()              ? ""
+                                                                  : steps.front();
+            if (step != "query" && step != "key" && step != "value") continue;
+            const bool asks = step == "query";
+            const std::vector<Reading> ways =
+                readings(tensor, plan_.per_head_axes(asks ? "query" : "key", "feature"),
+                         plan_.per_head_shape(asks ? plan_.query_len : plan_.key_len,
+                                              step == "value" ? plan_.value_dim : plan_.head_dim),
+                         plan_.compute_dtype);
+            if (ways.empty() || taken_.contains(name)) continue;
+            given.record(step, ways.front().tensor);
+            taken_.insert(name);
         }
+        if (!taken_.empty()) {
+            diagnosis_.remarks.push_back(
+                joined({taken_.begin(), taken_.end()}) +
+                " are taken as they are: no parameters were given to make them from x");
+        }
+        return given;
     }
 
-    /// How much a rounding of their tensors upstream may grow on its way through one step.
-    double amplification(const std::string& step) const {
-        const auto size = [this](const char* name) {
-            const Tensor* tensor = reference_.find(name);
-            return tensor ? largest_finite(*tensor) : 0.0;
-        };
-        const auto keys = static_cast<double>(plan_.key_len);
-        double parameter = 0;
-        for (const auto& [name, tensor] : given_.entries()) {
-            if (name.size() > 1 && name[1] == '_') {
-                parameter = std::max(parameter, largest_finite(tensor));
+    Ledger to_compare(const Ledger& theirs) const {
+        Ledger rest;
+        for (const auto& [name, tensor] : theirs.entries()) {
+            if (!taken_.contains(name)) rest.record(name, tensor);
+        }
+        return rest;
+    }
+
+    [[noreturn]] void refuse(const Ledger& theirs) const {
+        std::vector<std::string> names;
+        for (const auto& entry : theirs.entries()) {
+            names.push_back(entry.name + " " + shape_text(entry.tensor.shape()));
+        }
+        std::vector<std::string> ours;
+        for (const auto& entry : judge_.reference().entries()) ours.push_back(entry.name);
+        throw ConfigError((names.empty() ? "there is no tensor to compare"
+                                         : "none of " + joined(names) + " is a step of this walk") +
+                          ": say which is which with --map theirs:ours; the steps are " +
+                          joined(ours));
+    }
+
+    /// Other --heads than the tensors have is what to know first.
+    void compare_heads() {
+        for (const TheirTensor& theirs : theirs_) {
+            const Tensor* ours = judge_.reference().find(theirs.steps.front());
+            const Shape shape = theirs.tensor.shape();
+            if (ours == nullptr || shape.size() != 4 || shape == ours->shape()) continue;
+            const bool by_head =
+                theirs.steps.front() == "weights" || theirs.steps.front().ends_with("scores");
+            if (!by_head || shape[2] != plan_.query_len || shape[3] != plan_.key_len ||
+                !readings_of(theirs, *ours).empty()) {
+                continue;
             }
+            diagnosis_.remarks.push_back(theirs.name + " has " + std::to_string(shape[1]) +
+                                         " heads and this walk " + std::to_string(plan_.heads) +
+                                         ": pass --heads " + std::to_string(shape[1]));
+            return;
         }
-        const double scores = static_cast<double>(plan_.head_dim) * (size("query") + size("key"));
-        if (step == "scores" || step == "scaled_scores" || step == "masked_scores")
-            return scores + 1;
-        if (step == "weights") return 2 * (scores + 1);
-        if (step == "context" || step == "merged") return keys * (size("value") + 2);
-        if (step == "output") {
-            return static_cast<double>(plan_.heads * plan_.value_dim) * parameter *
-                   (keys * (size("value") + 2));
-        }
-        return static_cast<double>(plan_.embed_dim) * parameter + 1;
     }
 
-    Tolerance tolerance(const std::string& step, const Tensor& theirs, const Tensor& expected,
-                        bool local) const {
-        if (options_.tolerance) return *options_.tolerance;
-        Tolerance rounding = rounding_tolerance(plan_, step_table(), reference_, step, expected,
-                                                coarser_type(theirs, expected));
-        if (options_.decimals) {
-            const double half = 0.5 * std::pow(10.0, -*options_.decimals) * (1 + 1e-9);
-            rounding.absolute += local && uses_theirs_ ? half * (1 + amplification(step)) : half;
+    /// Weights that are zero for every later key were masked, whatever the flags say.
+    void compare_masks() {
+        if (plan_.masks() || plan_.query_len != plan_.key_len || plan_.key_len < 2) return;
+        for (const TheirTensor& theirs : theirs_) {
+            if (theirs.steps.front() != "weights") continue;
+            const Shape shape = theirs.tensor.shape();
+            const std::size_t keys = plan_.key_len;
+            if (shape.size() < 2 || shape.back() != keys || shape[shape.size() - 2] != keys) return;
+            for (std::size_t i = 0; i < theirs.tensor.size(); ++i) {
+                if (i % keys > i / keys % keys && theirs.tensor.at(i) != 0) return;
+            }
+            diagnosis_.remarks.push_back(theirs.name +
+                                         " is 0 for every later key, and this walk hides nothing: "
+                                         "pass --mask causal");
         }
-        return rounding;
     }
 
-    /// The verdict on their tensor against one expectation, and how far it is.
-    std::pair<Verdict, double> judge(const std::string& step, const Tensor& theirs,
-                                     const Tensor& expected, bool local) const {
-        if (theirs.shape() != expected.shape()) return {Verdict::shape, HUGE_VAL};
-        const Distance far = distance(theirs, expected, tolerance(step, theirs, expected, local));
-        return {far.within() ? Verdict::right : Verdict::wrong, far.absolute};
-    }
-
-    void examine_step(const std::string& name, const Tensor& tensor) {
+    StepVerdict row(const TheirTensor& theirs, const std::string& step) const {
         StepVerdict verdict;
-        verdict.name = name;
-        verdict.theirs = tensor.shape();
-        const Tensor& reference = reference_[name];
-        verdict.expected = reference.shape();
-        std::tie(verdict.global, verdict.global_difference) = judge(name, tensor, reference, false);
-        const std::optional<Tensor> local = replay(table_, name);
-        if (local) {
-            std::tie(verdict.local, verdict.local_difference) = judge(name, tensor, *local, true);
+        verdict.name = step;
+        verdict.theirs_name = theirs.name;
+        verdict.theirs = theirs.tensor.shape();
+        const Tensor* reference = judge_.reference().find(step);
+        if (reference != nullptr) verdict.expected = reference->shape();
+        return verdict;
+    }
+
+    std::vector<Reading> readings_of(const TheirTensor& theirs, const Tensor& like) const {
+        return readings(theirs.tensor, like.axes(), like.shape(), like.dtype());
+    }
+
+    /// Whether some tensor that comes after holds none of the right numbers.
+    bool later_is_wrong() const {
+        return std::any_of(theirs_.begin() + static_cast<std::ptrdiff_t>(next_), theirs_.end(),
+                           [&](const TheirTensor& theirs) {
+                               const std::string& step = theirs.steps.front();
+                               return step != "mask" && !right_reading(theirs, step);
+                           });
+    }
+
+    std::optional<Reading> right_reading(const TheirTensor& theirs, const std::string& step) const {
+        const Tensor* reference = judge_.reference().find(step);
+        if (reference == nullptr) return std::nullopt;
+        for (Reading& reading : readings_of(theirs, *reference)) {
+            if (judge_(step, theirs, reading.tensor, *reference, false).right()) return reading;
+        }
+        return std::nullopt;
+    }
+
+    /// Whether a mistake that makes this tensor explains more of what follows than its layout does.
+    bool explains_more(const TheirTensor& theirs, const std::string& step, const Reading& reading) {
+        if (replay_.step(step) == nullptr) return false;
+        const auto later = std::span<const TheirTensor>(theirs_).subspan(next_);
+        Search search(plan_, judge_, replay_, options_, theirs, step, uses_theirs_);
+        const std::optional<Match> match = search.best(later);
+        if (!match || match->finding.harmless) return false;
+        Replay mistaken = replay_;
+        mistaken.make(*match->finding.mistake);
+        const Tensor* ours = mistaken.step(step);
+        if (ours != nullptr && ours->shape() == match->reading.tensor.shape()) {
+            mistaken.take(step, match->reading.tensor);
+        }
+        Replay laid_out = replay_;
+        laid_out.take(step, reading.tensor);
+        return explained_by(std::move(mistaken), judge_, later) >
+               explained_by(std::move(laid_out), judge_, later);
+    }
+
+    void examine_step(const TheirTensor& theirs) {
+        const auto right = [&](const std::string& step) {
+            const std::optional<Reading> reading = right_reading(theirs, step);
+            if (!reading) return false;
+            // The same numbers in another order may be a layout, or a mistake that goes on.
+            if (!reading->layout.empty() && later_is_wrong() &&
+                explains_more(theirs, step, *reading)) {
+                return find_mistake_at(theirs, step);
+            }
+            settle(theirs, step, *reading);
+            return true;
+        };
+        const auto inherited = [&](const std::string& step) {
+            if (blocked_) return false;
+            const Tensor* local = replay_.step(step);
+            if (local == nullptr) return false;
+            for (const Reading& reading : readings_of(theirs, *local)) {
+                if (!judge_(step, theirs, reading.tensor, *local, uses_theirs_).right()) continue;
+                settle(theirs, step, reading);
+                return true;
+            }
+            return false;
+        };
+        unexplained_ = Finding();
+        unexplained_.step = theirs.steps.front();
+        for (const std::string& step : theirs.steps) {
+            if (right(step)) return;
+        }
+        for (const std::string& step : theirs.steps) {
+            if (inherited(step)) return;
+        }
+        for (const std::string& step : theirs.steps) {
+            // Weights go by a name that scores had before, but only right scores are taken for it.
+            if (theirs.steps.front() == "weights" && step != "weights") break;
+            if (find_mistake_at(theirs, step)) return;
+        }
+        leave_unknown(theirs, theirs.steps.front());
+    }
+
+    /// Enters the verdict on a tensor as it was read, and lets what follows be replayed from it.
+    void settle(const TheirTensor& theirs, const std::string& step, const Reading& reading) {
+        StepVerdict verdict = row(theirs, step);
+        verdict.layout = reading.layout;
+        const auto enter = [&](const Tensor* expected, bool local, Verdict& word, double& number) {
+            if (expected == nullptr) return;
+            const Judged answer = judge_(step, theirs, reading.tensor, *expected, local);
+            word = answer.verdict;
+            number = answer.difference;
+        };
+        enter(judge_.reference().find(step), false, verdict.global, verdict.global_difference);
+        if (blocked_) {
+            verdict.local = Verdict::not_compared;
         } else {
-            verdict.local = Verdict::right;  // it cannot be judged: the fault lies upstream
+            enter(replay_.step(step), uses_theirs_, verdict.local, verdict.local_difference);
+            // What equals the reference is right, whatever rounding says of the way there.
+            if (verdict.global == Verdict::right) verdict.local = Verdict::right;
         }
-        // What equals the reference is right, whatever rounding says of the way there.
-        if (verdict.global == Verdict::right) verdict.local = Verdict::right;
         diagnosis_.steps.push_back(verdict);
-        if (verdict.local != Verdict::right) find_mistake_at(name, tensor, *local);
+        take(step, reading.tensor);
     }
 
-    /// A mistake's replay of one step, if it changes it at all.
-    std::optional<Tensor> mistaken(const Mistake& mistake, const StepTable& table,
-                                   const std::string& name, const Tensor& expected) const {
-        if (!mistake.applies(plan_)) return std::nullopt;
-        std::optional<Tensor> tensor = replay(mistake.apply(table, plan_), name);
-        if (!tensor) return std::nullopt;
-        const Tensor adopted_tensor = adopted(*tensor, expected);
-        const bool same = adopted_tensor.shape() == expected.shape() &&
-                          distance(adopted_tensor, expected, {}).within();
-        return same ? std::nullopt : std::optional(adopted_tensor);
-    }
-
-    void find_mistake_at(const std::string& name, const Tensor& tensor, const Tensor& expected) {
-        Finding finding;
-        finding.step = name;
-        finding.evidence = signs(name, tensor, expected);
-        finding.difference = finding.runner_up_difference = HUGE_VAL;
-        try_each(table_, name, tensor, expected, finding);
-        if (finding.mistake == nullptr) try_dropout(name, tensor, expected, finding);
-        if (finding.mistake == nullptr) try_beside_harmless(name, tensor, expected, finding);
-        if (finding.mistake == nullptr && options_.pairs)
-            try_pairs(name, tensor, expected, finding);
-        for (const Mistake* made : {finding.beside, finding.mistake, finding.second}) {
-            if (made != nullptr) table_ = made->apply(std::move(table_), plan_);
-        }
-        diagnosis_.findings.push_back(std::move(finding));
-    }
-
-    void try_each(const StepTable& table, const std::string& name, const Tensor& tensor,
-                  const Tensor& expected, Finding& finding) const {
-        for (const std::vector<Mistake>* entries : {&mistakes(), &harmless_differences()}) {
-            for (const Mistake& mistake : *entries) {
-                const std::optional<Tensor> wrong = mistaken(mistake, table, name, expected);
-                if (!wrong) continue;
-                consider(mistake, name, tensor, *wrong, finding);
-            }
-        }
-    }
-
-    /// A replay draws other cells than their dropout did, so its traces are looked for instead.
-    void try_dropout(const std::string& name, const Tensor& tensor, const Tensor& expected,
-                     Finding& finding) const {
-        if (name != "weights" || tensor.shape() != expected.shape()) return;
-        const auto dropout = dropout_in(tensor, expected, tolerance(name, tensor, expected, true));
-        if (!dropout) return;
-        finding.mistake = &find_mistake("dropout-at-eval");
-        finding.difference = dropout->difference;
-        finding.evidence.push_back(std::to_string(dropout->dropped) +
-                                   " weights are 0, the others " + brief(dropout->factor) +
-                                   " times what they should be: p is " +
-                                   brief(1 - 1 / dropout->factor));
-    }
-
-    /// Where nobody can be seen, a finite fill and -inf part ways, so a mistake that hides too much
-    /// shows otherwise in code with such a fill.
-    void try_beside_harmless(const std::string& name, const Tensor& tensor, const Tensor& expected,
-                             Finding& finding) const {
-        for (const Mistake& harmless : harmless_differences()) {
-            if (!harmless.applies(plan_)) continue;
-            Finding beside = finding;
-            try_each(harmless.apply(table_, plan_), name, tensor, expected, beside);
-            if (beside.mistake == nullptr) continue;
-            finding = std::move(beside);
-            finding.beside = &harmless;
+    /// What a replay reads has the shape and type of its own tensor.
+    void take(const std::string& step, const Tensor& tensor) {
+        const Tensor* ours = replay_.step(step);
+        if (ours == nullptr || ours->shape() != tensor.shape() || ours->dtype() != tensor.dtype()) {
+            blocked_ = true;
             return;
         }
+        replay_.take(step, tensor);
+        uses_theirs_ = true;
     }
 
-    /// Takes a mistake in as the match, as a tie or as the runner-up.
-    void consider(const Mistake& mistake, const std::string& name, const Tensor& tensor,
-                  const Tensor& wrong, Finding& finding) const {
-        const auto [verdict, difference] = judge(name, tensor, wrong, true);
-        if (verdict != Verdict::right) {
-            if (difference < finding.runner_up_difference) {
-                finding.runner_up = &mistake;
-                finding.runner_up_difference = difference;
+    bool find_mistake_at(const TheirTensor& theirs, const std::string& step) {
+        if (replay_.step(step) == nullptr) return false;
+        Search search(plan_, judge_, replay_, options_, theirs, step, uses_theirs_);
+        std::optional<Match> match = search.best(std::span(theirs_).subspan(next_));
+        if (!match) {
+            if (step == theirs.steps.front()) unexplained_ = search.unexplained();
+            return false;
+        }
+        const bool was_blocked = blocked_;
+        StepVerdict verdict = row(theirs, step);
+        verdict.layout = match->reading.layout;
+        const Tensor* reference = judge_.reference().find(step);
+        const auto judge_against = [&](const Tensor& expected, bool local) {
+            return judge_(step, theirs, match->reading.tensor, expected, local);
+        };
+        const Judged global = judge_against(*reference, false);
+        verdict.global = global.verdict;
+        verdict.global_difference = global.difference;
+        const Tensor* local = replay_.step(step);
+        if (was_blocked || local == nullptr) {
+            verdict.local = Verdict::not_compared;
+        } else {
+            const Judged here = judge_against(*local, uses_theirs_);
+            verdict.local = here.verdict;
+            verdict.local_difference = here.difference;
+        }
+        diagnosis_.steps.push_back(verdict);
+        for (const Mistake* made : {match->finding.beside, match->finding.also_beside,
+                                    match->finding.mistake, match->finding.second}) {
+            if (made == nullptr) continue;
+            replay_.make(*made);
+            if (made->id.starts_with("padded-rows") || made->id.starts_with("empty-rows")) {
+                judge_.accept(*made);
             }
-            return;
         }
-        // Among those that match, the one that shows first at this very step is named first.
-        const bool nearer =
-            finding.mistake == nullptr || (mistake.step == name && finding.mistake->step != name);
-        if (finding.mistake != nullptr) {
-            finding.ties.push_back(nearer ? finding.mistake : &mistake);
-        }
-        if (nearer) {
-            finding.mistake = &mistake;
-            finding.difference = difference;
-        }
+        take(step, match->reading.tensor);
+        diagnosis_.findings.push_back(std::move(match->finding));
+        return true;
     }
 
-    void try_pairs(const std::string& name, const Tensor& tensor, const Tensor& expected,
-                   Finding& finding) const {
-        for (std::size_t i = 0; i < mistakes().size() && finding.mistake == nullptr; ++i) {
-            const Mistake& first = mistakes()[i];
-            if (!first.applies(plan_)) continue;
-            const StepTable table = first.apply(table_, plan_);
-            for (std::size_t j = i + 1; j < mistakes().size(); ++j) {
-                const Mistake& second = mistakes()[j];
-                const std::optional<Tensor> wrong = mistaken(second, table, name, expected);
-                if (!wrong) continue;
-                const auto [verdict, difference] = judge(name, tensor, *wrong, true);
-                if (verdict != Verdict::right) continue;
-                finding.mistake = &first;
-                finding.second = &second;
-                finding.difference = difference;
-                break;
-            }
-        }
+    void leave_unknown(const TheirTensor& theirs, const std::string& step) {
+        const Tensor* reference = judge_.reference().find(step);
+        const Tensor* local = blocked_ ? nullptr : replay_.step(step);
+        const Tensor& expected = local != nullptr ? *local : *reference;
+        const std::vector<Reading> ways = readings_of(theirs, expected);
+        const Tensor tensor = ways.empty() ? theirs.tensor : ways.front().tensor;
+        // Behind a tensor that could not be replayed, it is not known where the fault lies.
+        if (!blocked_) diagnosis_.findings.push_back(unexplained_);
+        settle(theirs, step, {tensor, ways.empty() ? "" : ways.front().layout});
     }
+
+    void examine_mask(const TheirTensor& theirs);
 
     /// True when this step differs and the weights and everything after them are right all the
     /// same.
-    bool is_harmless(const Finding& finding) const {
-        if (finding.mistake == nullptr) return false;
-        bool after = false;
+    void mark_if_harmless(Finding& finding) {
         bool judged = false;
+        bool right = true;
+        bool after = false;
         bool behind_scores = false;
         for (const StepVerdict& verdict : diagnosis_.steps) {
-            behind_scores = behind_scores || verdict.name == "weights" ||
-                            verdict.name == "context" || verdict.name == "merged" ||
-                            verdict.name == "output";
+            behind_scores =
+                behind_scores || place_of_step(verdict.name) >= place_of_step("weights");
             after = after || verdict.name == finding.step;
-            if (after && behind_scores) {
-                judged = true;
-                if (verdict.global != Verdict::right) return false;
-            }
+            if (!after || !behind_scores) continue;
+            judged = true;
+            right = right && verdict.global == Verdict::right;
         }
-        const std::vector<Mistake>& harmless = harmless_differences();
-        return judged || std::any_of(harmless.begin(), harmless.end(), [&](const Mistake& entry) {
-                   return &entry == finding.mistake;
-               });
+        if (finding.mistake != nullptr && judged && right) finding.harmless = true;
+        for (StepVerdict& verdict : diagnosis_.steps) {
+            if (verdict.name == finding.step && finding.harmless) verdict.harmless = true;
+        }
     }
 
     const Plan& plan_;
-    const Ledger& given_;
     const DiagnoseOptions& options_;
-    Ledger reference_;
-    Ledger theirs_;
-    Ledger upstream_;
-    bool uses_theirs_ = false;
-    StepTable table_ = step_table();
     Diagnosis diagnosis_;
+    std::set<std::string> taken_;  ///< tensors of theirs that the walk starts from
+    Ledger given_;
+    Judge judge_;
+    Replay replay_;
+    std::vector<TheirTensor> theirs_;
+    std::size_t next_ = 0;  ///< the first tensor that has not been looked at
+    bool uses_theirs_ = false;
+    Finding unexplained_;   ///< of the tensor that is looked at, should nothing explain it
+    bool blocked_ = false;  ///< something of theirs could not be replayed, so what follows cannot
 };
+
+/// Masks are compared cell by cell after broadcasting, in whichever words they are written; a part
+/// of ours alone (the causal one, the padding) is right too.
+void Examiner::examine_mask(const TheirTensor& theirs) {
+    const MaskSearch search(plan_, judge_, replay_, theirs);
+    StepVerdict verdict = row(theirs, "mask");
+    const MaskAnswer answer = search.answer(std::span(theirs_).subspan(next_));
+    verdict.layout = answer.layout;
+    verdict.global = verdict.local = answer.right ? Verdict::right : Verdict::wrong;
+    verdict.global_difference = verdict.local_difference = answer.right ? 0 : 1;
+    diagnosis_.steps.push_back(verdict);
+    if (!answer.finding) return;
+    if (answer.finding->mistake != nullptr && !answer.right) {
+        replay_.make(*answer.finding->mistake);
+    } else if (!answer.right && answer.hidden) {
+        take("mask", *answer.hidden);
+    }
+    diagnosis_.findings.push_back(*answer.finding);
+}
 
 }  // namespace
 

@@ -7,8 +7,10 @@
 namespace attn {
 namespace {
 
-std::string verdict_text(Verdict verdict, double difference) {
+std::string verdict_text(Verdict verdict, double difference, bool harmless) {
     if (verdict == Verdict::shape) return "SHAPE";
+    if (verdict == Verdict::not_compared) return "-";
+    if (verdict == Verdict::wrong && harmless) return "harmless";
     const std::string size = " (max " + brief(difference) + ")";
     return verdict == Verdict::right ? "ok" + size : "DIFF" + size;
 }
@@ -28,10 +30,20 @@ std::string ids_of(const std::vector<const Mistake*>& entries) {
     return text;
 }
 
+/// What was compared and is right, and how much was not.
+std::string summary(const Diagnosis& diagnosis) {
+    std::string names;
+    for (const StepVerdict& step : diagnosis.steps)
+        names += (names.empty() ? "" : ", ") + step.name;
+    const std::size_t skipped = diagnosis.skipped.size();
+    return "right: " + names +
+           (skipped == 0 ? "" : "; not compared: " + std::to_string(skipped) + " of your tensors");
+}
+
 void add_finding(std::string& text, const Finding& finding) {
     if (finding.mistake == nullptr) {
         text += "\n" + finding.step + ": no known mistake matches\n";
-        for (const std::string& sign : finding.evidence) add_paragraph(text, "  evidence  ", sign);
+        for (const std::string& line : finding.evidence) add_paragraph(text, "  evidence  ", line);
         if (finding.runner_up != nullptr) {
             add_paragraph(text, "  nearest   ",
                           finding.runner_up->id + ", not accepted (max " +
@@ -45,27 +57,44 @@ void add_finding(std::string& text, const Finding& finding) {
                 " and " + finding.second->id + "\n";
         add_paragraph(text, "  first     ", mistake.title + ": " + mistake.effect);
         add_paragraph(text, "  second    ", finding.second->title + ": " + finding.second->effect);
+        std::string pairs;
+        for (const auto& [first, second] : finding.pairs) {
+            pairs += (pairs.empty() ? "" : ", ") + first->id + " and " + second->id;
+        }
+        if (!pairs.empty()) {
+            add_paragraph(text, "  tie       ", "so do these: " + pairs);
+        }
         return;
     }
     text += "\n" + finding.step + ": " + mistake.id +
             (finding.harmless ? ", harmless: what follows is right all the same" : "") + "\n";
     add_paragraph(text, "  what      ", mistake.title + ": " + mistake.effect);
-    std::string match = "made on your own tensors it gives yours to " + brief(finding.difference);
-    if (finding.runner_up != nullptr) {
-        match += "; next best " + finding.runner_up->id + " (max " +
-                 brief(finding.runner_up_difference) + ")";
+    std::string head = "  evidence  ";
+    const auto add_evidence = [&](const std::string& line) {
+        add_paragraph(text, head, line);
+        head.assign(head.size(), ' ');
+    };
+    if (finding.step != "mask") {
+        std::string match =
+            "replaying it on your tensors reproduces yours " +
+            (finding.difference == 0 ? std::string("exactly") : "to " + brief(finding.difference));
+        if (finding.runner_up != nullptr) {
+            match += "; next best " + finding.runner_up->id + " (max " +
+                     brief(finding.runner_up_difference) + ")";
+        }
+        add_evidence(match);
     }
-    add_paragraph(text, "  evidence  ", match);
-    for (const std::string& sign : finding.evidence) add_paragraph(text, "            ", sign);
-    if (finding.beside != nullptr) {
-        add_paragraph(text, "  beside    ", finding.beside->title + ": " + finding.beside->effect);
+    for (const std::string& line : finding.evidence) add_evidence(line);
+    for (const Mistake* beside : {finding.beside, finding.also_beside}) {
+        if (beside == nullptr) continue;
+        add_paragraph(text, "  beside    ", beside->title + ": " + beside->effect);
     }
     if (!finding.ties.empty()) {
         add_paragraph(text, "  tie       ",
                       "this input cannot tell it from " + ids_of(finding.ties));
     }
     if (!mistake.fix_torch.empty()) text += "  fix       " + mistake.fix_torch + "\n";
-    add_paragraph(text, "  lesson    ", mistake.learner);
+    add_paragraph(text, "  lesson    ", mistake.lesson);
 }
 
 nlohmann::ordered_json json_of(const Finding& finding) {
@@ -74,9 +103,13 @@ nlohmann::ordered_json json_of(const Finding& finding) {
     json["id"] = finding.mistake ? nlohmann::ordered_json(finding.mistake->id) : nullptr;
     if (finding.second != nullptr) json["second"] = finding.second->id;
     if (finding.beside != nullptr) json["beside"] = finding.beside->id;
+    if (finding.also_beside != nullptr) json["also_beside"] = finding.also_beside->id;
     std::vector<std::string> ties;
     for (const Mistake* tie : finding.ties) ties.push_back(tie->id);
     json["ties"] = ties;
+    for (const auto& [first, second] : finding.pairs) {
+        json["pairs"].push_back({first->id, second->id});
+    }
     json["harmless"] = finding.harmless;
     json["evidence"] = finding.evidence;
     if (finding.mistake != nullptr) {
@@ -85,7 +118,7 @@ nlohmann::ordered_json json_of(const Finding& finding) {
         json["effect"] = finding.mistake->effect;
         json["fix_torch"] = finding.mistake->fix_torch;
         json["fix_numpy"] = finding.mistake->fix_numpy;
-        json["lesson"] = finding.mistake->learner;
+        json["lesson"] = finding.mistake->lesson;
     }
     if (finding.runner_up != nullptr) {
         json["runner_up"] = finding.runner_up->id;
@@ -98,28 +131,44 @@ nlohmann::ordered_json json_of(const Finding& finding) {
 }  // namespace
 
 std::string diagnosis_text(const Diagnosis& diagnosis) {
-    std::string text = padded("step", 18) + padded("shape", 16) + padded("vs reference", 22) +
-                       "from your own step before\n";
+    std::string text;
+    for (const std::string& remark : diagnosis.remarks) add_paragraph(text, "", remark);
+    if (!diagnosis.remarks.empty()) text += "\n";
+    text += padded("step", 18) + padded("shape", 16) + padded("vs reference", 22) +
+            "from your own step before\n";
     bool diverged = false;
+    std::string names;
     for (const StepVerdict& step : diagnosis.steps) {
-        std::string line = padded(step.name, 18) + padded(shape_text(step.theirs), 16) +
-                           padded(verdict_text(step.global, step.global_difference), 22) +
-                           verdict_text(step.local, step.local_difference);
-        if (step.local != Verdict::right && !diverged) {
+        std::string line =
+            padded(step.name, 18) + padded(shape_text(step.theirs), 16) +
+            padded(verdict_text(step.global, step.global_difference, step.harmless), 22) +
+            verdict_text(step.local, step.local_difference, step.harmless);
+        const bool wrong_here = step.local == Verdict::wrong || step.local == Verdict::shape;
+        if (wrong_here && !step.harmless && !diverged) {
             line += "  <- first divergence";
             diverged = true;
         } else if (step.local == Verdict::right && step.global != Verdict::right) {
             line += "  (inherited)";
         }
         text += line + "\n";
+        if (!step.layout.empty()) text += "  read as " + step.layout + "\n";
+        if (step.theirs_name != step.name) {
+            names += (names.empty() ? "" : ", ") + step.theirs_name + " is " + step.name;
+        }
+    }
+    if (!names.empty()) add_paragraph(text, "names         ", names);
+    for (const Skipped& skipped : diagnosis.skipped) {
+        add_paragraph(text, "not compared  ", skipped.name + ": " + skipped.reason);
     }
     for (const Finding& finding : diagnosis.findings) add_finding(text, finding);
-    if (diagnosis.findings.empty()) text += "\neverything is right\n";
+    if (!diagnosis.has_mistake() && !diagnosis.has_unknown()) {
+        text += "\n" + summary(diagnosis) + "\n";
+    }
     return text;
 }
 
 std::string diagnosis_json(const Diagnosis& diagnosis) {
-    static constexpr std::array words{"right", "wrong", "shape"};
+    static constexpr std::array words{"right", "wrong", "shape", "not_compared"};
     const auto number = [](double value) {
         return nlohmann::ordered_json::parse(json_number(value));
     };
@@ -132,10 +181,18 @@ std::string diagnosis_json(const Diagnosis& diagnosis) {
                                  {"global", words[static_cast<std::size_t>(step.global)]},
                                  {"global_difference", number(step.global_difference)},
                                  {"local", words[static_cast<std::size_t>(step.local)]},
-                                 {"local_difference", number(step.local_difference)}});
+                                 {"local_difference", number(step.local_difference)},
+                                 {"theirs", step.theirs_name},
+                                 {"layout", step.layout},
+                                 {"harmless", step.harmless}});
     }
     json["findings"] = nlohmann::ordered_json::array();
     for (const Finding& finding : diagnosis.findings) json["findings"].push_back(json_of(finding));
+    json["skipped"] = nlohmann::ordered_json::array();
+    for (const Skipped& skipped : diagnosis.skipped) {
+        json["skipped"].push_back({{"name", skipped.name}, {"reason", skipped.reason}});
+    }
+    json["remarks"] = diagnosis.remarks;
     return json.dump(1) + "\n";
 }
 

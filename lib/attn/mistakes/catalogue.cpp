@@ -1,3 +1,6 @@
+#include <charconv>
+#include <cmath>
+
 #include "attn/mistakes/change.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/closest.hpp"
@@ -20,12 +23,38 @@ const std::vector<Mistake>& mistakes() {
     return all;
 }
 
-const Mistake& find_mistake(std::string_view id) {
-    for (const Mistake& mistake : mistakes()) {
-        if (mistake.id == id) return mistake;
+namespace {
+
+/// `finite-fill=-9e15`: the entry of a family of fills for that number.
+const Mistake* fill_of_id(std::string_view id) {
+    const std::size_t equals = id.find('=');
+    if (equals == std::string_view::npos) return nullptr;
+    const std::string_view word = id.substr(equals + 1);
+    double fill = 0;
+    const auto [end, trouble] = std::from_chars(word.data(), word.data() + word.size(), fill);
+    if (trouble != std::errc() || end != word.data() + word.size() || !std::isfinite(fill)) {
+        return nullptr;
     }
-    for (const Mistake& mistake : mistakes()) {
-        if (mistake.family() == id) return mistake;
+    for (const auto& entry_for : {finite_fill, added_fill, mistaken_fill}) {
+        const Mistake& entry = entry_for(fill);
+        if (entry.id.starts_with(id.substr(0, equals + 1))) return &entry;
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+const Mistake& find_mistake(std::string_view id) {
+    for (const std::vector<Mistake>* entries : {&mistakes(), &harmless_differences()}) {
+        for (const Mistake& mistake : *entries) {
+            if (mistake.id == id) return mistake;
+        }
+    }
+    if (const Mistake* fill = fill_of_id(id)) return *fill;
+    for (const std::vector<Mistake>* entries : {&mistakes(), &harmless_differences()}) {
+        for (const Mistake& mistake : *entries) {
+            if (mistake.family() == id) return mistake;
+        }
     }
     // Offer what is spelt or begins alike.
     const std::string_view start = id.substr(0, id.find_first_of("-="));
@@ -46,7 +75,7 @@ const Mistake& find_mistake(std::string_view id) {
 StepTable with_mistakes(StepTable table, const Plan& plan, const std::vector<std::string>& ids) {
     for (const std::string& id : ids) {
         const Mistake& mistake = find_mistake(id);
-        if (const std::string reason = mistake.obstacle(plan); !reason.empty()) {
+        if (const std::string reason = mistake.not_applicable(plan); !reason.empty()) {
             throw ConfigError("the mistake " + mistake.id + " cannot show here: " + reason +
                               "; change the settings, or choose another with attn-explain bugs");
         }

@@ -8,8 +8,8 @@
 
 namespace attn {
 
-Change rework(std::vector<std::string> steps, Rework how) {
-    return [steps = std::move(steps), how = std::move(how)](StepTable& table, const Plan&) {
+TableEdit replace_step(std::vector<std::string> steps, StepEdit how) {
+    return [steps = std::move(steps), how = std::move(how)](StepTable table, const Plan&) {
         for (Step& step : table) {
             if (std::find(steps.begin(), steps.end(), step.name) == steps.end()) continue;
             step.rows = nullptr;
@@ -17,11 +17,12 @@ Change rework(std::vector<std::string> steps, Rework how) {
                 return how(plan, ledger, before);
             };
         }
+        return table;
     };
 }
 
-Change reading(std::vector<std::string> steps, Reading alter) {
-    return rework(
+TableEdit with_ledger(std::vector<std::string> steps, LedgerEdit alter) {
+    return replace_step(
         std::move(steps),
         [alter = std::move(alter)](const Plan& plan, const Ledger& ledger, const Compute& before) {
             Ledger other = ledger;
@@ -30,8 +31,8 @@ Change reading(std::vector<std::string> steps, Reading alter) {
         });
 }
 
-Change under(std::vector<std::string> steps, Planning alter) {
-    return rework(
+TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter) {
+    return replace_step(
         std::move(steps),
         [alter = std::move(alter)](const Plan& plan, const Ledger& ledger, const Compute& before) {
             Plan other = plan;
@@ -40,9 +41,10 @@ Change under(std::vector<std::string> steps, Planning alter) {
         });
 }
 
-Change all_of(std::vector<Change> changes) {
-    return [changes = std::move(changes)](StepTable& table, const Plan& plan) {
-        for (const Change& change : changes) change(table, plan);
+TableEdit all_of(std::vector<TableEdit> edits) {
+    return [edits = std::move(edits)](StepTable table, const Plan& plan) {
+        for (const TableEdit& edit : edits) table = edit(std::move(table), plan);
+        return table;
     };
 }
 
@@ -139,39 +141,43 @@ Grid hidden_cells(const Plan& plan, const Ledger& ledger) {
     return hidden;
 }
 
-Grid hidden_cells(const Plan& plan) {
-    Ledger ledger;
+namespace {
+
+/// The mask of a table, from scores that are all 0.
+Grid hidden_by_table(const Plan& plan, const StepTable& table) {
+    Ledger ledger(chains_of(table));
     ledger.record("scores",
                   tensor_of(Grid(plan.has_batch ? plan.batch : 1, plan.has_head ? plan.heads : 1,
                                  plan.query_len, plan.key_len),
                             plan.per_head_axes("query", "key"), plan.compute_dtype));
-    ledger.record("mask", find_step(step_table(), "mask").compute(plan, ledger));
+    ledger.record("mask", find_step(table, "mask").compute(plan, ledger));
     return hidden_cells(plan, ledger);
+}
+
+}  // namespace
+
+Grid hidden_cells(const Plan& plan) { return hidden_by_table(plan, step_table()); }
+
+Grid hidden_cells(const Plan& plan, const Mistake& mistake) {
+    return hidden_by_table(plan, mistake.apply(step_table(), plan));
 }
 
 const Tensor& unmasked(const Ledger& ledger) {
     return ledger.latest(Chain::scores, "masked_scores");
 }
 
-Obstacle unless(std::function<bool(const Plan&)> possible, std::string reason) {
+NotApplicable unless(std::function<bool(const Plan&)> possible, std::string reason) {
     return [possible = std::move(possible), reason = std::move(reason)](const Plan& plan) {
         return possible(plan) ? std::string() : reason;
     };
 }
 
-Obstacle first_of(std::vector<Obstacle> obstacles) {
-    return [obstacles = std::move(obstacles)](const Plan& plan) {
-        for (const Obstacle& obstacle : obstacles) {
-            if (std::string reason = obstacle(plan); !reason.empty()) return reason;
+NotApplicable first_of(std::vector<NotApplicable> reasons) {
+    return [reasons = std::move(reasons)](const Plan& plan) {
+        for (const NotApplicable& not_applicable : reasons) {
+            if (std::string reason = not_applicable(plan); !reason.empty()) return reason;
         }
         return std::string();
-    };
-}
-
-std::function<StepTable(StepTable, const Plan&)> made(Change change) {
-    return [change = std::move(change)](StepTable table, const Plan& plan) {
-        change(table, plan);
-        return table;
     };
 }
 

@@ -12,22 +12,20 @@ namespace attn {
 
 using Compute = std::function<Tensor(const Plan&, const Ledger&)>;
 /// A step's new way to compute, given the one it replaces.
-using Rework = std::function<Tensor(const Plan&, const Ledger&, const Compute& before)>;
-/// A change of the step table in place.
-using Change = std::function<void(StepTable&, const Plan&)>;
+using StepEdit = std::function<Tensor(const Plan&, const Ledger&, const Compute& before)>;
 /// The ledger that a step is made to read instead of the true one.
-using Reading = std::function<void(Ledger&, const Plan&)>;
+using LedgerEdit = std::function<void(Ledger&, const Plan&)>;
 /// The plan that a step is made to follow instead of the true one.
-using Planning = std::function<void(Plan&)>;
+using PlanEdit = std::function<void(Plan&)>;
 
 /// Replaces the computation of the named steps, those that the table has.
-Change rework(std::vector<std::string> steps, Rework how);
+TableEdit replace_step(std::vector<std::string> steps, StepEdit how);
 /// The named steps compute as before, from an altered ledger.
-Change reading(std::vector<std::string> steps, Reading alter);
+TableEdit with_ledger(std::vector<std::string> steps, LedgerEdit alter);
 /// The named steps compute as before, under an altered plan.
-Change under(std::vector<std::string> steps, Planning alter);
-/// Makes several changes, one after the other.
-Change all_of(std::vector<Change> changes);
+TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter);
+/// Makes several edits, one after the other.
+TableEdit all_of(std::vector<TableEdit> edits);
 
 /// Every step that may multiply x or memory by a projection weight.
 const std::vector<std::string>& projecting_steps();
@@ -81,17 +79,16 @@ Tensor reshaped(const Tensor& tensor, Axes axes, const Shape& shape);
 /// the ledger's own mask where that has one.
 Grid hidden_cells(const Plan& plan, const Ledger& ledger);
 Grid hidden_cells(const Plan& plan);
+/// The mask that a walk has with a mistake in it.
+Grid hidden_cells(const Plan& plan, const Mistake& mistake);
 
 /// The scores as they are right before the mask.
 const Tensor& unmasked(const Ledger& ledger);
 
-/// An obstacle that asks for several things: the first reason that holds.
-using Obstacle = std::function<std::string(const Plan&)>;
-Obstacle unless(std::function<bool(const Plan&)> possible, std::string reason);
-Obstacle first_of(std::vector<Obstacle> obstacles);
-
-/// Makes `Mistake::apply` of a change.
-std::function<StepTable(StepTable, const Plan&)> made(Change change);
+/// Gives `reason` where it is not possible.
+NotApplicable unless(std::function<bool(const Plan&)> possible, std::string reason);
+/// Asks for several things: the first reason that holds.
+NotApplicable first_of(std::vector<NotApplicable> reasons);
 
 /// Moves the entries to the end of the list.
 template <std::size_t count>

@@ -33,16 +33,17 @@ struct Cell {
 using Place = std::function<Cell(const Cell& right, const Grid& context)>;
 
 /// Merges the heads by another rule; `right` is where the right merge would read.
-Change merged_by(Place place) {
-    return rework({"merged"}, [place](const Plan& plan, const Ledger& ledger, const Compute&) {
-        const Grid context = grid_of(ledger["context"]);
-        Grid merged(context.batch, 1, context.rows, context.heads * context.columns);
-        merged.fill([&](std::size_t b, std::size_t, std::size_t t, std::size_t c) {
-            const Cell cell = place({b, c / context.columns, t, c % context.columns}, context);
-            return context.at(cell.b, cell.h, cell.t, cell.f);
+TableEdit merged_by(Place place) {
+    return replace_step(
+        {"merged"}, [place](const Plan& plan, const Ledger& ledger, const Compute&) {
+            const Grid context = grid_of(ledger["context"]);
+            Grid merged(context.batch, 1, context.rows, context.heads * context.columns);
+            merged.fill([&](std::size_t b, std::size_t, std::size_t t, std::size_t c) {
+                const Cell cell = place({b, c / context.columns, t, c % context.columns}, context);
+                return context.at(cell.b, cell.h, cell.t, cell.f);
+            });
+            return tensor_of(merged, plan.per_batch_axes("query", "feature"), plan.compute_dtype);
         });
-        return tensor_of(merged, plan.per_batch_axes("query", "feature"), plan.compute_dtype);
-    });
 }
 
 Mistake heads_reduced(const char* how, double (*reduce)(const std::vector<double>&)) {
@@ -67,7 +68,7 @@ Mistake heads_reduced(const char* how, double (*reduce)(const std::vector<double
             first_of({unless(merges, "no heads are merged"),
                       unless([](const Plan& plan) { return !plan.config.output_projection; },
                              "the output projection would not fit, and the program would stop")}),
-            made(rework({"merged"}, compute))};
+            replace_step({"merged"}, compute)};
 }
 
 double mean_of(const std::vector<double>& heads) {
@@ -84,24 +85,24 @@ double max_of(const std::vector<double>& heads) {
     return *std::max_element(heads.begin(), heads.end());
 }
 
-Mistake in_merge(std::string id, std::string title, std::string effect, std::string learner,
-                 Obstacle possible, Place place) {
+Mistake in_merge(std::string id, std::string title, std::string effect, std::string lesson,
+                 NotApplicable possible, Place place) {
     return {std::move(id),
             "merged",
             std::move(title),
             std::move(effect),
             "context.transpose(1, 2).reshape(B, T, H * D)",
             "context.swapaxes(1, 2).reshape(B, T, H * D)",
-            std::move(learner),
+            std::move(lesson),
             "",
             first_of({unless(merges, "no heads are merged"), std::move(possible)}),
-            made(merged_by(std::move(place)))};
+            merged_by(std::move(place))};
 }
 
 }  // namespace
 
 void add_context_mistakes(std::vector<Mistake>& list) {
-    const Obstacle nothing_more = [](const Plan&) { return std::string(); };
+    const NotApplicable nothing_more = [](const Plan&) { return std::string(); };
     add(list,
         {
             {"v-is-k", "context", "The weights were applied to the keys",
@@ -110,21 +111,21 @@ void add_context_mistakes(std::vector<Mistake>& list) {
              "Keys say where to look, values say what is there.", "keys for values",
              unless([](const Plan& plan) { return plan.value_dim == plan.head_dim; },
                     "keys and values differ in width"),
-             made(reading({"context"},
-                          [](Ledger& ledger, const Plan&) {
-                              const Tensor key = ledger["key"];
-                              ledger.record("value", key);
-                          }))},
+             with_ledger({"context"},
+                         [](Ledger& ledger, const Plan&) {
+                             const Tensor key = ledger["key"];
+                             ledger.record("value", key);
+                         })},
             {"einsum-diagonal", "context", "A repeated letter in einsum took the diagonal",
              "each token receives its own value times its own weight, and nothing from the others",
              "torch.einsum('bqk,bkd->bqd', weights, v)", "np.einsum('bqk,bkd->bqd', weights, v)",
              "In einsum one letter is one axis: name queries and keys apart.", "", needs_square,
-             made(rework({"context"}, diagonal_only))},
+             replace_step({"context"}, diagonal_only)},
             {"weights-transposed", "context", "The transposed weights were applied to the values",
              "shares no longer add up to 1, and later tokens leak through a causal mask",
              "context = weights @ v", "context = weights @ v",
              "Row q of the weights belongs to query q: it must meet all values.", "", needs_square,
-             made(reading({"context"}, exchange_rows_and_columns))},
+             with_ledger({"context"}, exchange_rows_and_columns)},
             in_merge("merge-reshape", "Heads were merged without moving their axis back",
                      "a merged row holds several tokens of one head",
                      "Undo the split in reverse order: first move the axis, then join.",

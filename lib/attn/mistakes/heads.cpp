@@ -9,8 +9,8 @@ using Place =
     std::function<std::size_t(std::size_t h, std::size_t t, std::size_t f, const Grid& right)>;
 
 /// Splits again, from the same numbers, by another rule.
-Change split_by(Place place) {
-    return rework(
+TableEdit split_by(Place place) {
+    return replace_step(
         head_steps(), [place](const Plan& plan, const Ledger& ledger, const Compute& before) {
             const Tensor right = before(plan, ledger);
             const Grid grid = grid_of(right);
@@ -42,9 +42,9 @@ void add_head_mistakes(std::vector<Mistake>& list) {
                  {unless(splits, "nothing is split into heads"),
                   unless([](const Plan& plan) { return plan.query_len > 1 || plan.key_len > 1; },
                          "with one token both shapes read memory alike")}),
-             made(split_by([](std::size_t h, std::size_t t, std::size_t f, const Grid& right) {
+             split_by([](std::size_t h, std::size_t t, std::size_t f, const Grid& right) {
                  return (h * right.rows + t) * right.columns + f;
-             }))},
+             })},
             {"split-strided", "query", "Features were dealt out to the heads in turn",
              "head h holds features h, h + H, h + 2 H, ... instead of neighbours",
              "q = q.view(B, T, H, D)  # not view(B, T, D, H)",
@@ -54,9 +54,9 @@ void add_head_mistakes(std::vector<Mistake>& list) {
                  {unless(splits, "nothing is split into heads"),
                   unless([](const Plan& plan) { return plan.head_dim > 1 || plan.value_dim > 1; },
                          "with one feature a head there is no difference")}),
-             made(split_by([](std::size_t h, std::size_t t, std::size_t f, const Grid& right) {
+             split_by([](std::size_t h, std::size_t t, std::size_t f, const Grid& right) {
                  return (t * right.columns + f) * right.heads + h;
-             }))},
+             })},
         });
 }
 

@@ -59,7 +59,7 @@ std::string last_step(const Plan& plan) {
     return plan.has_head && plan.merges ? "merged" : "context";
 }
 
-Rework exchange_back() {
+StepEdit exchange_back() {
     return [](const Plan& plan, const Ledger& ledger, const Compute& before) {
         const Tensor last = before(plan, ledger);
         return exchanged(last, 0, last.dimension() - 2);
@@ -69,7 +69,7 @@ Rework exchange_back() {
 }  // namespace
 
 void add_input_mistakes(std::vector<Mistake>& list) {
-    const Obstacle swappable =
+    const NotApplicable swappable =
         first_of({unless([](const Plan& plan) { return plan.has_batch && plan.has_x(); },
                          "there is no batch axis to confuse with the tokens"),
                   unless([](const Plan& plan) { return !plan.masks(); },
@@ -104,9 +104,9 @@ void add_input_mistakes(std::vector<Mistake>& list) {
              "comparison between strangers.",
              "", swappable,
              [](StepTable table, const Plan& plan) {
-                 reading(projecting_steps(), exchange_batch_and_tokens)(table, plan);
-                 rework({last_step(plan)}, exchange_back())(table, plan);
-                 return table;
+                 return all_of({with_ledger(projecting_steps(), exchange_batch_and_tokens),
+                                replace_step({last_step(plan)}, exchange_back())})(std::move(table),
+                                                                                   plan);
              }},
         });
 }

@@ -17,32 +17,38 @@ Tensor mask_of(const Grid& hidden, const Plan& plan) {
 }
 
 /// The whole mask by another rule.
-Change hidden_by(Hides hides) {
-    return rework({"mask"}, [hides](const Plan& plan, const Ledger& ledger, const Compute& before) {
-        Ledger with_mask = ledger;
-        with_mask.record("mask", before(plan, ledger));
-        const Grid right = hidden_cells(plan, with_mask);
-        Grid wrong = right;
-        wrong.fill([&](std::size_t b, std::size_t h, std::size_t q, std::size_t k) {
-            return hides(b, h, q, k, right, plan) ? 1.0 : 0.0;
+TableEdit hidden_by(Hides hides) {
+    return replace_step(
+        {"mask"}, [hides](const Plan& plan, const Ledger& ledger, const Compute& before) {
+            Ledger with_mask = ledger;
+            with_mask.record("mask", before(plan, ledger));
+            const Grid right = hidden_cells(plan, with_mask);
+            Grid wrong = right;
+            wrong.fill([&](std::size_t b, std::size_t h, std::size_t q, std::size_t k) {
+                return hides(b, h, q, k, right, plan) ? 1.0 : 0.0;
+            });
+            return mask_of(wrong, plan);
         });
-        return mask_of(wrong, plan);
-    });
+}
+
+/// The right mask without one of its parts.
+Grid hidden_without(bool MaskChoice::*part, const Plan& plan) {
+    Plan rest = plan;
+    rest.config.mask.*part = false;
+    return rest.masks() ? hidden_cells(rest)
+                        : Grid(plan.has_batch ? plan.batch : 1, plan.has_head ? plan.heads : 1,
+                               plan.query_len, plan.key_len);
 }
 
 /// The causal part by another rule; what padding and files hide stays hidden.
-Change causal_by(Causal causal) {
-    return rework({"mask"}, [causal](const Plan& plan, const Ledger&, const Compute&) {
-        Plan rest = plan;
-        rest.config.mask.causal = false;
-        Grid hidden(plan.has_batch ? plan.batch : 1, plan.has_head ? plan.heads : 1, plan.query_len,
-                    plan.key_len);
-        if (rest.masks()) hidden = hidden_cells(rest);
-        Grid all = hidden;
-        all.fill([&](std::size_t b, std::size_t h, std::size_t q, std::size_t k) {
-            return hidden.at(b, h, q, k) != 0 || causal(q, k, plan) ? 1.0 : 0.0;
+TableEdit causal_by(Causal causal) {
+    return replace_step({"mask"}, [causal](const Plan& plan, const Ledger&, const Compute&) {
+        const Grid rest = hidden_without(&MaskChoice::causal, plan);
+        Grid hidden = rest;
+        hidden.fill([&](std::size_t b, std::size_t h, std::size_t q, std::size_t k) {
+            return rest.at(b, h, q, k) != 0 || causal(q, k, plan) ? 1.0 : 0.0;
         });
-        return mask_of(all, plan);
+        return mask_of(hidden, plan);
     });
 }
 
@@ -62,12 +68,12 @@ std::string needs_causal(const Plan& plan) {
     return plan.config.mask.causal ? "" : "there is no causal mask";
 }
 
-Obstacle causal_with_two_keys() {
+NotApplicable causal_with_two_keys() {
     return first_of({needs_causal, unless([](const Plan& plan) { return plan.key_len > 1; },
                                           "there is only one key")});
 }
 
-Obstacle padding_square() {
+NotApplicable padding_square() {
     return first_of({unless([](const Plan& plan) { return plan.config.mask.padding; },
                             "there is no padding mask"),
                      unless([](const Plan& plan) { return plan.query_len == plan.key_len; },
@@ -79,26 +85,18 @@ bool is_padding(const Plan& plan, std::size_t b, std::size_t token) {
     return plan.key_padding.data()[row + token];
 }
 
-/// The right mask without its padding part.
-bool otherwise_hidden(const Plan& plan, std::size_t b, std::size_t h, std::size_t q,
-                      std::size_t k) {
-    Plan rest = plan;
-    rest.config.mask.padding = false;
-    return rest.masks() && hidden_cells(rest).at(b, h, q, k) != 0;
-}
-
-Mistake causal_mistake(std::string id, std::string title, std::string effect, std::string learner,
-                       Obstacle obstacle, Causal causal) {
+Mistake causal_mistake(std::string id, std::string title, std::string effect, std::string lesson,
+                       NotApplicable not_applicable, Causal causal) {
     return {std::move(id),
             "mask",
             std::move(title),
             std::move(effect),
             "hidden = torch.ones(T, T).triu(diagonal=1).bool()",
             "hidden = np.triu(np.ones((T, T), bool), k=1)",
-            std::move(learner),
+            std::move(lesson),
             "",
-            std::move(obstacle),
-            made(causal_by(std::move(causal)))};
+            std::move(not_applicable),
+            causal_by(std::move(causal))};
 }
 
 Mistake padding_mistake(std::string id, std::string title, std::string effect, bool keys_too) {
@@ -111,15 +109,18 @@ Mistake padding_mistake(std::string id, std::string title, std::string effect, b
             "What must not be read are padded keys, the columns; a padded query may ask.",
             "nan in padded rows",
             padding_square(),
-            made(hidden_by([keys_too](std::size_t b, std::size_t h, std::size_t q, std::size_t k,
-                                      const Grid& right, const Plan& plan) {
-                const bool rest =
-                    keys_too ? right.at(b, h, q, k) != 0 : otherwise_hidden(plan, b, h, q, k);
-                return rest || is_padding(plan, b, q);
-            }))};
+            replace_step({"mask"}, [keys_too](const Plan& plan, const Ledger&, const Compute&) {
+                Grid hidden =
+                    keys_too ? hidden_cells(plan) : hidden_without(&MaskChoice::padding, plan);
+                const Grid rest = hidden;
+                hidden.fill([&](std::size_t b, std::size_t h, std::size_t q, std::size_t k) {
+                    return rest.at(b, h, q, k) != 0 || is_padding(plan, b, q) ? 1.0 : 0.0;
+                });
+                return mask_of(hidden, plan);
+            })};
 }
 
-Obstacle several_samples_and_heads() {
+NotApplicable several_samples_and_heads() {
     return first_of({unless([](const Plan& plan) { return plan.config.mask.padding; },
                             "the mask is the same for every sample"),
                      unless([](const Plan& plan) { return plan.batch > 1 && plan.heads > 1; },
@@ -137,9 +138,8 @@ void add_mask_shape_mistakes(std::vector<Mistake>& list) {
              "Ask of each mask what True means: masked_fill hides it, scaled_dot_product_attention "
              "keeps it.",
              "", unless([](const Plan& plan) { return plan.masks(); }, "nothing is masked"),
-             made(hidden_by([](std::size_t b, std::size_t h, std::size_t q, std::size_t k,
-                               const Grid& right,
-                               const Plan&) { return right.at(b, h, q, k) == 0; }))},
+             hidden_by([](std::size_t b, std::size_t h, std::size_t q, std::size_t k,
+                          const Grid& right, const Plan&) { return right.at(b, h, q, k) == 0; })},
             causal_mistake("causal-diag-minus1", "The causal mask also hides each token itself",
                            "the first token sees nothing, and no token sees itself",
                            "A token may look at itself: the diagonal stays visible.", needs_causal,
@@ -179,18 +179,17 @@ void add_mask_shape_mistakes(std::vector<Mistake>& list) {
              first_of({several_samples_and_heads(),
                        unless([](const Plan& plan) { return plan.batch == plan.heads; },
                               "batch and heads differ, so the program would stop")}),
-             made(hidden_by([](std::size_t, std::size_t h, std::size_t q, std::size_t k,
-                               const Grid& right,
-                               const Plan&) { return right.at(h, 0, q, k) != 0; }))},
+             hidden_by([](std::size_t, std::size_t h, std::size_t q, std::size_t k,
+                          const Grid& right, const Plan&) { return right.at(h, 0, q, k) != 0; })},
             {"mask-tile-order", "mask", "Masks were repeated in the wrong order for a (B*H) axis",
              "heads use the masks of other samples", "hidden = hidden.repeat_interleave(H, dim=0)",
              "hidden = np.repeat(hidden, H, axis=0)",
              "Repeat each mask for its heads before the next sample's begins.", "",
              several_samples_and_heads(),
-             made(hidden_by([](std::size_t b, std::size_t h, std::size_t q, std::size_t k,
-                               const Grid& right, const Plan& plan) {
+             hidden_by([](std::size_t b, std::size_t h, std::size_t q, std::size_t k,
+                          const Grid& right, const Plan& plan) {
                  return right.at((b * plan.heads + h) % plan.batch, 0, q, k) != 0;
-             }))},
+             })},
         });
 }
 

@@ -25,17 +25,17 @@ bool hides_a_whole_row(const Plan& plan) {
 using Cell = std::function<double(double score, bool hidden)>;
 
 /// masked_scores by another rule for each cell.
-Change masked_by(Cell cell) {
-    return rework({"masked_scores"},
-                  [cell](const Plan& plan, const Ledger& ledger, const Compute&) {
-                      const Tensor& scores = unmasked(ledger);
-                      const Grid hidden = hidden_cells(plan, ledger);
-                      Grid grid = grid_of(scores);
-                      for (std::size_t i = 0; i < grid.cells.size(); ++i) {
-                          grid.cells[i] = cell(grid.cells[i], hidden.cells.at(i) != 0);
-                      }
-                      return tensor_of(grid, scores.axes(), plan.compute_dtype);
-                  });
+TableEdit masked_by(Cell cell) {
+    return replace_step({"masked_scores"},
+                        [cell](const Plan& plan, const Ledger& ledger, const Compute&) {
+                            const Tensor& scores = unmasked(ledger);
+                            const Grid hidden = hidden_cells(plan, ledger);
+                            Grid grid = grid_of(scores);
+                            for (std::size_t i = 0; i < grid.cells.size(); ++i) {
+                                grid.cells[i] = cell(grid.cells[i], hidden.cells.at(i) != 0);
+                            }
+                            return tensor_of(grid, scores.axes(), plan.compute_dtype);
+                        });
 }
 
 Cell filled_with(double fill) {
@@ -62,22 +62,13 @@ double as_half(double number) {
 }
 
 Mistake in_mask_use(std::string id, std::string title, std::string effect, std::string fix_torch,
-                    std::string fix_numpy, std::string learner, Cell cell,
-                    std::string tie_class = "") {
+                    std::string fix_numpy, std::string lesson, Cell cell,
+                    std::string indistinguishable_from = "") {
     return {std::move(id),        "masked_scores",
             std::move(title),     std::move(effect),
             std::move(fix_torch), std::move(fix_numpy),
-            std::move(learner),   std::move(tie_class),
-            needs_mask,           made(masked_by(std::move(cell)))};
-}
-
-Mistake small_fill(const char* text, double fill) {
-    return in_mask_use(
-        std::string("mask-fill-too-small=") + text,
-        std::string("Hidden scores were filled with ") + text,
-        "hidden keys keep a weight wherever scores come near the fill",
-        "scores.masked_fill(hidden, float('-inf'))", "np.where(hidden, -np.inf, scores)",
-        "A fill is only as good as its distance from the lowest true score.", filled_with(fill));
+            std::move(lesson),    std::move(indistinguishable_from),
+            needs_mask,           masked_by(std::move(cell))};
 }
 
 const std::array<const char*, 2> fills{"scores.masked_fill(hidden, float('-inf'))",
@@ -109,8 +100,8 @@ void add_mask_use_mistakes(std::vector<Mistake>& list) {
              "weights = softmax(np.where(hidden, -np.inf, scores))",
              "Mask before softmax, or the hidden keys have already taken their share.", "",
              needs_mask,
-             made(all_of({masked_by([](double score, bool) { return score; }),
-                          rework({"weights"}, without_hidden)}))},
+             all_of({masked_by([](double score, bool) { return score; }),
+                     replace_step({"weights"}, without_hidden)})},
             in_mask_use(
                 "mask-added-bool=keep", "A mask of ones for kept keys was added to the scores",
                 "kept keys gain a factor of e over hidden ones, and nothing is hidden",
@@ -144,10 +135,11 @@ void add_mask_use_mistakes(std::vector<Mistake>& list) {
              "row.",
              "no difference without an empty row",
              first_of({needs_mask, unless(hides_a_whole_row, "no row hides every key")}),
-             made(masked_by(filled_with(-1e9)))},
-            small_fill("-1e4", -1e4),
-            small_fill("-100", -100),
-            small_fill("-10", -10),
+             masked_by(filled_with(-1e9))},
+            mistaken_fill(1e9),
+            mistaken_fill(-1e4),
+            mistaken_fill(-100),
+            mistaken_fill(-10),
             in_mask_use(
                 "mask-fp16", "The scores were masked in 16-bit floats",
                 "scores keep three digits, and the fill ends at -65504",

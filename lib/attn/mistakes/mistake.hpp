@@ -8,6 +8,11 @@
 
 namespace attn {
 
+/// A change of the step table.
+using TableEdit = std::function<StepTable(StepTable, const Plan&)>;
+/// Why something cannot show in a walk; empty when it can.
+using NotApplicable = std::function<std::string(const Plan&)>;
+
 /// A well-known way to get attention wrong: a named replacement of one step of the step table, or
 /// of the few steps that go wrong together.
 ///
@@ -20,21 +25,32 @@ struct Mistake {
     std::string effect;  ///< what that does to the numbers
     std::string fix_torch;
     std::string fix_numpy;
-    std::string learner;    ///< one sentence to remember
-    std::string tie_class;  ///< entries of one class give the same numbers; empty without such
+    std::string lesson;  ///< one sentence to remember
+    /// What entries with the same numbers have in common; empty without such.
+    std::string indistinguishable_from;
     /// Why the mistake cannot show in this walk; empty when it can.
-    std::function<std::string(const Plan&)> obstacle;
+    NotApplicable not_applicable;
     /// The table with the mistake made. Mistakes compose: the next one takes this table.
-    std::function<StepTable(StepTable, const Plan&)> apply;
+    TableEdit apply;
 
-    bool applies(const Plan& plan) const { return obstacle(plan).empty(); }
+    bool applies(const Plan& plan) const { return not_applicable(plan).empty(); }
     std::string family() const { return id.substr(0, id.find('=')); }
 };
 
 /// Every catalogued mistake, in the order of the steps they replace.
 const std::vector<Mistake>& mistakes();
 
-/// The mistake of that id; a family without its variant means the first variant.
+/// Differences that change no result: other ways to write the same attention.
+const std::vector<Mistake>& harmless_differences();
+
+/// What filling hidden scores with `fill`, or adding it to them, is called: a harmless difference
+/// far below every score, a mistake elsewhere. Range  finite.
+const Mistake& finite_fill(double fill);
+const Mistake& added_fill(double fill);
+const Mistake& mistaken_fill(double fill);
+
+/// The mistake, or the harmless difference, of that id; a family without its variant means the
+/// first variant, and the families of fills take any number.
 ///
 /// Errors  ConfigError, naming the ids that come close.
 const Mistake& find_mistake(std::string_view id);

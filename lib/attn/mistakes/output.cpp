@@ -27,10 +27,10 @@ void add_output_mistakes(std::vector<Mistake>& list) {
              "return self.w_output(merged)", "output = merged @ w_output",
              "Concatenating puts heads next to each other; only the last matrix lets them mix.", "",
              needs_output,
-             made(rework({"output"},
-                         [](const Plan&, const Ledger& ledger, const Compute&) {
-                             return ledger.latest(Chain::contexts, "output");
-                         }))},
+             replace_step({"output"},
+                          [](const Plan&, const Ledger& ledger, const Compute&) {
+                              return ledger.latest(Chain::contexts, "output");
+                          })},
             {"wo-transposed", "output",
              "The output weight was transposed once too often, or too seldom",
              "each output feature is made with a column of the weight instead of a row",
@@ -42,19 +42,19 @@ void add_output_mistakes(std::vector<Mistake>& list) {
                                              return plan.heads * plan.value_dim == plan.output_dim;
                                          },
                                          "the output weight is not square")}),
-             made(under({"output"},
-                        [](Plan& plan) {
-                            plan.config.weight_layout =
-                                *plan.config.weight_layout == WeightLayout::out_in
-                                    ? WeightLayout::in_out
-                                    : WeightLayout::out_in;
-                        }))},
+             with_plan({"output"},
+                       [](Plan& plan) {
+                           plan.config.weight_layout =
+                               *plan.config.weight_layout == WeightLayout::out_in
+                                   ? WeightLayout::in_out
+                                   : WeightLayout::out_in;
+                       })},
             {"bias-missing=output", "output", "The bias of the output projection was left out",
              "every output vector misses the same constant", "nn.Linear(..., bias=True)",
              "output = merged @ w_output + b_output", "A trained bias belongs to its layer.", "",
              unless([](const Plan& plan) { return plan.config.output_bias; },
                     "the output projection has no bias"),
-             made(reading({"output"}, drop_output_bias))},
+             with_ledger({"output"}, drop_output_bias)},
         });
 }
 

@@ -19,7 +19,7 @@ bool square_weights(const Plan& plan) {
            width(plan, 1) == plan.memory_dim && width(plan, 2) == plan.memory_dim;
 }
 
-Planning other_layout() {
+PlanEdit other_layout() {
     return [](Plan& plan) {
         plan.config.weight_layout = *plan.config.weight_layout == WeightLayout::out_in
                                         ? WeightLayout::in_out
@@ -27,7 +27,7 @@ Planning other_layout() {
     };
 }
 
-Obstacle layout_obstacle(WeightLayout stored, const char* reason) {
+NotApplicable layout_not_applicable(WeightLayout stored, const char* reason) {
     return first_of(
         {unless(square_weights, "the weights are not square: the product would not fit"),
          unless([stored](const Plan& plan) { return *plan.config.weight_layout == stored; },
@@ -156,7 +156,7 @@ Mistake bias_missing(std::size_t part) {
         "A bias that was trained belongs to the layer; only the key's can be left out unseen.",
         part == 1 ? "no difference after softmax" : "",
         unless([](const Plan& plan) { return plan.config.bias; }, "the projections have no bias"),
-        made(reading(projecting_steps(), drop))};
+        with_ledger(projecting_steps(), drop)};
 }
 
 Tensor source(const Plan& plan, const Ledger& ledger, bool asks) {
@@ -164,14 +164,14 @@ Tensor source(const Plan& plan, const Ledger& ledger, bool asks) {
 }
 
 /// query, key and value are x itself, only cut into heads.
-Change skip_projection() {
-    Change heads =
-        under(head_steps(), [](Plan& plan) { plan.config.projection = Projection::none; });
+TableEdit skip_projection() {
+    TableEdit heads =
+        with_plan(head_steps(), [](Plan& plan) { plan.config.projection = Projection::none; });
     const auto plain = [](const std::string& name, bool asks) {
-        return rework({"projected_" + name},
-                      [asks](const Plan& plan, const Ledger& ledger, const Compute&) {
-                          return source(plan, ledger, asks);
-                      });
+        return replace_step({"projected_" + name},
+                            [asks](const Plan& plan, const Ledger& ledger, const Compute&) {
+                                return source(plan, ledger, asks);
+                            });
     };
     return all_of({heads, plain("query", true), plain("key", false), plain("value", false)});
 }
@@ -205,7 +205,7 @@ Mistake wrong_weight(std::size_t part, std::size_t other, const char* same_as) {
                               return same_source && width(plan, part) == width(plan, other);
                           },
                           "the weights differ in shape: the program would stop")}),
-            made(reading({"projected_" + name, name}, take))};
+            with_ledger({"projected_" + name, name}, take)};
 }
 
 /// The value projection reads the finished keys instead of x.
@@ -229,15 +229,16 @@ void add_projection_mistakes(std::vector<Mistake>& list) {
              "each new feature is made with a column of the weight instead of a row",
              "q = x @ w_query.T  # or F.linear(x, w_query)", "q = x @ w_query.T",
              "PyTorch's Linear keeps one row for each output feature, so x meets its transpose.",
-             "", layout_obstacle(WeightLayout::out_in, "the weights are stored (in, out) here"),
-             made(under(projecting_steps(), other_layout()))},
+             "",
+             layout_not_applicable(WeightLayout::out_in, "the weights are stored (in, out) here"),
+             with_plan(projecting_steps(), other_layout())},
             {"conv1d-layout", "projected_query",
              "An (in, out) weight was transposed as if it were a Linear's",
              "each new feature is made with a row of the weight instead of a column",
              "q = x @ w_query  # Conv1D weights are (in, out)", "q = x @ w_query",
              "GPT-2's Conv1D and plain NumPy matrices keep one column for each output feature.", "",
-             layout_obstacle(WeightLayout::in_out, "the weights are stored (out, in) here"),
-             made(under(projecting_steps(), other_layout()))},
+             layout_not_applicable(WeightLayout::in_out, "the weights are stored (out, in) here"),
+             with_plan(projecting_steps(), other_layout())},
             {"fused-layout", "query", "The fused projection was cut in the other layout",
              "heads receive features of other heads, and of key or value",
              "q, k, v = qkv.chunk(3, dim=-1)  # or .view(B, T, H, 3, D), as the weights were "
@@ -250,7 +251,7 @@ void add_projection_mistakes(std::vector<Mistake>& list) {
                               "query, key and value have weights of their own"),
                        unless([](const Plan& plan) { return plan.heads > 1; },
                               "with one head both layouts are the same")}),
-             made(under(projecting_steps(), read_fused_the_other_way))},
+             with_plan(projecting_steps(), read_fused_the_other_way)},
         });
     for (const char* order : {"kqv", "qvk", "vkq", "vqk", "kvq"}) {
         list.push_back(fused_order(order));
@@ -261,11 +262,11 @@ void add_projection_mistakes(std::vector<Mistake>& list) {
              "the value weight is applied to keys instead of x", "v = self.w_value(x)",
              "v = x @ w_value", "A name used twice: keep the input under a name of its own.", "",
              unless(keys_fit_value_weight, "the keys do not fit the value weight"),
-             made(reading({"projected_value", "value"},
-                          [](Ledger& ledger, const Plan& plan) {
-                              if (ledger.has("projected_value")) return;
-                              put_keys_in_place_of_x(ledger, plan);
-                          }))},
+             with_ledger({"projected_value", "value"},
+                         [](Ledger& ledger, const Plan& plan) {
+                             if (ledger.has("projected_value")) return;
+                             put_keys_in_place_of_x(ledger, plan);
+                         })},
             {"no-projection", "projected_query", "Query, key and value are x itself",
              "the projection weights have no influence",
              "q, k, v = self.w_query(x), self.w_key(x), self.w_value(x)",
@@ -278,7 +279,7 @@ void add_projection_mistakes(std::vector<Mistake>& list) {
                             plan.memory_dim == plan.embed_dim && plan.value_dim == plan.head_dim;
                  },
                  "x does not have as many features as all heads together"),
-             made(skip_projection())},
+             skip_projection()},
             {"shared-head-weight", "projected_query",
              "x was cut into heads first and one small weight served all of them",
              "each head sees only its own slice of x; here the small weight is head 0's first "
@@ -297,12 +298,14 @@ void add_projection_mistakes(std::vector<Mistake>& list) {
                                       plan.memory_dim % plan.heads == 0;
                            },
                            "x does not divide into heads")}),
-             made(reading(projecting_steps(), share_one_block))},
+             with_ledger(projecting_steps(), share_one_block)},
         });
     list.push_back(wrong_weight(0, 1, "keys for queries"));
     list.push_back(wrong_weight(1, 0, "queries for keys"));
     list.push_back(wrong_weight(2, 1, "keys for values"));
     list.push_back(wrong_weight(2, 0, ""));
+    list.push_back(wrong_weight(0, 2, ""));
+    list.push_back(wrong_weight(1, 2, ""));
     for (std::size_t part = 0; part < 3; ++part) list.push_back(bias_missing(part));
 }
 

@@ -14,7 +14,7 @@ double effect(const ScaleFactor& factor) {
     return factor.operation == ScaleFactor::Operation::divide ? 1 / factor.number : factor.number;
 }
 
-Obstacle scale_obstacle(Factor factor) {
+NotApplicable scale_not_applicable(Factor factor) {
     return first_of({unless([](const Plan& plan) { return plan.scales(); }, "nothing is scaled"),
                      unless(
                          [factor](const Plan& plan) {
@@ -23,7 +23,7 @@ Obstacle scale_obstacle(Factor factor) {
                          "with these sizes it is the same factor")});
 }
 
-Mistake scaled_by(std::string id, std::string title, std::string effect_text, std::string learner,
+Mistake scaled_by(std::string id, std::string title, std::string effect_text, std::string lesson,
                   Factor factor) {
     return {std::move(id),
             "scaled_scores",
@@ -31,10 +31,10 @@ Mistake scaled_by(std::string id, std::string title, std::string effect_text, st
             std::move(effect_text),
             "scores = scores / math.sqrt(q.size(-1))",
             "scores = scores / np.sqrt(q.shape[-1])",
-            std::move(learner),
+            std::move(lesson),
             "",
-            scale_obstacle(factor),
-            made(under({"scaled_scores"}, [factor](Plan& plan) { plan.scale = factor(plan); }))};
+            scale_not_applicable(factor),
+            with_plan({"scaled_scores"}, [factor](Plan& plan) { plan.scale = factor(plan); })};
 }
 
 Tensor divided(const Plan& plan, const Tensor& tensor, double number) {
@@ -94,13 +94,13 @@ void add_scale_mistakes(std::vector<Mistake>& list) {
              "weights = F.softmax(scores / math.sqrt(d), dim=-1)",
              "weights = softmax(scores / np.sqrt(d))",
              "Softmax must come last, or its rows no longer share out exactly 1.", "",
-             scale_obstacle([](const Plan&) { return divide_by(1); }),
-             made(all_of({under({"scaled_scores"}, [](Plan& plan) { plan.scale = divide_by(1); }),
-                          rework({"weights"},
-                                 [](const Plan& plan, const Ledger& ledger, const Compute& before) {
-                                     return divided(plan, before(plan, ledger),
-                                                    1 / effect(plan.scale));
-                                 })}))},
+             scale_not_applicable([](const Plan&) { return divide_by(1); }),
+             all_of({with_plan({"scaled_scores"}, [](Plan& plan) { plan.scale = divide_by(1); }),
+                     replace_step(
+                         {"weights"},
+                         [](const Plan& plan, const Ledger& ledger, const Compute& before) {
+                             return divided(plan, before(plan, ledger), 1 / effect(plan.scale));
+                         })})},
         });
 }
 

@@ -7,22 +7,22 @@ bool square(const Plan& plan) { return plan.query_len == plan.key_len; }
 
 /// The right scores with every cell read from another one.
 template <class Place>
-Change read_from(Place place) {
-    return rework({"scores"},
-                  [place](const Plan& plan, const Ledger& ledger, const Compute& before) {
-                      const Tensor right = before(plan, ledger);
-                      const Grid grid = grid_of(right);
-                      Grid wrong = grid;
-                      wrong.fill([&](std::size_t b, std::size_t h, std::size_t q, std::size_t k) {
-                          const auto [row, column] = place(q, k);
-                          return grid.at(b, h, row, column);
-                      });
-                      return tensor_of(wrong, right.axes(), plan.compute_dtype);
-                  });
+TableEdit read_from(Place place) {
+    return replace_step(
+        {"scores"}, [place](const Plan& plan, const Ledger& ledger, const Compute& before) {
+            const Tensor right = before(plan, ledger);
+            const Grid grid = grid_of(right);
+            Grid wrong = grid;
+            wrong.fill([&](std::size_t b, std::size_t h, std::size_t q, std::size_t k) {
+                const auto [row, column] = place(q, k);
+                return grid.at(b, h, row, column);
+            });
+            return tensor_of(wrong, right.axes(), plan.compute_dtype);
+        });
 }
 
-Change one_for_both(std::string name) {
-    return reading({"scores"}, [name](Ledger& ledger, const Plan&) {
+TableEdit one_for_both(std::string name) {
+    return with_ledger({"scores"}, [name](Ledger& ledger, const Plan&) {
         const Tensor chosen = ledger[name];
         ledger.record("query", chosen);
         ledger.record("key", chosen);
@@ -49,7 +49,7 @@ Axes tokens_before_heads(const Plan& plan, const std::string& last) {
     return plan.has_batch ? Axes{"batch", "query", "head", last} : Axes{"query", "head", last};
 }
 
-Rework named(std::string last, Reading alter) {
+StepEdit named(std::string last, LedgerEdit alter) {
     return [last = std::move(last), alter = std::move(alter)](
                const Plan& plan, const Ledger& ledger, const Compute& before) -> Tensor {
         Ledger other = ledger;
@@ -59,21 +59,21 @@ Rework named(std::string last, Reading alter) {
 }
 
 /// Attention among the heads of each token.
-Change attend_across_heads() {
-    return all_of({rework({"scores"}, named("key", put_tokens_before_heads)),
-                   rework({"scaled_scores"}, named("key", [](Ledger&, const Plan&) {})),
-                   rework({"context"}, named("feature", put_tokens_before_heads)),
-                   rework({"merged"}, [](const Plan& plan, const Ledger& ledger, const Compute&) {
-                       return reshaped(
-                           ledger["context"], plan.per_batch_axes("query", "feature"),
-                           plan.per_batch_shape(plan.query_len, plan.heads * plan.value_dim));
-                   })});
+TableEdit attend_across_heads() {
+    return all_of(
+        {replace_step({"scores"}, named("key", put_tokens_before_heads)),
+         replace_step({"scaled_scores"}, named("key", [](Ledger&, const Plan&) {})),
+         replace_step({"context"}, named("feature", put_tokens_before_heads)),
+         replace_step({"merged"}, [](const Plan& plan, const Ledger& ledger, const Compute&) {
+             return reshaped(ledger["context"], plan.per_batch_axes("query", "feature"),
+                             plan.per_batch_shape(plan.query_len, plan.heads * plan.value_dim));
+         })});
 }
 
 }  // namespace
 
 void add_score_mistakes(std::vector<Mistake>& list) {
-    const Obstacle same_length = unless(square, "there are not as many keys as queries");
+    const NotApplicable same_length = unless(square, "there are not as many keys as queries");
     const auto pair = [](std::size_t a, std::size_t b) { return std::pair(a, b); };
     add(list,
         {
@@ -81,25 +81,25 @@ void add_score_mistakes(std::vector<Mistake>& list) {
              "the scores are symmetric, their diagonal holds squared lengths, the query is unused",
              "scores = q @ k.transpose(-2, -1)", "scores = q @ k.swapaxes(-2, -1)",
              "A symmetric score table is a sign that nobody asked a question.", "keys for queries",
-             same_length, made(one_for_both("key"))},
+             same_length, one_for_both("key")},
             {"q-dot-q", "scores", "Queries were multiplied with queries",
              "the scores are symmetric, their diagonal holds squared lengths, the key is unused",
              "scores = q @ k.transpose(-2, -1)", "scores = q @ k.swapaxes(-2, -1)",
              "Queries that meet queries never hear what the other tokens offer.",
-             "queries for keys", same_length, made(one_for_both("query"))},
+             "queries for keys", same_length, one_for_both("query")},
             {"key-index-i", "scores", "The inner loop used the outer index for the key",
              "each row of scores is one number repeated, so attention is uniform over what it sees",
              "scores = q @ k.transpose(-2, -1)", "score[i, j] = query[i] @ key[j]",
              "When all cells of a row agree, look for an index that does not move.", "",
              unless([](const Plan& plan) { return plan.query_len <= plan.key_len; },
                     "there are fewer keys than queries: the index would run out"),
-             made(read_from([pair](std::size_t q, std::size_t) { return pair(q, q); }))},
+             read_from([pair](std::size_t q, std::size_t) { return pair(q, q); })},
             {"scores-transposed", "scores", "The product was taken the other way round",
              "rows and columns are exchanged: each row belongs to a key",
              "scores = q @ k.transpose(-2, -1)  # not k @ q.transpose(-2, -1)",
              "scores = q @ k.swapaxes(-2, -1)", "The one who asks owns the row.",
              "key and query exchanged", same_length,
-             made(read_from([pair](std::size_t q, std::size_t k) { return pair(k, q); }))},
+             read_from([pair](std::size_t q, std::size_t k) { return pair(k, q); })},
             {"cross-qk-swapped", "projected_query",
              "The query was taken from the memory, key and value from x",
              "the result has a row for each memory token",
@@ -113,7 +113,7 @@ void add_score_mistakes(std::vector<Mistake>& list) {
                               "x and memory differ in width: the weights would not fit"),
                        unless([](const Plan& plan) { return !plan.masks() || square(plan); },
                               "the mask would not fit the scores, and the program would stop")}),
-             made(reading(projecting_steps(), exchange_sources))},
+             with_ledger(projecting_steps(), exchange_sources)},
             {"transpose-wrong-axes", "scores", "Heads were never moved in front of the tokens",
              "each token compares its own heads with each other and sees no other token",
              "q = q.transpose(1, 2)  # (B, H, T, D) before q @ k.transpose(-2, -1)",
@@ -125,7 +125,7 @@ void add_score_mistakes(std::vector<Mistake>& list) {
                       "there are no merged heads over as many keys as queries"),
                   unless([](const Plan& plan) { return !plan.masks(); },
                          "the mask would not fit the scores, and the program would stop")}),
-             made(attend_across_heads())},
+             attend_across_heads()},
         });
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 const std::vector<std::string> softmax_steps{"row_max", "exponentials", "row_sum", "weights"};
 
-Mistake over_axis(const char* name, SoftmaxAxis axis, const char* effect, Obstacle possible) {
+Mistake over_axis(const char* name, SoftmaxAxis axis, const char* effect, NotApplicable possible) {
     return {std::string("softmax-axis=") + name,
             "weights",
             std::string("Softmax runs over the ") + name + " axis",
@@ -21,15 +21,14 @@ Mistake over_axis(const char* name, SoftmaxAxis axis, const char* effect, Obstac
             first_of({std::move(possible),
                       unless([axis](const Plan& plan) { return plan.config.softmax_axis != axis; },
                              "that is the axis of this walk")}),
-            made(under(softmax_steps, [axis](Plan& plan) { plan.config.softmax_axis = axis; }))};
+            with_plan(softmax_steps, [axis](Plan& plan) { plan.config.softmax_axis = axis; })};
 }
 
-/// Softmax over cells that `group(b, h)` puts together, as one softmax over all their keys and
-/// queries.
-Tensor over_everything(const Plan& plan, const Ledger& ledger, const Compute&) {
+/// One softmax over all queries and keys of each head, or of each sample with all its heads.
+Tensor over_matrices(const Plan& plan, const Ledger& ledger, bool heads_together) {
     const Tensor& scores = ledger.latest(Chain::scores);
     Grid grid = grid_of(scores);
-    const std::size_t length = grid.heads * grid.rows * grid.columns;
+    const std::size_t length = (heads_together ? grid.heads : 1) * grid.rows * grid.columns;
     for (std::size_t start = 0; start < grid.cells.size(); start += length) {
         double largest = -INFINITY;
         for (std::size_t i = start; i < start + length; ++i) {
@@ -43,6 +42,12 @@ Tensor over_everything(const Plan& plan, const Ledger& ledger, const Compute&) {
         for (std::size_t i = start; i < start + length; ++i) grid.cells[i] /= sum;
     }
     return tensor_of(grid, scores.axes(), plan.compute_dtype);
+}
+
+StepEdit over_everything(bool heads_together) {
+    return [heads_together](const Plan& plan, const Ledger& ledger, const Compute&) {
+        return over_matrices(plan, ledger, heads_together);
+    };
 }
 
 Tensor over_a_lone_cell(const Plan& plan, const Ledger& ledger, const Compute&) {
@@ -112,13 +117,10 @@ Tensor averaged(const Plan& plan, const Ledger& ledger, const Compute& before) {
 /// Shows averaged weights while the context is mixed with the true ones.
 StepTable show_averaged_weights(StepTable table, const Plan& plan) {
     const Compute weights = find_step(table, "weights").compute;
-    rework({"context"}, [weights](const Plan& inner, const Ledger& ledger, const Compute& before) {
-        Ledger other = ledger;
-        other.record("weights", weights(inner, ledger));
-        return before(inner, other);
-    })(table, plan);
-    rework({"weights"}, averaged)(table, plan);
-    return table;
+    table = with_ledger({"context"}, [weights](Ledger& ledger, const Plan& inner) {
+        ledger.record("weights", weights(inner, ledger));
+    })(std::move(table), plan);
+    return replace_step({"weights"}, averaged)(std::move(table), plan);
 }
 
 }  // namespace
@@ -127,7 +129,7 @@ void add_softmax_mistakes(std::vector<Mistake>& list) {
     const auto several = [](std::size_t Plan::*size, const char* reason) {
         return unless([size](const Plan& plan) { return plan.*size > 1; }, reason);
     };
-    const Obstacle key_axis =
+    const NotApplicable key_axis =
         unless([](const Plan& plan) { return plan.config.softmax_axis == SoftmaxAxis::key; },
                "this walk's softmax does not run over the keys");
     add(list,
@@ -150,26 +152,36 @@ void add_softmax_mistakes(std::vector<Mistake>& list) {
              "weights = np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True)",
              "Without an axis a sum takes everything: name the last one.", "",
              first_of({key_axis, several(&Plan::query_len, "there is only one query")}),
-             made(rework({"weights"}, over_everything))},
+             replace_step({"weights"}, over_everything(true))},
+            {"softmax-axis=matrix", "weights", "Softmax runs over each head's whole matrix",
+             "all queries of a head share out 1 instead of each row",
+             "weights = F.softmax(scores, dim=-1)",
+             "weights = np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True)",
+             "Flattened scores have no rows any more: softmax belongs to the last axis alone.", "",
+             first_of({key_axis, several(&Plan::query_len, "there is only one query"),
+                       unless([](const Plan& plan) { return plan.has_head && plan.heads > 1; },
+                              "with one head it is the softmax over everything")}),
+             replace_step({"weights"}, over_everything(false))},
             {"softmax-axis=one", "weights", "Softmax runs over an axis of length 1",
              "every weight is 1, and the context is the plain sum of the values",
              "weights = F.softmax(scores, dim=-1)", "weights = np.exp(s) / np.exp(s).sum(axis=0)",
              "A number alone always gets a share of 1: look at the length of the axis.", "",
              first_of({key_axis, several(&Plan::key_len, "there is only one key")}),
-             made(rework({"weights"}, over_a_lone_cell))},
+             replace_step({"weights"}, over_a_lone_cell)},
             {"softmax-overflow", "row_max", "exp() was taken without subtracting the largest score",
              "rows whose largest score is too large for exp() turn to nan; others do not change",
              "weights = F.softmax(scores, dim=-1)", "e = np.exp(s - s.max(axis=-1, keepdims=True))",
              "Subtracting the row's maximum changes no weight and keeps exp() in range.",
              "no difference without overflow", key_axis,
-             made(all_of({rework({"row_max"}, no_maximum), rework({"weights"}, naive_softmax)}))},
+             all_of({replace_step({"row_max"}, no_maximum),
+                     replace_step({"weights"}, naive_softmax)})},
             {"dropout-at-eval", "weights", "Dropout was still on",
              "some weights are 0, the others are too large by 1 / (1 - p); --bug takes p = 0.1",
              "F.dropout(weights, p, training=self.training)",
              "weights = weights  # no dropout here",
              "The functional form does not know that training is over: tell it.", "",
-             Obstacle([](const Plan&) { return std::string(); }),
-             made(rework({"weights"}, with_dropout))},
+             NotApplicable([](const Plan&) { return std::string(); }),
+             replace_step({"weights"}, with_dropout)},
             {"weights-averaged", "weights", "The weights are the mean over the heads",
              "the head axis is gone; the context is right",
              "mha(q, k, v, average_attn_weights=False)", "weights  # before .mean(axis=1)",

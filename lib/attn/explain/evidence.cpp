@@ -109,8 +109,8 @@ void missing_numbers(const Tensor& theirs, const Tensor& expected,
 
 }  // namespace
 
-std::vector<std::string> signs(const std::string& step, const Tensor& theirs,
-                               const Tensor& expected) {
+std::vector<std::string> evidence_of(const std::string& step, const Tensor& theirs,
+                                     const Tensor& expected) {
     std::vector<std::string> found;
     if (theirs.shape() != expected.shape()) {
         found.push_back("its shape is " + shape_text(theirs.shape()) + ", not " +

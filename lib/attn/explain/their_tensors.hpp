@@ -1,0 +1,59 @@
+#pragma once
+#include "attn/explain/diagnose.hpp"
+#include "attn/explain/readings.hpp"
+
+namespace attn {
+
+/// One of somebody's tensors and the steps that it may be.
+struct TheirTensor {
+    std::string name;
+    Tensor tensor;
+    std::vector<std::string> steps;  ///< the likeliest first
+    double epsilon = 0;              ///< spacing of 16-bit numbers at 1, where they have only those
+};
+
+/// A tensor against an expectation: whether it is within the tolerance, and how far it is.
+struct Judged {
+    Verdict verdict = Verdict::wrong;
+    double difference = 0;
+    bool right() const { return verdict == Verdict::right; }
+};
+
+/// Shapes  any; others than the expected are a verdict of their own.
+Judged judged(const Tensor& theirs, const Tensor& expected, const Tolerance& tolerance);
+
+/// Judges tensors by what rounding explains at their step.
+class Judge {
+public:
+    Judge(const Plan& plan, const Ledger& given, const DiagnoseOptions& options);
+
+    const Ledger& reference() const { return reference_; }
+    /// Other ways to write the result are right from now on.
+    void accept(const Mistake& harmless);
+
+    /// `from_theirs` says that the expectation was computed from tensors of theirs.
+    Judged operator()(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
+                      const Tensor& expected, bool from_theirs) const;
+    Tolerance tolerance(const std::string& step, const TheirTensor& theirs, const Tensor& expected,
+                        bool from_theirs) const;
+
+private:
+    double amplification(const std::string& step) const;
+
+    const Plan& plan_;
+    const Ledger& given_;
+    const DiagnoseOptions& options_;
+    StepTable table_ = step_table();
+    Ledger reference_;
+};
+
+/// Says of each tensor which steps it may be, in the order of the walk, and which none is. Where
+/// names leave a choice, a tensor is the step whose right numbers it holds.
+std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, const Ledger& theirs,
+                                       const DiagnoseOptions& options,
+                                       std::vector<Skipped>& skipped);
+
+/// The place of a step in the step table.
+std::size_t place_of_step(const std::string& name);
+
+}  // namespace attn

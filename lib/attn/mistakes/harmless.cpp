@@ -1,0 +1,290 @@
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "attn/mistakes/change.hpp"
+
+namespace attn {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+std::string needs_mask(const Plan& plan) { return plan.masks() ? "" : "nothing is masked"; }
+std::string needs_scale(const Plan& plan) { return plan.scales() ? "" : "nothing is scaled"; }
+
+/// Every floating cell of a tensor passed through `f`.
+template <class F>
+Tensor mapped(const Tensor& tensor, F&& f) {
+    return with_floating(tensor.dtype(), [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        Array<T> cells = tensor.as<T>();
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+            cells.data()[i] = static_cast<T>(f(static_cast<double>(cells.data()[i])));
+        }
+        return {tensor.axes(), std::move(cells)};
+    });
+}
+
+/// What the scores are multiplied by.
+double factor_of(const Plan& plan) {
+    return plan.scale.operation == ScaleFactor::Operation::divide ? 1 / plan.scale.number
+                                                                  : plan.scale.number;
+}
+
+TableEdit multiplied(std::vector<std::string> steps, double power) {
+    return replace_step(
+        std::move(steps), [power](const Plan& plan, const Ledger& ledger, const Compute& before) {
+            const double factor = std::pow(factor_of(plan), power);
+            return mapped(before(plan, ledger), [factor](double value) { return value * factor; });
+        });
+}
+
+/// The scores come out scaled already.
+TableEdit no_scaling_later() {
+    return replace_step({"scaled_scores"}, [](const Plan&, const Ledger& ledger, const Compute&) {
+        return ledger.latest(Chain::scores, "scaled_scores");
+    });
+}
+
+Mistake scaled_before(std::string id, std::string title, std::vector<std::string> steps,
+                      double power) {
+    return {std::move(id),
+            steps.front(),
+            std::move(title),
+            "the scores come out scaled already",
+            "",
+            "",
+            "Scaling the query, the key or the scores is the same product.",
+            "",
+            needs_scale,
+            all_of({multiplied(steps, power), no_scaling_later()})};
+}
+
+/// A number in the fewest letters: -1e9, -100, -65504.
+std::string shortest(double number) {
+    const std::string plain = fmt::format("{:.6g}", number);
+    std::string power = fmt::format("{:.5e}", number);
+    const std::size_t e = power.find('e');
+    std::string digits = power.substr(0, e);
+    digits.erase(digits.find_last_not_of('0') + 1);
+    if (digits.back() == '.') digits.pop_back();
+    power = digits + "e" + std::to_string(std::stoi(power.substr(e + 1)));
+    return power.size() < plain.size() || plain.find('e') != std::string::npos ? power : plain;
+}
+
+const char* const no_difference =
+    "after softmax there is no difference as long as a row keeps one visible key";
+const char* const far_below = "A number far below every score hides a key as well as -inf does.";
+
+Mistake fill_entry(double fill) {
+    const std::string word = shortest(fill);
+    return {"finite-fill=" + word,
+            "masked_scores",
+            "Hidden scores hold " + word + " instead of -inf",
+            no_difference,
+            "",
+            "",
+            far_below,
+            "",
+            needs_mask,
+            replace_step({"masked_scores"},
+                         [fill](const Plan& plan, const Ledger& ledger, const Compute& before) {
+                             return mapped(before(plan, ledger), [fill](double score) {
+                                 return score == -infinity ? fill : score;
+                             });
+                         })};
+}
+
+Mistake added_entry(double fill) {
+    const std::string word = shortest(fill);
+    return {"added-fill=" + word,
+            "masked_scores",
+            word + " was added to hidden scores",
+            no_difference,
+            "",
+            "",
+            far_below,
+            "",
+            needs_mask,
+            replace_step({"masked_scores"},
+                         [fill](const Plan& plan, const Ledger& ledger, const Compute& before) {
+                             const Tensor& scores = unmasked(ledger);
+                             std::size_t cell = 0;
+                             return mapped(before(plan, ledger), [&](double masked) {
+                                 const double added = scores.at(cell++) + fill;
+                                 return masked == -infinity ? added : masked;
+                             });
+                         })};
+}
+
+Mistake wrong_fill_entry(double fill) {
+    const std::string word = shortest(fill);
+    const bool sign = fill > 0;
+    return {(sign ? "mask-sign=" : "mask-fill-too-small=") + word,
+            "masked_scores",
+            "Hidden scores were filled with " + word,
+            sign ? "rows with a hidden key look at hidden keys only"
+                 : "hidden keys keep a weight wherever scores come near the fill",
+            "scores.masked_fill(hidden, float('-inf'))",
+            "np.where(hidden, -np.inf, scores)",
+            sign ? "A large positive score wins the row: what is hidden must be far below all."
+                 : "A fill is only as good as its distance from the lowest true score.",
+            "",
+            needs_mask,
+            replace_step({"masked_scores"},
+                         [fill](const Plan& plan, const Ledger& ledger, const Compute&) {
+                             const Grid hidden = hidden_cells(plan, ledger);
+                             std::size_t cell = 0;
+                             return mapped(unmasked(ledger), [&](double score) {
+                                 return hidden.cells.at(cell++) != 0 ? fill : score;
+                             });
+                         })};
+}
+
+/// Made once for each number; what it hands out stays where it is.
+const Mistake& made_once(Mistake (*make)(double), double fill) {
+    static std::map<std::string, Mistake> all;
+    Mistake entry = make(fill);
+    const std::string id = entry.id;
+    return all.try_emplace(id, std::move(entry)).first->second;
+}
+
+/// The mask first, the scale afterwards: the scores that softmax reads are the same.
+Mistake masked_before_scaled() {
+    // What the scale makes of one score it makes of all, whichever scale that is.
+    const auto scale_late = [](Ledger& ledger, const Plan&) {
+        const Tensor& scores = ledger["scores"];
+        std::size_t cell = 0;
+        while (cell + 1 < scores.size() && scores.at(cell) == 0) ++cell;
+        const double factor = ledger["scaled_scores"].at(cell) / scores.at(cell);
+        const Tensor masked = ledger["masked_scores"];
+        ledger.record("masked_scores",
+                      mapped(masked, [factor](double score) { return score * factor; }));
+    };
+    return {"masked-before-scaled",
+            "masked_scores",
+            "The mask came before the scale",
+            "hidden scores are -inf before and after",
+            "",
+            "",
+            "Minus infinity stays what it is, whatever it is divided by.",
+            "",
+            first_of({needs_mask, needs_scale}),
+            all_of({with_ledger({"masked_scores"},
+                                [](Ledger& ledger, const Plan&) {
+                                    const Tensor scores = ledger["scores"];
+                                    ledger.record("scaled_scores", scores);
+                                }),
+                    with_ledger({"row_max", "exponentials", "weights"}, scale_late)})};
+}
+
+/// The rows of padded queries, set to zero.
+Tensor without_padded_rows(const Plan& plan, const Tensor& tensor) {
+    const Shape shape = tensor.shape();
+    const std::size_t width = shape.back();
+    const std::size_t queries = shape[shape.size() - 2];
+    const std::size_t samples = plan.has_batch ? shape.front() : 1;
+    const std::size_t each = tensor.size() / samples;
+    std::size_t cell = 0;
+    return mapped(tensor, [&](double value) {
+        const std::size_t sample = plan.key_padding.dimension() == 2 ? cell / each : 0;
+        const std::size_t query = cell / width % queries;
+        ++cell;
+        return plan.key_padding.data()[sample * plan.key_len + query] ? 0.0 : value;
+    });
+}
+
+Mistake padded_rows_zero(const char* step) {
+    return {std::string("padded-rows-zero=") + step,
+            step,
+            std::string("The rows of padded queries are zero in ") + step,
+            "nothing that is read changes",
+            "",
+            "",
+            "Nobody reads the rows of padded queries, so any number may stand there.",
+            "",
+            first_of({unless([](const Plan& plan) { return plan.config.mask.padding; },
+                             "there is no padding mask"),
+                      unless([](const Plan& plan) { return plan.query_len == plan.key_len; },
+                             "there are not as many keys as queries")}),
+            replace_step({step}, [](const Plan& plan, const Ledger& ledger, const Compute& before) {
+                return without_padded_rows(plan, before(plan, ledger));
+            })};
+}
+
+Mistake empty_rows_zero() {
+    return {
+        "empty-rows-zero",
+        "weights",
+        "Rows that hide every key are zero instead of nan",
+        "rows with a visible key do not change",
+        "",
+        "",
+        "Where nothing may be seen there is nothing to share out: zero says so without nan.",
+        "",
+        first_of({needs_mask,
+                  unless([](const Plan& plan) { return plan.config.empty_row != EmptyRow::zero; },
+                         "this walk makes them zero itself")}),
+        with_plan({"row_max", "exponentials", "row_sum", "weights"},
+                  [](Plan& plan) { plan.config.empty_row = EmptyRow::zero; })};
+}
+
+/// An entry that is read off the tensors instead of being replayed.
+Mistake read_off(std::string id, std::string step, std::string title, std::string effect,
+                 std::string lesson) {
+    return {std::move(id),
+            std::move(step),
+            std::move(title),
+            std::move(effect),
+            "",
+            "",
+            std::move(lesson),
+            "",
+            [](const Plan&) { return "it is a way to write the tensors, and changes no result"; },
+            [](StepTable table, const Plan&) { return table; }};
+}
+
+}  // namespace
+
+const Mistake& finite_fill(double fill) { return made_once(fill_entry, fill); }
+const Mistake& added_fill(double fill) { return made_once(added_entry, fill); }
+
+const Mistake& mistaken_fill(double fill) {
+    if (std::abs(fill) < 1e-3)
+        return find_mistake(fill == 0 ? "mask-times-zero" : "mask-tiny-fill");
+    return made_once(wrong_fill_entry, fill);
+}
+
+const std::vector<Mistake>& harmless_differences() {
+    static const std::vector<Mistake>& all = *new std::vector<Mistake>{
+        finite_fill(-1e9),
+        added_fill(-1e4),
+        added_fill(-1e9),
+        scaled_before("query-scaled-first", "The query was scaled before it met the keys",
+                      {"query"}, 1),
+        scaled_before("key-scaled-first", "The key was scaled before it met the queries", {"key"},
+                      1),
+        scaled_before("query-and-key-scaled",
+                      "Query and key were each scaled by the root of the factor", {"query", "key"},
+                      0.5),
+        masked_before_scaled(),
+        empty_rows_zero(),
+        padded_rows_zero("weights"),
+        padded_rows_zero("context"),
+        padded_rows_zero("output"),
+        read_off("mask-polarity", "mask", "The mask says keep where ours says hidden",
+                 "the same cells are hidden as long as the code means keep where it says true",
+                 "masked_fill takes true for hidden, scaled_dot_product_attention takes it for "
+                 "kept: say which."),
+        read_off(
+            "same-after-softmax", "masked_scores",
+            "The scores differ, and softmax takes the difference out again",
+            "the weights are those of the reference",
+            "Softmax reads differences within a row: a constant added to a whole row is lost."),
+    };
+    return all;
+}
+
+}  // namespace attn
