@@ -172,7 +172,7 @@ private:
     /// which stands for all hidden ones.
     std::size_t width_of(const Run& block, const MaskView& mask, std::size_t group) const {
         if (!skips_[group]) return plan_.key_len;
-        std::size_t width = 1;
+        std::size_t width = vector_row_length;  // shorter rows are worked on in another way
         for (std::size_t q = block.count; q-- > 0 && width < plan_.key_len;) {
             std::size_t end = mask.visible(q, plan_.key_len).end;
             if (const bool* cells = mask.cells(0, q)) {
