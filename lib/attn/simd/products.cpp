@@ -33,22 +33,6 @@ void multiply_packed(const T* a, std::size_t a_stride, const Panels<T>& b, T* re
     }
 }
 
-template <class T>
-void multiply_by_size(const T* a, std::size_t a_stride, const T* b, T* result,
-                 std::size_t result_stride, std::size_t m, std::size_t k, std::size_t n,
-                 Second second) {
-    if (m == 0 || n == 0) return;
-    const bool transposed = second == Second::transposed;
-    if (is_small(k, n)) {
-        thread_local Scratch scratch;
-        T* const packed = scratch.reserve<T>(panel_operations<T>().size(k, n));
-        panel_operations<T>().pack(b, k, n, transposed, packed);
-        return multiply_packed<T>(a, a_stride, {packed, k, n}, result, result_stride, m, k, n);
-    }
-    prepare_products(k, n, 1);
-    blas_multiply(a, a_stride, b, transposed, result, result_stride, m, k, n);
-}
-
 }  // namespace
 
 void prepare_products(std::size_t k, std::size_t n, std::size_t threads) {
@@ -79,16 +63,20 @@ void prepare_products(std::size_t k, std::size_t n, std::size_t threads) {
 
 std::string blas_core_type() { return openblas_get_corename(); }
 
-void multiply_rows(const float* a, std::size_t a_stride, const float* b, float* result,
+template <class T>
+void multiply_rows(const T* a, std::size_t a_stride, const T* b, T* result,
                    std::size_t result_stride, std::size_t m, std::size_t k, std::size_t n,
                    Second second) {
-    multiply_by_size(a, a_stride, b, result, result_stride, m, k, n, second);
-}
-
-void multiply_rows(const double* a, std::size_t a_stride, const double* b, double* result,
-                   std::size_t result_stride, std::size_t m, std::size_t k, std::size_t n,
-                   Second second) {
-    multiply_by_size(a, a_stride, b, result, result_stride, m, k, n, second);
+    if (m == 0 || n == 0) return;
+    const bool transposed = second == Second::transposed;
+    if (is_small(k, n)) {
+        thread_local Scratch scratch;
+        T* const packed = scratch.reserve<T>(panel_operations<T>().size(k, n));
+        panel_operations<T>().pack(b, k, n, transposed, packed);
+        return multiply_packed<T>(a, a_stride, {packed, k, n}, result, result_stride, m, k, n);
+    }
+    prepare_products(k, n, 1);
+    blas_multiply(a, a_stride, b, transposed, result, result_stride, m, k, n);
 }
 
 template <class T>
@@ -120,6 +108,10 @@ void multiply(MatrixView<const T> a, MatrixView<const T> b, Second second, Matri
     }
 }
 
+template void multiply_rows(const float*, std::size_t, const float*, float*, std::size_t,
+                            std::size_t, std::size_t, std::size_t, Second);
+template void multiply_rows(const double*, std::size_t, const double*, double*, std::size_t,
+                            std::size_t, std::size_t, std::size_t, Second);
 template void multiply(MatrixView<const float>, MatrixView<const float>, Second, MatrixView<float>,
                        PackedProducts*);
 template void multiply(MatrixView<const double>, MatrixView<const double>, Second,

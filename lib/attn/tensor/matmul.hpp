@@ -24,10 +24,8 @@ void multiply(const T* a, const T* b, T* result, std::size_t m, std::size_t k, s
 
 /// The same for rows that stand apart: those of a `a_stride` numbers, those of the result
 /// `result_stride`.
-void multiply_rows(const float* a, std::size_t a_stride, const float* b, float* result,
-                   std::size_t result_stride, std::size_t m, std::size_t k, std::size_t n,
-                   Second second);
-void multiply_rows(const double* a, std::size_t a_stride, const double* b, double* result,
+template <class T>
+void multiply_rows(const T* a, std::size_t a_stride, const T* b, T* result,
                    std::size_t result_stride, std::size_t m, std::size_t k, std::size_t n,
                    Second second);
 
