@@ -54,14 +54,7 @@ Command probe_command() {
             "write inputs on which nearly every mistake shows",
             {file_flags},
             run_probe,
-            {{"attn-explain probe -o probe.npz", "Writes inputs for your own code."},
-             {"p = np.load(\"probe.npz\"); H = int(p[\"heads\"][0])",
-              "Reads them: x, w_query, b_query, ..., mask (true = hidden), heads, lengths."},
-             {"q = (p[\"x\"] @ p[\"w_query\"].T + p[\"b_query\"]).reshape(3, 5, H, 4)",
-              "Runs your own lines on them: this one, and all those up to your result."},
-             {"np.savez(\"mine.npz\", q=q, k=k, v=v, scores=s, attn=a, out=y)",
-              "Saves what these lines computed, under your names."},
-             {"attn-explain diagnose mine.npz --given probe.npz", "Names the mistake."}}};
+            {{"attn-explain probe -o probe.npz", "Writes inputs for your own code."}}};
 }
 
 }  // namespace app

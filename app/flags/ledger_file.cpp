@@ -89,7 +89,7 @@ std::optional<attn::Tolerance> tolerance_of(const Arguments& arguments) {
     const auto relative = arguments.number("--rtol");
     if (!absolute && !relative) return std::nullopt;
     if (!(absolute.value_or(0) >= 0) || !(relative.value_or(0) >= 0)) {
-        throw attn::ConfigError("--atol and --rtol must be numbers from 0");
+        throw attn::ConfigError("--atol and --rtol must not be negative or nan");
     }
     attn::Tolerance tolerance;
     tolerance.absolute = absolute.value_or(tolerance.absolute);

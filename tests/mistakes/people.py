@@ -66,8 +66,6 @@ def project(p, name, wrong):
     if wrong("bias-missing=" + name):
         bias = torch.zeros_like(bias)
     weight = p["w_" + taken]
-    if name == "query" and wrong("weight-not-transposed"):
-        pass
     return p["x"] @ (weight if wrong("weight-not-transposed") else weight.T) + bias
 
 
