@@ -1,34 +1,42 @@
 #!/usr/bin/env python3
-"""Runs the Python that README.md shows and compares what it prints with the program.
+"""Runs the Python that README.md and app/README.md show and compares it with the program.
 
     tests/check_readme.py build/dev/app/attn-explain
 
-Checks two claims: the eight lines print the weights and the context of the default walk, and what
-a walk prints with --format torch is valid Python. Needs PyTorch; without it nothing is checked,
-which is said aloud.
+Checks three claims: the eight lines print the weights and the context of the default walk, what a
+walk prints with --format torch is valid Python, and diagnose calls the lines for a probe right.
+Needs PyTorch and NumPy; without them nothing is checked, which is said aloud.
 """
 
 import contextlib
 import io
+import os
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def walk(program, *flags):
     return subprocess.run([program, *flags], check=True, capture_output=True, text=True).stdout
 
 
+def python_in(page):
+    return re.search(r"```python\n(.*?)```", (ROOT / page).read_text(), re.S).group(1)
+
+
 def main():
-    program = sys.argv[1]
+    program = os.path.abspath(sys.argv[1])
     try:
         from torch import inf, nan, tensor
+        import numpy  # for the lines of app/README.md
     except ImportError:
-        print("PyTorch is not installed: nothing was checked")
+        print("PyTorch or NumPy is not installed: nothing was checked")
         return
-    readme = (pathlib.Path(__file__).parent.parent / "README.md").read_text()
-    code = re.search(r"```python\n(.*?)```", readme, re.S).group(1)
+    code = python_in("README.md")
     assert code.count("\n") == 8, "README.md promises eight lines"
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
@@ -40,7 +48,13 @@ def main():
     names = {"tensor": tensor, "inf": inf, "nan": nan}
     for flags in (["--detail"], ["--mask", "causal", "--causal-align", "end", "--memory-len", "2"]):
         exec(walk(program, *flags), names)
-    print("README.md holds")
+
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        walk(program, "probe", "-o", "probe.npz")
+        exec(python_in("app/README.md"), {})
+        walk(program, "diagnose", "mine.npz", "--given", "probe.npz")
+    print("README.md and app/README.md hold")
 
 
 main()
