@@ -89,7 +89,7 @@ TEST_SUITE("app: flags") {
         check_refused("--burn rand", "'rand' is not like rand:384");
         check_refused("--burn rand:100000001", "at most 100000000");
         check_refused("compare --atol nan loop fused", "--atol: 'nan' is not a number");
-        check_refused("compare --rtol -1 loop fused", "--atol and --rtol must be numbers from 0");
+        check_refused("compare --rtol -1 loop fused", "must not be negative");
         check_refused("why", "why needs CELL: a cell: 'weights[0,1]'");
         check_refused("compare loop", "compare needs B: the second run or file");
         check_refused("why --depth 99 'weights[0]'", "--depth must be at most 20, not 99");
