@@ -107,7 +107,9 @@ BenchInput draw_bench_input(const BenchShape& shape, bool causal) {
     config.heads = static_cast<std::int64_t>(shape.groups);
     config.head_dim = static_cast<std::int64_t>(shape.head_dim);
     config.query_len = static_cast<std::int64_t>(shape.length);
-    return {std::move(query), std::move(key), std::move(value), causal, resolve(config)};
+    Plan plan = resolve(config);
+    plan.has_head = true;  // one group is an axis too
+    return {std::move(query), std::move(key), std::move(value), causal, std::move(plan)};
 }
 
 BenchOutput output_for(const BenchSeries& series, const BenchShape& shape) {

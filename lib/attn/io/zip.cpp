@@ -239,7 +239,7 @@ void ZipEntryReader::finish() {
 namespace {
 
 void append(std::string& bytes, std::uint64_t value, std::size_t size) {
-    for (std::size_t i = 0; i < size; ++i) bytes += static_cast<char>(value >> (8 * i) & 0xFFU);
+    for (std::size_t i = 0; i < size; ++i, value >>= 8U) bytes += static_cast<char>(value & 0xFFU);
 }
 
 std::uint64_t in_32_bits(std::uint64_t value) { return std::min(value, in_zip64_record); }
