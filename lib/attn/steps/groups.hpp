@@ -34,11 +34,4 @@ inline AxisView axis_view(const Shape& shape, std::size_t axis) {
     return view;
 }
 
-/// `shape` with its last two lengths replaced.
-inline Shape with_matrix(Shape shape, std::size_t rows, std::size_t columns) {
-    shape[shape.size() - 2] = rows;
-    shape[shape.size() - 1] = columns;
-    return shape;
-}
-
 }  // namespace attn
