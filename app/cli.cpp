@@ -14,14 +14,6 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-std::vector<std::string> command_names() {
-    std::vector<std::string> names;
-    for (const Command& command : commands()) {
-        if (!command.name.empty()) names.push_back(command.name);
-    }
-    return names;
-}
-
 bool is_command(const std::string& word) { return !word.empty() && find_command(word) != nullptr; }
 
 std::string shell_text(const Words& words) {

@@ -84,7 +84,7 @@ std::string json_of_mistakes() {
     return json + "]\n";
 }
 
-const std::vector<Flag>& own_flags() {
+const std::vector<Flag>& bugs_flags() {
     static const std::vector<Flag> all{{"ID", "ID", "the mistake to explain", such_as(ids)}};
     return all;
 }
@@ -105,7 +105,7 @@ int run_bugs(const Arguments& arguments) {
 Command bugs_command() {
     return {"bugs",
             "list known mistakes, or explain one",
-            {own_flags, json_flags, file_flags},
+            {bugs_flags, json_flags, file_flags},
             run_bugs,
             {{"attn-explain bugs", "Lists the known mistakes."},
              {"attn-explain bugs scale-missing", "Explains one, with what mends it."}}};

@@ -15,6 +15,14 @@ const std::vector<Command>& commands() {
     return all;
 }
 
+std::vector<std::string> command_names() {
+    std::vector<std::string> names;
+    for (const Command& command : commands()) {
+        if (!command.name.empty()) names.push_back(command.name);
+    }
+    return names;
+}
+
 const Command* find_command(std::string_view name) {
     for (const Command& command : commands()) {
         if (command.name == name) return &command;

@@ -23,6 +23,9 @@ struct Command {
 /// All commands, the walk first.
 const std::vector<Command>& commands();
 
+/// The names of those that have one.
+std::vector<std::string> command_names();
+
 /// The command of that name, or nullptr.
 const Command* find_command(std::string_view name);
 

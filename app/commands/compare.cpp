@@ -53,7 +53,7 @@ int run_compare(const Arguments& arguments) {
     return comparison.equal() ? 0 : 1;
 }
 
-const std::vector<Flag>& own_flags() {
+const std::vector<Flag>& compare_flags() {
     constexpr Takes side{Takes::Kind::file, 0, 0, words_of<attn::Variant>, false, true};
     static const std::vector<Flag> all{
         Flag{"A", "A",
@@ -71,7 +71,7 @@ const std::vector<Flag>& own_flags() {
 Command compare_command() {
     return {"compare",
             "compare two runs, or files, step by step",
-            {own_flags, tolerance_flags, json_flags, file_flags, bug_flags, walk_flags},
+            {compare_flags, tolerance_flags, json_flags, file_flags, bug_flags, walk_flags},
             run_compare,
             {{"attn-explain compare loop vectorized", "Where the two methods round differently."},
              {"attn-explain compare '' '--bug scale-missing'", "What a mistake changes."},

@@ -277,7 +277,7 @@ int run_diagnose(const Arguments& arguments) {
     return exit_code_of(diagnosis, arguments.has("--partial"));
 }
 
-const std::vector<Flag>& own_flags() {
+const std::vector<Flag>& diagnose_flags() {
     const Need a_file{[](const Arguments& arguments) { return !arguments.has("--power"); }, nullptr,
                       "a file to diagnose: leave --power out"};
     static const std::vector<Flag> all{
@@ -300,7 +300,7 @@ const std::vector<Flag>& own_flags() {
 Command diagnose_command() {
     return {"diagnose",
             "find the mistake in your own tensors",
-            {own_flags, tolerance_flags, json_flags, file_flags, walk_flags},
+            {diagnose_flags, tolerance_flags, json_flags, file_flags, walk_flags},
             run_diagnose,
             {{"attn-explain diagnose mine.npz --given probe.npz",
               "Names the mistake in what your code made of a probe."}}};

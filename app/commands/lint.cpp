@@ -110,7 +110,7 @@ std::vector<std::string> rule_ids() {
     return ids;
 }
 
-const std::vector<Flag>& own_flags() {
+const std::vector<Flag>& lint_flags() {
     static const std::vector<Flag> all{
         {"--explain", "ID", "explain one rule", such_as(rule_ids)},
         {"--only", "ID,ID", "these rules only", such_as(rule_ids, Takes::Kind::list)},
@@ -124,7 +124,7 @@ const std::vector<Flag>& own_flags() {
 Command lint_command() {
     return {"lint",
             "name the pitfalls in a configuration and its data",
-            {own_flags, json_flags, file_flags, bug_flags, walk_flags},
+            {lint_flags, json_flags, file_flags, bug_flags, walk_flags},
             run_lint,
             {{"attn-explain lint --heads 2 --embed-dim 8 --strict",
               "The pitfalls of a configuration, warnings as findings."}}};

@@ -21,8 +21,8 @@ std::string list_of_notebooks() {
     return text;
 }
 
-attn::Replay replay_of(const Arguments& arguments) {
-    attn::Replay replay;
+attn::ReplayOptions replay_of(const Arguments& arguments) {
+    attn::ReplayOptions replay;
     if (arguments.has("--seed")) replay.seed = parse_seed("--seed", arguments.text("--seed"));
     if (arguments.has("--variant")) {
         replay.variant = parse_word<attn::Variant>("--variant", arguments.text("--variant"));
@@ -87,10 +87,10 @@ int run_notebook(const Arguments& arguments) {
     const attn::PrintOptions options = print_options(arguments);
     const Format& format = format_of(arguments, usual);
 
-    const attn::Replay replay = replay_of(arguments);
+    const attn::ReplayOptions replay = replay_of(arguments);
     attn::Document document = notebook.replay(replay);
     if (replay.corrected) {
-        attn::Replay faithful = replay;
+        attn::ReplayOptions faithful = replay;
         faithful.corrected = false;
         // A program has one course of events: there the corrected notebook runs after the other.
         const auto both = format.runs ? attn::one_after_the_other : attn::both_replays;
@@ -124,7 +124,7 @@ std::vector<std::string> names() {
 }
 std::vector<std::string> loop_or_vectorized() { return {"loop", "vectorized"}; }
 
-const std::vector<Flag>& own_flags() {
+const std::vector<Flag>& notebook_flags() {
     static const std::vector<Flag> all{
         {"NAME", "NAME", "name or number of a notebook; without one they are listed",
          such_as(names)},
@@ -144,7 +144,7 @@ const std::vector<Flag>& own_flags() {
 Command notebook_command() {
     return {"notebook",
             "replay a source notebook, or list them",
-            {own_flags, step_flags, output_flags, file_flags, json_flags, print_flags},
+            {notebook_flags, step_flags, output_flags, file_flags, json_flags, print_flags},
             run_notebook,
             {{"attn-explain notebook", "Lists the notebooks."},
              {"attn-explain notebook 000 --corrected",

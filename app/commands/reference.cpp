@@ -19,14 +19,6 @@ std::vector<std::string> shell_names() {
     return names;
 }
 
-std::vector<std::string> command_names() {
-    std::vector<std::string> names;
-    for (const Command& command : commands()) {
-        if (!command.name.empty()) names.push_back(command.name);
-    }
-    return names;
-}
-
 const Command& asked_command(const Arguments& arguments) {
     return *find_command(arguments.text("COMMAND"));
 }

@@ -75,7 +75,7 @@ std::vector<std::string> settings() {
     return all;
 }
 
-const std::vector<Flag>& own_flags() {
+const std::vector<Flag>& why_flags() {
     static const std::vector<Flag> all{
         Flag{"CELL", "CELL", "a cell: 'weights[0,1]' or, by words, 'weights[short,eat]'",
              such_as(step_names, Takes::Kind::cell)}
@@ -94,7 +94,7 @@ const std::vector<Flag>& own_flags() {
 Command why_command() {
     return {"why",
             "derive one number back to the inputs",
-            {own_flags, json_flags, file_flags, walk_flags},
+            {why_flags, json_flags, file_flags, walk_flags},
             run_why,
             {{"attn-explain why 'weights[short,eat]' --depth 2",
               "One weight, and in turn the numbers it was made of."},

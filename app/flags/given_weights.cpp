@@ -30,7 +30,7 @@ bool has(const std::vector<attn::NamedTensor>& tensors, std::string_view name) {
                        [&](const attn::NamedTensor& each) { return each.name == name; });
 }
 
-std::string listed(const std::vector<std::string>& names) {
+std::string some_of(const std::vector<std::string>& names) {
     constexpr std::size_t most = 12;
     std::string text;
     for (std::size_t i = 0; i < std::min(names.size(), most); ++i) {
@@ -190,14 +190,14 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config) {
     }
     if (config.parameters.entries().empty()) {
         throw attn::InputError(label + ": holds none of the parameters of this walk, " +
-                               listed(needed) + ": it has " +
-                               (unused.empty() ? "no array" : listed(unused)) +
+                               some_of(needed) + ": it has " +
+                               (unused.empty() ? "no array" : some_of(unused)) +
                                " (--model gpt2 or bert reads the names of those models)");
     }
     config.weights_file = weights;
     std::string note;
-    if (!drawn.empty()) note = "drawn, as it does not hold them: " + listed(drawn);
-    if (!unused.empty()) note += (note.empty() ? "" : "; ") + ("not used: " + listed(unused));
+    if (!drawn.empty()) note = "drawn, as it does not hold them: " + some_of(drawn);
+    if (!unused.empty()) note += (note.empty() ? "" : "; ") + ("not used: " + some_of(unused));
     if (!note.empty()) report_note(label + ": " + note);
 }
 

@@ -1,14 +1,15 @@
 #include "app/reference/reference.hpp"
+#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {
 
-std::string quoted(const std::string& text) { return "'" + text + "'"; }
+std::string bash_quoted(const std::string& text) { return "'" + text + "'"; }
 
 /// The lines that offer what a value can be.
 std::string offer(const Takes& takes) {
     const std::vector<std::string> all = words_in(takes);
-    const std::string words = quoted(joined(all, " "));
+    const std::string words = bash_quoted(attn::joined(all, " "));
     switch (takes.kind) {
         case Takes::Kind::integer:
         case Takes::Kind::number:
@@ -20,7 +21,8 @@ std::string offer(const Takes& takes) {
         case Takes::Kind::list:
             return "_attn_explain_offer_list " + words;
         case Takes::Kind::cell:
-            return "compopt -o nospace; _attn_explain_offer " + quoted(joined(all, "[ ") + "[");
+            return "compopt -o nospace; _attn_explain_offer " +
+                   bash_quoted(attn::joined(all, "[ ") + "[");
         case Takes::Kind::file:
             return "_attn_explain_offer_files " + words;
         case Takes::Kind::folder:
@@ -31,15 +33,15 @@ std::string offer(const Takes& takes) {
 
 std::string command_case(const Command& command) {
     // What the flag before the cursor takes.
-    std::string text = "        " + quoted(command.name) + ")\n            case $prev in\n";
+    std::string text = "        " + bash_quoted(command.name) + ")\n            case $prev in\n";
     std::string names;
     for (const Flag* flag : flags_of(command)) {
-        names += (names.empty() ? "" : " ") + joined(flag->names(), " ");
+        names += (names.empty() ? "" : " ") + attn::joined(flag->names(), " ");
         if (!flag->takes_value()) continue;
-        text += "                " + joined(flag->names(), "|") + ") " + offer(flag->takes) +
+        text += "                " + attn::joined(flag->names(), "|") + ") " + offer(flag->takes) +
                 "; return;;\n";
     }
-    text += "            esac\n            flags=" + quoted(names) + "\n";
+    text += "            esac\n            flags=" + bash_quoted(names) + "\n";
 
     // Otherwise a flag, or the positional argument.
     text += "            [[ $cur == -* ]] && { _attn_explain_offer \"$flags\"; return; }\n";

@@ -1,17 +1,18 @@
 #include "app/reference/reference.hpp"
+#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {
 
 /// A string in single quotes.
-std::string quoted(const std::string& text) { return "'" + escaped(text, "'\\") + "'"; }
+std::string fish_quoted(const std::string& text) { return "'" + escaped(text, "'\\") + "'"; }
 
 /// The words that can stand there, as a flag of `complete`.
 std::string words_of(const Takes& takes) {
-    std::string words = joined(words_in(takes), " ");
+    std::string words = attn::joined(words_in(takes), " ");
     if (takes.kind == Takes::Kind::folder) words = "(__fish_complete_directories)";
     if (takes.kind == Takes::Kind::list) words = "(__attn_explain_list " + words + ")";
-    return words.empty() ? "" : " -a " + quoted(words);
+    return words.empty() ? "" : " -a " + fish_quoted(words);
 }
 
 /// Whether file names are offered too.
@@ -38,19 +39,20 @@ std::string fish_completion() {
         "complete -c attn-explain -f\n";
     for (const Command& command : commands()) {
         const bool walk = command.name.empty();
-        const std::string start = "complete -c attn-explain -n " +
-                                  quoted(walk ? "not __attn_explain_command " + joined(names, " ")
-                                              : "__attn_explain_command " + command.name);
+        const std::string start =
+            "complete -c attn-explain -n " +
+            fish_quoted(walk ? "not __attn_explain_command " + attn::joined(names, " ")
+                             : "__attn_explain_command " + command.name);
         if (!walk) {
             text += "complete -c attn-explain -n '__attn_explain_command \"\"' -a " + command.name +
-                    " -d " + quoted(command.help) + "\n";
+                    " -d " + fish_quoted(command.help) + "\n";
         }
         for (const Flag* flag : flags_of(command)) {
             text += start;
             for (const std::string& name : flag->names()) {
                 text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
             }
-            text += " -d " + quoted(flag->whole_help());
+            text += " -d " + fish_quoted(flag->whole_help());
             if (flag->takes_value()) text += " -r" + files_of(flag->takes) + words_of(flag->takes);
             text += "\n";
         }

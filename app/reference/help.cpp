@@ -117,12 +117,6 @@ std::string escaped(const std::string& text, const std::string& characters) {
     return result;
 }
 
-std::string joined(const std::vector<std::string>& words, const std::string& between) {
-    std::string text;
-    for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
-    return text;
-}
-
 std::string short_help(const Command& command) {
     std::string text = head(command) + example_list(command);
     if (command.name.empty()) text += command_list();

@@ -54,7 +54,7 @@ std::string item(const std::string& name, const std::string& text) {
     return ".TP\n" + name + "\n" + paragraph(text);
 }
 
-std::string flag_entry(const Flag& flag) {
+std::string flag_item(const Flag& flag) {
     std::string names;
     for (const std::string& name : flag.names()) {
         names += (names.empty() ? "" : ", ") + (flag.is_positional() ? italic(name) : bold(name));
@@ -65,11 +65,11 @@ std::string flag_entry(const Flag& flag) {
 
 std::string options(const Command& command) {
     std::string text = ".SH OPTIONS\n";
-    for (const Flag* positional : positionals_of(command)) text += flag_entry(*positional);
+    for (const Flag* positional : positionals_of(command)) text += flag_item(*positional);
     for (const std::string& group : groups_of(command)) {
         text += ".SS " + roff(group) + "\n";
         for (const Flag* flag : flags_of(command)) {
-            if (flag->group == group) text += flag_entry(*flag);
+            if (flag->group == group) text += flag_item(*flag);
         }
     }
     return text;

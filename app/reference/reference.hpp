@@ -32,7 +32,5 @@ std::string placeholder(const Flag& positional);
 std::vector<std::string> words_in(const Takes& takes);
 /// `text` with a backslash before each of these characters.
 std::string escaped(const std::string& text, const std::string& characters);
-/// `words` one after another, `between` them.
-std::string joined(const std::vector<std::string>& words, const std::string& between);
 
 }  // namespace app

@@ -1,17 +1,18 @@
 #include "app/reference/reference.hpp"
+#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {
 
 /// A string in single quotes.
-std::string quoted(const std::string& text) {
+std::string zsh_quoted(const std::string& text) {
     std::string result = "'";
     for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
     return result + "'";
 }
 
 std::string action(const Takes& takes) {
-    const std::string words = escaped(joined(words_in(takes), " "), ":");
+    const std::string words = escaped(attn::joined(words_in(takes), " "), ":");
     switch (takes.kind) {
         case Takes::Kind::integer:
         case Takes::Kind::number:
@@ -36,12 +37,12 @@ std::string action(const Takes& takes) {
 std::string with_value(const std::string& name) { return name + (name[1] == '-' ? "=" : "+"); }
 
 std::string specification(const Flag& flag, const std::string& name) {
-    const std::string others = flag.repeats ? "*" : "(" + joined(flag.names(), " ") + ")";
+    const std::string others = flag.repeats ? "*" : "(" + attn::joined(flag.names(), " ") + ")";
     const bool alone = !flag.takes_value();
     std::string text =
         others + (alone ? name : with_value(name)) + "[" + escaped(flag.whole_help(), "[]\\") + "]";
     if (!alone) text += ":" + escaped(flag.value, ":\\") + ":" + action(flag.takes);
-    return quoted(text);
+    return zsh_quoted(text);
 }
 
 std::string arguments(const Command& command) {
@@ -54,8 +55,8 @@ std::string arguments(const Command& command) {
     std::size_t number = 0;
     for (const Flag* positional : positionals_of(command)) {
         text += " \\\n                " +
-                quoted(std::to_string(++number) + ":" + escaped(positional->name, ":") + ":" +
-                       action(positional->takes));
+                zsh_quoted(std::to_string(++number) + ":" + escaped(positional->name, ":") + ":" +
+                           action(positional->takes));
     }
     return text;
 }
@@ -67,7 +68,7 @@ std::string zsh_completion() {
     std::string cases;
     for (const Command& command : commands()) {
         if (command.name.empty()) continue;
-        names += "        " + quoted(command.name + ":" + escaped(command.help, ":")) + "\n";
+        names += "        " + zsh_quoted(command.name + ":" + escaped(command.help, ":")) + "\n";
         cases += "        " + command.name +
                  ")\n            shift words\n            (( CURRENT-- ))\n            " +
                  arguments(command) + "\n            ;;\n";

@@ -35,7 +35,7 @@ void restore_and_end(int signal) {
     attn::remove_pending_files();
     attn::remove_pending_folder();
     // A failure to write changes nothing: the program ends.
-    if (write(STDOUT_FILENO, leaving_text.data(), leaving_text.size()) >= 0 && has_modes) {
+    if (::write(STDOUT_FILENO, leaving_text.data(), leaving_text.size()) >= 0 && has_modes) {
         tcsetattr(STDIN_FILENO, TCSANOW, &modes_before);
     }
     std::signal(signal, SIG_DFL);

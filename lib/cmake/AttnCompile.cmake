@@ -10,7 +10,22 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # GCC 12 takes the empty state of a std::optional<std::variant> for uninitialised memory, and
     # "text" + std::string for overlapping copies (its bug 105329).
     target_compile_options(attn_compile INTERFACE -Wno-maybe-uninitialized -Wno-restrict)
+    # Files that are compiled together look like headers to the check for types of one file.
+    target_compile_options(attn_compile INTERFACE -Wno-subobject-linkage)
 endif()
+# Headers cost more than our own lines, so the files of a room are compiled eight at a time.
+function(attn_compile_rooms_at_once target)
+    get_target_property(sources ${target} SOURCES)
+    foreach(source IN LISTS sources)
+        get_filename_component(folder ${source} DIRECTORY)
+        string(MAKE_C_IDENTIFIER "${folder}" room)
+        math(EXPR part "${files_in_${room}}0 / 80")
+        math(EXPR files_in_${room} "${files_in_${room}}0 / 10 + 1")
+        set_source_files_properties(${source} TARGET_DIRECTORY ${target}
+                                    PROPERTIES UNITY_GROUP "${room}_${part}")
+    endforeach()
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ${ATTN_UNITY} UNITY_BUILD_MODE GROUP)
+endfunction()
 if(ATTN_WARNINGS_AS_ERRORS)
     target_compile_options(attn_compile INTERFACE -Werror)
 endif()

@@ -12,9 +12,9 @@ using program::shell;
 
 namespace {
 
-const std::vector<std::string> commands{"",        "notebook", "step",       "why",  "lint",
-                                        "compare", "diagnose", "probe",      "bugs", "bench",
-                                        "man",     "help",     "completions"};
+const std::vector<std::string> all_commands{"",        "notebook", "step",       "why",  "lint",
+                                            "compare", "diagnose", "probe",      "bugs", "bench",
+                                            "man",     "help",     "completions"};
 
 /// Checks that the program does its work and says that a flag has no effect.
 void check_useless(const std::string& arguments, const std::string& need) {
@@ -105,7 +105,7 @@ TEST_SUITE("app: flags") {
 
     TEST_CASE("no flag passes over an empty argument") {
         std::size_t tried = 0;
-        for (const std::string& command : commands) {
+        for (const std::string& command : all_commands) {
             const std::string help = run(command + " --help").out;
             for (const std::string& line : lines_of(help)) {
                 const std::size_t start = line.find("--");
@@ -226,7 +226,7 @@ TEST_SUITE("app: flags") {
     }
 
     TEST_CASE("help has three lengths and no line above 80 columns") {
-        for (const std::string& command : commands) {
+        for (const std::string& command : all_commands) {
             INFO(command);
             const program::Result brief = run(command + " -h");
             const program::Result whole = run(command + " --help");

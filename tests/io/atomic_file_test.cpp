@@ -71,7 +71,7 @@ private:
 
 TEST_SUITE("atomic file") {
     TEST_CASE("the target holds the old content until commit and the new one after") {
-        const Scratch scratch;
+        const ScratchFolder scratch;
         const fs::path target = scratch / "out.txt";
         write_file(target, "old");
         OutputFile file(target);
@@ -83,7 +83,7 @@ TEST_SUITE("atomic file") {
     }
 
     TEST_CASE("without commit nothing is left behind") {
-        const Scratch scratch;
+        const ScratchFolder scratch;
         {
             OutputFile file(scratch / "out.txt");
             file.write(std::string(200'000, 'x'));
@@ -93,7 +93,7 @@ TEST_SUITE("atomic file") {
     }
 
     TEST_CASE("small and large pieces keep their order") {
-        const Scratch scratch;
+        const ScratchFolder scratch;
         std::string expected;
         OutputFile file(scratch / "out.txt");
         for (std::size_t size : {1U, 65'535U, 1U, 65'536U, 0U, 200'000U, 3U, 65'535U, 65'537U}) {
@@ -106,7 +106,7 @@ TEST_SUITE("atomic file") {
     }
 
     TEST_CASE("a new file gets the permissions of the umask, an old one keeps its own") {
-        const Scratch scratch;
+        const ScratchFolder scratch;
         const mode_t before = ::umask(027);
         write_file(scratch / "new.txt", "x");
         ::umask(before);
@@ -118,7 +118,7 @@ TEST_SUITE("atomic file") {
     }
 
     TEST_CASE("a symbolic link stays a link and what it points to is replaced") {
-        const Scratch scratch;
+        const ScratchFolder scratch;
         fs::create_directory(scratch / "real");
         write_file(scratch / "real/file.txt", "old");
         fs::create_symlink("real/file.txt", scratch / "link.txt");
@@ -141,7 +141,7 @@ TEST_SUITE("atomic file") {
     }
 
     TEST_CASE("a fifo is written straight") {
-        const Scratch scratch;
+        const ScratchFolder scratch;
         const fs::path fifo = scratch / "fifo";
         REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
         const int reader = ::open(fifo.c_str(), O_RDONLY | O_NONBLOCK);
@@ -154,7 +154,7 @@ TEST_SUITE("atomic file") {
     }
 
     TEST_CASE("a descriptor's name appends where the descriptor stands") {
-        const Scratch scratch;
+        const ScratchFolder scratch;
         write_file(scratch / "log.txt", "before ");
         const int log = ::open((scratch / "log.txt").c_str(), O_WRONLY | O_APPEND);
         REQUIRE(log >= 0);
@@ -164,7 +164,7 @@ TEST_SUITE("atomic file") {
     }
 
     TEST_CASE("a disk that fills up leaves the old file and no temporary") {
-        const Scratch scratch;
+        const ScratchFolder scratch;
         write_file(scratch / "out.txt", "old");
         const SizeLimit limit(100'000);
         const std::string message =
@@ -175,7 +175,7 @@ TEST_SUITE("atomic file") {
     }
 
     TEST_CASE("places that cannot be written are named with the reason") {
-        const Scratch scratch;
+        const ScratchFolder scratch;
         const std::string folder = scratch.path();
         CHECK(message_of([&] { OutputFile{folder}; }) ==
               folder + ": cannot write: Is a directory: name a file in it");
@@ -189,13 +189,13 @@ TEST_SUITE("atomic file") {
     }
 
     TEST_CASE("a name as long as the system allows can be written") {
-        const Scratch scratch;
+        const ScratchFolder scratch;
         write_file(scratch / std::string(255, 'n'), "x");
         CHECK(content(scratch / std::string(255, 'n')) == "x");
     }
 
     TEST_CASE("a signal handler can remove what is pending and nothing else") {
-        const Scratch scratch;
+        const ScratchFolder scratch;
         write_file(scratch / "done.txt", "x");
         OutputFile first(scratch / "first.txt");
         OutputFile second(scratch / "second.txt");
@@ -206,7 +206,7 @@ TEST_SUITE("atomic file") {
     }
 
     TEST_CASE("files can be written one after the other without end") {
-        const Scratch scratch;
+        const ScratchFolder scratch;
         for (int i = 0; i < 100; ++i) {
             write_file(scratch / "kept.txt", "x");
             OutputFile dropped(scratch / "dropped.txt");

@@ -30,7 +30,7 @@ std::string header_of(const std::string& descr, const std::string& shape) {
 }
 
 std::string written(const Tensor& tensor) {
-    const Scratch scratch;
+    const ScratchFolder scratch;
     OutputFile file(scratch / "t.npy");
     write_npy(file, tensor);
     file.commit();

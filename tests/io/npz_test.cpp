@@ -1,7 +1,7 @@
 #include "attn/io/npz.hpp"
 
-#include <numeric>
 #include <doctest/doctest.h>
+#include <numeric>
 
 #include <string>
 #include <vector>
@@ -17,7 +17,7 @@ using namespace attn;
 namespace {
 
 std::string zipped(const std::vector<TensorRef>& tensors) {
-    const Scratch scratch;
+    const ScratchFolder scratch;
     OutputFile file(scratch / "t.npz");
     write_npz(file, tensors);
     file.commit();
@@ -67,7 +67,7 @@ TEST_SUITE("npz") {
         const Tensor one({}, Array<float>(1.0F));
         std::vector<TensorRef> many;
         for (int i = 0; i < 15; ++i) many.push_back({"w" + std::to_string(i), one});
-        const Scratch scratch;
+        const ScratchFolder scratch;
         write_file(scratch / "many.npz", zipped(many));
         const std::string message = refusal([&] { read_tensor(scratch / "many.npz"); });
         CHECK(message.find("'w10', 'w11' and 3 more: pick one") != std::string::npos);
@@ -94,7 +94,7 @@ TEST_SUITE("npz") {
     }
 
     TEST_CASE("an archive that is written streams to what cannot be rewound") {
-        const Scratch scratch;
+        const ScratchFolder scratch;
         const Tensor tensor = read_tensor(fixture("special.npy"));
         {
             OutputFile log(scratch / "log");

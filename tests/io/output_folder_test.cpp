@@ -48,7 +48,7 @@ void save(const std::filesystem::path& path, const std::vector<std::string>& ste
 
 TEST_SUITE("output_folder") {
     TEST_CASE("a folder is not there before commit, and whole after it") {
-        const Scratch scratch;
+        const ScratchFolder scratch;
         {
             OutputFolder folder(scratch / "out");
             write_file(folder.file("01_x.npy"), "1");
@@ -61,7 +61,7 @@ TEST_SUITE("output_folder") {
     }
 
     TEST_CASE("without commit the older folder stays as it was") {
-        const Scratch scratch;
+        const ScratchFolder scratch;
         save(scratch / "out", {"x"});
         {
             OutputFolder folder(scratch / "out");
@@ -72,7 +72,7 @@ TEST_SUITE("output_folder") {
     }
 
     TEST_CASE("a folder of an earlier run is replaced, with nothing left of it") {
-        const Scratch scratch;
+        const ScratchFolder scratch;
         save(scratch / "out/", {"x", "query", "context"});
         save(scratch / "out/", {"x"});
         CHECK(names_in(scratch / "out") == Names{"01_x.npy", "walk.json"});
@@ -80,7 +80,7 @@ TEST_SUITE("output_folder") {
     }
 
     TEST_CASE("a file that the walk.json does not name is somebody's own, whatever it is called") {
-        const Scratch scratch;
+        const ScratchFolder scratch;
         const auto refused = [&] {
             try {
                 save(scratch / "out", {"query"});
@@ -106,7 +106,7 @@ TEST_SUITE("output_folder") {
     }
 
     TEST_CASE("a file that comes while the folder is written is kept") {
-        const Scratch scratch;
+        const ScratchFolder scratch;
         save(scratch / "out", {"x"});
         OutputFolder folder((scratch / "out").string());
         write_file(folder.file("walk.json"), walk_of({}));
@@ -120,7 +120,7 @@ TEST_SUITE("output_folder") {
     }
 
     TEST_CASE("a folder with anything else in it is left alone") {
-        const Scratch scratch;
+        const ScratchFolder scratch;
         for (const char* name : {"notes.txt", "x.npy", "1_x.npy", "01_x.txt"}) {
             std::filesystem::create_directory(scratch / "out");
             write_file(scratch / "out" / name, "mine");
@@ -136,7 +136,7 @@ TEST_SUITE("output_folder") {
     }
 
     TEST_CASE("what a signal handler removes is the temporary and nothing else") {
-        const Scratch scratch;
+        const ScratchFolder scratch;
         const pid_t child = ::fork();
         if (child == 0) {
             OutputFolder folder(scratch / "out");

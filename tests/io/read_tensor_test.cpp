@@ -13,7 +13,7 @@ using namespace attn;
 
 TEST_SUITE("read tensor") {
     TEST_CASE("the content decides what a file is, not its name") {
-        const Scratch scratch;
+        const ScratchFolder scratch;
         std::filesystem::copy_file(fixture("little_f4.npy"), scratch / "array.csv");
         CHECK(read_tensor(scratch / "array.csv").dtype() == DType::float32);
         write_file(scratch / "table", "1,2\n");
@@ -21,7 +21,7 @@ TEST_SUITE("read tensor") {
     }
 
     TEST_CASE("a file may have colons in its name") {
-        const Scratch scratch;
+        const ScratchFolder scratch;
         write_file(scratch / "a:b", "1\n");
         CHECK(read_tensor(scratch / "a:b").at(0) == 1.0);
     }
@@ -33,7 +33,7 @@ TEST_SUITE("read tensor") {
     }
 
     TEST_CASE("the only array of a file without names can be given one") {
-        const Scratch scratch;
+        const ScratchFolder scratch;
         write_file(scratch / "out.csv", "1,2\n");
         write_file(scratch / "out.json", "[1, 2]");
         for (const char* name : {"out.csv", "out.json"}) {
@@ -50,7 +50,7 @@ TEST_SUITE("read tensor") {
     }
 
     TEST_CASE("names of files and arrays cannot reach the terminal as escapes") {
-        const Scratch scratch;
+        const ScratchFolder scratch;
         const std::string path = scratch / "a\x1b[2J";
         write_file(path, "1,x\n");
         CHECK(refusal([&] { read_tensor(path); }).find("a\\x1b[2J: line 1") != std::string::npos);

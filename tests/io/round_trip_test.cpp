@@ -117,7 +117,7 @@ void check_same(const Tensor& back, const Tensor& tensor, bool axes, bool types)
 
 TEST_SUITE("round trips") {
     TEST_CASE("every format reads back what it wrote, of every type and many shapes") {
-        const ::Scratch scratch;
+        const ::ScratchFolder scratch;
         const Axes words{"batch", "head", "vocab", "feature"};
         for (const Shape& shape :
              {Shape{}, Shape{1}, Shape{13}, Shape{1, 1}, Shape{2, 7}, Shape{7, 2}, Shape{3, 3},

@@ -33,7 +33,7 @@ std::string entry(const std::string& name, const std::string& shape, int begin, 
 }
 
 std::string written(const std::vector<TensorRef>& tensors) {
-    const Scratch scratch;
+    const ScratchFolder scratch;
     OutputFile file(scratch / "t.safetensors");
     write_safetensors(file, tensors);
     file.commit();
@@ -120,7 +120,7 @@ TEST_SUITE("safetensors") {
     TEST_CASE("of a file of 4 GiB only what is asked for is read") {
         // The file has holes in place of values, so that it takes no room; a chain of bytes that
         // are all read would take seconds and 4 GiB of memory.
-        const Scratch scratch;
+        const ScratchFolder scratch;
         const std::string path = scratch / "large.safetensors";
         std::string header = R"({"q":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},)"
                              R"("rest":{"dtype":"F32","shape":[1073741824],)"

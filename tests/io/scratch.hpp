@@ -5,15 +5,15 @@
 #include <string>
 
 /// A folder of its own for one test, removed with all it holds.
-class Scratch {
+class ScratchFolder {
 public:
-    Scratch() {
+    ScratchFolder() {
         std::string name = (std::filesystem::temp_directory_path() / "attn-test-XXXXXX").string();
         path_ = ::mkdtemp(name.data());
     }
-    ~Scratch() { std::filesystem::remove_all(path_); }
-    Scratch(const Scratch&) = delete;
-    Scratch& operator=(const Scratch&) = delete;
+    ~ScratchFolder() { std::filesystem::remove_all(path_); }
+    ScratchFolder(const ScratchFolder&) = delete;
+    ScratchFolder& operator=(const ScratchFolder&) = delete;
 
     const std::filesystem::path& path() const { return path_; }
     std::filesystem::path operator/(const std::string& name) const { return path_ / name; }

@@ -22,7 +22,7 @@ NamedTensor stored(const std::string& name) {
 
 // What an archive is refused with whose pickle is `pickle` and whose one storage has 16 bytes.
 std::string refusal_of_pickle(const std::string& pickle) {
-    const Scratch scratch;
+    const ScratchFolder scratch;
     {
         OutputFile file(scratch / "a.pt");
         ZipWriter archive(file);

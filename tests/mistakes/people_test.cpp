@@ -11,11 +11,11 @@ using program::run;
 
 namespace {
 
-constexpr const char* folder_name = "data/reference/people/";
+constexpr const char* people_folder = "data/reference/people/";
 
-nlohmann::json cases() {
+nlohmann::json people_cases() {
     return nlohmann::json::parse(
-               program::read_file(std::string(ATTN_SOURCE_DIR "/") + folder_name + "index.json"))
+               program::read_file(std::string(ATTN_SOURCE_DIR "/") + people_folder + "index.json"))
         .at("cases");
 }
 
@@ -74,10 +74,10 @@ TEST_SUITE("mistakes: people's code") {
         REQUIRE(run("probe -o " + probe).exit_code == 0);
         Score score;
         int mistaken = 0;
-        for (const auto& one : cases()) {
+        for (const auto& one : people_cases()) {
             const std::string file = one.at("file");
             const program::Result result =
-                run("diagnose --json " + (folder_name + file) + " --given " + probe);
+                run("diagnose --json " + (people_folder + file) + " --given " + probe);
             INFO(file << "\n" << result.out << result.err);
             REQUIRE(result.exit_code != 2);
             CHECK(nlohmann::json::parse(result.out).at("skipped").empty());
@@ -97,9 +97,9 @@ TEST_SUITE("mistakes: people's code") {
         REQUIRE(run("probe -o " + probe).exit_code == 0);
         Score score;
         int mistaken = 0;
-        for (const auto& one : cases()) {
-            const std::string source =
-                std::string(ATTN_SOURCE_DIR "/") + folder_name + one.at("file").get<std::string>();
+        for (const auto& one : people_cases()) {
+            const std::string source = std::string(ATTN_SOURCE_DIR "/") + people_folder +
+                                       one.at("file").get<std::string>();
             const std::string file = folder / "result.npz";
             for (const attn::NamedTensor& entry : attn::read_tensors(source)) {
                 if (entry.name != one.at("result").get<std::string>()) continue;

@@ -12,16 +12,16 @@ using program::run;
 
 namespace {
 
-constexpr const char* folder_name = "data/reference/wrong/";
+constexpr const char* wrong_code_folder = "data/reference/wrong/";
 
-nlohmann::json cases() {
+nlohmann::json wrong_code_cases() {
     const auto index = nlohmann::json::parse(
-        program::read_file(std::string(ATTN_SOURCE_DIR "/") + folder_name + "index.json"));
+        program::read_file(std::string(ATTN_SOURCE_DIR "/") + wrong_code_folder + "index.json"));
     return index.at("cases");
 }
 
 std::string path_of(const nlohmann::json& one) {
-    return folder_name + one.at("file").get<std::string>();
+    return wrong_code_folder + one.at("file").get<std::string>();
 }
 
 /// What `diagnose` says of the tensors of one case, which lie at `path`.
@@ -69,7 +69,7 @@ TEST_SUITE("mistakes: other people's code") {
         REQUIRE(run("probe -o " + probe).exit_code == 0);
         std::set<std::string> mistakes;
         std::size_t correct = 0;
-        for (const auto& one : cases()) {
+        for (const auto& one : wrong_code_cases()) {
             const program::Result result = diagnosis_of(one, path_of(one), probe);
             const std::string file = one.at("file");
             INFO(file << "\n" << result.out << result.err);
@@ -95,7 +95,7 @@ TEST_SUITE("mistakes: other people's code") {
         const program::Folder folder;
         const std::string probe = folder / "probe.npz";
         REQUIRE(run("probe -o " + probe).exit_code == 0);
-        for (const auto& one : cases()) {
+        for (const auto& one : wrong_code_cases()) {
             const std::string file = folder / "rounded.npz";
             write_rounded(ATTN_SOURCE_DIR "/" + path_of(one), file, 3);
             const program::Result result = diagnosis_of(one, file, probe, " --decimals 3");
@@ -113,7 +113,7 @@ TEST_SUITE("mistakes: other people's code") {
         const program::Folder folder;
         const std::string probe = folder / "probe.npz";
         REQUIRE(run("probe -o " + probe).exit_code == 0);
-        for (const auto& one : cases()) {
+        for (const auto& one : wrong_code_cases()) {
             if (one.at("file") != "strictly_lower_triangle.npz") continue;
             const auto finding = nlohmann::json::parse(diagnosis_of(one, path_of(one), probe).out)
                                      .at("findings")

@@ -25,7 +25,7 @@ const Tensor& tensor_of(const Document& document, const std::string& name) {
 }
 
 Document replayed(const std::string& name, bool corrected = false) {
-    Replay replay;
+    ReplayOptions replay;
     replay.corrected = corrected;
     return find_notebook(name).replay(replay);
 }

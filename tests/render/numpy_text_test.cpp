@@ -6,26 +6,9 @@
 
 #include "attn/render/numpy_text.hpp"
 #include "attn/tensor/error.hpp"
+#include "tests/render/tensors.hpp"
 
 using namespace attn;
-
-namespace {
-
-constexpr double inf = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
-
-template <class T>
-Tensor named(const Array<T>& array) {
-    return {Axes(array.dimension(), "axis"), array};
-}
-
-Tensor counting(std::size_t count) {
-    Array<std::int64_t> array = empty_array<std::int64_t>({count});
-    for (std::size_t i = 0; i < count; ++i) array(i) = static_cast<std::int64_t>(i);
-    return named(array);
-}
-
-}  // namespace
 
 TEST_SUITE("render: numpy numbers") {
     TEST_CASE("points are aligned and zeros at the end left out") {

@@ -7,29 +7,16 @@
 
 #include "attn/render/torch_text.hpp"
 #include "attn/tensor/error.hpp"
+#include "tests/render/tensors.hpp"
 
 using namespace attn;
 
 namespace {
 
-constexpr float inf = std::numeric_limits<float>::infinity();
-constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
-
-template <class T>
-Tensor named(const Array<T>& array) {
-    return {Axes(array.dimension(), "axis"), array};
-}
-
 template <class T>
 Tensor constant(const Shape& shape, T value) {
     Array<T> array = empty_array<T>(shape);
     array.fill(value);
-    return named(array);
-}
-
-Tensor counting(std::size_t count) {
-    Array<std::int64_t> array = empty_array<std::int64_t>({count});
-    for (std::size_t i = 0; i < count; ++i) array(i) = static_cast<std::int64_t>(i);
     return named(array);
 }
 

@@ -10,6 +10,7 @@
 
 #include "attn/explain/words.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {
@@ -92,10 +93,6 @@ std::string size_of(const StepComparison& step) {
     const Distance& far = step.distance;
     return fmt::format("{:<10}{:<10}{:<12}{}", brief(far.absolute), brief(far.relative), far.ulp,
                        far.within() ? "same" : fmt::format("DIFFERS in {} cells", far.beyond));
-}
-
-std::string joined(const std::vector<std::string>& names) {
-    return fmt::format("{}", fmt::join(names, " "));
 }
 
 }  // namespace
@@ -217,10 +214,10 @@ std::string comparison_text(const Comparison& comparison) {
         text += fmt::format("{:<18}{}\n", step.name, size_of(step));
     }
     if (!comparison.only_left.empty()) {
-        text += fmt::format("only in the first: {}\n", joined(comparison.only_left));
+        text += fmt::format("only in the first: {}\n", joined(comparison.only_left, " "));
     }
     if (!comparison.only_right.empty()) {
-        text += fmt::format("only in the second: {}\n", joined(comparison.only_right));
+        text += fmt::format("only in the second: {}\n", joined(comparison.only_right, " "));
     }
     const StepComparison* first = comparison.first();
     if (comparison.steps.empty()) return text + "no step is in both\n";

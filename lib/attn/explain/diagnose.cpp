@@ -11,15 +11,10 @@
 #include "attn/explain/words.hpp"
 #include "attn/mistakes/change.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {
-
-std::string joined(const std::vector<std::string>& words) {
-    std::string text;
-    for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-    return text;
-}
 
 /// Replays a walk from somebody's own tensors and compares the outcome with what they have.
 class Examiner {

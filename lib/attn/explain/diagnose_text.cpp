@@ -24,12 +24,6 @@ void add_paragraph(std::string& text, const std::string& head, const std::string
     }
 }
 
-std::string ids_of(const std::vector<const Mistake*>& entries) {
-    std::string text;
-    for (const Mistake* mistake : entries) text += (text.empty() ? "" : ", ") + mistake->id;
-    return text;
-}
-
 /// What was compared and is right, and how much was not.
 std::string summary(const Diagnosis& diagnosis) {
     std::string names;

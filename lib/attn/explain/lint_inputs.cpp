@@ -8,8 +8,6 @@
 namespace attn::lint_checks {
 namespace {
 
-std::string text(std::size_t number) { return std::to_string(number); }
-
 /// True where a weight of some size has no negative number.
 bool is_positive(const Tensor& weight) {
     for (std::size_t i = 0; i < weight.size(); ++i) {
@@ -59,7 +57,8 @@ Answer repeated_token(const TokenSide& side) {
         if (side.pad_id && ids.at(i) == static_cast<double>(*side.pad_id)) continue;
         for (std::size_t j = i + 1; j < (i / length + 1) * length; ++j) {
             if (ids.at(i) != ids.at(j)) continue;
-            return side.positions + text(i % length) + " and " + text(j % length) +
+            return side.positions + std::to_string(i % length) + " and " +
+                   std::to_string(j % length) +
                    " hold the same token and nothing encodes position: their rows of " + side.rows +
                    " are equal";
         }
@@ -76,9 +75,9 @@ Answer unused_rows(const TokenSide& side) {
     const std::size_t smallest = used.count(0) != 0 ? below : below - 1;
     if (used.size() >= smallest) return std::nullopt;
     const bool of_memory = std::string_view(side.rows) == "memory";
-    return text(used.size()) + " distinct ids" + (of_memory ? " of memory" : "") + " reach up to " +
-           text(below - 1) + ": " + text(smallest - used.size()) +
-           " rows of the embedding are never used";
+    return std::to_string(used.size()) + " distinct ids" + (of_memory ? " of memory" : "") +
+           " reach up to " + std::to_string(below - 1) + ": " +
+           std::to_string(smallest - used.size()) + " rows of the embedding are never used";
 }
 
 }  // namespace
@@ -91,7 +90,7 @@ Answer hidden_rows(const Plan& plan, const Ledger& ledger) {
         empty += row_max.at(i) == -std::numeric_limits<double>::infinity() ? 1U : 0U;
     }
     if (empty == 0) return std::nullopt;
-    return text(empty) + " of " + text(row_max.size()) +
+    return std::to_string(empty) + " of " + std::to_string(row_max.size()) +
            " rows are fully masked: all their scores are -inf";
 }
 
@@ -121,7 +120,7 @@ Answer unmasked_padding(const Plan& plan, const Ledger& ledger) {
         }
     }
     if (seen == 0) return std::nullopt;
-    return text(seen) + " of " + text(plan.batch * plan.key_len) +
+    return std::to_string(seen) + " of " + std::to_string(plan.batch * plan.key_len) +
            " keys are padding and no mask hides them: they take part in averages";
 }
 
@@ -163,7 +162,7 @@ Answer blind_padding(const Plan& plan, const Ledger& ledger) {
         if (scores.at(i) != 0) return std::nullopt;
     }
     if (hidden == 0) return std::nullopt;
-    return "all " + text(hidden) + " hidden scores (mask " + shape_text(mask.shape()) +
+    return "all " + std::to_string(hidden) + " hidden scores (mask " + shape_text(mask.shape()) +
            ") are 0 before the mask: a mask of zeros and no mask would look the same";
 }
 

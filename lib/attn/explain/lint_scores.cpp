@@ -9,8 +9,6 @@
 namespace attn::lint_checks {
 namespace {
 
-std::string text(std::size_t number) { return std::to_string(number); }
-
 double largest_of(const Tensor& tensor) {
     double largest = -HUGE_VAL;
     for (std::size_t i = 0; i < tensor.size(); ++i) {
@@ -101,8 +99,9 @@ Answer scale_dmodel(const Plan& plan, const Ledger&) {
     }
     const double factor =
         std::sqrt(static_cast<double>(plan.head_dim) / static_cast<double>(plan.embed_dim));
-    return "scores are divided by sqrt(embed_dim " + text(plan.embed_dim) + "), but head_dim is " +
-           text(plan.head_dim) + ": they come out " + brief(factor) + " times what they should be";
+    return "scores are divided by sqrt(embed_dim " + std::to_string(plan.embed_dim) +
+           "), but head_dim is " + std::to_string(plan.head_dim) + ": they come out " +
+           brief(factor) + " times what they should be";
 }
 
 Answer scale_missing(const Plan& plan, const Ledger& ledger) {
@@ -171,8 +170,9 @@ Answer rank_one(const Plan& plan, const Ledger& ledger) {
         least = std::min(least, *part);
     }
     if (2 * found <= judged) return std::nullopt;
-    const std::string where =
-        judged == 1 ? "" : "in " + text(found) + " of " + text(judged) + " matrices ";
+    const std::string where = judged == 1 ? ""
+                                          : "in " + std::to_string(found) + " of " +
+                                                std::to_string(judged) + " matrices ";
     return where + brief(100 * least) + "% " + (found > 1 ? "or more " : "") +
            "of the scores' energy is one pattern (rank 1): all queries prefer the same keys";
 }

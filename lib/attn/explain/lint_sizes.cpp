@@ -3,11 +3,7 @@
 #include "attn/walk/words.hpp"
 
 namespace attn::lint_checks {
-namespace {
-
-std::string text(std::size_t number) { return std::to_string(number); }
-
-}  // namespace
+namespace {}  // namespace
 
 Answer coincident_sizes(const Plan& plan, const Ledger&) {
     struct Size {
@@ -26,7 +22,7 @@ Answer coincident_sizes(const Plan& plan, const Ledger&) {
         for (std::size_t j = i + 1; j < sizes.size(); ++j) {
             if (sizes[i].length != sizes[j].length) continue;
             equal += (equal.empty() ? "" : ", ") + std::string(sizes[i].name) + " = " +
-                     sizes[j].name + " = " + text(sizes[i].length);
+                     sizes[j].name + " = " + std::to_string(sizes[i].length);
         }
     }
     if (equal.empty()) return std::nullopt;
@@ -35,14 +31,14 @@ Answer coincident_sizes(const Plan& plan, const Ledger&) {
 
 Answer causal_lengths(const Plan& plan, const Ledger&) {
     if (!plan.config.mask.causal || plan.query_len == plan.key_len) return std::nullopt;
-    return text(plan.query_len) + " queries and " + text(plan.key_len) +
+    return std::to_string(plan.query_len) + " queries and " + std::to_string(plan.key_len) +
            " keys under a causal mask: it is aligned at the " +
            std::string(word(plan.config.causal_align));
 }
 
 Answer no_output_projection(const Plan& plan, const Ledger&) {
     if (plan.config.output_projection || plan.heads == 1) return std::nullopt;
-    return text(plan.heads) +
+    return std::to_string(plan.heads) +
            " heads stand side by side and nothing mixes them: no output projection";
 }
 
@@ -59,9 +55,9 @@ Answer three_heads(const Plan& plan, const Ledger&) {
 Answer no_power(const Plan& plan, const Ledger&) {
     std::string reasons;
     if (plan.query_len == 1 || plan.key_len == 1) {
-        reasons = "with " + text(plan.query_len) +
-                  (plan.query_len == 1 ? " query and " : " queries and ") + text(plan.key_len) +
-                  (plan.key_len == 1 ? " key" : " keys") +
+        reasons = "with " + std::to_string(plan.query_len) +
+                  (plan.query_len == 1 ? " query and " : " queries and ") +
+                  std::to_string(plan.key_len) + (plan.key_len == 1 ? " key" : " keys") +
                   " there is little to see: softmax over one key is 1";
     }
     if (plan.heads == 1) {

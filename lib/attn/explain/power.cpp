@@ -27,12 +27,6 @@ bool any_step_differs(const Plan& plan, const Ledger& wrong, const Ledger& refer
     return false;
 }
 
-std::string ids_of(const std::vector<const Mistake*>& entries) {
-    std::string text;
-    for (const Mistake* mistake : entries) text += (text.empty() ? "" : ", ") + mistake->id;
-    return text;
-}
-
 void add_lines(std::string& text, const std::string& head, const std::string& body) {
     text += head + "\n";
     for (const std::string& line : wrap(body, 76)) text += "  " + line + "\n";

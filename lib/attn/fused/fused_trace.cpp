@@ -11,9 +11,6 @@ namespace attn {
 
 namespace {
 
-template <class Real>
-constexpr Real minus_infinity = -std::numeric_limits<Real>::infinity();
-
 /// What is known of one query after the keys it has met.
 template <class Real>
 struct Running {

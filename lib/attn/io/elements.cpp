@@ -15,8 +15,6 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "values are written as they lie in memory");
 
-using Kind = StoredType::Kind;
-
 template <class Bits>
 Bits load(const char* from, bool big_endian) {
     Bits bits = 0;
@@ -82,7 +80,7 @@ Tensor copied(const Shape& shape, const Fetch& fetch, bool big_endian) {
 template <class Bits>
 Tensor integers(const StoredType& type, const Shape& shape, const Fetch& fetch,
                 const std::string& label) {
-    if (type.kind == Kind::signed_integer) {
+    if (type.kind == StoredType::Kind::signed_integer) {
         using Signed = std::make_signed_t<Bits>;
         return converted<Bits, std::int64_t>(
             shape, fetch, type.big_endian,
@@ -131,16 +129,16 @@ std::optional<std::size_t> byte_count(const Shape& shape, std::size_t item_size)
 Tensor read_elements(const StoredType& type, const Shape& shape, const Fetch& fetch,
                      const std::string& label) {
     const bool swap = type.big_endian;
-    if (type.kind == Kind::boolean) {
+    if (type.kind == StoredType::Kind::boolean) {
         return converted<std::uint8_t, bool>(
             shape, fetch, swap, [](std::uint8_t bits, std::size_t) { return bits != 0; });
     }
-    if (type.kind == Kind::brain_floating) {
+    if (type.kind == StoredType::Kind::brain_floating) {
         return converted<std::uint16_t, float>(
             shape, fetch, swap,
             [](std::uint16_t bits, std::size_t) { return brain_to_float(bits); });
     }
-    if (type.kind == Kind::floating) {
+    if (type.kind == StoredType::Kind::floating) {
         if (type.size == 8) return copied<std::uint64_t, double>(shape, fetch, swap);
         if (type.size == 4) return copied<std::uint32_t, float>(shape, fetch, swap);
         return converted<std::uint16_t, float>(

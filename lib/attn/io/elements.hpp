@@ -11,6 +11,9 @@
 
 namespace attn {
 
+/// More axes than any tensor of a walk, and NumPy's own limit.
+constexpr std::size_t most_axes = 32;
+
 /// The 16-bit types that are widened to float32 when they are read. What was computed in them is
 /// right to 11 or 8 bits only.
 enum class Widened { no, float16, bfloat16 };

@@ -25,8 +25,8 @@ struct Elements {
     bool needs_integers = false;         // as float64 does not hold one of them
 };
 
-[[noreturn]] void fail(const std::string& label, const std::string& what,
-                       const std::string& advice) {
+[[noreturn]] void refuse_table(const std::string& label, const std::string& what,
+                               const std::string& advice) {
     throw InputError(label + ": " + what + ": " + advice);
 }
 
@@ -73,8 +73,9 @@ Tensor assembled(const Elements& elements, const std::vector<T>& values,
         extent = std::max(extent, elements.indices[i] + 1);
     }
     if (byte_count(shape, 1) != count) {
-        fail(label, std::to_string(count) + " elements do not fill the shape " + shape_text(shape),
-             advice);
+        refuse_table(label,
+                     std::to_string(count) + " elements do not fill the shape " + shape_text(shape),
+                     advice);
     }
 
     // Put each value in its place. As many as there are places, they fill all unless one repeats.
@@ -85,7 +86,7 @@ Tensor assembled(const Elements& elements, const std::vector<T>& values,
         for (std::size_t axis = 0; axis < dimension; ++axis) {
             flat = flat * shape[axis] + elements.indices[element * dimension + axis];
         }
-        if (filled[flat]) fail(label, "an element occurs twice", advice);
+        if (filled[flat]) refuse_table(label, "an element occurs twice", advice);
         filled[flat] = true;
         array.data()[flat] = values[element];
     }
@@ -196,18 +197,18 @@ std::vector<NamedTensor> parse_long_table(CsvLines& lines, const std::vector<std
                                           const std::string& label) {
     const std::set<std::string> distinct(columns.begin(), columns.end());
     if (distinct.size() != columns.size()) {
-        fail(label, "line " + std::to_string(lines.line()) + " names a column twice",
-             "name each column once");
+        refuse_table(label, "line " + std::to_string(lines.line()) + " names a column twice",
+                     "name each column once");
     }
     std::vector<Elements> steps;
     std::map<std::string, std::size_t> positions;
     while (const std::vector<std::string>* fields = lines.next()) {
         const std::string place = label + ": line " + std::to_string(lines.line());
         if (fields->size() != columns.size()) {
-            fail(place,
-                 "there are " + std::to_string(fields->size()) + " columns, not " +
-                     std::to_string(columns.size()),
-                 "all rows need the same length");
+            refuse_table(place,
+                         "there are " + std::to_string(fields->size()) + " columns, not " +
+                             std::to_string(columns.size()),
+                         "all rows need the same length");
         }
         // Find the step that the line belongs to, or begin a new one.
         const std::vector<std::size_t> filled = filled_columns(*fields);
@@ -215,23 +216,24 @@ std::vector<NamedTensor> parse_long_table(CsvLines& lines, const std::vector<std
         if (is_new) steps.push_back({fields->front(), filled, {}, {}, {}, false});
         Elements& step = steps[position->second];
         if (filled != step.columns) {
-            fail(place, "step " + shown(step.name) + " has other axes than before",
-                 "fill in the same columns for all its elements");
+            refuse_table(place, "step " + shown(step.name) + " has other axes than before",
+                         "fill in the same columns for all its elements");
         }
         // Take the indices and the value.
         for (const std::size_t column : filled) {
             const std::optional<std::size_t> index = parse_index((*fields)[column]);
             if (!index) {
-                fail(place,
-                     shown((*fields)[column]) + " is no index along " + shown(columns[column]),
-                     "count from 0");
+                refuse_table(
+                    place,
+                    shown((*fields)[column]) + " is no index along " + shown(columns[column]),
+                    "count from 0");
             }
             step.indices.push_back(*index);
         }
         const std::optional<double> value = parse_number(fields->back());
         if (!value) {
-            fail(place, shown(fields->back()) + " is no number of float64",
-                 "write it as 1.5 or 1e-3");
+            refuse_table(place, shown(fields->back()) + " is no number of float64",
+                         "write it as 1.5 or 1e-3");
         }
         add_value(step, *value, fields->back());
     }

@@ -10,8 +10,6 @@
 namespace attn {
 namespace {
 
-constexpr std::size_t most_axes = 32;  // NumPy's own limit
-
 struct Header {
     std::optional<StoredType> type;
     std::optional<bool> column_major;
@@ -137,7 +135,6 @@ private:
         if (word == "|O" || word == "O") {
             refuse_type(start, "the array holds pickled Python objects, not numbers");
         }
-        using Kind = StoredType::Kind;
         StoredType result;
         std::string_view rest = word;
         if (!rest.empty() && std::string_view("<>=|").find(rest[0]) != rest.npos) {
@@ -145,14 +142,15 @@ private:
             rest.remove_prefix(1);
         }
         if (rest == "b1" || rest == "?") {
-            result.kind = Kind::boolean;
+            result.kind = StoredType::Kind::boolean;
             result.size = 1;
             return result;
         }
         if (rest.size() == 2 && std::string_view("1248").find(rest[1]) != rest.npos) {
             result.size = static_cast<std::size_t>(rest[1] - '0');
             if (rest[0] == 'f' && result.size > 1) return result;
-            result.kind = rest[0] == 'i' ? Kind::signed_integer : Kind::unsigned_integer;
+            result.kind = rest[0] == 'i' ? StoredType::Kind::signed_integer
+                                         : StoredType::Kind::unsigned_integer;
             if (rest[0] == 'i' || rest[0] == 'u') return result;
         }
         refuse_type(start, "the type " + shown(word) + " is not supported");

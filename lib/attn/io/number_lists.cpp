@@ -11,7 +11,6 @@
 namespace attn {
 namespace {
 
-constexpr std::size_t most_axes = 32;
 constexpr std::string_view blanks{" \t\r\n"};
 
 }  // namespace

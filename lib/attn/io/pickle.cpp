@@ -10,23 +10,21 @@
 namespace attn {
 namespace {
 
-using Kind = StoredType::Kind;
-
 struct StorageName {
     std::string_view name;
     StoredType type;
 };
 constexpr StorageName storage_names[] = {
-    {"torch FloatStorage", {Kind::floating, 4}},
-    {"torch DoubleStorage", {Kind::floating, 8}},
-    {"torch HalfStorage", {Kind::floating, 2}},
-    {"torch BoolStorage", {Kind::boolean, 1}},
-    {"torch LongStorage", {Kind::signed_integer, 8}},
-    {"torch IntStorage", {Kind::signed_integer, 4}},
-    {"torch ShortStorage", {Kind::signed_integer, 2}},
-    {"torch CharStorage", {Kind::signed_integer, 1}},
-    {"torch ByteStorage", {Kind::unsigned_integer, 1}},
-    {"torch BFloat16Storage", {Kind::brain_floating, 2}},
+    {"torch FloatStorage", {StoredType::Kind::floating, 4}},
+    {"torch DoubleStorage", {StoredType::Kind::floating, 8}},
+    {"torch HalfStorage", {StoredType::Kind::floating, 2}},
+    {"torch BoolStorage", {StoredType::Kind::boolean, 1}},
+    {"torch LongStorage", {StoredType::Kind::signed_integer, 8}},
+    {"torch IntStorage", {StoredType::Kind::signed_integer, 4}},
+    {"torch ShortStorage", {StoredType::Kind::signed_integer, 2}},
+    {"torch CharStorage", {StoredType::Kind::signed_integer, 1}},
+    {"torch ByteStorage", {StoredType::Kind::unsigned_integer, 1}},
+    {"torch BFloat16Storage", {StoredType::Kind::brain_floating, 2}},
 };
 constexpr std::string_view dictionary_name{"collections OrderedDict"};
 constexpr std::string_view size_name{"torch Size"};

@@ -15,7 +15,6 @@ namespace attn {
 namespace {
 
 using Json = nlohmann::json;
-using Kind = StoredType::Kind;
 
 constexpr std::size_t length_size = 8;
 constexpr std::uint64_t longest_header = 100'000'000;  // the format's own limit
@@ -25,13 +24,19 @@ struct TypeName {
     StoredType type;
 };
 constexpr TypeName type_names[] = {
-    {"F16", {Kind::floating, 2}},         {"BF16", {Kind::brain_floating, 2}},
-    {"F32", {Kind::floating, 4}},         {"F64", {Kind::floating, 8}},
-    {"I8", {Kind::signed_integer, 1}},    {"I16", {Kind::signed_integer, 2}},
-    {"I32", {Kind::signed_integer, 4}},   {"I64", {Kind::signed_integer, 8}},
-    {"U8", {Kind::unsigned_integer, 1}},  {"U16", {Kind::unsigned_integer, 2}},
-    {"U32", {Kind::unsigned_integer, 4}}, {"U64", {Kind::unsigned_integer, 8}},
-    {"BOOL", {Kind::boolean, 1}},
+    {"F16", {StoredType::Kind::floating, 2}},
+    {"BF16", {StoredType::Kind::brain_floating, 2}},
+    {"F32", {StoredType::Kind::floating, 4}},
+    {"F64", {StoredType::Kind::floating, 8}},
+    {"I8", {StoredType::Kind::signed_integer, 1}},
+    {"I16", {StoredType::Kind::signed_integer, 2}},
+    {"I32", {StoredType::Kind::signed_integer, 4}},
+    {"I64", {StoredType::Kind::signed_integer, 8}},
+    {"U8", {StoredType::Kind::unsigned_integer, 1}},
+    {"U16", {StoredType::Kind::unsigned_integer, 2}},
+    {"U32", {StoredType::Kind::unsigned_integer, 4}},
+    {"U64", {StoredType::Kind::unsigned_integer, 8}},
+    {"BOOL", {StoredType::Kind::boolean, 1}},
 };
 
 // One array as the header describes it; it has no type when the type is none of those above.

@@ -15,10 +15,9 @@ namespace {
 
 constexpr std::string_view pickle_name{"/data.pkl"};
 constexpr std::uint64_t longest_pickle = std::uint64_t{1} << 24U;
-constexpr std::size_t most_axes = 32;
 constexpr std::size_t most_expanded = std::size_t{1} << 30U;
 
-[[noreturn]] void fail(const std::string& label, const std::string& what) {
+[[noreturn]] void refuse(const std::string& label, const std::string& what) {
     throw InputError(label + ": " + what + ": " + pickle_advice);
 }
 
@@ -35,14 +34,14 @@ struct Described {
 
 std::size_t natural(const PickleValue& value, const std::string& label) {
     if (value.sort != Sort::integer || value.integer < 0) {
-        fail(label, "its offset, shape or strides are no natural numbers");
+        refuse(label, "its offset, shape or strides are no natural numbers");
     }
     return static_cast<std::size_t>(value.integer);
 }
 
 Shape naturals(const Pickle& pickle, const PickleValue& list, const std::string& label) {
     if ((list.sort != Sort::tuple && list.sort != Sort::list) || list.items.size() > most_axes) {
-        fail(label, "its shape or strides are no list of at most 32 numbers");
+        refuse(label, "its shape or strides are no list of at most 32 numbers");
     }
     Shape numbers;
     for (const std::size_t each : list.items) numbers.push_back(natural(pickle[each], label));
@@ -51,16 +50,16 @@ Shape naturals(const Pickle& pickle, const PickleValue& list, const std::string&
 
 Described described(const Pickle& pickle, const PickleValue& tensor, const std::string& label) {
     const PickleValue& storage = pickle[tensor.items[0]];
-    if (storage.sort != Sort::storage) fail(label, "it has no storage");
+    if (storage.sort != Sort::storage) refuse(label, "it has no storage");
     Described result;
     const std::optional<StoredType> type = storage_type(pickle[storage.items[0]].text);
-    if (!type) fail(label, "it has no storage");
+    if (!type) refuse(label, "it has no storage");
     result.key = storage.text;
     result.type = *type;
     result.offset = natural(pickle[tensor.items[1]], label);
     result.shape = naturals(pickle, pickle[tensor.items[2]], label);
     result.strides = naturals(pickle, pickle[tensor.items[3]], label);
-    if (result.strides.size() != result.shape.size()) fail(label, "its strides do not fit");
+    if (result.strides.size() != result.shape.size()) refuse(label, "its strides do not fit");
     return result;
 }
 
@@ -73,7 +72,7 @@ std::size_t reach(const Described& tensor, std::size_t elements, const std::stri
         const bool beyond = steps > 0 && tensor.strides[axis] > elements / steps;
         last = beyond ? elements : last + steps * tensor.strides[axis];
     }
-    if (last >= elements) fail(label, "it reaches beyond its storage");
+    if (last >= elements) refuse(label, "it reaches beyond its storage");
     return last + 1;
 }
 
@@ -83,7 +82,7 @@ const ZipEntry& storage_entry(const std::vector<ZipEntry>& entries, const std::s
     const std::string name = folder + "/data/" + key;
     const auto found = std::find_if(entries.begin(), entries.end(),
                                     [&](const ZipEntry& each) { return each.name == name; });
-    if (found == entries.end()) fail(label, "its storage " + shown(key) + " is missing");
+    if (found == entries.end()) refuse(label, "its storage " + shown(key) + " is missing");
     return *found;
 }
 
@@ -94,7 +93,7 @@ NamedTensor read_described(const InputFile& file, const std::vector<ZipEntry>& e
     const std::size_t elements = entry.unpacked / tensor.type.size;
     const std::optional<std::size_t> size = byte_count(tensor.shape, 1);
     if (!size || *size > std::max(elements, most_expanded)) {
-        fail(label, "no memory can hold the shape " + shape_text(tensor.shape));
+        refuse(label, "no memory can hold the shape " + shape_text(tensor.shape));
     }
     if (reach(tensor, elements, label) == 0) {
         return {"", read_elements(
@@ -127,17 +126,17 @@ std::vector<StoredArray> torch_arrays(const InputFile& file) {
     const std::string& label = file.label();
     const std::vector<ZipEntry> entries = zip_directory(file);
     const ZipEntry* const found = pickle_entry(entries);
-    if (found == nullptr) fail(label, "the archive has no data.pkl");
+    if (found == nullptr) refuse(label, "the archive has no data.pkl");
     const std::string folder = found->name.substr(0, found->name.size() - pickle_name.size());
     for (const ZipEntry& each : entries) {
         if (each.name != folder + "/byteorder") continue;
         std::string order(std::min<std::uint64_t>(each.unpacked, 8), '\0');
         ZipEntryReader(file, each, label).read(order.data(), order.size());
-        if (order == "big") fail(label, "it was saved on a big-endian machine");
+        if (order == "big") refuse(label, "it was saved on a big-endian machine");
     }
 
     // Read what the pickle describes.
-    if (found->unpacked > longest_pickle) fail(label, "the pickle inside is too large");
+    if (found->unpacked > longest_pickle) refuse(label, "the pickle inside is too large");
     std::string bytes(found->unpacked, '\0');
     ZipEntryReader reader(file, *found, label);
     reader.read(bytes.data(), bytes.size());
@@ -150,7 +149,8 @@ std::vector<StoredArray> torch_arrays(const InputFile& file) {
                      return read_described(file, entries, folder, tensor, file.label());
                  }}};
     }
-    if (result.sort != Sort::dictionary) fail(label, "it holds neither a tensor nor a dictionary");
+    if (result.sort != Sort::dictionary)
+        refuse(label, "it holds neither a tensor nor a dictionary");
 
     // The last of equal keys counts, as in Python.
     std::vector<StoredArray> arrays;

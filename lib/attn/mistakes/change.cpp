@@ -8,6 +8,8 @@
 
 namespace attn {
 
+std::string needs_mask(const Plan& plan) { return plan.masks() ? "" : "nothing is masked"; }
+
 TableEdit replace_step(std::vector<std::string> steps, StepEdit how) {
     return [steps = std::move(steps), how = std::move(how)](StepTable table, const Plan&) {
         for (Step& step : table) {

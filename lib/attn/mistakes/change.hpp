@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,11 @@ TableEdit all_of(std::vector<TableEdit> edits);
 const std::vector<std::string>& projecting_steps();
 /// query, key and value.
 const std::vector<std::string>& head_steps();
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// Where nothing is masked, why a mistake of the mask cannot show.
+std::string needs_mask(const Plan& plan);
 
 /// A tensor as double numbers on four axes; those that it lacks have length 1.
 struct Grid {

@@ -9,9 +9,6 @@
 namespace attn {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-std::string needs_mask(const Plan& plan) { return plan.masks() ? "" : "nothing is masked"; }
 std::string needs_scale(const Plan& plan) { return plan.scales() ? "" : "nothing is scaled"; }
 
 /// Every floating cell of a tensor passed through `f`.

@@ -5,19 +5,19 @@ namespace {
 
 /// Where one cell of a split tensor is read from: head and token become the place (token, feature)
 /// in the unsplit row-major memory of one sample.
-using Place =
+using ReadFrom =
     std::function<std::size_t(std::size_t h, std::size_t t, std::size_t f, const Grid& right)>;
 
 /// Splits again, from the same numbers, by another rule.
-TableEdit split_by(Place place) {
+TableEdit split_by(ReadFrom from_where) {
     return replace_step(
-        head_steps(), [place](const Plan& plan, const Ledger& ledger, const Compute& before) {
+        head_steps(), [from_where](const Plan& plan, const Ledger& ledger, const Compute& before) {
             const Tensor right = before(plan, ledger);
             const Grid grid = grid_of(right);
             Grid wrong = grid;
             const std::size_t all = grid.heads * grid.columns;
             wrong.fill([&](std::size_t b, std::size_t h, std::size_t t, std::size_t f) {
-                const std::size_t from = place(h, t, f, grid);
+                const std::size_t from = from_where(h, t, f, grid);
                 const std::size_t feature = from % all;
                 return grid.at(b, feature / grid.columns, from / all, feature % grid.columns);
             });

@@ -7,10 +7,6 @@
 namespace attn {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-std::string needs_mask(const Plan& plan) { return plan.masks() ? "" : "nothing is masked"; }
-
 bool hides_a_whole_row(const Plan& plan) {
     const Grid hidden = hidden_cells(plan);
     for (std::size_t row = 0; row < hidden.cells.size(); row += hidden.columns) {
@@ -22,10 +18,10 @@ bool hides_a_whole_row(const Plan& plan) {
 }
 
 /// What a masked cell becomes, from its score and whether it is hidden.
-using Cell = std::function<double(double score, bool hidden)>;
+using CellRule = std::function<double(double score, bool hidden)>;
 
 /// masked_scores by another rule for each cell.
-TableEdit masked_by(Cell cell) {
+TableEdit masked_by(CellRule cell) {
     return replace_step({"masked_scores"},
                         [cell](const Plan& plan, const Ledger& ledger, const Compute&) {
                             const Tensor& scores = unmasked(ledger);
@@ -38,7 +34,7 @@ TableEdit masked_by(Cell cell) {
                         });
 }
 
-Cell filled_with(double fill) {
+CellRule filled_with(double fill) {
     return [fill](double score, bool hidden) { return hidden ? fill : score; };
 }
 
@@ -62,7 +58,7 @@ double as_half(double number) {
 }
 
 Mistake in_mask_use(std::string id, std::string title, std::string effect, std::string fix_torch,
-                    std::string fix_numpy, std::string lesson, Cell cell,
+                    std::string fix_numpy, std::string lesson, CellRule cell,
                     std::string indistinguishable_from = "") {
     return {std::move(id),        "masked_scores",
             std::move(title),     std::move(effect),

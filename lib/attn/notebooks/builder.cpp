@@ -87,13 +87,13 @@ Document NotebookBuilder::finish(const std::string& notebook, const WalkConfig& 
     return std::move(document_);
 }
 
-void settle(WalkConfig& config, const Replay& replay) {
+void settle(WalkConfig& config, const ReplayOptions& replay) {
     if (replay.seed) config.seed = *replay.seed;
     if (replay.torch_build) config.torch_build = *replay.torch_build;
     config.variant = replay.variant.value_or(config.variant);
 }
 
-Ledger walk_with(const Plan& plan, const Ledger& given, const Replay& replay,
+Ledger walk_with(const Plan& plan, const Ledger& given, const ReplayOptions& replay,
                  const std::vector<std::string>& ids) {
     const StepTable table =
         replay.corrected ? step_table() : with_mistakes(step_table(), plan, ids);

@@ -11,7 +11,7 @@ namespace attn {
 /// describe the section that was begun last.
 class NotebookBuilder {
 public:
-    NotebookBuilder(CodeLanguage language, const Replay& replay)
+    NotebookBuilder(CodeLanguage language, const ReplayOptions& replay)
         : language_(language), replay_(replay) {}
 
     /// Begins a section.
@@ -38,7 +38,7 @@ private:
     Section& begin(std::string name, std::string title);
 
     CodeLanguage language_;
-    Replay replay_;
+    ReplayOptions replay_;
     Document document_;
 };
 
@@ -46,11 +46,11 @@ private:
 std::unique_ptr<Generator> generator_of(const Plan& plan);
 
 /// The notebook's own settings, overruled by what the replay asks for.
-void settle(WalkConfig& config, const Replay& replay);
+void settle(WalkConfig& config, const ReplayOptions& replay);
 
 /// The walk with the notebook's mistakes made, or as it should be in a corrected replay; without
 /// the parts of softmax, which no notebook shows.
-Ledger walk_with(const Plan& plan, const Ledger& given, const Replay& replay,
+Ledger walk_with(const Plan& plan, const Ledger& given, const ReplayOptions& replay,
                  const std::vector<std::string>& ids);
 
 // What the notes measure.

@@ -63,7 +63,7 @@ Tensor normalised(const Tensor& matrix) {
 
 /// What the attention cells have in common: 4 samples of 8 tokens, 16 features for each head, keys
 /// drawn before queries, each token seeing itself and the past.
-WalkConfig cell(const Replay& replay, std::int64_t heads, std::int64_t embed_dim) {
+WalkConfig cell(const ReplayOptions& replay, std::int64_t heads, std::int64_t embed_dim) {
     WalkConfig config;
     config.batch = 4;
     config.query_len = 8;
@@ -79,7 +79,7 @@ WalkConfig cell(const Replay& replay, std::int64_t heads, std::int64_t embed_dim
 }
 
 /// The lines of every step of a cell, from the draws on, under names of its own.
-std::string cell_code(const Replay& replay, const Plan& plan,
+std::string cell_code(const ReplayOptions& replay, const Plan& plan,
                       std::initializer_list<std::pair<const char*, const char*>> replaced,
                       bool continues) {
     if (!replay.code) return {};
@@ -102,7 +102,7 @@ std::string cell_code(const Replay& replay, const Plan& plan,
 
 }  // namespace
 
-Document causal_heads(const Replay& replay) {
+Document causal_heads(const ReplayOptions& replay) {
     NotebookBuilder notebook(CodeLanguage::torch, replay);
     const bool corrected = replay.corrected;
     const char* scale_note =

@@ -13,7 +13,7 @@
 namespace attn {
 
 /// How a notebook is replayed. What is left unset is the notebook's own.
-struct Replay {
+struct ReplayOptions {
     std::optional<std::uint64_t> seed{};
     std::optional<Variant> variant{};
     std::optional<TorchBuild> torch_build{};
@@ -30,7 +30,7 @@ struct Notebook {
     std::string name;
     std::string summary;
     CodeLanguage language;  ///< the library that it is written for
-    std::function<Document(const Replay&)> replay;
+    std::function<Document(const ReplayOptions&)> replay;
 };
 
 /// All notebooks.
@@ -40,10 +40,10 @@ const std::vector<Notebook>& notebooks();
 const Notebook& find_notebook(std::string_view name);
 
 // The programs, one file each.
-Document padding_heads(const Replay& replay);
-Document numpy_loops(const Replay& replay);
-Document causal_heads(const Replay& replay);
-Document sentence(const Replay& replay);
+Document padding_heads(const ReplayOptions& replay);
+Document numpy_loops(const ReplayOptions& replay);
+Document causal_heads(const ReplayOptions& replay);
+Document sentence(const ReplayOptions& replay);
 
 /// Both replays in one document: where a section of the corrected one differs it stands right
 /// after the other, named `NAME_corrected`; what only one of them has stands in its place.

@@ -14,7 +14,7 @@
 namespace attn {
 namespace {
 
-WalkConfig base(const Replay& replay, Projection projection, std::int64_t embed_dim) {
+WalkConfig base(const ReplayOptions& replay, Projection projection, std::int64_t embed_dim) {
     WalkConfig config;
     config.rng = Rng::numpy;
     config.projection = projection;
@@ -62,7 +62,7 @@ std::string overflow_words(const Ledger& ledger) {
 
 }  // namespace
 
-Document numpy_loops(const Replay& replay) {
+Document numpy_loops(const ReplayOptions& replay) {
     NotebookBuilder notebook(CodeLanguage::numpy, replay);
     const bool corrected = replay.corrected;
 

@@ -9,7 +9,7 @@
 namespace attn {
 namespace {
 
-Plan plan_of(const Replay& replay) {
+Plan plan_of(const ReplayOptions& replay) {
     WalkConfig config;
     Tokens tokens;
     tokens.sequences = {{1, 2, 0, 0}, {1, 2, 3, 4}};
@@ -37,7 +37,7 @@ Tensor cut_into_heads(const Plan& plan, const Tensor& qkv) {
 
 }  // namespace
 
-Document padding_heads(const Replay& replay) {
+Document padding_heads(const ReplayOptions& replay) {
     // Walk, with the masking cell not run, as in the notebook.
     const Plan plan = plan_of(replay);
     const Ledger ledger = walk_with(plan, draw(plan), replay, {"mask-not-applied"});

@@ -39,7 +39,7 @@ Numbered numbered() {
     return result;
 }
 
-WalkConfig single_head(const Replay& replay) {
+WalkConfig single_head(const ReplayOptions& replay) {
     WalkConfig config;
     config.input = numbered().tokens;
     config.embed_dim = 16;
@@ -54,7 +54,7 @@ WalkConfig single_head(const Replay& replay) {
 }
 
 /// Three heads, drawn after the matrices of the single one.
-WalkConfig three_heads(const Replay& replay) {
+WalkConfig three_heads(const ReplayOptions& replay) {
     WalkConfig config = single_head(replay);
     config.projection = Projection::stacked;
     config.heads = 3;
@@ -81,7 +81,7 @@ std::string sum_text(const Tensor& tensor) {
 
 }  // namespace
 
-Document sentence(const Replay& replay) {
+Document sentence(const ReplayOptions& replay) {
     NotebookBuilder notebook(CodeLanguage::torch, replay);
     const bool corrected = replay.corrected;
     const Plan plan = resolve(single_head(replay));

@@ -13,15 +13,16 @@ namespace attn {
 namespace {
 
 template <class T>
-std::unique_ptr<Cells> cells_of(const T* data, const Shown& shown, const Settings& settings) {
+std::unique_ptr<Cells> numpy_cells_of(const T* data, const Shown& shown, const Settings& settings) {
     return numpy_cells(data, numpy_style(data, shown, settings));
 }
 
-std::unique_ptr<Cells> cells_of(const std::int64_t* data, const Shown& shown, const Settings&) {
+std::unique_ptr<Cells> numpy_cells_of(const std::int64_t* data, const Shown& shown,
+                                      const Settings&) {
     return integer_cells(data, integer_width(data, shown));
 }
 
-std::unique_ptr<Cells> cells_of(const bool* data, const Shown& shown, const Settings&) {
+std::unique_ptr<Cells> numpy_cells_of(const bool* data, const Shown& shown, const Settings&) {
     return word_cells(data, shown.dimension() == 0 ? 0 : 5);
 }
 
@@ -69,7 +70,7 @@ std::size_t write_values(TextPieces& text, const Tensor& tensor, const Settings&
             const Shown shown(tensor.shape(), settings);
             // NumPy's slice of the last 0 items is everything, so everything decides the style.
             const Shown measured = settings.edgeitems == 0 ? Shown(tensor.shape()) : shown;
-            const auto cells = cells_of(array.data(), measured, settings);
+            const auto cells = numpy_cells_of(array.data(), measured, settings);
             NumpyLayout layout(text, shown, *cells, separator, indent, linewidth);
             layout.write_axis(0, 0);
             return layout.last_line();

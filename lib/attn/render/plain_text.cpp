@@ -25,7 +25,7 @@ std::size_t longest_text(const Survey& survey, TorchStyle::Form form, int precis
 }
 
 template <class T>
-std::unique_ptr<Cells> cells_of(const T* data, const Shown& shown, const Settings& settings) {
+std::unique_ptr<Cells> plain_cells_of(const T* data, const Shown& shown, const Settings& settings) {
     const Survey found = survey(data, shown);
     TorchStyle style = torch_style(found, settings);
     if (style.form == TorchStyle::Form::whole) style.form = TorchStyle::Form::fixed;
@@ -33,11 +33,12 @@ std::unique_ptr<Cells> cells_of(const T* data, const Shown& shown, const Setting
     return torch_cells(data, style, found.maximum());
 }
 
-std::unique_ptr<Cells> cells_of(const std::int64_t* data, const Shown& shown, const Settings&) {
+std::unique_ptr<Cells> plain_cells_of(const std::int64_t* data, const Shown& shown,
+                                      const Settings&) {
     return integer_cells(data, integer_width(data, shown));
 }
 
-std::unique_ptr<Cells> cells_of(const bool* data, const Shown&, const Settings&) {
+std::unique_ptr<Cells> plain_cells_of(const bool* data, const Shown&, const Settings&) {
     return make_cells(data, 1, [](char* out, bool value) {
         *out = value ? '1' : '0';
         return out + 1;
@@ -68,7 +69,7 @@ void write_plain_text(TextPieces& text, const Tensor& tensor, const PrintOptions
     std::visit(
         [&](const auto& array) {
             const Shape shape = tensor.shape();
-            write_rows(text, *cells_of(array.data(), Shown(shape), settings), shape);
+            write_rows(text, *plain_cells_of(array.data(), Shown(shape), settings), shape);
         },
         tensor.values());
 }

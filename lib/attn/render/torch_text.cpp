@@ -16,16 +16,17 @@ namespace {
 constexpr std::string_view prefix = "tensor(";
 
 template <class T>
-std::unique_ptr<Cells> cells_of(const T* data, const Shown& shown, const Settings& settings) {
+std::unique_ptr<Cells> torch_cells_of(const T* data, const Shown& shown, const Settings& settings) {
     const Survey found = survey(data, shown);
     return torch_cells(data, torch_style(found, settings), found.maximum());
 }
 
-std::unique_ptr<Cells> cells_of(const std::int64_t* data, const Shown& shown, const Settings&) {
+std::unique_ptr<Cells> torch_cells_of(const std::int64_t* data, const Shown& shown,
+                                      const Settings&) {
     return integer_cells(data, integer_width(data, shown));
 }
 
-std::unique_ptr<Cells> cells_of(const bool* data, const Shown& shown, const Settings&) {
+std::unique_ptr<Cells> torch_cells_of(const bool* data, const Shown& shown, const Settings&) {
     std::size_t width = 4;
     shown.for_each_range([&](std::size_t begin, std::size_t end) {
         if (!std::all_of(data + begin, data + end, std::identity())) width = 5;
@@ -53,7 +54,7 @@ private:
 };
 
 /// `size=...` of an empty tensor, and `dtype=...` where the reader could not guess it.
-std::vector<std::string> notes(const Tensor& tensor, DType default_dtype) {
+std::vector<std::string> suffixes_of(const Tensor& tensor, DType default_dtype) {
     std::vector<std::string> result;
     const bool empty = tensor.size() == 0;
     if (empty && tensor.dimension() != 1) result.push_back("size=" + shape_text(tensor.shape()));
@@ -77,7 +78,7 @@ void write_torch_text(TextPieces& text, const Tensor& tensor, const PrintOptions
         std::visit(
             [&](const auto& array) {
                 const Shown shown(tensor.shape(), settings);
-                const auto cells = cells_of(array.data(), shown, settings);
+                const auto cells = torch_cells_of(array.data(), shown, settings);
                 TorchLayout layout(text, shown, *cells, settings.linewidth);
                 layout.write_axis(0, 0);
                 line += layout.last_line();
@@ -85,7 +86,7 @@ void write_torch_text(TextPieces& text, const Tensor& tensor, const PrintOptions
             tensor.values());
     }
 
-    std::vector<std::string> suffixes = notes(tensor, options.default_dtype);
+    std::vector<std::string> suffixes = suffixes_of(tensor, options.default_dtype);
     if (!suffix.empty()) suffixes.emplace_back(suffix);
     for (const std::string& note : suffixes) {
         if (line + note.size() + 2 > settings.linewidth) {

@@ -7,12 +7,7 @@
 #include "attn/tensor/error.hpp"
 
 namespace attn {
-namespace {
-
-template <class T>
-constexpr T minus_infinity = -std::numeric_limits<T>::infinity();
-
-}  // namespace
+namespace {}  // namespace
 
 template <class T>
 void loop::apply_mask(MatrixView<const T> scores, const MaskView& mask, MatrixView<T> result) {
@@ -27,7 +22,8 @@ void loop::apply_mask(MatrixView<const T> scores, const MaskView& mask, MatrixVi
 }
 
 template <class T>
-void vectorized::apply_mask(MatrixView<const T> scores, const MaskView& mask, MatrixView<T> result) {
+void vectorized::apply_mask(MatrixView<const T> scores, const MaskView& mask,
+                            MatrixView<T> result) {
     const RowOperations<T>& rows = row_operations<T>(result.columns);
     for (std::size_t g = 0; g < result.groups; ++g) {
         for (std::size_t q = 0; q < result.rows; ++q) {
@@ -75,14 +71,14 @@ MaskView view_of(const Array<bool>& mask, const Shape& scores) {
     return view;
 }
 
-#define ATTN_INSTANTIATE(variant, T)                                                    \
+#define ATTN_INSTANTIATE(variant, T)                                                        \
     template void variant::apply_mask(MatrixView<const T>, const MaskView&, MatrixView<T>); \
-    template <>                                                                         \
-    Array<T> variant::apply_mask(const Array<T>& scores, const Array<bool>& mask) {     \
-        const MaskView view = view_of(mask, scores.shape());                            \
-        Array<T> result = empty_array<T>(scores.shape());                               \
-        apply_mask<T>(matrices_of(scores), view, matrices_of(result));                  \
-        return result;                                                                  \
+    template <>                                                                             \
+    Array<T> variant::apply_mask(const Array<T>& scores, const Array<bool>& mask) {         \
+        const MaskView view = view_of(mask, scores.shape());                                \
+        Array<T> result = empty_array<T>(scores.shape());                                   \
+        apply_mask<T>(matrices_of(scores), view, matrices_of(result));                      \
+        return result;                                                                      \
     }
 ATTN_INSTANTIATE(loop, float)
 ATTN_INSTANTIATE(loop, double)

@@ -13,9 +13,6 @@
 namespace attn {
 namespace {
 
-template <class T>
-constexpr T minus_infinity = -std::numeric_limits<T>::infinity();
-
 /// exp() as the loop twins use it: computed in double and rounded once, the same on every machine.
 template <class T>
 T exact_exp(T x) {
@@ -40,7 +37,8 @@ void loop::row_max(MatrixView<const T> scores, MatrixView<T> row_max) {
 }
 
 template <class T>
-void loop::exponentials(MatrixView<const T> scores, MatrixView<const T> row_max, MatrixView<T> result) {
+void loop::exponentials(MatrixView<const T> scores, MatrixView<const T> row_max,
+                        MatrixView<T> result) {
     // Subtract the largest score of the row from each score and take the exponential.
     for (std::size_t g = 0; g < result.groups; ++g) {
         for (std::size_t q = 0; q < result.rows; ++q) {
@@ -166,35 +164,35 @@ Array<T> of_cells(void (*exponentials)(MatrixView<const T>, MatrixView<const T>,
 
 }  // namespace
 
-#define ATTN_INSTANTIATE(variant, T)                                                             \
-    template void variant::row_max(MatrixView<const T>, MatrixView<T>);                              \
-    template void variant::exponentials(MatrixView<const T>, MatrixView<const T>, MatrixView<T>);      \
-    template void variant::row_sum(MatrixView<const T>, MatrixView<T>);                              \
-    template void variant::weights(MatrixView<const T>, MatrixView<const T>, MatrixView<const T>,      \
-                                   EmptyRow, MatrixView<T>);                                       \
-    template <>                                                                                  \
-    Array<T> variant::row_max(const Array<T>& scores, std::size_t axis) {                        \
-        return of_rows<T>(variant::row_max<T>, scores, axis);                                    \
-    }                                                                                            \
-    template <>                                                                                  \
-    Array<T> variant::exponentials(const Array<T>& scores, const Array<T>& row_max,              \
-                                   std::size_t axis) {                                           \
-        return of_cells<T>(variant::exponentials<T>, scores, row_max, axis);                     \
-    }                                                                                            \
-    template <>                                                                                  \
-    Array<T> variant::row_sum(const Array<T>& exponentials, std::size_t axis) {                  \
-        return of_rows<T>(variant::row_sum<T>, exponentials, axis);                              \
-    }                                                                                            \
-    template <>                                                                                  \
-    Array<T> variant::softmax(const Array<T>& scores, std::size_t axis, EmptyRow empty_row) {    \
-        const Array<T> largest = row_max<T>(scores, axis);                                       \
-        if (empty_row == EmptyRow::error) refuse_empty_rows(largest.data(), largest.size());     \
-        const Array<T> exps = exponentials<T>(scores, largest, axis);                            \
-        const Array<T> sums = row_sum<T>(exps, axis);                                            \
-        Array<T> rows = with_axis_last(exps, axis);                                              \
-        weights<T>(rows_of(std::as_const(rows)), one_a_row(largest), one_a_row(sums), empty_row, \
-                   rows_of(rows));                                                               \
-        return with_last_axis_at(rows, axis);                                                    \
+#define ATTN_INSTANTIATE(variant, T)                                                              \
+    template void variant::row_max(MatrixView<const T>, MatrixView<T>);                           \
+    template void variant::exponentials(MatrixView<const T>, MatrixView<const T>, MatrixView<T>); \
+    template void variant::row_sum(MatrixView<const T>, MatrixView<T>);                           \
+    template void variant::weights(MatrixView<const T>, MatrixView<const T>, MatrixView<const T>, \
+                                   EmptyRow, MatrixView<T>);                                      \
+    template <>                                                                                   \
+    Array<T> variant::row_max(const Array<T>& scores, std::size_t axis) {                         \
+        return of_rows<T>(variant::row_max<T>, scores, axis);                                     \
+    }                                                                                             \
+    template <>                                                                                   \
+    Array<T> variant::exponentials(const Array<T>& scores, const Array<T>& row_max,               \
+                                   std::size_t axis) {                                            \
+        return of_cells<T>(variant::exponentials<T>, scores, row_max, axis);                      \
+    }                                                                                             \
+    template <>                                                                                   \
+    Array<T> variant::row_sum(const Array<T>& exponentials, std::size_t axis) {                   \
+        return of_rows<T>(variant::row_sum<T>, exponentials, axis);                               \
+    }                                                                                             \
+    template <>                                                                                   \
+    Array<T> variant::softmax(const Array<T>& scores, std::size_t axis, EmptyRow empty_row) {     \
+        const Array<T> largest = row_max<T>(scores, axis);                                        \
+        if (empty_row == EmptyRow::error) refuse_empty_rows(largest.data(), largest.size());      \
+        const Array<T> exps = exponentials<T>(scores, largest, axis);                             \
+        const Array<T> sums = row_sum<T>(exps, axis);                                             \
+        Array<T> rows = with_axis_last(exps, axis);                                               \
+        weights<T>(rows_of(std::as_const(rows)), one_a_row(largest), one_a_row(sums), empty_row,  \
+                   rows_of(rows));                                                                \
+        return with_last_axis_at(rows, axis);                                                     \
     }
 ATTN_INSTANTIATE(loop, float)
 ATTN_INSTANTIATE(loop, double)

@@ -1,8 +1,13 @@
 #pragma once
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 
 namespace attn {
+
+/// The score of a hidden key: its weight is exp(-inf) = 0.
+template <class T>
+constexpr T minus_infinity = -std::numeric_limits<T>::infinity();
 
 /// The sizes of one attention. Arrays are contiguous in the order (batch, head, position, feature).
 struct AttentionShape {

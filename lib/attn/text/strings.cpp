@@ -30,13 +30,22 @@ std::string escaped(utf8proc_int32_t point) {
     return text;
 }
 
-std::string joined(const std::vector<std::string>& characters, std::size_t count) {
+std::string first_of(const std::vector<std::string>& characters, std::size_t count) {
     std::string text;
     for (std::size_t i = 0; i < count; ++i) text += characters[i];
     return text;
 }
 
 }  // namespace
+
+std::string joined(const std::vector<std::string>& words, std::string_view between) {
+    std::string text;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        if (i > 0) text += between;
+        text += words[i];
+    }
+    return text;
+}
 
 std::string_view trimmed(std::string_view text) {
     constexpr std::string_view blanks{" \t\r"};
@@ -81,7 +90,7 @@ std::vector<std::string> visible_characters(std::string_view text) {
 
 std::string visible(std::string_view text) {
     const std::vector<std::string> characters = visible_characters(text);
-    return joined(characters, characters.size());
+    return joined(characters, "");
 }
 
 std::string shown(std::string_view text) {
@@ -89,7 +98,7 @@ std::string shown(std::string_view text) {
     // No character takes fewer bytes than one, and few take more than eight.
     const std::vector<std::string> characters = visible_characters(text.substr(0, 8 * limit));
     const bool whole = characters.size() <= limit && text.size() <= 8 * limit;
-    return "'" + joined(characters, std::min(characters.size(), limit)) + (whole ? "'" : "...'");
+    return "'" + first_of(characters, std::min(characters.size(), limit)) + (whole ? "'" : "...'");
 }
 
 }  // namespace attn

@@ -13,6 +13,9 @@ std::string_view trimmed(std::string_view text);
 /// `nan`, `inf`.
 std::optional<double> parse_number(std::string_view text);
 
+/// The words one after another, with `between` between them.
+std::string joined(const std::vector<std::string>& words, std::string_view between = ", ");
+
 /// What a reader calls characters: an accented letter or a joined emoji is one. Controls, bidi
 /// controls and bytes that are not UTF-8 are written out: `\n`, `\x1b`, `\u202e`.
 std::vector<std::string> visible_characters(std::string_view text);
