@@ -30,27 +30,27 @@ double NumpyGenerator::standard_normal() {
     return factor * y;
 }
 
-void NumpyGenerator::rand(std::span<float> out) {
+void NumpyDraws::rand(std::span<float> out) {
     for (float& value : out) value = static_cast<float>(unit());
 }
 
-void NumpyGenerator::rand(std::span<double> out) {
+void NumpyDraws::rand(std::span<double> out) {
     for (double& value : out) value = unit();
 }
 
-void NumpyGenerator::randn(std::span<float> out) {
+void NumpyDraws::randn(std::span<float> out) {
     for (float& value : out) value = static_cast<float>(standard_normal());
 }
 
-void NumpyGenerator::randn(std::span<double> out) {
+void NumpyDraws::randn(std::span<double> out) {
     for (double& value : out) value = standard_normal();
 }
 
-void NumpyGenerator::uniform(std::span<float> out, double low, double high) {
+void NumpyDraws::uniform(std::span<float> out, double low, double high) {
     for (float& value : out) value = static_cast<float>(low + (high - low) * unit());
 }
 
-void NumpyGenerator::uniform(std::span<double> out, double low, double high) {
+void NumpyDraws::uniform(std::span<double> out, double low, double high) {
     for (double& value : out) value = low + (high - low) * unit();
 }
 

@@ -8,16 +8,10 @@
 
 namespace attn {
 
-/// NumPy's legacy generator, the one behind `np.random.seed` and `np.random.RandomState`. Every
-/// call fills its span as the call of the same name fills a fresh array.
-///
-/// NumPy draws in float64; a float32 span holds the same numbers rounded, as `.astype(np.float32)`
-/// gives them. Normals come in pairs, whose second half is kept for the next normal; other draws
-/// leave it alone.
-class NumpyGenerator final : public Generator {
+/// What NumPy's generators share: numbers are drawn in float64, one after another; a float32 span
+/// holds them rounded, as `.astype(np.float32)` gives them.
+class NumpyDraws : public Generator {
 public:
-    explicit NumpyGenerator(std::uint32_t seed) : engine_(seed) {}
-
     void rand(std::span<float> out) override;
     void rand(std::span<double> out) override;
     void randn(std::span<float> out) override;
@@ -26,9 +20,23 @@ public:
     void uniform(std::span<double> out, double low, double high) override;
 
 private:
+    /// Uniform in [0, 1).
+    virtual double unit() = 0;
+    virtual double standard_normal() = 0;
+};
+
+/// NumPy's legacy generator, the one behind `np.random.seed` and `np.random.RandomState`. Every
+/// call fills its span as the call of the same name fills a fresh array.
+/// Normals come in pairs, whose second half is kept for the next normal; other draws leave it
+/// alone.
+class NumpyGenerator final : public NumpyDraws {
+public:
+    explicit NumpyGenerator(std::uint32_t seed) : engine_(seed) {}
+
+private:
     std::uint32_t word() { return engine_(); }
-    double unit();
-    double standard_normal();
+    double unit() override;
+    double standard_normal() override;
 
     MersenneTwister engine_;
     std::optional<double> kept_normal_;

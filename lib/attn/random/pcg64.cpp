@@ -147,30 +147,6 @@ NumpyPcg64Generator::NumpyPcg64Generator(std::uint64_t seed)
           return Pcg64(std::span(words).first(words[1] == 0 ? 1 : 2));
       }()) {}
 
-void NumpyPcg64Generator::rand(std::span<float> out) {
-    for (float& value : out) value = static_cast<float>(unit());
-}
-
-void NumpyPcg64Generator::rand(std::span<double> out) {
-    for (double& value : out) value = unit();
-}
-
-void NumpyPcg64Generator::randn(std::span<float> out) {
-    for (float& value : out) value = static_cast<float>(standard_normal());
-}
-
-void NumpyPcg64Generator::randn(std::span<double> out) {
-    for (double& value : out) value = standard_normal();
-}
-
-void NumpyPcg64Generator::uniform(std::span<float> out, double low, double high) {
-    for (float& value : out) value = static_cast<float>(low + (high - low) * unit());
-}
-
-void NumpyPcg64Generator::uniform(std::span<double> out, double low, double high) {
-    for (double& value : out) value = low + (high - low) * unit();
-}
-
 /// One standard normal by the ziggurat method.
 double NumpyPcg64Generator::standard_normal() {
     const Ziggurat& tables = ziggurat();

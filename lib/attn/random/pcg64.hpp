@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <span>
 
-#include "attn/random/generator.hpp"
+#include "attn/random/numpy_generator.hpp"
 
 namespace attn {
 
@@ -30,23 +30,16 @@ private:
 ///
 /// A float32 span holds the float64 draws rounded, as `.astype(np.float32)` gives them, not NumPy's
 /// separate float32 stream.
-class NumpyPcg64Generator final : public Generator {
+class NumpyPcg64Generator final : public NumpyDraws {
 public:
     /// Range   any seed; NumPy's negative ones do not exist, and here stand for seed + 2^64.
     explicit NumpyPcg64Generator(std::uint64_t seed);
     /// A seed of any size. Range  its 32-bit words, lowest first, at least one.
     explicit NumpyPcg64Generator(std::span<const std::uint32_t> seed_words) : engine_(seed_words) {}
 
-    void rand(std::span<float> out) override;
-    void rand(std::span<double> out) override;
-    void randn(std::span<float> out) override;
-    void randn(std::span<double> out) override;
-    void uniform(std::span<float> out, double low, double high) override;
-    void uniform(std::span<double> out, double low, double high) override;
-
 private:
-    double unit() { return static_cast<double>(engine_.next64() >> 11) * 0x1p-53; }
-    double standard_normal();
+    double unit() override { return static_cast<double>(engine_.next64() >> 11) * 0x1p-53; }
+    double standard_normal() override;
     double normal_tail(bool negative);
 
     Pcg64 engine_;

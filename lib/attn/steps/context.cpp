@@ -22,8 +22,8 @@ void loop::context(MatrixView<const T> weights, MatrixView<const T> value, Matri
 }
 
 template <class T>
-void vectorized::context(MatrixView<const T> weights, MatrixView<const T> value, MatrixView<T> context,
-                         const Arithmetic& arithmetic) {
+void vectorized::context(MatrixView<const T> weights, MatrixView<const T> value,
+                         MatrixView<T> context, const Arithmetic& arithmetic) {
     multiply(weights, value, Second::as_stored, context, arithmetic.products);
 }
 
@@ -49,7 +49,7 @@ Array<T> room_for_context(const Array<T>& weights, const Array<T>& value) {
 }  // namespace
 
 #define ATTN_INSTANTIATE(variant, T)                                                           \
-    template void variant::context(MatrixView<const T>, MatrixView<const T>, MatrixView<T>,          \
+    template void variant::context(MatrixView<const T>, MatrixView<const T>, MatrixView<T>,    \
                                    const Arithmetic&);                                         \
     template <>                                                                                \
     Array<T> variant::context(const Array<T>& weights, const Array<T>& value,                  \

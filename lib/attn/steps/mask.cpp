@@ -1,13 +1,11 @@
 #include "attn/steps/mask.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "attn/simd/kernels.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {
-namespace {}  // namespace
 
 template <class T>
 void loop::apply_mask(MatrixView<const T> scores, const MaskView& mask, MatrixView<T> result) {

@@ -23,7 +23,8 @@ void loop::scale(MatrixView<const T> scores, const ScaleFactor& factor, MatrixVi
 }
 
 template <class T>
-void vectorized::scale(MatrixView<const T> scores, const ScaleFactor& factor, MatrixView<T> result) {
+void vectorized::scale(MatrixView<const T> scores, const ScaleFactor& factor,
+                       MatrixView<T> result) {
     const RowOperations<T>& rows = row_operations<T>(result.columns);
     auto operation =
         factor.operation == ScaleFactor::Operation::divide ? rows.divide : rows.multiply;
@@ -42,13 +43,13 @@ void vectorized::scale(MatrixView<const T> scores, const ScaleFactor& factor, Ma
     }
 }
 
-#define ATTN_INSTANTIATE(variant, T)                                                  \
+#define ATTN_INSTANTIATE(variant, T)                                                      \
     template void variant::scale(MatrixView<const T>, const ScaleFactor&, MatrixView<T>); \
-    template <>                                                                       \
-    Array<T> variant::scale(const Array<T>& scores, const ScaleFactor& factor) {      \
-        Array<T> result = empty_array<T>(scores.shape());                             \
-        scale<T>(rows_of(scores), factor, rows_of(result));                           \
-        return result;                                                                \
+    template <>                                                                           \
+    Array<T> variant::scale(const Array<T>& scores, const ScaleFactor& factor) {          \
+        Array<T> result = empty_array<T>(scores.shape());                                 \
+        scale<T>(rows_of(scores), factor, rows_of(result));                               \
+        return result;                                                                    \
     }
 ATTN_INSTANTIATE(loop, float)
 ATTN_INSTANTIATE(loop, double)

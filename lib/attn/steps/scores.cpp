@@ -48,15 +48,15 @@ Array<T> room_for_scores(const Array<T>& query, const Array<T>& key) {
 
 }  // namespace
 
-#define ATTN_INSTANTIATE(variant, T)                                                      \
-    template void variant::scores(MatrixView<const T>, MatrixView<const T>, MatrixView<T>,      \
-                                  const Arithmetic&);                                     \
-    template <>                                                                           \
-    Array<T> variant::scores(const Array<T>& query, const Array<T>& key,                  \
-                             const Arithmetic& arithmetic) {                              \
-        Array<T> result = room_for_scores(query, key);                                    \
-        scores<T>(matrices_of(query), matrices_of(key), matrices_of(result), arithmetic); \
-        return result;                                                                    \
+#define ATTN_INSTANTIATE(variant, T)                                                       \
+    template void variant::scores(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, \
+                                  const Arithmetic&);                                      \
+    template <>                                                                            \
+    Array<T> variant::scores(const Array<T>& query, const Array<T>& key,                   \
+                             const Arithmetic& arithmetic) {                               \
+        Array<T> result = room_for_scores(query, key);                                     \
+        scores<T>(matrices_of(query), matrices_of(key), matrices_of(result), arithmetic);  \
+        return result;                                                                     \
     }
 ATTN_INSTANTIATE(loop, float)
 ATTN_INSTANTIATE(loop, double)

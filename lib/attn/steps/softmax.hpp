@@ -55,13 +55,13 @@ void row_sum(MatrixView<const T> exponentials, MatrixView<T> row_sum);
 ///         row_max is -inf, is nan, as in PyTorch, or 0 with EmptyRow::zero.
 namespace loop {
 template <class T>
-void weights(MatrixView<const T> exponentials, MatrixView<const T> row_max, MatrixView<const T> row_sum,
-             EmptyRow empty_row, MatrixView<T> weights);
+void weights(MatrixView<const T> exponentials, MatrixView<const T> row_max,
+             MatrixView<const T> row_sum, EmptyRow empty_row, MatrixView<T> weights);
 }
 namespace vectorized {
 template <class T>
-void weights(MatrixView<const T> exponentials, MatrixView<const T> row_max, MatrixView<const T> row_sum,
-             EmptyRow empty_row, MatrixView<T> weights);
+void weights(MatrixView<const T> exponentials, MatrixView<const T> row_max,
+             MatrixView<const T> row_sum, EmptyRow empty_row, MatrixView<T> weights);
 }
 
 /// Refuses the first fully masked row of `count`, if there is one.
