@@ -44,18 +44,26 @@ attn::BenchShape parse_shape(const std::string& text) {
 std::vector<attn::BenchShape> shapes_of(const Arguments& arguments) {
     std::vector<attn::BenchShape> shapes;
     for (const std::string& text : arguments.all("--shape")) shapes.push_back(parse_shape(text));
-    const char* const sizes[] = {"--batch", "--heads", "--seq-len", "--head-dim"};
+    const char* const sizes[] = {"--batch", "--heads", "--kv-heads", "--seq-len", "--head-dim"};
     const bool has_sizes = std::any_of(std::begin(sizes), std::end(sizes),
                                        [&](const char* flag) { return arguments.has(flag); });
     if (has_sizes && !shapes.empty()) {
         throw attn::ConfigError(
-            "--shape says all sizes: leave out --batch, --heads, --seq-len and --head-dim");
+            "--shape says all sizes: leave out --batch, --heads, --kv-heads, --seq-len and "
+            "--head-dim");
     }
     if (!shapes.empty()) return shapes;
     const auto size = [&](const char* flag) { return parse_size(flag, arguments.text(flag)); };
+    const std::size_t heads = size("--heads");
+    const std::size_t kv_heads = arguments.has("--kv-heads") ? size("--kv-heads") : heads;
+    if (heads % kv_heads != 0) {
+        throw attn::ConfigError("--kv-heads " + std::to_string(kv_heads) +
+                                " does not divide --heads " + std::to_string(heads) +
+                                ": each key and value head is read by as many query heads");
+    }
     for (const std::string& length : split(arguments.text("--seq-len"), ',')) {
-        shapes.push_back({size("--batch") * size("--heads"), parse_size("--seq-len", length),
-                          size("--head-dim")});
+        shapes.push_back({size("--batch") * heads, parse_size("--seq-len", length),
+                          size("--head-dim"), heads / kv_heads});
     }
     return shapes;
 }
@@ -187,6 +195,8 @@ const std::vector<Flag>& own_flags() {
             .repeatable(),
         {"--batch", "N", "number of sequences", integer(1, largest_size), "1"},
         {"--heads", "N", "number of heads", integer(1, largest_size), "8"},
+        {"--kv-heads", "N", "heads of key and value, shared by the query heads",
+         integer(1, largest_size), "heads"},
         {"--seq-len", "T,T", "length of the sequences, one or several", {}, "64,128,256,512,1024"},
         {"--head-dim", "N", "features of each head", integer(1, largest_size), "64"},
         {"--mask", "KIND", "cells that are hidden", one_of(masks), "none"},

@@ -152,8 +152,14 @@ void take_sizes(const attn::Ledger& named, bool says_heads, attn::WalkConfig& co
     config.query_len = static_cast<std::int64_t>(tokens);
     config.head_dim =
         static_cast<std::int64_t>(named["query"].size() / std::max<std::size_t>(all, 1));
-    config.value_dim =
-        static_cast<std::int64_t>(named["value"].size() / std::max<std::size_t>(all, 1));
+    const attn::Shape key = named["key"].shape();
+    if (key.size() == 4 && key[1] < heads && !config.kv_heads) {
+        config.kv_heads = static_cast<std::int64_t>(key[1]);
+    }
+    const auto kv_heads =
+        static_cast<std::size_t>(std::max<std::int64_t>(config.kv_heads.value_or(config.heads), 1));
+    config.value_dim = static_cast<std::int64_t>(named["value"].size() /
+                                                 std::max<std::size_t>(all / heads * kv_heads, 1));
 }
 
 /// Their tensors under the steps' names, where these leave no doubt.

@@ -128,10 +128,14 @@ void set_model_by_names(const Arguments& arguments, const std::vector<attn::Name
 /// where three axes begin with the heads unless there is a word of a batch.
 void set_leading_axes(const Arguments& arguments, std::vector<attn::NamedTensor>& tensors,
                       attn::WalkConfig& config) {
-    for (attn::NamedTensor& each : tensors) {
-        if (!is_needed(each.name, config) || !is_one_of(each.name, {"query", "key", "value"})) {
-            continue;
+    std::vector<attn::NamedTensor*> direct;
+    for (const char* name : {"query", "key", "value"}) {
+        for (attn::NamedTensor& each : tensors) {
+            if (each.name == name && is_needed(name, config)) direct.push_back(&each);
         }
+    }
+    for (attn::NamedTensor* const one : direct) {
+        attn::NamedTensor& each = *one;
         const attn::Shape shape = each.tensor.shape();
         const bool batched =
             shape.size() == 4 || arguments.has("--batch") || each.tensor.has_axis("batch") ||
@@ -140,9 +144,15 @@ void set_leading_axes(const Arguments& arguments, std::vector<attn::NamedTensor>
         if (shape.size() < 3 || shape.size() > 4) continue;
         if (batched && !config.batch) config.batch = static_cast<std::int64_t>(shape[0]);
         if (head_axis + 3 > shape.size()) continue;
-        if (!arguments.has("--heads")) config.heads = static_cast<std::int64_t>(shape[head_axis]);
+        const auto heads = static_cast<std::int64_t>(shape[head_axis]);
+        // The first of them tells the heads; keys and values may be shared.
+        if (one == direct.front() && !arguments.has("--heads")) config.heads = heads;
+        if (each.name != "query" && heads != config.heads && !arguments.has("--kv-heads")) {
+            config.kv_heads = heads;
+        }
         // One head has no axis of its own.
-        if (shape[head_axis] == 1) each.tensor = attn::slice(each.tensor, batched ? ":,0" : "0");
+        if (config.heads == 1 && heads == 1)
+            each.tensor = attn::slice(each.tensor, batched ? ":,0" : "0");
     }
 }
 

@@ -208,6 +208,11 @@ std::vector<Flag> model_rows() {
         setting<&WalkConfig::embed_dim>("--embed-dim", "N", "features of each token",
                                         "heads x head-dim"),
         setting<&WalkConfig::heads>("--heads", "N", "number of heads"),
+        setting<&WalkConfig::kv_heads>(
+            "--kv-heads", "N",
+            "heads of key and value, shared by the query heads: 1 is multi-query attention",
+            "heads")
+            .needing(heads),
         setting<&WalkConfig::head_dim>("--head-dim", "N", "features of query and key in each head",
                                        "embed-dim / heads, or 4"),
         setting<&WalkConfig::value_dim>("--value-dim", "N", "features of value in each head",

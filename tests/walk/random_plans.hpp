@@ -42,5 +42,9 @@ inline attn::WalkConfig random_config(std::mt19937& random) {
     constexpr std::array scales{ScaleChoice::By::head_dim, ScaleChoice::By::embed_dim,
                                 ScaleChoice::By::none};
     config.scale.by = scales[random() % scales.size()];
+    const bool groups = config.projection == Projection::split ||
+                        config.projection == Projection::fused ||
+                        config.projection == Projection::stacked;
+    if (groups && pick(0, 2) == 0) config.kv_heads = 1;
     return config;
 }

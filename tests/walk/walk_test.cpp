@@ -78,6 +78,8 @@ TEST_SUITE("walk") {
                 {"query", projected},
                 {"key", projected},
                 {"value", projected},
+                {"repeated_key", projected},
+                {"repeated_value", projected},
                 {"scores", scores},
                 {"scaled_scores", softmax_input},
                 {"masked_scores", softmax_input},

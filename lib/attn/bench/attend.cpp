@@ -10,6 +10,7 @@
 #include "attn/random/generator.hpp"
 #include "attn/simd/kernels.hpp"
 #include "attn/steps/context.hpp"
+#include "attn/steps/heads.hpp"
 #include "attn/steps/mask.hpp"
 #include "attn/steps/scaling.hpp"
 #include "attn/steps/scores.hpp"
@@ -28,11 +29,13 @@ ScaleFactor scale_of(const BenchShape& shape) {
 Array<float> attend_by_loops(const BenchInput& input) {
     const Arithmetic arithmetic;
     const BenchShape shape = input.shape();
-    const Array<float> scores = loop::scores(input.query, input.key, arithmetic);
+    const Array<float> key = loop::repeat_heads(input.key, shape.queries_per_key);
+    const Array<float> value = loop::repeat_heads(input.value, shape.queries_per_key);
+    const Array<float> scores = loop::scores(input.query, key, arithmetic);
     const Array<float> scaled_scores = loop::scale(scores, scale_of(shape));
     if (!input.causal) {
         const Array<float> weights = loop::softmax(scaled_scores, 2);
-        return loop::context(weights, input.value, arithmetic);
+        return loop::context(weights, value, arithmetic);
     }
     Array<bool> mask = empty_array<bool>({shape.length, shape.length});
     for (std::size_t q = 0; q < shape.length; ++q) {
@@ -40,7 +43,7 @@ Array<float> attend_by_loops(const BenchInput& input) {
     }
     const Array<float> masked_scores = loop::apply_mask(scaled_scores, mask);
     const Array<float> weights = loop::softmax(masked_scores, 2);
-    return loop::context(weights, input.value, arithmetic);
+    return loop::context(weights, value, arithmetic);
 }
 
 /// The walk's own way over blocks of rows, with the scores and the weights kept whole.
@@ -56,8 +59,17 @@ void attend_vectorized(const BenchInput& input, std::size_t threads, BenchOutput
                                      [](const Step& step) { return step.name == "scores"; });
     const RowSteps steps =
         row_steps_from(plan, {}, table, static_cast<std::size_t>(scores - table.begin()), is_kept);
-    RowSources<float> sources{
-        matrices_of(input.query), matrices_of(input.key), matrices_of(input.value), {}, {}};
+    const std::size_t times = input.shape().queries_per_key;
+    Array<float> repeated_key, repeated_value;
+    if (times > 1) {
+        repeated_key = vectorized::repeat_heads(input.key, times);
+        repeated_value = vectorized::repeat_heads(input.value, times);
+    }
+    RowSources<float> sources{matrices_of(input.query),
+                              matrices_of(times > 1 ? repeated_key : input.key),
+                              matrices_of(times > 1 ? repeated_value : input.value),
+                              {},
+                              {}};
     sources.mask.causal = input.causal;
     sources.mask.heads = plan.heads;
     output.kept[2] = std::move(output.context);
@@ -73,7 +85,8 @@ void attend_fused(const BenchInput& input, const BenchSeries& series, BenchOutpu
     options.threads = series.threads;
     options.instruction_set = series.instruction_set;
     fused_attention(input.query.data(), input.key.data(), input.value.data(), output.context.data(),
-                    {1, shape.groups, shape.length, shape.length, shape.head_dim, shape.head_dim},
+                    {1, shape.groups, shape.length, shape.length, shape.head_dim, shape.head_dim,
+                     shape.kv_groups()},
                     options);
 }
 
@@ -88,20 +101,22 @@ std::string series_name(const BenchSeries& series) {
 }
 
 std::string bench_shape_text(const BenchShape& shape) {
-    return "(" + std::to_string(shape.groups) + "," + std::to_string(shape.length) + "," +
+    const std::string shared =
+        shape.queries_per_key > 1 ? "/" + std::to_string(shape.kv_groups()) : "";
+    return "(" + std::to_string(shape.groups) + shared + "," + std::to_string(shape.length) + "," +
            std::to_string(shape.head_dim) + ")";
 }
 
 BenchInput draw_bench_input(const BenchShape& shape, bool causal) {
     const std::unique_ptr<Generator> generator = make_generator(Rng::torch, 42);
-    const auto draw = [&] {
-        Array<float> drawn = empty_array<float>({shape.groups, shape.length, shape.head_dim});
+    const auto draw = [&](std::size_t groups) {
+        Array<float> drawn = empty_array<float>({groups, shape.length, shape.head_dim});
         generator->randn(std::span<float>(drawn.data(), drawn.size()));
         return drawn;
     };
-    Array<float> query = draw();
-    Array<float> key = draw();
-    Array<float> value = draw();
+    Array<float> query = draw(shape.groups);
+    Array<float> key = draw(shape.kv_groups());
+    Array<float> value = draw(shape.kv_groups());
     WalkConfig config;
     config.projection = Projection::none;
     config.heads = static_cast<std::int64_t>(shape.groups);
@@ -153,12 +168,14 @@ double held_bytes(const BenchSeries& series, const BenchShape& shape, bool causa
             kernels.float32.blocks.scratch_size(shape.head_dim, shape.head_dim);
         return context + static_cast<double>(series.threads * scratch * sizeof(float));
     }
+    const double repeated = shape.queries_per_key > 1 ? 2 * context : 0;
     const double cells = length * length;
     if (series.variant == Variant::vectorized) {
-        return 2 * groups * cells * sizeof(float) + context;
+        return 2 * groups * cells * sizeof(float) + context + repeated;
     }
     const double kept = causal ? 4 : 3;  // scores, scaled_scores, weights; masked_scores
-    return kept * groups * cells * sizeof(float) + (causal ? cells * sizeof(bool) : 0) + context;
+    return kept * groups * cells * sizeof(float) + (causal ? cells * sizeof(bool) : 0) + context +
+           repeated;
 }
 
 double useful_operations(const BenchShape& shape, bool causal) {

@@ -25,11 +25,14 @@ struct BenchShape {
     std::size_t groups = 1;  ///< batch * heads
     std::size_t length = 0;  ///< T
     std::size_t head_dim = 0;
+    /// Groups of queries that read one matrix of keys and values: heads / kv_heads.
+    std::size_t queries_per_key = 1;
 
+    std::size_t kv_groups() const { return groups / queries_per_key; }
     bool operator==(const BenchShape&) const = default;
 };
 
-/// `(8,1024,64)`
+/// `(8,1024,64)`, or `(8/2,1024,64)` where 8 groups of queries read 2 of keys
 std::string bench_shape_text(const BenchShape& shape);
 
 /// What all variants compute attention over.
@@ -38,10 +41,12 @@ struct BenchInput {
     bool causal = false;
     Plan plan;  ///< of a walk of these sizes
 
-    BenchShape shape() const { return {query.shape(0), query.shape(1), query.shape(2)}; }
+    BenchShape shape() const {
+        return {query.shape(0), query.shape(1), query.shape(2), query.shape(0) / key.shape(0)};
+    }
 };
 
-/// Standard normal query, key and value, (groups, length, head_dim) each.
+/// Standard normal query, (groups, length, head_dim), key and value, (kv_groups, length, head_dim).
 BenchInput draw_bench_input(const BenchShape& shape, bool causal);
 
 /// What attend() writes.
@@ -59,14 +64,16 @@ BenchOutput output_for(const BenchSeries& series, const BenchShape& shape);
 /// Attention as one series computes it, scores scaled by 1 / sqrt(head_dim).
 ///
 /// loop makes every step's tensor, one after the other, and keeps it to the end; vectorized keeps
-/// the scores and the weights; fused makes the context alone.
+/// the scores and the weights; fused makes the context alone. Shared keys and values are repeated
+/// by loop and vectorized, and read where they are by fused.
 ///
 /// Shapes  `output` as output_for() makes it for this series and this input.
 /// Errors  ConfigError when this processor lacks the instruction set.
 void attend(const BenchSeries& series, const BenchInput& input, BenchOutput& output);
 
 /// The bytes that attend() holds when it is done. loop: scores, scaled_scores, mask, masked_scores,
-/// weights and context; vectorized: scores, weights and context; fused: the context and a block of
+/// weights and context; vectorized: scores, weights and context; both: the repeated keys and values
+/// where these are shared; fused: the context and a block of
 /// scores for each thread, should all of them be worth starting. The inputs do not count, nor what
 /// a step or a library uses for itself.
 double held_bytes(const BenchSeries& series, const BenchShape& shape, bool causal);

@@ -53,6 +53,7 @@ Json row_json(const BenchRow& row) {
     const bool timed = row.left_out.empty();
     Json json = series_json(row.series);
     json["shape"] = shape_json(row.shape);
+    json["kv_groups"] = row.shape.kv_groups();
     json["left_out"] = timed ? Json(nullptr) : Json(row.left_out);
     json["seconds"] = timed ? number(row.seconds) : Json(nullptr);
     json["gflops"] = timed ? number(row.gflops) : Json(nullptr);

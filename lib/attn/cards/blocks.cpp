@@ -51,10 +51,12 @@ Array<T> gathered(const Plan& plan, const Ledger& ledger, Pick pick, bool featur
             const FusedOptions options =
                 kernel_options(plan, visibility.view().from(b * plan.heads + h, 0));
             const std::size_t group = b * plan.heads + h;
+            const std::size_t kv_group = attention_shape(plan).kv_group(group);
             const FusedTrace trace = fused_trace(
                 ledger.latest(Chain::queries).as<T>().data() + group * queries * plan.head_dim,
-                ledger.latest(Chain::keys).as<T>().data() + group * plan.key_len * plan.head_dim,
-                ledger.latest(Chain::values).as<T>().data() + group * plan.key_len * plan.value_dim,
+                ledger.latest(Chain::keys).as<T>().data() + kv_group * plan.key_len * plan.head_dim,
+                ledger.latest(Chain::values).as<T>().data() +
+                    kv_group * plan.key_len * plan.value_dim,
                 one, options, queries, plan.key_block());
             T* cells = result.data() + group * blocks * queries * width;
             for (std::size_t k = 0; k < blocks; ++k) {

@@ -9,6 +9,7 @@ StepTable input_cards();
 StepTable parameter_cards();
 StepTable projection_cards();
 StepTable head_cards();
+StepTable repeated_cards();
 StepTable score_cards();
 StepTable mask_cards();
 StepTable softmax_cards();

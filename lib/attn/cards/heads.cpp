@@ -24,10 +24,10 @@ Tensor compute_part(const Plan& plan, const Ledger& ledger, const Projected& par
         if (one_product(plan)) {
             const Array<T> features =
                 take_features(ledger["qkv"].as<T>(), plan.fused_features(part.number));
-            return {axes, split(features, plan.heads)};
+            return {axes, split(features, part.heads(plan))};
         }
         if (splits_projected(plan)) {
-            return {axes, split(ledger["projected_" + part.name].as<T>(), plan.heads)};
+            return {axes, split(ledger["projected_" + part.name].as<T>(), part.heads(plan))};
         }
         const Array<T>& itself = ledger[part.source(plan)].as<T>();
         return {axes, plan.has_head ? split(itself, plan.heads) : itself};
@@ -65,12 +65,13 @@ std::string origin(const Plan& plan, const Projected& part) {
     const std::string mixed = "the " + counted(part.inputs(plan), "feature") + " of " + source +
                               " into " + std::to_string(width);
     if (splits_projected(plan)) {
-        return "Cut into " + counted(plan.heads, "head") + " of " + counted(width, "feature") +
-               ": of projected_" + part.name + ", " + head_features(plan, width) + ".";
+        return "Cut into " + counted(part.heads(plan), "head") + " of " +
+               counted(width, "feature") + ": of projected_" + part.name + ", " +
+               head_features(plan, part) + ".";
     }
     if (one_product(plan)) {
         return "Taken out of qkv: " + counted(width, "feature") + " for each of " +
-               counted(plan.heads, "head") + ".";
+               counted(part.heads(plan), "head") + ".";
     }
     if (!projects(plan)) {
         if (!plan.has_x()) return "Drawn directly at random: there is no x and no projection.";
@@ -150,7 +151,7 @@ void why_part(const WalkView& view, const Projected& part, Derivation& derivatio
 
 /// Cuts the last axis into heads and moves the head axis in front of the tokens.
 std::string split_code(const StepLines& of, const std::string& name, const Projected& part) {
-    Shape shape = of.plan.per_batch_shape(part.length(of.plan), of.plan.heads);
+    Shape shape = of.plan.per_batch_shape(part.length(of.plan), part.heads(of.plan));
     shape.push_back(part.width(of.plan));
     return of.swapped(name + ".reshape(" + size_list(shape) + ")", "-3, -2");
 }
@@ -191,8 +192,9 @@ Step part_card(const Projected& part) {
         .reads = [part](const Plan& plan) { return part_inputs(plan, part); },
         .outline =
             [part](const Plan& plan) {
-                return Outline{plan.per_head_axes(part.position, "feature"),
-                               plan.per_head_shape(part.length(plan), part.width(plan))};
+                return Outline{
+                    plan.per_head_axes(part.position, "feature"),
+                    plan.per_head_shape(part.length(plan), part.width(plan), part.heads(plan))};
             },
         .formula = [part](const PlannedStep& of) { return part_formula(of.plan, part); },
         .compute = [part](const Plan& plan,

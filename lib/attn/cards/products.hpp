@@ -44,7 +44,7 @@ std::string feature_range(const Plan& plan, const Projected& part);
 std::string qkv_order(const Plan& plan, const std::string& what);
 
 /// Which features of a projected tensor are which head's.
-std::string head_features(const Plan& plan, std::size_t width);
+std::string head_features(const Plan& plan, const Projected& part);
 
 /// `The bias b_query adds the same vector to each token.` where the projection has one.
 std::string bias_sentence(const PlannedStep& of, const std::string& parameter);

@@ -58,7 +58,7 @@ std::string fused_part_code(const StepLines& of, const std::string& parameter,
                             const Projected& part, bool is_bias) {
     const Plan& plan = of.plan;
     const std::string range = feature_range(plan, part);
-    const std::size_t all = plan.heads * part.width(plan);
+    const std::size_t all = part.all_features(plan);
     const bool columns = is_bias || !of.out_in();
     if (plan.config.projection != Projection::fused_by_head) {
         return parameter + (columns && !is_bias ? "[:, " + range + "]" : "[" + range + "]");
@@ -79,7 +79,7 @@ std::string projected_note(const Subject& subject, const Projected& part) {
     const Plan& plan = subject.plan;
     std::string note = "Each token's " + counted(part.inputs(plan), "feature") + " of " +
                        part.source(plan) + " are mixed into the " + part.name +
-                       " features of all heads: " + head_features(plan, part.width(plan)) + ".";
+                       " features of all heads: " + head_features(plan, part) + ".";
     say(note, bias_sentence(subject, part.parameter(plan)));
     return note;
 }
@@ -93,9 +93,8 @@ Step projected_card(const Projected& part) {
         .reads = [part](const Plan& plan) { return projection_inputs(plan, part); },
         .outline =
             [part](const Plan& plan) {
-                return Outline{
-                    plan.per_batch_axes(part.position, "feature"),
-                    plan.per_batch_shape(part.length(plan), plan.heads * part.width(plan))};
+                return Outline{plan.per_batch_axes(part.position, "feature"),
+                               plan.per_batch_shape(part.length(plan), part.all_features(plan))};
             },
         .formula =
             [part, name](const PlannedStep& of) {
@@ -124,9 +123,8 @@ Step qkv_card() {
         .reads = [](const Plan& plan) { return product_inputs(plan, "x", "qkv"); },
         .outline =
             [](const Plan& plan) {
-                const std::size_t width = plan.heads * (2 * plan.head_dim + plan.value_dim);
                 return Outline{plan.per_batch_axes("query", "feature"),
-                               plan.per_batch_shape(plan.query_len, width)};
+                               plan.per_batch_shape(plan.query_len, plan.qkv_features())};
             },
         .formula =
             [](const PlannedStep& of) {
@@ -216,9 +214,9 @@ void why_product(const WalkView& view, const std::string& source, const std::str
 
 std::string feature_range(const Plan& plan, const Projected& part) {
     const bool by_head = plan.config.projection == Projection::fused_by_head;
-    const std::size_t heads = by_head ? 1 : plan.heads;
-    const std::size_t first = part.number * heads * plan.head_dim;
-    return std::to_string(first) + ":" + std::to_string(first + heads * part.width(plan));
+    const std::size_t first = plan.fused_features(part.number).front();
+    const std::size_t count = by_head ? part.width(plan) : part.all_features(plan);
+    return std::to_string(first) + ":" + std::to_string(first + count);
 }
 
 std::string qkv_order(const Plan& plan, const std::string& what) {
@@ -229,16 +227,19 @@ std::string qkv_order(const Plan& plan, const std::string& what) {
                " a head: first " + std::to_string(d) + " for its query, then " + std::to_string(d) +
                " for its key and " + std::to_string(plan.value_dim) + " for its value";
     }
-    const std::size_t all = plan.heads * d;
-    return capitalised(numbered(what, 0, all)) + (all == 1 ? " makes" : " make") + " query, " +
-           numbered(what, all, all) + " key, " +
-           numbered(what, 2 * all, plan.heads * plan.value_dim) + " value";
+    const std::size_t queries = plan.heads * d;
+    const std::size_t keys = plan.kv_heads * d;
+    return capitalised(numbered(what, 0, queries)) + (queries == 1 ? " makes" : " make") +
+           " query, " + numbered(what, queries, keys) + " key, " +
+           numbered(what, queries + keys, plan.kv_heads * plan.value_dim) + " value";
 }
 
-std::string head_features(const Plan& plan, std::size_t width) {
-    if (plan.heads == 1) return "all of them belong to the one head";
+std::string head_features(const Plan& plan, const Projected& part) {
+    const std::size_t heads = part.heads(plan);
+    const std::size_t width = part.width(plan);
+    if (heads == 1) return "all of them belong to the one head";
     return numbered("feature", 0, width) + (width == 1 ? " belongs" : " belong") + " to head 0, " +
-           numbered("feature", width, width) + " to head 1" + (plan.heads > 2 ? " and so on" : "");
+           numbered("feature", width, width) + " to head 1" + (heads > 2 ? " and so on" : "");
 }
 
 std::string bias_sentence(const PlannedStep& of, const std::string& parameter) {

@@ -56,7 +56,8 @@ private:
             const std::vector<Reading> ways =
                 readings(tensor, plan_.per_head_axes(asks ? "query" : "key", "feature"),
                          plan_.per_head_shape(asks ? plan_.query_len : plan_.key_len,
-                                              step == "value" ? plan_.value_dim : plan_.head_dim),
+                                              step == "value" ? plan_.value_dim : plan_.head_dim,
+                                              asks ? plan_.heads : plan_.kv_heads),
                          plan_.compute_dtype);
             if (ways.empty() || taken_.contains(name)) continue;
             given.record(step, ways.front().tensor);

@@ -27,6 +27,7 @@ QueryBlock<Real> query_block(const Real* query, const Real* key, const Real* val
                              std::size_t queries) {
     const MaskView& mask = options.mask;
     const std::size_t group = batch * shape.heads + head;
+    const std::size_t kv_group = shape.kv_group(group);
     const auto within = [&](std::ptrdiff_t k) {
         return static_cast<std::size_t>(
             std::clamp(k, std::ptrdiff_t{0}, static_cast<std::ptrdiff_t>(shape.key_len)));
@@ -35,8 +36,8 @@ QueryBlock<Real> query_block(const Real* query, const Real* key, const Real* val
 
     QueryBlock<Real> block{};
     block.query = query + (group * shape.query_len + first) * shape.head_dim;
-    block.key = key + group * shape.key_len * shape.head_dim;
-    block.value = value + group * shape.key_len * shape.value_dim;
+    block.key = key + kv_group * shape.key_len * shape.head_dim;
+    block.value = value + kv_group * shape.key_len * shape.value_dim;
     block.context = context + (group * shape.query_len + first) * shape.value_dim;
     block.queries = queries;
     block.causal = mask.causal;

@@ -29,8 +29,9 @@ struct FusedOptions {
 ///     l' = c l + sum over the block of exp(s(q,k) - m')
 ///     o' = c o + sum over the block of exp(s(q,k) - m') value(k)
 ///
-/// Shapes  query (batch, head, query_len, head_dim), key (batch, head, key_len, head_dim),
-///         value (batch, head, key_len, value_dim), context (batch, head, query_len, value_dim).
+/// Shapes  query (batch, head, query_len, head_dim), key (batch, kv_head, key_len, head_dim),
+///         value (batch, kv_head, key_len, value_dim), context (batch, head, query_len,
+///         value_dim). Grouped keys and values are read where they are, not repeated.
 /// Range   agrees with softmax over the whole row to rounding. The digits depend on the instruction
 ///         set, never on the number of threads. A hidden key weighs exactly 0; key blocks that are
 ///         wholly hidden are not read, so that nan or inf in them does not reach the result.

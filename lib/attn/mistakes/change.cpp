@@ -164,6 +164,11 @@ Grid hidden_cells(const Plan& plan, const Mistake& mistake) {
     return hidden_by_table(plan, mistake.apply(step_table(), plan));
 }
 
+void replace_latest(Ledger& ledger, Chain chain, Tensor tensor) {
+    const std::string name = ledger.find_latest(chain)->name;
+    ledger.record(name, std::move(tensor));
+}
+
 const Tensor& unmasked(const Ledger& ledger) {
     return ledger.latest(Chain::scores, "masked_scores");
 }

@@ -88,6 +88,9 @@ Grid hidden_cells(const Plan& plan);
 /// The mask that a walk has with a mistake in it.
 Grid hidden_cells(const Plan& plan, const Mistake& mistake);
 
+/// Puts a tensor in the place of the latest of a chain, which is what the steps behind it read.
+void replace_latest(Ledger& ledger, Chain chain, Tensor tensor);
+
 /// The scores as they are right before the mask.
 const Tensor& unmasked(const Ledger& ledger);
 

@@ -13,7 +13,7 @@ bool merges(const Plan& plan) { return plan.has_head && plan.merges && plan.head
 
 Tensor diagonal_only(const Plan& plan, const Ledger& ledger, const Compute&) {
     const Grid weights = grid_of(ledger["weights"]);
-    Grid context = grid_of(ledger["value"]);
+    Grid context = grid_of(ledger.latest(Chain::values));
     context.fill([&](std::size_t b, std::size_t h, std::size_t t, std::size_t f) {
         return weights.at(b, h, t, t) * context.at(b, h, t, f);
     });
@@ -113,8 +113,7 @@ void add_context_mistakes(std::vector<Mistake>& list) {
                     "keys and values differ in width"),
              with_ledger({"context"},
                          [](Ledger& ledger, const Plan&) {
-                             const Tensor key = ledger["key"];
-                             ledger.record("value", key);
+                             replace_latest(ledger, Chain::values, ledger.latest(Chain::keys));
                          })},
             {"einsum-diagonal", "context", "A repeated letter in einsum took the diagonal",
              "each token receives its own value times its own weight, and nothing from the others",

@@ -1,4 +1,5 @@
 #include "attn/mistakes/change.hpp"
+#include "attn/walk/projected.hpp"
 
 namespace attn {
 namespace {
@@ -10,8 +11,8 @@ bool one_product(const Plan& plan) { return plan.one_weight() && !plan.has_memor
 
 /// How many features come out of one stored query (or value) matrix.
 std::size_t width(const Plan& plan, std::size_t part) {
-    const std::size_t one = part == 2 ? plan.value_dim : plan.head_dim;
-    return plan.head_axis_on_weight() ? one : one * plan.heads;
+    const Projected& projected = query_key_value()[part];
+    return plan.head_axis_on_weight() ? projected.width(plan) : projected.all_features(plan);
 }
 
 bool square_weights(const Plan& plan) {
@@ -77,8 +78,11 @@ Mistake fused_order(const char* order) {
         "were stored.",
         "",
         first_of({unless(one_product, "query, key and value do not come out of one product"),
-                  unless([](const Plan& plan) { return plan.value_dim == plan.head_dim; },
-                         "the blocks differ in width")}),
+                  unless(
+                      [](const Plan& plan) {
+                          return plan.value_dim == plan.head_dim && !plan.shares_keys();
+                      },
+                      "the blocks differ in width")}),
         apply};
 }
 
@@ -202,7 +206,12 @@ Mistake wrong_weight(std::size_t part, std::size_t other, const char* same_as) {
                           [part, other](const Plan& plan) {
                               const bool same_source =
                                   (part != 0 && other != 0) || plan.embed_dim == plan.memory_dim;
-                              return same_source && width(plan, part) == width(plan, other);
+                              const auto& parts = query_key_value();
+                              const bool same_heads =
+                                  !plan.head_axis_on_weight() ||
+                                  parts[part].heads(plan) == parts[other].heads(plan);
+                              return same_source && same_heads &&
+                                     width(plan, part) == width(plan, other);
                           },
                           "the weights differ in shape: the program would stop")}),
             with_ledger({"projected_" + name, name}, take)};
@@ -216,7 +225,7 @@ void put_keys_in_place_of_x(Ledger& ledger, const Plan& plan) {
 
 bool keys_fit_value_weight(const Plan& plan) {
     return projects(plan) && !plan.one_weight() && !plan.head_axis_on_weight() &&
-           plan.heads * plan.head_dim == plan.memory_dim;
+           plan.kv_heads * plan.head_dim == plan.memory_dim;
 }
 
 }  // namespace
@@ -250,7 +259,9 @@ void add_projection_mistakes(std::vector<Mistake>& list) {
              first_of({unless([](const Plan& plan) { return plan.one_weight(); },
                               "query, key and value have weights of their own"),
                        unless([](const Plan& plan) { return plan.heads > 1; },
-                              "with one head both layouts are the same")}),
+                              "with one head both layouts are the same"),
+                       unless([](const Plan& plan) { return !plan.shares_keys(); },
+                              "the heads share keys: there is no such layout head by head")}),
              with_plan(projecting_steps(), read_fused_the_other_way)},
         });
     for (const char* order : {"kqv", "qvk", "vkq", "vqk", "kvq"}) {
@@ -276,7 +287,8 @@ void add_projection_mistakes(std::vector<Mistake>& list) {
              unless(
                  [](const Plan& plan) {
                      return projects(plan) && plan.embed_dim == plan.heads * plan.head_dim &&
-                            plan.memory_dim == plan.embed_dim && plan.value_dim == plan.head_dim;
+                            plan.memory_dim == plan.embed_dim && plan.value_dim == plan.head_dim &&
+                            !plan.shares_keys();
                  },
                  "x does not have as many features as all heads together"),
              skip_projection()},
@@ -289,7 +301,7 @@ void add_projection_mistakes(std::vector<Mistake>& list) {
              first_of({unless(
                            [](const Plan& plan) {
                                return projects(plan) && plan.heads > 1 &&
-                                      !plan.head_axis_on_weight();
+                                      !plan.head_axis_on_weight() && !plan.shares_keys();
                            },
                            "there is no weight that makes several heads at once"),
                        unless(

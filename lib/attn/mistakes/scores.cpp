@@ -21,11 +21,11 @@ TableEdit read_from(Place place) {
         });
 }
 
-TableEdit one_for_both(std::string name) {
-    return with_ledger({"scores"}, [name](Ledger& ledger, const Plan&) {
-        const Tensor chosen = ledger[name];
-        ledger.record("query", chosen);
-        ledger.record("key", chosen);
+TableEdit one_for_both(Chain chain) {
+    return with_ledger({"scores"}, [chain](Ledger& ledger, const Plan&) {
+        const Tensor chosen = ledger.latest(chain);
+        replace_latest(ledger, Chain::queries, chosen);
+        replace_latest(ledger, Chain::keys, chosen);
     });
 }
 
@@ -38,10 +38,10 @@ void exchange_sources(Ledger& ledger, const Plan&) {
 
 /// Reads (batch, head, token, feature) tensors with the head and token axes exchanged.
 void put_tokens_before_heads(Ledger& ledger, const Plan&) {
-    for (const std::string& name : head_steps()) {
-        const Tensor tensor = ledger[name];
+    for (const Chain chain : {Chain::queries, Chain::keys, Chain::values}) {
+        const Tensor& tensor = ledger.latest(chain);
         const std::size_t axes = tensor.dimension();
-        ledger.record(name, exchanged(tensor, axes - 3, axes - 2));
+        replace_latest(ledger, chain, exchanged(tensor, axes - 3, axes - 2));
     }
 }
 
@@ -81,12 +81,12 @@ void add_score_mistakes(std::vector<Mistake>& list) {
              "the scores are symmetric, their diagonal holds squared lengths, the query is unused",
              "scores = q @ k.transpose(-2, -1)", "scores = q @ k.swapaxes(-2, -1)",
              "A symmetric score table is a sign that nobody asked a question.", "keys for queries",
-             same_length, one_for_both("key")},
+             same_length, one_for_both(Chain::keys)},
             {"q-dot-q", "scores", "Queries were multiplied with queries",
              "the scores are symmetric, their diagonal holds squared lengths, the key is unused",
              "scores = q @ k.transpose(-2, -1)", "scores = q @ k.swapaxes(-2, -1)",
              "Queries that meet queries never hear what the other tokens offer.",
-             "queries for keys", same_length, one_for_both("query")},
+             "queries for keys", same_length, one_for_both(Chain::queries)},
             {"key-index-i", "scores", "The inner loop used the outer index for the key",
              "each row of scores is one number repeated, so attention is uniform over what it sees",
              "scores = q @ k.transpose(-2, -1)", "score[i, j] = query[i] @ key[j]",

@@ -17,6 +17,14 @@ struct AttentionShape {
     std::size_t key_len = 0;
     std::size_t head_dim = 0;
     std::size_t value_dim = 0;
+    /// Heads of key and value, a divisor of `heads`; 0: one for each head. Head h reads
+    /// h / (heads / kv_heads).
+    std::size_t kv_heads = 0;
+
+    /// The matrix of keys, counted over all batch entries, that matrix `group` of queries reads.
+    std::size_t kv_group(std::size_t group) const {
+        return kv_heads == 0 ? group : group / (heads / kv_heads);
+    }
 };
 
 /// The keys from `first` up to, but without, `end`.

@@ -83,6 +83,7 @@ struct WalkConfig {
 
     std::optional<std::int64_t> embed_dim;  ///< default heads * head_dim
     std::int64_t heads = 1;
+    std::optional<std::int64_t> kv_heads;    ///< heads of key and value; default heads
     std::optional<std::int64_t> head_dim;    ///< default embed_dim / heads, or 4 without embed_dim
     std::optional<std::int64_t> value_dim;   ///< per head; default head_dim
     std::optional<std::int64_t> output_dim;  ///< default embed_dim

@@ -47,6 +47,7 @@ private:
     struct Part {
         std::string name;
         Init init;
+        std::size_t heads;
         Extent length, in, width;
     };
 
@@ -112,7 +113,8 @@ private:
             case Projection::per_head:
                 for (const char letter : config_.draw_order) {
                     const Part part = part_of(letter);
-                    list_matrix(part.name, first, part.in, part.width, part.init, config_.bias);
+                    list_matrix(part.name, first, part.in, part.width, part.init, config_.bias,
+                                part.heads);
                 }
                 break;
         }
@@ -122,22 +124,23 @@ private:
     }
 
     Part part_of(char letter) const {
-        const std::size_t heads = plan_.head_axis_on_weight() ? 1 : plan_.heads;
         const Extent query{"query", plan_.query_len, 1, &WalkConfig::query_len};
         const Extent key{"key", plan_.key_len, 1,
                          config_.memory ? &WalkConfig::key_len : &WalkConfig::query_len};
-        const Extent head_dim{"out", plan_.head_dim, heads, &WalkConfig::head_dim};
-        const Extent value_dim{"out", plan_.value_dim, heads, &WalkConfig::value_dim};
+        const std::size_t heads = letter == 'q' ? plan_.heads : plan_.kv_heads;
+        const std::size_t times = plan_.head_axis_on_weight() ? 1 : heads;
+        const Extent head_dim{"out", plan_.head_dim, times, &WalkConfig::head_dim};
+        const Extent value_dim{"out", plan_.value_dim, times, &WalkConfig::value_dim};
         const auto& init = *config_.init;
-        if (letter == 'q') return {"query", init[0], query, embed("in"), head_dim};
-        if (letter == 'k') return {"key", init[1], key, memory_features("in"), head_dim};
-        return {"value", init[2], key, memory_features("in"), value_dim};
+        if (letter == 'q') return {"query", init[0], heads, query, embed("in"), head_dim};
+        if (letter == 'k') return {"key", init[1], heads, key, memory_features("in"), head_dim};
+        return {"value", init[2], heads, key, memory_features("in"), value_dim};
     }
 
     void list_directly(const Part& part) {
         const Extent feature{"feature", part.width.size, 1, part.width.setting};
         std::vector<Extent> extents{part.length, feature};
-        if (plan_.has_head) extents.insert(extents.begin(), {"head", plan_.heads});
+        if (plan_.has_head) extents.insert(extents.begin(), {"head", part.heads});
         list_.push_back({part.name, "query", for_each_batch(std::move(extents)),
                          initialisation(std::get<RandomInput>(config_.input).distribution)});
     }
@@ -146,22 +149,22 @@ private:
     /// wide as keys.
     Extent fused_features() const {
         if (!config_.value_dim || config_.value_dim == config_.head_dim) {
-            return {"out", plan_.head_dim, 3 * plan_.heads, &WalkConfig::head_dim};
+            return {"out", plan_.head_dim, plan_.heads + 2 * plan_.kv_heads, &WalkConfig::head_dim};
         }
-        return {"out", 2 * plan_.head_dim + plan_.value_dim, plan_.heads};
+        return {"out", plan_.qkv_features()};
     }
 
     /// `w_NAME` and, with a bias, `b_NAME`: of all heads, or with an axis of heads.
     void list_matrix(const std::string& name, const std::string& step, const Extent& in,
-                     const Extent& out, Init init, bool bias) {
+                     const Extent& out, Init init, bool bias, std::size_t heads = 1) {
         const bool on_heads = name != "output" && plan_.head_axis_on_weight();
         const bool in_turn = on_heads && config_.projection == Projection::per_head;
         DrawnTensor weight{"w_" + name, step, {out, in}, Initialisation::linear_weight};
         if (*config_.weight_layout == WeightLayout::in_out) weight.extents = {in, out};
         weight.in = in.length();
-        weight.out = out.length() * (on_heads && !in_turn ? plan_.heads : 1);
+        weight.out = out.length() * (on_heads && !in_turn ? heads : 1);
         weight.bias = bias;
-        weight.turns = in_turn ? plan_.heads : 1;
+        weight.turns = in_turn ? heads : 1;
         DrawnTensor offset = weight;
         offset.name = "b_" + name;
         offset.extents = {{"out", out.length()}};
@@ -171,7 +174,7 @@ private:
                 init == Init::normal ? Initialisation::normal : Initialisation::uniform;
         }
         for (DrawnTensor* row : {&weight, &offset}) {
-            if (on_heads) row->extents.insert(row->extents.begin(), {"head", plan_.heads});
+            if (on_heads) row->extents.insert(row->extents.begin(), {"head", heads});
         }
         list_.push_back(std::move(weight));
         if (bias) list_.push_back(std::move(offset));
@@ -270,6 +273,21 @@ DrawList multihead_rows(std::size_t embed_dim, std::size_t key_dim, std::size_t 
     }
     offset("b_output", "w_output", How::zeros, "out_proj.bias");
     return rows;
+}
+
+std::int64_t given_kv_heads(const WalkConfig& config, WeightLayout layout) {
+    const Tensor* query = config.parameters.find("w_query");
+    const Tensor* key = config.parameters.find("w_key");
+    if (query == nullptr || key == nullptr || query->dimension() != key->dimension()) {
+        return config.heads;
+    }
+    const bool headed = query->dimension() == 3;
+    if (!headed && query->dimension() != 2) return config.heads;
+    const std::size_t axis = !headed && layout == WeightLayout::in_out ? 1 : 0;
+    const auto queries = static_cast<std::int64_t>(query->shape()[axis]);
+    const auto keys = static_cast<std::int64_t>(key->shape()[axis]);
+    const bool shared = keys > 0 && keys < queries && keys * config.heads % queries == 0;
+    return shared ? keys * config.heads / queries : config.heads;
 }
 
 void take_given_sizes(Plan& plan) {

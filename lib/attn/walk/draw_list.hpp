@@ -56,6 +56,10 @@ const DrawnTensor* find_drawn(const DrawList& list, std::string_view name);
 DrawList multihead_rows(std::size_t embed_dim, std::size_t key_dim, std::size_t value_dim,
                         bool bias);
 
+/// The heads of keys and values that given w_query and w_key tell by their rows; those of the
+/// queries where they tell none.
+std::int64_t given_kv_heads(const WalkConfig& config, WeightLayout layout);
+
 /// Fills in the sizes that are not set and that the shapes of the given parameters tell: features,
 /// head and value dimensions, the vocabulary, and the lengths of query and key given directly. Of
 /// the plan it needs no size, only how the parameters are stored. What is set stays as it is;

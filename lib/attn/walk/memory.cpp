@@ -33,7 +33,10 @@ double bytes_needed(const Plan& plan, Kept kept) {
     const double heads = static_cast<double>(plan.heads);
     const double queries = static_cast<double>(plan.query_len);
     const double keys = static_cast<double>(plan.key_len);
-    const double width = heads * static_cast<double>(2 * plan.head_dim + plan.value_dim);
+    // repeated keys and values are as many as the heads
+    const std::size_t kv_heads = plan.fused() ? plan.kv_heads : plan.heads;
+    const auto width = static_cast<double>(plan.heads * plan.head_dim +
+                                           kv_heads * (plan.head_dim + plan.value_dim));
 
     // scores, scaled, masked, exponentials and weights are kept, and the mask
     const bool squares = kept == Kept::everything && !plan.fused();

@@ -6,6 +6,7 @@
 #include "attn/tensor/error.hpp"
 #include "attn/walk/draw_list.hpp"
 #include "attn/walk/memory.hpp"
+#include "attn/walk/words.hpp"
 
 namespace attn {
 namespace {
@@ -174,6 +175,29 @@ void resolve_dimensions(Plan& plan) {
     if (plan.memory_dim == 0) plan.memory_dim = plan.embed_dim;
 }
 
+/// Key and value heads of their own need a projection that makes them one by one.
+void refuse_grouped_heads(const Plan& plan) {
+    const std::string kv_heads = "kv-heads " + std::to_string(plan.kv_heads);
+    refuse_unless(plan.heads % plan.kv_heads == 0,
+                  kv_heads + " does not divide heads " + std::to_string(plan.heads) +
+                      ": each key and value head is read by the same number of query heads, so "
+                      "pass a divisor, such as 1");
+    if (!plan.shares_keys()) return;
+    const Projection projection = plan.config.projection;
+    refuse_unless(projection != Projection::mha,
+                  kv_heads +
+                      ": nn.MultiheadAttention has as many key and value heads as heads: "
+                      "use --projection split or fused");
+    refuse_unless(projection != Projection::fused_by_head && projection != Projection::per_head,
+                  kv_heads + ": projection " + std::string(word(projection)) +
+                      " makes a query, a key and a value for each head in turn: use --projection "
+                      "split, fused or stacked");
+    refuse_unless(projection != Projection::none || !plan.has_x(),
+                  kv_heads +
+                      ": without a projection query, key and value are x itself, with the "
+                      "same heads: use --projection split");
+}
+
 /// How parameters are stored and drawn, whatever their sizes.
 void resolve_drawing(Plan& plan) {
     WalkConfig& config = plan.config;
@@ -203,6 +227,9 @@ void resolve_drawing(Plan& plan) {
                   "nn.MultiheadAttention stores its weights (out, in): leave weight-layout out");
     const WeightLayout layout = numpy && !mha ? WeightLayout::in_out : WeightLayout::out_in;
     config.weight_layout = config.weight_layout.value_or(layout);
+    config.kv_heads = config.kv_heads.value_or(given_kv_heads(config, *config.weight_layout));
+    plan.kv_heads = positive(*config.kv_heads, "kv-heads");
+    refuse_grouped_heads(plan);
 
     refuse_unless(config.projection != Projection::matrix || plan.heads == 1,
                   "projection matrix has one head, not " + std::to_string(plan.heads) +
@@ -311,66 +338,6 @@ ScaleFactor scale_factor(const Plan& plan) {
 }
 
 }  // namespace
-
-bool Plan::traces_blocks() const {
-    constexpr std::size_t most_tokens = 64;
-    return fused() && query_len <= most_tokens && key_len <= most_tokens;
-}
-
-bool Plan::has_x() const {
-    return config.projection != Projection::none ||
-           !std::holds_alternative<RandomInput>(config.input);
-}
-
-bool Plan::one_weight() const {
-    return config.projection == Projection::fused ||
-           config.projection == Projection::fused_by_head ||
-           (config.projection == Projection::mha && memory_dim == embed_dim);
-}
-
-bool Plan::head_axis_on_weight() const {
-    return has_head &&
-           (config.projection == Projection::stacked || config.projection == Projection::per_head);
-}
-
-Axes Plan::per_head_axes(std::string rows, std::string columns) const {
-    Axes axes = per_batch_axes(std::move(rows), std::move(columns));
-    if (has_head) axes.insert(axes.end() - 2, "head");
-    return axes;
-}
-
-Axes Plan::per_batch_axes(std::string rows, std::string columns) const {
-    Axes axes{std::move(rows), std::move(columns)};
-    if (has_batch) axes.insert(axes.begin(), "batch");
-    return axes;
-}
-
-Shape Plan::per_head_shape(std::size_t rows, std::size_t columns) const {
-    Shape shape = per_batch_shape(rows, columns);
-    if (has_head) shape.insert(shape.end() - 2, heads);
-    return shape;
-}
-
-Shape Plan::per_batch_shape(std::size_t rows, std::size_t columns) const {
-    Shape shape{rows, columns};
-    if (has_batch) shape.insert(shape.begin(), batch);
-    return shape;
-}
-
-std::vector<std::size_t> Plan::fused_features(std::size_t part) const {
-    const std::size_t width = part == 2 ? value_dim : head_dim;
-    const bool by_head = config.projection == Projection::fused_by_head;
-    const std::size_t part_start = part * head_dim * (by_head ? 1 : heads);
-    const std::size_t head_stride = by_head ? 2 * head_dim + value_dim : width;
-    std::vector<std::size_t> features;
-    features.reserve(heads * width);
-    for (std::size_t h = 0; h < heads; ++h) {
-        for (std::size_t f = 0; f < width; ++f) {
-            features.push_back(part_start + h * head_stride + f);
-        }
-    }
-    return features;
-}
 
 Plan resolve(WalkConfig config) {
     Plan plan;

@@ -19,6 +19,7 @@ struct Plan {
     std::size_t embed_dim = 0;
     std::size_t memory_dim = 0;  ///< features of memory; embed_dim without one
     std::size_t heads = 1;
+    std::size_t kv_heads = 1;  ///< heads of key and value
     std::size_t head_dim = 0;
     std::size_t value_dim = 0;
     std::size_t output_dim = 0;
@@ -45,6 +46,10 @@ struct Plan {
     bool traces_blocks() const;
     /// The keys of one block where the blocks are followed: three blocks, to see two corrections.
     std::size_t key_block() const { return (key_len + 2) / 3; }
+    /// Whether several heads of queries read the same keys and values.
+    bool shares_keys() const { return kv_heads < heads; }
+    /// The heads that read one head of keys and values: head h reads h / queries_per_key().
+    std::size_t queries_per_key() const { return heads / kv_heads; }
     bool has_x() const;                ///< false when query, key and value are drawn directly
     bool one_weight() const;           ///< query, key and value share w_qkv
     bool head_axis_on_weight() const;  ///< stacked and per_head matrices
@@ -52,11 +57,16 @@ struct Plan {
     Axes per_head_axes(std::string rows, std::string columns) const;
     /// The axes of a tensor with one matrix for each batch.
     Axes per_batch_axes(std::string rows, std::string columns) const;
-    /// `sizes` preceded by the batch and head lengths that exist.
+    /// `sizes` preceded by the batch and head lengths that exist; the heads are those of the
+    /// queries where nothing else is said.
     Shape per_head_shape(std::size_t rows, std::size_t columns) const;
+    Shape per_head_shape(std::size_t rows, std::size_t columns, std::size_t of_heads) const;
     Shape per_batch_shape(std::size_t rows, std::size_t columns) const;
-    /// The feature columns of w_qkv's output that belong to `part` (0 query, 1 key, 2 value),
-    /// head by head.
+    /// The feature columns of w_qkv's output: all of them, and those that belong to `part` (0
+    /// query, 1 key, 2 value), head by head.
+    std::size_t qkv_features() const {
+        return heads * head_dim + kv_heads * (head_dim + value_dim);
+    }
     std::vector<std::size_t> fused_features(std::size_t part) const;
 };
 

@@ -23,6 +23,9 @@ struct Projected {
     std::size_t width(const Plan& plan) const {
         return number == 2 ? plan.value_dim : plan.head_dim;
     }
+    std::size_t heads(const Plan& plan) const { return number == 0 ? plan.heads : plan.kv_heads; }
+    /// Features of all heads side by side.
+    std::size_t all_features(const Plan& plan) const { return heads(plan) * width(plan); }
     std::size_t length(const Plan& plan) const {
         return number == 0 ? plan.query_len : plan.key_len;
     }

@@ -170,8 +170,8 @@ private:
 
     /// How many cells of each row of a block are computed: one behind the last that any row sees,
     /// which stands for all hidden ones.
-    std::size_t width_of(const Run& block, const MaskView& mask, std::size_t group) const {
-        if (!skips_[group]) return plan_.key_len;
+    std::size_t width_of(const Run& block, const MaskView& mask, std::size_t kv_group) const {
+        if (!skips_[kv_group]) return plan_.key_len;
         std::size_t width = vector_row_length;  // shorter rows are worked on in another way
         for (std::size_t q = block.count; q-- > 0 && width < plan_.key_len;) {
             std::size_t end = mask.visible(q, plan_.key_len).end;
@@ -185,10 +185,12 @@ private:
 
     void evaluate(const Run& block, Workspace& work) {
         const std::size_t group = block.batch * plan_.heads + block.head;
+        // Repeated keys and values have as many matrices as the queries; others are shared.
+        const std::size_t kv_group = group / (sources_.query.groups / sources_.key.groups);
         Arithmetic arithmetic = plan_.arithmetic;
         arithmetic.products = work.products.get();
         const MaskView mask = sources_.mask.from(group, block.first);
-        const std::size_t width = width_of(block, mask, group);
+        const std::size_t width = width_of(block, mask, kv_group);
         const MatrixView<T> cells{work.cells.get(), 1, block.count, width, work.stride, 0};
         const MatrixView<T> row_max = column_of(work.row_max.get(), 1, block.count);
         const MatrixView<T> row_sum = column_of(work.row_sum.get(), 1, block.count);
@@ -203,8 +205,8 @@ private:
                              arithmetic,
                              mask.from(0, first),
                              sources_.query.block(group, block.first + first, count),
-                             sources_.key.block(group, 0, plan_.key_len),
-                             sources_.value.block(group, 0, plan_.key_len),
+                             sources_.key.block(kv_group, 0, plan_.key_len),
+                             sources_.value.block(kv_group, 0, plan_.key_len),
                              here,
                              row_max.block(0, first, count),
                              row_sum.block(0, first, count),
@@ -364,13 +366,19 @@ Ledger evaluate_row_blocks(const Plan& plan, const Ledger& ledger, const RowStep
 }
 
 bool has_planned_shapes(const Plan& plan, const Ledger& ledger, const Step& first) {
-    const auto has = [&](const Tensor* tensor, std::size_t rows, std::size_t columns) {
-        return tensor == nullptr || tensor->shape() == plan.per_head_shape(rows, columns);
+    const auto has = [&](const Tensor* tensor, const Shape& shape) {
+        return tensor == nullptr || tensor->shape() == shape;
     };
-    return has(&ledger.latest(Chain::queries), plan.query_len, plan.head_dim) &&
-           has(&ledger.latest(Chain::keys), plan.key_len, plan.head_dim) &&
-           has(&ledger.latest(Chain::values), plan.key_len, plan.value_dim) &&
-           has(cells_before(plan, ledger, first), plan.query_len, plan.key_len);
+    // Block by block the heads share keys and values; elsewhere these are repeated.
+    const std::size_t kv_heads = plan.fused() ? plan.kv_heads : plan.heads;
+    return has(&ledger.latest(Chain::queries),
+               plan.per_head_shape(plan.query_len, plan.head_dim)) &&
+           has(&ledger.latest(Chain::keys),
+               plan.per_head_shape(plan.key_len, plan.head_dim, kv_heads)) &&
+           has(&ledger.latest(Chain::values),
+               plan.per_head_shape(plan.key_len, plan.value_dim, kv_heads)) &&
+           has(cells_before(plan, ledger, first),
+               plan.per_head_shape(plan.query_len, plan.key_len));
 }
 
 }  // namespace attn

@@ -83,7 +83,8 @@ MaskView view_of(const Array<bool>& mask, const Plan& plan) {
 }
 
 AttentionShape attention_shape(const Plan& plan) {
-    return {plan.batch, plan.heads, plan.query_len, plan.key_len, plan.head_dim, plan.value_dim};
+    return {plan.batch,    plan.heads,     plan.query_len, plan.key_len,
+            plan.head_dim, plan.value_dim, plan.kv_heads};
 }
 
 }  // namespace attn

@@ -1,0 +1,88 @@
+#include "attn/cards/cards.hpp"
+#include "attn/codegen/step_lines.hpp"
+#include "attn/explain/why.hpp"
+#include "attn/notes/findings.hpp"
+#include "attn/notes/notes.hpp"
+#include "attn/steps/heads.hpp"
+
+namespace attn {
+namespace {
+
+using namespace notes;
+
+// repeated_key and repeated_value: of grouped-query attention, once for each head of queries.
+
+std::string read_head(const Plan& plan) { return "h / " + std::to_string(plan.queries_per_key()); }
+
+std::string repeated_note(const Subject& subject, const Projected& part) {
+    const Plan& plan = subject.plan;
+    const std::string times = std::to_string(plan.queries_per_key());
+    std::string note = counted(plan.kv_heads, part.name + " head") + " for " +
+                       counted(plan.heads, "query head") + ": each is read by " + times +
+                       ", so heads 0 to " + std::to_string(plan.queries_per_key() - 1) +
+                       " hold the same numbers here. Nothing is computed.";
+    if (part.letter() == 'v') return note;
+    say(note, "Keys and values of " + counted(plan.kv_heads, "head") + " instead of " +
+                  std::to_string(plan.heads) + " make a cache of them " + times +
+                  " times smaller.");
+    return note;
+}
+
+Step repeated_card(const Projected& part, Chain chain) {
+    const std::string name = "repeated_" + part.name;
+    return {
+        .name = name,
+        .title = "the " + part.name + " that each query head reads",
+        .chain = chain,
+        .applies = [](const Plan& plan) { return plan.shares_keys() && !plan.fused(); },
+        .reads = these({chain}),
+        .outline =
+            [part](const Plan& plan) {
+                return Outline{plan.per_head_axes(part.position, "feature"),
+                               plan.per_head_shape(part.length(plan), part.width(plan))};
+            },
+        .formula =
+            [name, chain](const PlannedStep& of) {
+                const Plan& plan = of.plan;
+                return name + "(h) = " + of.latest(chain) +
+                       "(h / (heads / kv_heads)) = " + of.latest(chain) + "(" + read_head(plan) +
+                       ")";
+            },
+        .compute =
+            [name, chain](const Plan& plan, const Ledger& ledger) {
+                return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+                    using T = decltype(zero);
+                    const Tensor& shared = ledger.latest(chain, name);
+                    const auto step =
+                        twin(plan, loop::repeat_heads<T>, vectorized::repeat_heads<T>);
+                    return {shared.axes(), step(shared.as<T>(), plan.queries_per_key())};
+                });
+            },
+        .note = [part](const Subject& subject) { return repeated_note(subject, part); },
+        .why =
+            [chain](const WalkView& view, Derivation& derivation) {
+                const std::size_t head = view.place.at("head");
+                const std::size_t times = view.plan.queries_per_key();
+                derivation.copy(view.latest(chain, with(view.place, "head", head / times)),
+                                "head " + std::to_string(head) + " / " + std::to_string(times) +
+                                    " = " + std::to_string(head / times) + ", rounded down");
+            },
+        .code =
+            [name, chain](const StepLines& of) {
+                const std::string times = std::to_string(of.plan.queries_per_key());
+                const std::string& shared = of.latest(chain);
+                return name + " = " +
+                       (of.torch() ? shared + ".repeat_interleave(" + times + ", dim=-3)"
+                                   : "np.repeat(" + shared + ", " + times + ", axis=-3)");
+            },
+    };
+}
+
+}  // namespace
+
+StepTable repeated_cards() {
+    return {repeated_card(projected_of('k'), Chain::keys),
+            repeated_card(projected_of('v'), Chain::values)};
+}
+
+}  // namespace attn
