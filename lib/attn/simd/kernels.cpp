@@ -56,6 +56,10 @@ struct PlainRows {
         for (std::size_t i = 0; i < count; ++i) result[i] = std::fma(row[i], factor, addend);
     }
 
+    static void add_multiple(const Real* row, Real factor, Real* result, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) result[i] += row[i] * factor;
+    }
+
     static void hide(const Real* row, const bool* hidden, Real* result, std::size_t count) {
         for (std::size_t i = 0; i < count; ++i) {
             result[i] = hidden[i] ? -std::numeric_limits<Real>::infinity() : row[i];
@@ -94,9 +98,10 @@ struct PlainRows {
 
 template <class Real>
 constexpr RowOperations<Real> plain_rows{
-    &PlainRows<Real>::multiply, &PlainRows<Real>::divide,       &PlainRows<Real>::multiply_add,
-    &PlainRows<Real>::divide,   &PlainRows<Real>::hide,         &PlainRows<Real>::finite,
-    &PlainRows<Real>::maximum,  &PlainRows<Real>::exponentials, &PlainRows<Real>::sum};
+    &PlainRows<Real>::multiply,     &PlainRows<Real>::divide,  &PlainRows<Real>::multiply_add,
+    &PlainRows<Real>::add_multiple, &PlainRows<Real>::divide,  &PlainRows<Real>::hide,
+    &PlainRows<Real>::finite,       &PlainRows<Real>::maximum, &PlainRows<Real>::exponentials,
+    &PlainRows<Real>::sum};
 
 }  // namespace
 

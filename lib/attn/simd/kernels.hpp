@@ -17,6 +17,8 @@ struct RowOperations {
     /// row * factor + addend, rounded once.
     void (*multiply_add)(const Real* row, Real factor, Real addend, Real* result,
                          std::size_t count);
+    /// result + row * factor.
+    void (*add_multiple)(const Real* row, Real factor, Real* result, std::size_t count);
     /// The exponentials as parts of their sum. In vectors by its reciprocal: a division takes ten
     /// times as long as a product.
     void (*normalize)(const Real* row, Real sum, Real* result, std::size_t count);

@@ -40,6 +40,10 @@ public:
         }
     }
 
+    static void add_multiple(const Real* row, Real factor, Real* result, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) result[i] += row[i] * factor;
+    }
+
     static void normalize(const Real* row, Real sum, Real* result, std::size_t count) {
         multiply(row, Real(1) / sum, result, count);
     }

@@ -1,0 +1,81 @@
+#include "attn/models/generate.hpp"
+
+#include <algorithm>
+
+namespace attn::models {
+
+template <class Real>
+void generate(Runtime<Real>& runtime, const Model& model, std::vector<std::int64_t> prompt,
+              std::size_t count, Sampler& sampler, std::size_t likeliest,
+              const std::function<void(const WrittenToken&)>& written) {
+    const std::vector<std::int64_t>& ends = model.architecture.end_ids;
+    std::vector<std::int64_t> next = std::move(prompt);
+    for (std::size_t n = 0; n < count; ++n) {
+        if (runtime.tokens() + next.size() > model.architecture.most_tokens) return;
+        const Array<Real> x = runtime.advance(next);
+        Array<Real> last = empty_array<Real>({1, x.shape(1)});
+        std::copy_n(x.end() - x.shape(1), x.shape(1), last.data());
+        const Array<Real> logits = runtime.logits(last);
+        std::vector<Candidate> all =
+            candidates<Real>({logits.data(), logits.size()}, sampler.temperature());
+        const Candidate chosen = all[sampler.choose(all)];
+        if (std::find(ends.begin(), ends.end(), chosen.id) != ends.end()) return;
+        all.resize(std::min(all.size(), likeliest));
+        written({chosen.id, chosen.probability, std::move(all)});
+        next = {chosen.id};
+    }
+}
+
+namespace {
+
+/// Where two tensors of the same shape first differ: (head, token, feature) or (token, feature).
+std::optional<Parting> difference(const Passing& right, const Passing& wrong) {
+    for (std::size_t i = 0; i < right.tensor.size(); ++i) {
+        const double a = right.tensor.at(i);
+        const double b = wrong.tensor.at(i);
+        if (a == b || (a != a && b != b)) continue;
+        Parting parting;
+        parting.layer = right.layer;
+        parting.step = right.name;
+        parting.right = a;
+        parting.wrong = b;
+        if (right.tensor.has_axis("head")) {
+            parting.head = i / (right.tensor.size() / right.tensor.extent("head"));
+        }
+        return parting;
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Parting> first_parting(const Model& model, const AttentionSettings& right,
+                                     const AttentionSettings& wrong,
+                                     const std::vector<std::int64_t>& ids) {
+    const std::size_t layers = model.architecture.layers.size();
+    Runtime<double> first(model, right, layers);
+    Runtime<double> second(model, wrong, layers);
+    std::vector<Passing> rights, wrongs;
+    first.watch([&](const Passing& passing) { rights.push_back(passing); });
+    second.watch([&](const Passing& passing) { wrongs.push_back(passing); });
+    for (std::size_t token = 0; token < ids.size(); ++token) {
+        rights.clear();
+        wrongs.clear();
+        first.advance({&ids[token], 1});
+        second.advance({&ids[token], 1});
+        for (std::size_t i = 0; i < rights.size(); ++i) {
+            if (auto parting = difference(rights[i], wrongs[i])) {
+                parting->token = token;
+                return parting;
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+template void generate(Runtime<float>&, const Model&, std::vector<std::int64_t>, std::size_t,
+                       Sampler&, std::size_t, const std::function<void(const WrittenToken&)>&);
+template void generate(Runtime<double>&, const Model&, std::vector<std::int64_t>, std::size_t,
+                       Sampler&, std::size_t, const std::function<void(const WrittenToken&)>&);
+
+}  // namespace attn::models

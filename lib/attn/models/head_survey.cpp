@@ -1,0 +1,77 @@
+#include "attn/models/head_survey.hpp"
+
+#include <cmath>
+
+#include "attn/models/runtime.hpp"
+#include "attn/tensor/error.hpp"
+
+namespace attn::models {
+namespace {
+
+constexpr std::size_t first_query = 2;
+
+/// Adds the figures of one row of weights, that of token q.
+void add_row(const Array<double>& weights, std::size_t head, std::size_t q, HeadFigures& figures) {
+    double entropy = 0;
+    double distance = 0;
+    double sum = 0;
+    std::size_t seen = 0;
+    for (std::size_t k = 0; k < weights.shape(2); ++k) {
+        const double weight = weights(head, q, k);
+        if (weight <= 0) continue;
+        entropy -= weight * std::log2(weight);
+        distance += weight * std::abs(static_cast<double>(q) - static_cast<double>(k));
+        sum += weight;
+        ++seen;
+    }
+    figures.entropy += entropy;
+    figures.distance += sum > 0 ? distance / sum : 0;
+    figures.evenness += seen > 1 ? entropy / std::log2(static_cast<double>(seen)) : 0;
+    figures.self += weights(head, q, q);
+    figures.previous += weights(head, q, q - 1);
+    figures.first += weights(head, q, 0);
+    figures.sink += 1 - sum;
+}
+
+std::string name_of(const HeadFigures& figures) {
+    constexpr double most_of_it = 0.5;
+    constexpr double the_same_everywhere = 0.95;
+    if (figures.previous > most_of_it) return "previous token";
+    if (figures.first > most_of_it) return "first token";
+    if (figures.self > most_of_it) return "current token";
+    if (figures.sink > most_of_it) return "sink";
+    return figures.evenness > the_same_everywhere ? "uniform" : "";
+}
+
+}  // namespace
+
+std::vector<HeadFigures> survey_heads(const Model& model, const std::vector<std::int64_t>& ids) {
+    if (ids.size() <= first_query) {
+        throw ConfigError("figures of heads need at least 3 tokens, not " +
+                          std::to_string(ids.size()) + ": pass a longer --text");
+    }
+    std::vector<HeadFigures> all;
+    Runtime<double> runtime(model);
+    runtime.watch([&](const Passing& passing) {
+        if (passing.name != "weights") return;
+        const auto& weights = passing.tensor.as<double>();
+        const std::size_t tokens = weights.shape(1);
+        for (std::size_t head = 0; head < weights.shape(0); ++head) {
+            HeadFigures figures;
+            figures.layer = passing.layer;
+            figures.head = head;
+            for (std::size_t q = first_query; q < tokens; ++q) add_row(weights, head, q, figures);
+            for (double* figure :
+                 {&figures.entropy, &figures.evenness, &figures.distance, &figures.self,
+                  &figures.previous, &figures.first, &figures.sink}) {
+                *figure /= static_cast<double>(tokens - first_query);
+            }
+            figures.name = name_of(figures);
+            all.push_back(figures);
+        }
+    });
+    runtime.advance(ids);
+    return all;
+}
+
+}  // namespace attn::models

@@ -1,0 +1,31 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "attn/models/model.hpp"
+
+namespace attn::models {
+
+/// What one head does with a text: figures of its attention weights, each the mean over the queries
+/// from the third token on, for which itself, the previous and the first token are three keys.
+struct HeadFigures {
+    std::size_t layer = 0;
+    std::size_t head = 0;
+    double entropy = 0;   ///< in bits: 0, all on one key; log2(n), the same on n keys
+    double evenness = 0;  ///< entropy / log2(keys that the query sees): 1 is the same on all
+    double distance = 0;  ///< in tokens, between the query and the keys that it attends to
+    double self = 0;      ///< share of the weights on the token itself
+    double previous = 0;  ///< on the token before it
+    double first = 0;     ///< on the first token of the text
+    double sink = 0;      ///< on no token: 1 - sum of the row, in models with sinks
+    std::string name;     ///< empty when no plain name is borne out by the figures
+};
+
+/// A head is called by what more than half of its weights go to: `previous token`, `first token`,
+/// `current token` or `sink`; `uniform` when its evenness is above 0.95.
+///
+/// Errors  ConfigError for fewer than three tokens; as Runtime.
+std::vector<HeadFigures> survey_heads(const Model& model, const std::vector<std::int64_t>& ids);
+
+}  // namespace attn::models

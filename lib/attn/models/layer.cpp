@@ -1,0 +1,138 @@
+#include "attn/models/layer.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "attn/tensor/error.hpp"
+
+namespace attn::models {
+
+template <class Real>
+std::vector<Real> numbers_of(const Model& model, const std::string& name) {
+    std::vector<Real> numbers;
+    if (!model.has(name)) return numbers;
+    const Tensor tensor = model.read(name);
+    with_floating(tensor.dtype(), [&](auto zero) {
+        const auto& array = tensor.as<decltype(zero)>();
+        numbers.assign(array.begin(), array.end());
+    });
+    return numbers;
+}
+
+template <class Real>
+Linear<Real>::Linear(const Model& model, const std::string& weight, const std::string& bias_name)
+    : bias(numbers_of<Real>(model, bias_name)) {
+    if (!model.has(weight)) return;
+    const Tensor tensor =
+        cast(model.read(weight), sizeof(Real) == 8 ? DType::float64 : DType::float32);
+    const Shape shape = tensor.shape();
+    matrix = PackedMatrix<Real>(tensor.as<Real>().data(), shape[0], shape[1]);
+}
+
+template <class Real>
+Array<Real> Linear<Real>::operator()(const Array<Real>& rows) const {
+    const std::size_t count = rows.shape(0);
+    Array<Real> result = empty_array<Real>({count, matrix.out()});
+    matrix.multiply(rows.data(), count, result.data());
+    for (std::size_t i = 0; i < result.size() && !bias.empty(); ++i) {
+        result.data()[i] += bias[i % bias.size()];
+    }
+    return result;
+}
+
+template <class Real>
+Norm<Real>::Norm(const Model& model, const std::string& gain_name, const std::string& bias_name)
+    : kind(model.architecture.norm),
+      eps(model.architecture.norm_eps),
+      gain(numbers_of<Real>(model, gain_name)),
+      bias(numbers_of<Real>(model, bias_name)) {
+    if (!model.architecture.norm_adds_one) return;
+    for (Real& number : gain) number += 1;
+}
+
+template <class Real>
+Array<Real> Norm<Real>::operator()(const Array<Real>& rows) const {
+    Array<Real> result = rows;
+    const std::size_t width = gain.size();
+    for (std::size_t first = 0; width > 0 && first < rows.size(); first += width) {
+        const Real* const x = rows.data() + first;
+        Real* const y = result.data() + first;
+        double mean = 0;
+        for (std::size_t i = 0; i < width && kind == NormKind::layer; ++i) mean += x[i];
+        mean /= static_cast<double>(width);
+        double squares = 0;
+        for (std::size_t i = 0; i < width; ++i) squares += (x[i] - mean) * (x[i] - mean);
+        const double size = std::sqrt(squares / static_cast<double>(width) + eps);
+        for (std::size_t i = 0; i < width; ++i) {
+            y[i] = static_cast<Real>((x[i] - mean) / size) * gain[i];
+            if (!bias.empty()) y[i] += bias[i];
+        }
+    }
+    return result;
+}
+
+template <class Real>
+void KeyValueCache<Real>::reserve(std::size_t tokens) {
+    if (tokens <= capacity_) return;
+    const std::size_t larger = std::max<std::size_t>({64, 2 * capacity_, tokens});
+    std::vector<Real> keys(kv_heads_ * head_dim_ * larger);
+    for (std::size_t row = 0; row < kv_heads_ * head_dim_; ++row) {
+        std::copy_n(keys_.data() + row * capacity_, tokens_, keys.data() + row * larger);
+    }
+    keys_ = std::move(keys);
+    capacity_ = larger;
+}
+
+template <class Real>
+void KeyValueCache<Real>::append(const Array<Real>& key, const Array<Real>& value) {
+    const std::size_t count = key.shape(0);
+    const std::size_t features = kv_heads_ * head_dim_;
+    reserve(tokens_ + count);
+    for (std::size_t t = 0; t < count; ++t) {
+        for (std::size_t f = 0; f < features; ++f) {
+            keys_[f * capacity_ + tokens_ + t] = key(t, f);
+        }
+    }
+    values_.insert(values_.end(), value.begin(), value.end());
+    tokens_ += count;
+}
+
+template <class Real>
+Layer<Real>::Layer(const Model& model, std::size_t n)
+    : cache(model.architecture.kv_heads, model.architecture.head_dim) {
+    const auto norm = [&](const char* part) {
+        const std::string name(part);
+        return Norm<Real>(model, in_layer(n, "g_" + name), in_layer(n, "b_" + name));
+    };
+    const auto linear = [&](const char* part) {
+        const std::string name(part);
+        return Linear<Real>(model, in_layer(n, "w_" + name), in_layer(n, "b_" + name));
+    };
+    attention_norm = norm("attention");
+    query_norm = norm("query");
+    key_norm = norm("key");
+    attention_output_norm = norm("attention_output");
+    query = linear("query");
+    key = linear("key");
+    value = linear("value");
+    output = linear("output");
+    sink = numbers_of<Real>(model, in_layer(n, "sink"));
+    mlp_norm = norm("mlp");
+    mlp_output_norm = norm("mlp_output");
+    gate = linear("gate");
+    up = linear("up");
+    down = linear("down");
+}
+
+template std::vector<float> numbers_of(const Model&, const std::string&);
+template std::vector<double> numbers_of(const Model&, const std::string&);
+template struct Linear<float>;
+template struct Linear<double>;
+template struct Norm<float>;
+template struct Norm<double>;
+template class KeyValueCache<float>;
+template class KeyValueCache<double>;
+template struct Layer<float>;
+template struct Layer<double>;
+
+}  // namespace attn::models

@@ -1,0 +1,88 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "attn/models/model.hpp"
+#include "attn/simd/packed_matrix.hpp"
+
+namespace attn::models {
+
+/// The numbers of a model's tensor as Real; none when the model has no such tensor.
+template <class Real>
+std::vector<Real> numbers_of(const Model& model, const std::string& name);
+
+/// y = x W^T + b for each row of x.
+template <class Real>
+struct Linear {
+    PackedMatrix<Real> matrix;
+    std::vector<Real> bias;
+
+    Linear() = default;
+    Linear(const Model& model, const std::string& weight, const std::string& bias_name);
+    bool present() const { return matrix.out() > 0; }
+    Array<Real> operator()(const Array<Real>& rows) const;
+};
+
+/// Each row, or each group of `gain.size()` neighbours of it, brought to a standard size:
+///
+///     rms    x / sqrt(mean(x^2) + eps) * gain
+///     layer  (x - mean(x)) / sqrt(variance(x) + eps) * gain + bias
+///
+/// Range   the sums are taken in float64.
+template <class Real>
+struct Norm {
+    NormKind kind = NormKind::rms;
+    double eps = 0;
+    std::vector<Real> gain;  ///< empty: rows stay as they are
+    std::vector<Real> bias;
+
+    Norm() = default;
+    Norm(const Model& model, const std::string& gain_name, const std::string& bias_name);
+    Array<Real> operator()(const Array<Real>& rows) const;
+};
+
+/// The keys and values of all tokens so far, in one layer. Keys lie feature by feature, so that the
+/// scores of one query with all keys are sums of rows.
+template <class Real>
+class KeyValueCache {
+public:
+    KeyValueCache(std::size_t kv_heads, std::size_t head_dim)
+        : kv_heads_(kv_heads), head_dim_(head_dim) {}
+
+    /// Adds rows of (kv_heads * head_dim) features.
+    void append(const Array<Real>& key, const Array<Real>& value);
+
+    std::size_t tokens() const { return tokens_; }
+    /// One feature of all keys of a head.
+    const Real* key_feature(std::size_t kv_head, std::size_t feature) const {
+        return keys_.data() + (kv_head * head_dim_ + feature) * capacity_;
+    }
+    /// The value of one token in a head.
+    const Real* value(std::size_t kv_head, std::size_t token) const {
+        return values_.data() + (token * kv_heads_ + kv_head) * head_dim_;
+    }
+
+private:
+    void reserve(std::size_t tokens);
+
+    std::size_t kv_heads_, head_dim_;
+    std::size_t tokens_ = 0;
+    std::size_t capacity_ = 0;
+    std::vector<Real> keys_;    // (kv_heads, head_dim, capacity)
+    std::vector<Real> values_;  // (tokens, kv_heads, head_dim)
+};
+
+/// One layer of a model, read.
+template <class Real>
+struct Layer {
+    Norm<Real> attention_norm, query_norm, key_norm, attention_output_norm;
+    Linear<Real> query, key, value, output;
+    std::vector<Real> sink;  ///< a logit for each head, or none
+    Norm<Real> mlp_norm, mlp_output_norm;
+    Linear<Real> gate, up, down;
+    KeyValueCache<Real> cache;
+
+    Layer(const Model& model, std::size_t n);
+};
+
+}  // namespace attn::models

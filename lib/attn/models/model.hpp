@@ -1,0 +1,105 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attn/models/tokenizer.hpp"
+#include "attn/tensor/tensor.hpp"
+
+namespace attn::models {
+
+enum class NormKind { rms, layer };
+enum class Activation { silu, gelu, gelu_tanh };
+/// Which two features of a head turn together: (i, i + r/2) or (2i, 2i + 1).
+enum class RopePairs { none, half, interleaved };
+/// Over what a norm of query and key is taken: each head, or all heads at once.
+enum class QkNorm { none, head, all };
+
+/// What may differ between the layers of a model.
+struct LayerKind {
+    std::optional<std::size_t> window;          ///< keys that a query sees, its own among them
+    RopePairs pairs = RopePairs::none;          ///< none: this layer does not rotate
+    std::vector<double> inverse_frequencies{};  ///< one for each pair of rotated features
+    double rotation_factor = 1;                 ///< on cos and sin (yarn, longrope)
+};
+
+/// A model but for its numbers: sizes, and which of the known ways it takes at each fork.
+struct Architecture {
+    std::string family;  ///< `llama2.c`, `llama`, `gpt2`, ...
+    std::size_t embed_dim = 0;
+    std::size_t mlp_dim = 0;
+    std::size_t heads = 0;
+    std::size_t kv_heads = 0;
+    std::size_t head_dim = 0;
+    std::size_t vocab_size = 0;
+    std::size_t most_tokens = 0;  ///< longest sequence that it was made for
+    std::vector<LayerKind> layers;
+
+    NormKind norm = NormKind::rms;
+    double norm_eps = 1e-5;
+    bool norm_adds_one = false;  ///< Gemma: gains are stored less 1
+    Activation activation = Activation::silu;
+    QkNorm qk_norm = QkNorm::none;
+    double theta = 10000;          ///< base of the rotary frequencies, for the record
+    double scale = 1;              ///< factor on the scores
+    double embedding_scale = 1;    ///< Gemma: sqrt(embed_dim)
+    double attention_softcap = 0;  ///< 0: none
+    double logit_softcap = 0;      ///< 0: none
+    bool causal = true;
+    bool parallel = false;        ///< attention and MLP read the same x, and both are added to it
+    bool norm_after_sum = false;  ///< BERT: x = norm(x + attention(x))
+    std::size_t position_offset = 0;      ///< first row of the table of positions that is used
+    std::vector<std::int64_t> end_ids{};  ///< tokens after which a text is at its end
+
+    std::size_t group() const { return heads / kv_heads; }  ///< query heads of one kv head
+};
+
+/// A trained model: its architecture, its tokenizer, and its tensors by the names below, each read
+/// when it is asked for. Matrices are (out, in), whatever the file does.
+///
+///     embedding position_embedding g_embedding b_embedding g_final b_final w_vocab b_vocab
+///     and of each layer: g_attention b_attention w_query b_query w_key b_key w_value b_value
+///     w_output b_output g_query g_key sink g_attention_output b_attention_output
+///     g_mlp b_mlp w_gate w_up b_up w_down b_down g_mlp_output b_mlp_output
+class Model {
+public:
+    using Read = std::function<Tensor()>;
+
+    std::string label;  ///< how messages call it: the file's path, `stories`
+    Architecture architecture;
+    std::shared_ptr<const Tokenizer> tokenizer;  ///< null: ids alone
+
+    /// States a tensor. Reading it checks the shape.
+    void add(const std::string& name, Shape shape, Read read);
+    bool has(const std::string& name) const { return tensors_.contains(name); }
+    /// Errors  InputError, starting with the label, for a tensor that is not there or is of another
+    ///         shape than the architecture says.
+    Tensor read(const std::string& name) const;
+
+    /// Token ids of a text.  Errors  ConfigError without a tokenizer; what it throws.
+    std::vector<std::int64_t> encode(std::string_view text) const;
+    /// Errors  ConfigError for an id outside of the vocabulary, or too many of them.
+    void check_ids(const std::vector<std::int64_t>& ids) const;
+
+private:
+    struct Stored {
+        Shape shape;
+        Read read;
+    };
+    std::map<std::string, Stored> tensors_;
+};
+
+/// The name of a layer's tensor in a model: `3.w_query`.
+inline std::string in_layer(std::size_t layer, std::string_view name) {
+    return std::to_string(layer) + "." + std::string(name);
+}
+
+/// theta^(-2i/rotary_dim) for each pair i.
+std::vector<double> rotary_frequencies(double theta, std::size_t rotary_dim);
+
+}  // namespace attn::models

@@ -1,0 +1,27 @@
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attn/models/runtime.hpp"
+
+namespace attn::models {
+
+/// A mistake in how a model is run, as a change of its settings.
+struct ModelMistake {
+    std::string id;  ///< that of the catalogue of mistakes where a walk can make it too
+    std::string title;
+    void (*change)(const Architecture&, AttentionSettings&);
+    /// Why it changes nothing in such a model; empty when it can.
+    std::string (*no_effect)(const Architecture&);
+};
+
+const std::vector<ModelMistake>& model_mistakes();
+
+/// Errors  ConfigError for an unknown id, naming the nearest.
+const ModelMistake& find_model_mistake(std::string_view id);
+
+/// The settings of a model with this mistake.  Errors  ConfigError when it cannot show.
+AttentionSettings settings_with(const ModelMistake& mistake, const Architecture& architecture);
+
+}  // namespace attn::models

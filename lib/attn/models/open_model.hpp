@@ -1,0 +1,31 @@
+#pragma once
+#include <memory>
+#include <string>
+
+#include "attn/io/input_file.hpp"
+#include "attn/models/model.hpp"
+
+namespace attn::models {
+
+/// The model in a file, or one that the program holds: `stories` (stories260K, a Llama that tells
+/// children's stories) and `sorter` (a GPT that sorts the letters A, B and C).
+///
+/// `tokenizer` is a file to take in the place of the one that lies beside the model.
+///
+/// Errors  InputError naming the file, what is wrong in it and what to do.
+Model open_model(const std::string& path, const std::string& tokenizer = {});
+
+/// A model as llama2.c writes it (version 0): 7 int32 (embed_dim, mlp_dim, layers, heads, kv_heads,
+/// vocab_size, negative with an output matrix of its own, most_tokens), then float32 tensors.
+///
+/// Errors  InputError, starting with the file's label: sizes that contradict each other, or that
+///         the file is too short or too long for.
+/// Source  export.py of github.com/karpathy/llama2.c.
+Model read_llama2c(std::shared_ptr<const InputFile> file);
+
+/// The model of llm-viz: a JSON object with `config` and, under minGPT's names, tensors in base64.
+///
+/// Errors  InputError, starting with the label.
+Model read_llm_viz(const std::string& text, const std::string& label);
+
+}  // namespace attn::models

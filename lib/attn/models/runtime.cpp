@@ -1,0 +1,277 @@
+#include "attn/models/runtime.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <utility>
+
+#include "attn/tensor/error.hpp"
+
+namespace attn::models {
+namespace {
+
+template <class Real>
+Array<Real> matrix_of(const Model& model, const std::string& name) {
+    if (!model.has(name)) return {};
+    const DType dtype = sizeof(Real) == sizeof(double) ? DType::float64 : DType::float32;
+    return cast(model.read(name), dtype).as<Real>();
+}
+
+template <class Real>
+Real activated(Activation kind, Real x) {
+    if (kind == Activation::silu) return x / (1 + std::exp(-x));
+    if (kind == Activation::gelu) {
+        return x / 2 * (1 + std::erf(x * static_cast<Real>(std::numbers::sqrt2 / 2)));
+    }
+    constexpr double root = std::numbers::inv_sqrtpi * std::numbers::sqrt2;  // sqrt(2 / pi)
+    const Real inner = static_cast<Real>(root) * (x + static_cast<Real>(0.044715) * x * x * x);
+    return x / 2 * (1 + std::tanh(inner));
+}
+
+template <class Real>
+void add(const Array<Real>& more, Array<Real>& x) {
+    for (std::size_t i = 0; i < x.size(); ++i) x.data()[i] += more.data()[i];
+}
+
+}  // namespace
+
+AttentionSettings settings_of(const Architecture& architecture) {
+    AttentionSettings settings;
+    settings.layers = architecture.layers;
+    settings.scale = architecture.scale;
+    return settings;
+}
+
+template <class Real>
+Runtime<Real>::Runtime(const Model& model, AttentionSettings settings, std::size_t layers)
+    : model_(&model),
+      settings_(std::move(settings)),
+      embedding_(matrix_of<Real>(model, "embedding")),
+      position_embedding_(matrix_of<Real>(model, "position_embedding")),
+      embedding_norm_(model, "g_embedding", "b_embedding"),
+      final_norm_(model, "g_final", "b_final") {
+    layers_.reserve(layers);
+    for (std::size_t n = 0; n < layers; ++n) layers_.emplace_back(model, n);
+}
+
+template <class Real>
+Array<Real> Runtime<Real>::advance(std::span<const std::int64_t> ids) {
+    const Architecture& a = model_->architecture;
+    model_->check_ids({ids.begin(), ids.end()});
+    if (past_ + ids.size() > a.most_tokens) {
+        throw ConfigError(model_->label + " was made for " + std::to_string(a.most_tokens) +
+                          " tokens: ask for fewer");
+    }
+    Array<Real> x = embedded(ids);
+    for (std::size_t n = 0; n < layers_.size(); ++n) {
+        seen(n, "x", x);
+        if (a.parallel) {
+            const Array<Real> from_mlp = mlp(n, x);
+            add(attention(n, x), x);
+            add(from_mlp, x);
+        } else if (a.norm_after_sum) {
+            add(attention(n, x), x);
+            x = layers_[n].attention_output_norm(x);
+            add(mlp(n, x), x);
+            x = layers_[n].mlp_output_norm(x);
+        } else {
+            add(attention(n, x), x);
+            seen(n, "x_after_attention", x);
+            add(mlp(n, x), x);
+        }
+        seen(n, "x_after_mlp", x);
+    }
+    past_ += ids.size();
+    return x;
+}
+
+template <class Real>
+Array<Real> Runtime<Real>::embedded(std::span<const std::int64_t> ids) {
+    const Architecture& a = model_->architecture;
+    Array<Real> x = empty_array<Real>({ids.size(), a.embed_dim});
+    for (std::size_t t = 0; t < ids.size(); ++t) {
+        const std::size_t position = past_ + t + a.position_offset;
+        for (std::size_t f = 0; f < a.embed_dim; ++f) {
+            x(t, f) = embedding_(ids[t], f) * static_cast<Real>(a.embedding_scale);
+            if (position_embedding_.size() > 0) x(t, f) += position_embedding_(position, f);
+        }
+    }
+    return embedding_norm_(x);
+}
+
+/// What a layer's attention adds to x.
+template <class Real>
+Array<Real> Runtime<Real>::attention(std::size_t n, const Array<Real>& x) {
+    Layer<Real>& layer = layers_[n];
+    const Array<Real> normed = layer.attention_norm(x);
+    seen(n, "normed_x", normed);
+    Array<Real> query = layer.query(normed);
+    Array<Real> key = layer.key(normed);
+    Array<Real> value = layer.value(normed);
+    seen_heads(n, "query", query, "query");
+    seen_heads(n, "key", key, "key");
+    query = layer.query_norm(query);
+    key = layer.key_norm(key);
+    const std::size_t first = past_ + settings_.first_position;
+    if (settings_.rotates_query) rotate(n, query, settings_.query_from_zero ? 0 : first);
+    if (settings_.rotates_key) rotate(n, key, first);
+    if (settings_.rotates_value) rotate(n, value, first);
+    seen_heads(n, "rotated_query", query, "query");
+    seen_heads(n, "rotated_key", key, "key");
+    seen_heads(n, "value", value, "key");
+
+    layer.cache.append(key, value);
+    const Array<Real> merged = context(n, query);
+    seen(n, "merged", merged);
+    const Array<Real> output = layer.output(merged);
+    seen(n, "output", output);
+    return model_->architecture.norm_after_sum ? output : layer.attention_output_norm(output);
+}
+
+/// Turns the pairs of features of each head by angles that grow with the position:
+///
+///     (a, b) -> (a cos - b sin, a sin + b cos),   angle = position * inverse_frequency
+template <class Real>
+void Runtime<Real>::rotate(std::size_t n, Array<Real>& rows, std::size_t first) const {
+    const LayerKind& kind = settings_.layers[n];
+    if (kind.pairs == RopePairs::none) return;
+    const std::size_t head_dim = model_->architecture.head_dim;
+    const std::size_t pairs = kind.inverse_frequencies.size();
+    const bool half = kind.pairs == RopePairs::half;
+    for (std::size_t t = 0; t < rows.shape(0); ++t) {
+        for (std::size_t i = 0; i < pairs; ++i) {
+            const double angle = static_cast<double>(first + t) * kind.inverse_frequencies[i];
+            const auto cos = static_cast<Real>(std::cos(angle) * kind.rotation_factor);
+            const auto sin = static_cast<Real>(std::sin(angle) * kind.rotation_factor);
+            for (std::size_t head = 0; head < rows.shape(1); head += head_dim) {
+                Real& a = rows(t, head + (half ? i : 2 * i));
+                Real& b = rows(t, head + (half ? i + pairs : 2 * i + 1));
+                const Real turned = a * cos - b * sin;
+                b = a * sin + b * cos;
+                a = turned;
+            }
+        }
+    }
+}
+
+/// For each new query and head: scores with all keys it may see, softmax, sum of their values.
+template <class Real>
+Array<Real> Runtime<Real>::context(std::size_t n, const Array<Real>& query) {
+    const Architecture& a = model_->architecture;
+    const KeyValueCache<Real>& cache = layers_[n].cache;
+    const std::vector<Real>& sink = layers_[n].sink;
+    const std::size_t rows = query.shape(0);
+    const std::size_t keys = cache.tokens();
+    constexpr Real hidden = -std::numeric_limits<Real>::infinity();
+    Array<Real> scores = empty_array<Real>({keys});
+    Array<Real> merged = Array<Real>::filled({rows, a.heads * a.head_dim}, 0);
+    Array<Real> all_scores, all_weights;
+    if (watch_) {
+        all_scores = Array<Real>::filled({a.heads, rows, keys}, hidden);
+        all_weights = Array<Real>::filled({a.heads, rows, keys}, 0);
+    }
+    for (std::size_t t = 0; t < rows; ++t) {
+        const std::size_t end = a.causal ? past_ + t + 1 : keys;
+        const std::size_t window = settings_.layers[n].window.value_or(end);
+        const std::size_t begin = end > window ? end - window : 0;
+        const std::size_t visible = end - begin;
+        const RowOperations<Real>& row = row_operations<Real>(visible);
+        for (std::size_t head = 0; head < a.heads; ++head) {
+            const std::size_t kv_head =
+                settings_.grouping == Grouping::tile ? head % a.kv_heads : head / a.group();
+            scores.fill(0);
+            for (std::size_t f = 0; f < a.head_dim; ++f) {
+                row.add_multiple(cache.key_feature(kv_head, f) + begin,
+                                 query(t, head * a.head_dim + f), scores.data(), visible);
+            }
+            row.multiply(scores.data(), static_cast<Real>(settings_.scale), scores.data(), visible);
+            for (std::size_t k = 0; k < visible && a.attention_softcap > 0; ++k) {
+                const auto cap = static_cast<Real>(a.attention_softcap);
+                scores(k) = cap * std::tanh(scores(k) / cap);
+            }
+            if (watch_) std::copy_n(scores.data(), visible, &all_scores(head, t, begin));
+
+            Real largest = row.maximum(scores.data(), visible);
+            if (!sink.empty()) largest = std::max(largest, sink[head]);
+            Real sum = row.exponentials(scores.data(), largest, scores.data(), visible);
+            if (!sink.empty()) sum += std::exp(sink[head] - largest);
+            if (settings_.one_in_denominator) sum += std::exp(-largest);
+            row.normalize(scores.data(), sum, scores.data(), visible);
+            if (watch_) std::copy_n(scores.data(), visible, &all_weights(head, t, begin));
+
+            Real* const sums = &merged(t, head * a.head_dim);
+            const RowOperations<Real>& features = row_operations<Real>(a.head_dim);
+            for (std::size_t k = 0; k < visible; ++k) {
+                features.add_multiple(cache.value(kv_head, begin + k), scores(k), sums, a.head_dim);
+            }
+        }
+    }
+    if (watch_) seen(n, "scaled_scores", all_scores, {"head", "query", "key"});
+    if (watch_) seen(n, "weights", all_weights, {"head", "query", "key"});
+    return merged;
+}
+
+/// What a layer's MLP adds to x: down(act(up(x))), with a gate down(act(gate(x)) * up(x)).
+template <class Real>
+Array<Real> Runtime<Real>::mlp(std::size_t n, const Array<Real>& x) {
+    const Layer<Real>& layer = layers_[n];
+    const Architecture& a = model_->architecture;
+    const Array<Real> normed = layer.mlp_norm(x);
+    seen(n, "mlp_normed_x", normed);
+    Array<Real> inner = layer.up(normed);
+    seen(n, "mlp_inner", inner);
+    if (layer.gate.present()) {
+        const Array<Real> gate = layer.gate(normed);
+        for (std::size_t i = 0; i < inner.size(); ++i) {
+            inner.data()[i] *= activated(a.activation, gate.data()[i]);
+        }
+    } else {
+        for (Real& number : inner) number = activated(a.activation, number);
+    }
+    seen(n, "mlp_activated", inner);
+    const Array<Real> output = layer.down(inner);
+    seen(n, "mlp_output", output);
+    return a.norm_after_sum ? output : layer.mlp_output_norm(output);
+}
+
+template <class Real>
+Array<Real> Runtime<Real>::logits(const Array<Real>& x) {
+    const Architecture& a = model_->architecture;
+    if (!vocabulary_.present()) {
+        const bool tied = !model_->has("w_vocab");
+        vocabulary_ = Linear<Real>(*model_, tied ? "embedding" : "w_vocab", "b_vocab");
+    }
+    Array<Real> logits = vocabulary_(final_norm_(x));
+    const auto cap = static_cast<Real>(a.logit_softcap);
+    for (std::size_t i = 0; i < logits.size() && cap > 0; ++i) {
+        logits.data()[i] = cap * std::tanh(logits.data()[i] / cap);
+    }
+    return logits;
+}
+
+template <class Real>
+void Runtime<Real>::seen(std::size_t layer, std::string_view name, const Array<Real>& rows,
+                         const Axes& axes) const {
+    if (watch_) watch_({layer, name, Tensor(axes, rows)});
+}
+
+/// The same for rows (tokens, heads * head_dim): (head, tokens, head_dim).
+template <class Real>
+void Runtime<Real>::seen_heads(std::size_t layer, std::string_view name, const Array<Real>& rows,
+                               const char* positions) const {
+    if (!watch_) return;
+    const std::size_t head_dim = model_->architecture.head_dim;
+    Array<Real> heads = empty_array<Real>({rows.shape(1) / head_dim, rows.shape(0), head_dim});
+    for (std::size_t t = 0; t < rows.shape(0); ++t) {
+        for (std::size_t f = 0; f < rows.shape(1); ++f) {
+            heads(f / head_dim, t, f % head_dim) = rows(t, f);
+        }
+    }
+    seen(layer, name, heads, {"head", positions, "feature"});
+}
+
+template class Runtime<float>;
+template class Runtime<double>;
+
+}  // namespace attn::models

@@ -1,0 +1,92 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "attn/models/layer.hpp"
+#include "attn/models/model.hpp"
+
+namespace attn::models {
+
+/// How the heads of query find their key/value head: h / (H/K) as trained, or h % K by mistake.
+enum class Grouping { neighbours, tile };
+
+/// What attention does in each layer: as the model was trained, or with a mistake
+/// (model_mistakes.hpp).
+struct AttentionSettings {
+    std::vector<LayerKind> layers;
+    double scale = 1;
+    Grouping grouping = Grouping::neighbours;
+    bool rotates_query = true;
+    bool rotates_key = true;
+    bool rotates_value = false;       ///< never right
+    bool query_from_zero = false;     ///< positions of new queries forget the past: never right
+    std::size_t first_position = 0;   ///< of the first token
+    bool one_in_denominator = false;  ///< softmax off by one
+};
+
+/// The settings that a model was trained with.
+AttentionSettings settings_of(const Architecture& architecture);
+
+/// A tensor of a forward pass, as it comes to be. The names are those of the walk: `normed_x`,
+/// `query`, `rotated_key`, `weights`, `output`; its rows are the tokens that were given last.
+struct Passing {
+    std::size_t layer;
+    std::string_view name;
+    Tensor tensor;
+};
+
+/// Runs a model on tokens one after another, keeping the keys and values of all of them.
+///
+///     x = embedding[ids];  in each layer  x += attention(norm(x)),  x += mlp(norm(x));
+///     logits = norm(x) embedding^T
+///
+/// Range  tokens one at a time and all at once give the same bits.
+template <class Real>
+class Runtime {
+public:
+    /// Reads the first `layers` layers of a model, which must outlive this.
+    Runtime(const Model& model, AttentionSettings settings, std::size_t layers);
+    explicit Runtime(const Model& model)
+        : Runtime(model, settings_of(model.architecture), model.architecture.layers.size()) {}
+
+    /// x behind the last layer that was read, a row for each of these tokens.
+    ///
+    /// Shapes  ids (tokens); result (tokens, embed_dim).
+    /// Errors  ConfigError for an id outside of the vocabulary, or more tokens in all than the
+    ///         model was made for.
+    Array<Real> advance(std::span<const std::int64_t> ids);
+
+    /// The logits of the token behind each row of x.
+    Array<Real> logits(const Array<Real>& x);
+
+    /// Calls `watch` with each tensor from now on.
+    void watch(std::function<void(const Passing&)> watch) { watch_ = std::move(watch); }
+
+    /// How many tokens it has seen.
+    std::size_t tokens() const { return past_; }
+
+private:
+    Array<Real> embedded(std::span<const std::int64_t> ids);
+    Array<Real> attention(std::size_t n, const Array<Real>& x);
+    Array<Real> mlp(std::size_t n, const Array<Real>& x);
+    void rotate(std::size_t n, Array<Real>& rows, std::size_t first) const;
+    Array<Real> context(std::size_t n, const Array<Real>& query);
+    void seen(std::size_t layer, std::string_view name, const Array<Real>& rows,
+              const Axes& axes = {"token", "feature"}) const;
+    void seen_heads(std::size_t layer, std::string_view name, const Array<Real>& rows,
+                    const char* positions) const;
+
+    const Model* model_;
+    AttentionSettings settings_;
+    std::vector<Layer<Real>> layers_;
+    Array<Real> embedding_, position_embedding_;  // (rows, embed_dim)
+    Norm<Real> embedding_norm_, final_norm_;
+    Linear<Real> vocabulary_;  // read when logits are asked for
+    std::size_t past_ = 0;
+    std::function<void(const Passing&)> watch_;
+};
+
+}  // namespace attn::models

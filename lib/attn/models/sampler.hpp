@@ -1,0 +1,48 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "attn/random/generator.hpp"
+
+namespace attn::models {
+
+/// A token that may come next.
+struct Candidate {
+    std::int64_t id = 0;
+    double logit = 0;
+    double probability = 0;
+};
+
+/// All tokens with their probabilities, the likeliest first, of equals the lower id.
+///
+///     probability = exp(logit / temperature) / sum over all tokens
+template <class Real>
+std::vector<Candidate> candidates(std::span<const Real> logits, double temperature = 1);
+
+/// How the next token is chosen.
+struct Sampling {
+    double temperature = 0;  ///< 0: always the likeliest token
+    std::size_t top_k = 0;   ///< choose among so many; 0: among all
+    double top_p = 1;        ///< choose among the likeliest that have this probability together
+    std::uint64_t seed = 42;
+};
+
+/// Chooses tokens, one after another.
+class Sampler {
+public:
+    explicit Sampler(const Sampling& sampling);
+
+    /// The index of the chosen one among candidates() at the temperature of the sampling (1 where
+    /// that is 0).
+    std::size_t choose(const std::vector<Candidate>& candidates);
+
+    double temperature() const { return sampling_.temperature > 0 ? sampling_.temperature : 1; }
+
+private:
+    Sampling sampling_;
+    std::unique_ptr<Generator> generator_;
+};
+
+}  // namespace attn::models

@@ -1,0 +1,47 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attn/io/input_file.hpp"
+
+namespace attn::models {
+
+/// How a model cuts text into tokens, and what text its tokens stand for.
+class Tokenizer {
+public:
+    virtual ~Tokenizer() = default;
+
+    /// The ids of a text, with those that the model expects at its beginning.
+    ///
+    /// Errors  InputError for text that has no tokens, or bytes that are not UTF-8.
+    virtual std::vector<std::int64_t> encode(std::string_view text) const = 0;
+
+    /// The bytes that token `id` stands for behind the token `previous` (-1: at the beginning).
+    virtual std::string piece(std::int64_t id, std::int64_t previous) const = 0;
+
+    /// The token by itself, as a label of rows and columns.
+    virtual std::string label(std::int64_t id) const = 0;
+};
+
+/// The text of tokens one after another.
+std::string text_of(const Tokenizer& tokenizer, const std::vector<std::int64_t>& ids);
+
+/// A tokenizer of llama2.c: sentencepiece pieces with scores.
+///
+///     int32 longest piece; for each token: float32 score, int32 bytes, the bytes
+///
+/// A text begins with token 1 and a blank, falls into characters (or bytes, from id 3 on), and
+/// then the neighbours whose joined piece has the highest score are joined, until none is a piece.
+///
+/// Errors  InputError, starting with the file's label: a file that ends early or goes on, a length
+///         below 1, pieces without the 256 bytes.
+std::shared_ptr<const Tokenizer> read_scored_tokenizer(const InputFile& file,
+                                                       std::size_t vocab_size);
+
+/// A tokenizer whose tokens are letters: A is 0, B is 1, ...
+std::shared_ptr<const Tokenizer> letter_tokenizer(std::size_t vocab_size);
+
+}  // namespace attn::models

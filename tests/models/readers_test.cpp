@@ -1,0 +1,129 @@
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "attn/models/open_model.hpp"
+#include "attn/tensor/error.hpp"
+
+namespace {
+
+using namespace attn;
+using namespace attn::models;
+using Ids = std::vector<std::int64_t>;
+
+std::string file_text(const std::string& name) {
+    std::ifstream file(ATTN_SOURCE_DIR "/data/models/" + name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// What is said of a llama2.c model with one of its seven sizes changed.
+std::string refusal_with(std::size_t place, std::int32_t size) {
+    std::string bytes = file_text("stories260K.bin");
+    std::memcpy(bytes.data() + 4 * place, &size, 4);
+    try {
+        read_llama2c(std::make_shared<InputFile>(bytes, "m.bin"));
+    } catch (const InputError& error) {
+        return error.what();
+    }
+    return {};
+}
+
+}  // namespace
+
+TEST_SUITE("models: readers") {
+    TEST_CASE("a llama2.c model says its sizes, and its tensors lie where they should") {
+        const Model model = open_model(ATTN_SOURCE_DIR "/data/models/stories260K.bin");
+        const Architecture& a = model.architecture;
+        CHECK(a.embed_dim == 64);
+        CHECK(a.mlp_dim == 172);
+        CHECK(a.layers.size() == 5);
+        CHECK(a.heads == 8);
+        CHECK(a.kv_heads == 4);
+        CHECK(a.head_dim == 8);
+        CHECK(a.vocab_size == 512);
+        REQUIRE(model.tokenizer != nullptr);
+        const std::string bytes = file_text("stories260K.bin");
+        const auto number_at = [&](std::size_t offset) {
+            float number = 0;
+            std::memcpy(&number, bytes.data() + offset, 4);
+            return number;
+        };
+        CHECK(model.read("embedding").at(0) == number_at(28));
+        CHECK(model.read("0.w_key").at(1) == number_at(214300 + 4));
+        CHECK(model.read("4.w_value").at(0) == number_at(255260 + 4 * 4 * 32 * 64));
+        CHECK(model.read("0.w_down").at(0) == number_at(599580));
+        CHECK(model.read("g_final").at(63) == number_at(1039900 + 4 * 63));
+        CHECK_FALSE(model.has("w_vocab"));
+    }
+    TEST_CASE("sizes that lie are one line that says which") {
+        CHECK(refusal_with(0, 0).find("m.bin: embed_dim cannot be 0") == 0);
+        CHECK(refusal_with(1, -5).find("m.bin: mlp_dim cannot be -5") == 0);
+        CHECK(refusal_with(2, 6).find("m.bin: has 1056540 bytes where its sizes ask for") == 0);
+        CHECK(refusal_with(2, 2'000'000).find("m.bin: is too short for the sizes") == 0);
+        CHECK(refusal_with(3, 7).find("m.bin: 7 heads do not share 64 features") == 0);
+        CHECK(refusal_with(4, 3).find("m.bin: 3 key/value heads do not divide 8 heads") == 0);
+        CHECK(refusal_with(5, 511).find("m.bin: has 1056540 bytes") == 0);
+        CHECK(refusal_with(6, 2147483647).find("m.bin: the longest sequence cannot be") == 0);
+        CHECK(refusal_with(0, 0x616b3432).find("m.bin: is of a later version") == 0);
+        const std::string bytes = file_text("stories260K.bin");
+        for (const std::size_t size : {0UL, 27UL, 28UL, 1000UL, bytes.size() - 1}) {
+            const std::string cut = bytes.substr(0, size);
+            CHECK_THROWS_AS(read_llama2c(std::make_shared<InputFile>(cut, "m.bin")), InputError);
+        }
+    }
+    TEST_CASE("a text becomes the tokens that llama2.c makes of it, and text again") {
+        const auto tokenizer = open_model("stories").tokenizer;
+        CHECK(tokenizer->encode("Once upon a time") == Ids{1, 403, 407, 261, 378});
+        CHECK(tokenizer->encode("") == Ids{1});
+        for (const std::string text : {"Lily's mom said, \"Yes!\"", "two\nlines",
+                                       "caf\u00e9 \U0001F600", " a blank first", "x"}) {
+            CHECK(text_of(*tokenizer, tokenizer->encode(text)) == text);
+        }
+        CHECK(tokenizer->encode("\n").back() == 13);
+        CHECK_THROWS_AS(tokenizer->encode("\xff"), InputError);
+        CHECK_THROWS_AS(tokenizer->encode("a\xe2\x82"), InputError);
+    }
+    TEST_CASE("a damaged tokenizer is one line") {
+        const std::string bytes = file_text("tok512.bin");
+        const auto refusal = [](const std::string& damaged, std::size_t vocab) -> std::string {
+            try {
+                read_scored_tokenizer(InputFile(damaged, "t.bin"), vocab);
+            } catch (const InputError& error) {
+                return error.what();
+            }
+            return {};
+        };
+        CHECK(refusal(bytes, 512).empty());
+        CHECK(refusal(bytes, 511).find("t.bin: goes on behind token 511") == 0);
+        CHECK(refusal(bytes, 513).find("t.bin: token 512 lies behind the end") == 0);
+        CHECK(refusal(bytes.substr(0, 300), 512).find("t.bin: token ") == 0);
+        std::string lying = bytes;
+        lying[8] = lying[9] = lying[10] = '\x7f';
+        CHECK(refusal(lying, 512).find("t.bin: token 0 has ") == 0);
+    }
+    TEST_CASE("JSON that is no model of llm-viz is one line") {
+        const auto refusal = [](const std::string& text) -> std::string {
+            try {
+                const Model model = read_llm_viz(text, "m.json");
+                model.read("embedding");
+            } catch (const InputError& error) {
+                return error.what();
+            }
+            return {};
+        };
+        CHECK(refusal("{").find("m.json") == 0);
+        CHECK(refusal("{}").find("m.json: has no 'config'") == 0);
+        CHECK(refusal("{\"config\": {\"n_embd\": -1}}").find("m.json: 'config' has no n_embd") ==
+              0);
+        const std::string sizes =
+            "{\"config\": {\"n_embd\": 4, \"n_head\": 2, \"n_layer\": 1, \"vocab_size\": 2, "
+            "\"block_size\": 3}";
+        CHECK(refusal(sizes + "}").find("m.json: lacks the tensor transformer.wte.weight") == 0);
+        const std::string begin = sizes + ", \"transformer.wte.weight\": {\"data\": \"";
+        CHECK(refusal(begin + "AAAA\"}}").find("holds 3 bytes, which are not (2, 4)") !=
+              std::string::npos);
+        CHECK(refusal(begin + "A!AA\"}}").find("'data' is no base64") != std::string::npos);
+    }
+}

@@ -1,0 +1,149 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "attn/models/generate.hpp"
+#include "attn/models/head_survey.hpp"
+#include "attn/models/model_mistakes.hpp"
+#include "attn/models/open_model.hpp"
+
+namespace {
+
+using namespace attn;
+using namespace attn::models;
+using Ids = std::vector<std::int64_t>;
+
+template <class Real>
+Ids greedy(const Model& model, const AttentionSettings& settings, std::size_t count) {
+    Runtime<Real> runtime(model, settings, model.architecture.layers.size());
+    Sampler sampler(Sampling{});
+    Ids ids;
+    generate<Real>(runtime, model, {1}, count, sampler, 0,
+                   [&](const WrittenToken& token) { ids.push_back(token.id); });
+    return ids;
+}
+
+std::string text_with(const Model& model, const char* mistake, std::size_t count) {
+    const AttentionSettings settings =
+        settings_with(find_model_mistake(mistake), model.architecture);
+    Ids ids = greedy<double>(model, settings, count);
+    ids.insert(ids.begin(), 1);
+    return text_of(*model.tokenizer, ids);
+}
+
+}  // namespace
+
+TEST_SUITE("models: stories") {
+    TEST_CASE("the greedy text is the published one") {
+        const Model model = open_model("stories");
+        Ids ids = greedy<float>(model, settings_of(model.architecture), 100);
+        CHECK(ids == greedy<double>(model, settings_of(model.architecture), 100));
+        const Ids beginning{403, 407, 261, 378, 432, 383, 286, 261, 376, 298,
+                            315, 421, 395, 317, 426, 338, 401, 396, 267, 337,
+                            410, 408, 419, 292, 411, 322, 265, 282, 295, 433};
+        REQUIRE(ids.size() == 100);
+        CHECK(Ids(ids.begin(), ids.begin() + 30) == beginning);
+        ids.insert(ids.begin(), 1);
+        CHECK(text_of(*model.tokenizer, ids)
+                  .starts_with("Once upon a time, there was a little girl named Lily. She loved to "
+                               "play outside in the park. One day, she saw a big, red ball."));
+    }
+    TEST_CASE("float32 stays within 1e-4 of float64 for 32 steps") {
+        const Model model = open_model("stories");
+        Runtime<float> narrow(model);
+        Runtime<double> wide(model);
+        Ids ids = greedy<double>(model, settings_of(model.architecture), 32);
+        ids.insert(ids.begin(), 1);
+        const Array<float> logits = narrow.logits(narrow.advance(ids));
+        const Array<double> exact = wide.logits(wide.advance(ids));
+        REQUIRE(logits.size() == 33 * 512);
+        double largest = 0;
+        for (std::size_t i = 0; i < logits.size(); ++i) {
+            largest = std::max(largest, std::abs(logits.data()[i] - exact.data()[i]));
+        }
+        CHECK(largest < 1e-4);
+        CHECK(largest > 0);
+    }
+    TEST_CASE("a prompt at once, in pieces and token by token give the same bits") {
+        const Model model = open_model("stories");
+        Ids ids = greedy<float>(model, settings_of(model.architecture), 90);
+        Runtime<float> whole(model);
+        const Array<float> at_once = whole.advance(ids);
+        for (const std::size_t piece : {1U, 2U, 7U, 64U}) {
+            Runtime<float> pieces(model);
+            std::vector<float> rows;
+            for (std::size_t first = 0; first < ids.size(); first += piece) {
+                const std::size_t count = std::min<std::size_t>(piece, ids.size() - first);
+                const Array<float> x = pieces.advance({ids.data() + first, count});
+                rows.insert(rows.end(), x.begin(), x.end());
+            }
+            CHECK(rows == std::vector<float>(at_once.begin(), at_once.end()));
+        }
+    }
+    TEST_CASE("each mistake writes the text that is known of it") {
+        const Model model = open_model("stories");
+        const auto begins = [&](const char* mistake, const std::string& text) {
+            INFO(mistake);
+            const std::string written = text_with(model, mistake, 40);
+            CHECK_MESSAGE(written.find(text) != std::string::npos, written);
+        };
+        begins("rope-style", "a little goth mist fearddownely thing");
+        begins("gqa-tile", "Once sheledipaning. tooporeambongixed");
+        begins("rope-missing", "a little girlily and a little girlily");
+        begins("rope-q-only", "there was a time, there was a time");
+        begins("rope-offset-q", "girlyyyyyyyyy");
+        begins("rope-exponent", "Once upon any.");
+        begins("rope-value", "a little giry. The giress");
+        for (const char* fluent : {"rope-theta", "scale-missing", "scale-twice", "scale-dmodel",
+                                   "window=8", "window=16"}) {
+            begins(fluent, "named Lily. She loved to play with her toys");
+        }
+        const std::string right =
+            text_of(*model.tokenizer, greedy<double>(model, settings_of(model.architecture), 40));
+        for (const char* unchanged : {"positions-plus-one", "softmax-off-by-one", "window=32"}) {
+            begins(unchanged, right.substr(1, 100));
+        }
+    }
+    TEST_CASE("the numbers part where the mistake is made") {
+        const Model model = open_model("stories");
+        const AttentionSettings right = settings_of(model.architecture);
+        const auto parting = [&](const char* id) {
+            return first_parting(model, right,
+                                 settings_with(find_model_mistake(id), model.architecture),
+                                 {1, 403, 407, 261, 378, 432, 383, 286, 261, 376});
+        };
+        CHECK_FALSE(first_parting(model, right, right, {1, 403, 407}).has_value());
+        CHECK(parting("rope-q-only")->step == "rotated_key");
+        CHECK(parting("rope-q-only")->token == 1);
+        CHECK(parting("rope-value")->step == "value");
+        CHECK(parting("gqa-tile")->step == "scaled_scores");
+        CHECK(parting("gqa-tile")->head == 1);
+        CHECK(parting("window=8")->token == 8);
+    }
+    TEST_CASE("a mistake that cannot show is refused") {
+        const Model sorter = open_model("sorter");
+        CHECK_THROWS_WITH_AS(settings_with(find_model_mistake("gqa-tile"), sorter.architecture),
+                             "--bug gqa-tile cannot show: every head has a key/value head of its "
+                             "own: choose another mistake or model",
+                             ConfigError);
+        CHECK_THROWS_WITH_AS(find_model_mistake("rope-tetha"),
+                             "--bug: there is no mistake 'rope-tetha' of a model; did you mean "
+                             "rope-theta?",
+                             ConfigError);
+    }
+    TEST_CASE("heads are named by what more than half of their weights go to") {
+        const Model model = open_model("stories");
+        const std::vector<HeadFigures> heads = survey_heads(
+            model, model.encode("Once upon a time, there was a little girl named Lily."));
+        REQUIRE(heads.size() == 40);
+        for (const HeadFigures& head : heads) {
+            CHECK(head.self + head.previous + head.first < 1 + 1e-9);
+            CHECK(std::abs(head.sink) < 1e-9);
+            CHECK((head.evenness >= 0 && head.evenness <= 1));
+            if (head.name == "previous token") CHECK(head.previous > 0.5);
+            if (head.name.empty()) CHECK(head.previous <= 0.5);
+        }
+        CHECK(heads[8 + 3].name == "previous token");
+        CHECK_THROWS_AS(survey_heads(model, {1, 2}), ConfigError);
+    }
+}
