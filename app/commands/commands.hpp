@@ -42,6 +42,8 @@ Command diagnose_command();
 Command probe_command();
 Command bugs_command();
 Command bench_command();
+Command generate_command();
+Command heads_command();
 Command completions_command();
 Command man_command();
 Command help_command();

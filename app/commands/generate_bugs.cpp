@@ -1,0 +1,152 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/commands/written_text.hpp"
+#include "app/flags/model_flags.hpp"
+#include "app/flags/output_flags.hpp"
+#include "attn/models/model_mistakes.hpp"
+#include "attn/text/json.hpp"
+#include "attn/text/strings.hpp"
+
+namespace app {
+
+using namespace attn::models;  // NOLINT: nearly every word here is of that room
+
+namespace {
+
+/// The text of a model with a mistake, and where it and the numbers part from the right ones.
+struct Compared {
+    const ModelMistake* mistake;
+    WrittenText written;
+    std::optional<std::size_t> first_other;  ///< place of the first token that differs
+    std::optional<Parting> parting;
+};
+
+Compared compare_with(const Arguments& arguments, const Model& model, const WrittenText& right,
+                      const ModelMistake& mistake) {
+    const AttentionSettings settings = settings_with(mistake, model.architecture);
+    Compared compared{&mistake, write_with(arguments, model, settings), {}, {}};
+    const TokenIds ids = right.ids();
+    const TokenIds others = compared.written.ids();
+    const auto parted = std::mismatch(ids.begin(), ids.end(), others.begin(), others.end()).first;
+    if (ids != others) compared.first_other = static_cast<std::size_t>(parted - ids.begin());
+    TokenIds read = right.prompt;
+    read.insert(read.end(), ids.begin(), parted);
+    compared.parting = first_parting(model, settings_of(model.architecture), settings, read);
+    return compared;
+}
+
+std::string place_of(const Parting& parting) {
+    std::string text = fmt::format("{} of layer {}", parting.step, parting.layer);
+    if (parting.head) text += fmt::format(", head {}", *parting.head);
+    return text + fmt::format(", at token {}", parting.token);
+}
+
+std::string token_at(const Model& model, const WrittenText& written, std::size_t place) {
+    if (place >= written.tokens.size()) return "the end";
+    return quoted(model, written.tokens[place].id);
+}
+
+std::string bug_text(const Model& model, const WrittenText& right, const Compared& compared) {
+    std::string text = "# As the model was trained:\n" + whole_text(model, right) + "\n\n# With " +
+                       compared.mistake->id + ": " + compared.mistake->title + ".\n" +
+                       whole_text(model, compared.written) + "\n\n";
+    if (compared.first_other) {
+        text += fmt::format("# The texts part at token {}: {} where it should be {}.\n",
+                            right.prompt.size() + *compared.first_other,
+                            token_at(model, compared.written, *compared.first_other),
+                            token_at(model, right, *compared.first_other));
+    } else {
+        text += fmt::format("# All {} tokens are the same.\n", right.tokens.size());
+    }
+    if (compared.parting) {
+        text += fmt::format(
+            "# The numbers part earlier, in {}: {:.6g} where it should be {:.6g}.\n",
+            place_of(*compared.parting), compared.parting->wrong, compared.parting->right);
+    } else {
+        text += "# No number differs.\n";
+    }
+    return text +
+           "# Fluent text is no test: a model can be run with a mistake and still write "
+           "sentences. Compare numbers.\n";
+}
+
+std::string bug_json(const Model& model, const Compared& compared) {
+    std::string json =
+        fmt::format("{{\"id\": {}, \"title\": {},\n ", attn::json_string(compared.mistake->id),
+                    attn::json_string(compared.mistake->title));
+    json += "\"first_difference\": " +
+            (compared.first_other ? std::to_string(*compared.first_other) : "null");
+    if (compared.parting) {
+        const Parting& parting = *compared.parting;
+        json += fmt::format(
+            ",\n \"parting\": {{\"layer\": {}, \"step\": {}, \"head\": {}, "
+            "\"token\": {}, \"right\": {}, \"wrong\": {}}}",
+            parting.layer, attn::json_string(parting.step),
+            parting.head ? std::to_string(*parting.head) : "null", parting.token,
+            attn::json_number(parting.right), attn::json_number(parting.wrong));
+    }
+    return json + ",\n " + written_json(model, compared.written) + "}";
+}
+
+/// A line of --all-bugs, with the text from the first token on that differs.
+std::string bug_line(const Model& model, const WrittenText& right, const Compared& compared) {
+    std::string token = "same";
+    std::string text = "the same text";
+    if (compared.first_other) {
+        const TokenIds ids = compared.written.ids();
+        const auto first = static_cast<std::ptrdiff_t>(*compared.first_other);
+        token = std::to_string(right.prompt.size() + *compared.first_other);
+        text = text_of_ids(model, {ids.begin() + std::min(first, std::ssize(ids)), ids.end()});
+        text = text.substr(0, 32);
+        std::replace(text.begin(), text.end(), '\n', ' ');
+        text.resize(text.size() - unfinished(text));
+        text = "..." + std::string(attn::trimmed("_" + text)).substr(1);
+    }
+    return fmt::format("{:20}{:>5}  {:46}  {}\n", compared.mistake->id, token,
+                       compared.parting ? place_of(*compared.parting) : "nowhere", text);
+}
+
+std::string all_bugs(const Arguments& arguments, const Model& model, const WrittenText& right) {
+    const bool json = arguments.has("--json");
+    std::string text =
+        json ? json_head(model) + written_json(model, right) + ",\n \"bugs\": ["
+             : fmt::format("# {}\n{:20}{:>5}  {:46}  {}\n", whole_text(model, right), "mistake",
+                           "token", "the numbers part in", "the text goes on");
+    std::string between;
+    for (const ModelMistake& mistake : model_mistakes()) {
+        if (!mistake.no_effect(model.architecture).empty()) continue;
+        const Compared compared = compare_with(arguments, model, right, mistake);
+        text += json ? between + bug_json(model, compared) : bug_line(model, right, compared);
+        between = ",\n ";
+    }
+    return json ? text + "]}\n" : text;
+}
+
+}  // namespace
+
+void generate_with_bugs(const Arguments& arguments, const Model& model) {
+    if (arguments.has("--bug") && arguments.has("--all-bugs")) {
+        throw attn::ConfigError("--all-bugs makes every mistake already: leave --bug out");
+    }
+    const bool json = arguments.has("--json");
+    const ModelMistake* mistake = nullptr;
+    if (arguments.has("--bug")) {
+        mistake = &find_model_mistake(arguments.text("--bug"));
+        settings_with(*mistake, model.architecture);
+    }
+    const WrittenText right = write_with(arguments, model, settings_of(model.architecture));
+    std::string text;
+    if (mistake == nullptr) {
+        text = all_bugs(arguments, model, right);
+    } else {
+        const Compared compared = compare_with(arguments, model, right, *mistake);
+        text = json ? json_head(model) + written_json(model, right) +
+                          ",\n \"bug\": " + bug_json(model, compared) + "}\n"
+                    : bug_text(model, right, compared);
+    }
+    write_text(arguments, json ? text : printable(text));
+}
+
+}  // namespace app

@@ -1,0 +1,140 @@
+#include "app/commands/written_text.hpp"
+
+#include <fmt/format.h>
+
+#include "app/flags/model_flags.hpp"
+#include "attn/text/json.hpp"
+#include "attn/version.hpp"
+
+namespace app {
+
+using namespace attn::models;  // NOLINT: nearly every word here is of that room
+
+namespace {
+
+using Emit = std::function<void(const WrittenToken&)>;
+
+template <class Real>
+WrittenText write_as(const Arguments& arguments, const Model& model,
+                     const AttentionSettings& settings, const Emit& emit) {
+    WrittenText written{prompt_of(arguments, model), {}};
+    Runtime<Real> runtime(model, settings, model.architecture.layers.size());
+    Sampler sampler(sampling_of(arguments));
+    const auto count = static_cast<std::size_t>(*arguments.integer("--tokens"));
+    const auto top = static_cast<std::size_t>(arguments.integer("--top").value_or(0));
+    generate<Real>(runtime, model, written.prompt, count, sampler, top,
+                   [&](const WrittenToken& token) {
+                       written.tokens.push_back(token);
+                       if (emit) emit(token);
+                   });
+    return written;
+}
+
+std::string token_json(const Model& model, const WrittenToken& token) {
+    const auto piece = [&](std::int64_t id) {
+        return attn::json_string(model.tokenizer ? model.tokenizer->label(id) : "");
+    };
+    std::string json = fmt::format("{{\"id\": {}, \"piece\": {}, \"probability\": {}", token.id,
+                                   piece(token.id), attn::json_number(token.probability));
+    if (!token.likeliest.empty()) json += ", \"top\": [";
+    for (const Candidate& each : token.likeliest) {
+        json += fmt::format("{}{{\"id\": {}, \"piece\": {}, \"probability\": {}, \"logit\": {}}}",
+                            &each == token.likeliest.data() ? "" : ", ", each.id, piece(each.id),
+                            attn::json_number(each.probability), attn::json_number(each.logit));
+    }
+    return json + (token.likeliest.empty() ? "}" : "]}");
+}
+
+}  // namespace
+
+TokenIds WrittenText::ids() const {
+    TokenIds all;
+    for (const WrittenToken& token : tokens) all.push_back(token.id);
+    return all;
+}
+
+Sampling sampling_of(const Arguments& arguments) {
+    Sampling sampling;
+    const bool samples =
+        arguments.has("--top-k") || arguments.has("--top-p") || arguments.has("--seed");
+    sampling.temperature = arguments.has("--temperature") ? *arguments.number("--temperature")
+                           : samples                      ? 1
+                                                          : 0;
+    if (!(sampling.temperature >= 0)) {
+        throw attn::ConfigError(
+            "--temperature must be 0 (always the likeliest token) or more, "
+            "not " +
+            arguments.text("--temperature"));
+    }
+    if (arguments.has("--top-k")) {
+        sampling.top_k = static_cast<std::size_t>(*arguments.integer("--top-k"));
+    }
+    if (arguments.has("--top-p")) sampling.top_p = *arguments.number("--top-p");
+    if (!(sampling.top_p > 0 && sampling.top_p <= 1)) {
+        throw attn::ConfigError("--top-p is a probability above 0, and 1 at most, not " +
+                                arguments.text("--top-p"));
+    }
+    sampling.seed = static_cast<std::uint64_t>(*arguments.integer("--seed"));
+    return sampling;
+}
+
+WrittenText write_with(const Arguments& arguments, const Model& model,
+                       const AttentionSettings& settings, const Emit& emit) {
+    const bool precise = arguments.has("--dtype")
+                             ? arguments.text("--dtype") == "float64"
+                             : arguments.has("--bug") || arguments.has("--all-bugs");
+    return precise ? write_as<double>(arguments, model, settings, emit)
+                   : write_as<float>(arguments, model, settings, emit);
+}
+
+std::string piece_of(const Model& model, std::int64_t id, std::int64_t previous) {
+    if (model.tokenizer == nullptr) return (previous < 0 ? "" : " ") + std::to_string(id);
+    return model.tokenizer->piece(id, previous);
+}
+
+std::string text_of_ids(const Model& model, const TokenIds& ids) {
+    std::string text;
+    std::int64_t previous = -1;
+    for (const std::int64_t id : ids) {
+        text += piece_of(model, id, previous);
+        previous = id;
+    }
+    return text;
+}
+
+std::string whole_text(const Model& model, const WrittenText& written) {
+    TokenIds all = written.prompt;
+    for (const WrittenToken& token : written.tokens) all.push_back(token.id);
+    return text_of_ids(model, all);
+}
+
+std::string quoted(const Model& model, std::int64_t id) {
+    return model.tokenizer == nullptr ? std::to_string(id) : "'" + model.tokenizer->label(id) + "'";
+}
+
+std::size_t unfinished(const std::string& text) {
+    for (std::size_t back = 1; back <= 3 && back <= text.size(); ++back) {
+        const auto byte = static_cast<unsigned char>(text[text.size() - back]);
+        if ((byte & 0xC0U) == 0x80U) continue;
+        const std::size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
+        return length > back ? back : 0;
+    }
+    return 0;
+}
+
+std::string written_json(const Model& model, const WrittenText& written) {
+    std::string json =
+        fmt::format("\"prompt\": [{}],\n \"text\": {},\n \"tokens\": [",
+                    fmt::join(written.prompt, ", "), attn::json_string(whole_text(model, written)));
+    for (const WrittenToken& token : written.tokens) {
+        json += (&token == written.tokens.data() ? "\n  " : ",\n  ") + token_json(model, token);
+    }
+    return json + "]";
+}
+
+std::string json_head(const Model& model) {
+    return "{\"attn_explain\": " + attn::json_string(attn::version()) +
+           ",\n \"model\": " + attn::json_string(model.label) + ",\n ";
+}
+
+}  // namespace app

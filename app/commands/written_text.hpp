@@ -1,0 +1,49 @@
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "app/flags/flag.hpp"
+#include "attn/models/generate.hpp"
+
+namespace app {
+
+using TokenIds = std::vector<std::int64_t>;
+
+/// A text that a model has written: what `generate` prints.
+struct WrittenText {
+    TokenIds prompt;
+    std::vector<attn::models::WrittenToken> tokens;
+
+    TokenIds ids() const;  ///< of what was written
+};
+
+/// Writes a text as the flags of `generate` say, in float64 where texts are compared, so that no
+/// rounding decides between two tokens. `emit` is called with each token.
+///
+/// Errors  ConfigError naming the flag.
+WrittenText write_with(const Arguments& arguments, const attn::models::Model& model,
+                       const attn::models::AttentionSettings& settings,
+                       const std::function<void(const attn::models::WrittenToken&)>& emit = {});
+
+attn::models::Sampling sampling_of(const Arguments& arguments);
+
+/// The bytes of a token behind another; of a model without a tokenizer the id.
+std::string piece_of(const attn::models::Model& model, std::int64_t id, std::int64_t previous);
+std::string text_of_ids(const attn::models::Model& model, const TokenIds& ids);
+std::string whole_text(const attn::models::Model& model, const WrittenText& written);
+
+/// A token by itself: `' upon'`.
+std::string quoted(const attn::models::Model& model, std::int64_t id);
+
+/// How many bytes at the end of a text begin a character that is not whole yet.
+std::size_t unfinished(const std::string& text);
+
+/// The first lines of the JSON of a model's text, and the text as members of an object.
+std::string json_head(const attn::models::Model& model);
+std::string written_json(const attn::models::Model& model, const WrittenText& written);
+
+/// `--bug ID` and `--all-bugs`.
+void generate_with_bugs(const Arguments& arguments, const attn::models::Model& model);
+
+}  // namespace app

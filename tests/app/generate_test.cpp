@@ -1,0 +1,92 @@
+#include <nlohmann/json.hpp>
+
+#include "tests/support/program.hpp"
+
+using nlohmann::json;
+using program::check_refused;
+using program::run;
+
+TEST_SUITE("app: generate") {
+    TEST_CASE("-q prints the text alone") {
+        CHECK(run("generate -q --tokens 20").out ==
+              "Once upon a time, there was a little girl named Lily. She loved to play\n");
+        CHECK(run("generate -q --text 'Lily and Tom' --tokens 5").out.starts_with("Lily and Tom "));
+        CHECK(run("generate -q --ids 1,403,407 --tokens 2").out == "Once upon a time\n");
+        CHECK(run("generate --tokens 5").out.starts_with("# stories: 5 layers, 8 heads (4 key"));
+    }
+    TEST_CASE("a model from a file with its tokenizer beside it writes the same") {
+        CHECK(run("generate -q --tokens 30 --model-file data/models/stories260K.bin").out ==
+              run("generate -q --tokens 30").out);
+    }
+    TEST_CASE("a model without a tokenizer writes ids") {
+        const program::Folder folder;
+        const std::string copy = folder / "alone.bin";
+        std::filesystem::copy_file(ATTN_SOURCE_DIR "/data/models/stories260K.bin", copy);
+        CHECK(run("generate -q --tokens 3 --ids 1 --model-file " + copy).out == "1 403 407 261\n");
+        check_refused("generate --text x --model-file " + copy, "comes without a tokenizer");
+        CHECK(run("generate -q --tokens 3 --tokenizer data/models/tok512.bin --model-file " + copy)
+                  .out == "Once upon a\n");
+    }
+    TEST_CASE("the sorter sorts") {
+        CHECK(run("generate -q --model-file sorter --text CBABBC --tokens 6").out ==
+              "CBABBCABBBCC\n");
+        // It was made for 11 tokens and writes no more.
+        CHECK(run("generate -q --model-file sorter --text CBABBC").out == "CBABBCABBBCC\n");
+    }
+    TEST_CASE("drawing with a seed is repeatable, and the likeliest token alone is greedy") {
+        const std::string drawn = run("generate -q --tokens 40 --seed 7").out;
+        CHECK(drawn == run("generate -q --tokens 40 --seed 7 --temperature 1").out);
+        CHECK(drawn != run("generate -q --tokens 40 --seed 8").out);
+        const std::string greedy = run("generate -q --tokens 40").out;
+        CHECK(run("generate -q --tokens 40 --top-k 1 --seed 7").out == greedy);
+        CHECK(run("generate -q --tokens 40 --top-p 0.01 --seed 7").out == greedy);
+        CHECK(run("generate -q --tokens 40 --temperature 0.01").out == greedy);
+    }
+    TEST_CASE("--top lists the likeliest tokens; all probabilities sum to 1") {
+        CHECK(run("generate -q --top 3 --tokens 1").out ==
+              "   1     ' Once'  0.7837 |  ' Once' 0.7837  ' One' 0.1555  ' ' 0.0156\n");
+        const json all = json::parse(run("generate --top 512 --tokens 1 --json").out);
+        double sum = 0;
+        for (const json& each : all["tokens"][0]["top"]) sum += each["probability"].get<double>();
+        CHECK(sum == doctest::Approx(1));
+        CHECK(all["tokens"][0]["top"].size() == 512);
+        CHECK(all["text"] == "Once");
+    }
+    TEST_CASE("--bug shows both texts and where they part") {
+        const std::string text = run("generate --bug gqa-tile --tokens 12").out;
+        CHECK(text.find("# As the model was trained:\nOnce upon a time") != std::string::npos);
+        CHECK(text.find("Once sheledipaning") != std::string::npos);
+        CHECK(text.find("# The texts part at token 2: ' she' where it should be ' upon'.") !=
+              std::string::npos);
+        CHECK(text.find("scaled_scores of layer 0, head 1, at token 0") != std::string::npos);
+        CHECK(text.find("# Fluent text is no test") != std::string::npos);
+        const json bug = json::parse(run("generate --bug window=32 --tokens 40 --json").out)["bug"];
+        CHECK(bug["first_difference"].is_null());
+        CHECK(bug["parting"]["token"] == 32);
+        const json all = json::parse(run("generate --all-bugs --tokens 5 --json").out)["bugs"];
+        CHECK(all.size() > 15);
+        CHECK(run("generate --all-bugs --tokens 5 --model-file sorter --text ABC").exit_code == 0);
+    }
+    TEST_CASE("bad input is one line") {
+        check_refused("generate --model-file missing.bin", "missing.bin: cannot be read");
+        check_refused("generate --model-file README.md", "README.md: ");
+        check_refused("generate --ids 1,512", "512 is not one of the tokens 0 to 511 of stories");
+        check_refused("generate --ids 1,two", "--ids: 'two' is not a whole number");
+        check_refused("generate --ids 1 --text a", "leave one out");
+        check_refused("generate --top-p 1.5", "--top-p is a probability");
+        check_refused("generate --temperature -1", "--temperature must be 0");
+        check_refused("generate --bug rope-tetha", "did you mean rope-theta?");
+        check_refused("generate --model-file sorter --text ABD", "the letters A to C, not 'D'");
+        check_refused("heads --text a", "need at least 3 tokens");
+    }
+    TEST_CASE("heads prints a line a head, and JSON holds its figures") {
+        const std::string arguments = "heads --text 'Once upon a time, there was a little girl'";
+        const std::string text = run(arguments).out;
+        CHECK(text.find("previous token\n") != std::string::npos);
+        const json heads = json::parse(run(arguments + " --json").out)["heads"];
+        REQUIRE(heads.size() == 40);
+        CHECK(heads[11]["layer"] == 1);
+        CHECK(heads[11]["name"] == "previous token");
+        CHECK(heads[11]["previous"].get<double>() > 0.5);
+    }
+}
