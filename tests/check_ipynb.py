@@ -18,6 +18,9 @@ import sys
 import time
 
 WALKS = """
+--rope half
+--rope interleaved --heads 2 --embed-dim 12 --rotary-dim 4 --rope-theta 500000 --positions 7,8,9,20,3,0 --detail --seed 1
+--rope half --rotary-dim 2 --memory-len 3 --positions 1,2,3,4,5,6;0,5,10 --rng numpy --variant loop
 --variant loop
 --text "the cat sat on the mat" --heads 2 --embed-dim 8 --mask causal --output-projection
 --text "a dog barks" --text "it runs" --mask padding --heads 2 --embed-dim 6 --projection fused

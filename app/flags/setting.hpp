@@ -23,6 +23,8 @@ T read(const Flag& flag, const std::string& text) {
         return parse_word<T>(flag.name, text);
     } else if constexpr (std::is_integral_v<T>) {
         return static_cast<T>(parse_integer(flag.name, text));
+    } else if constexpr (std::is_floating_point_v<T>) {
+        return parse_number(flag.name, text);
     } else {
         return text;
     }
@@ -38,6 +40,8 @@ std::string json_of(const T& value) {
         return attn::json_string(attn::word(value));
     } else if constexpr (std::is_integral_v<T>) {
         return std::to_string(value);
+    } else if constexpr (std::is_floating_point_v<T>) {
+        return attn::json_number(value);
     } else {
         return attn::json_string(value.empty() ? "none" : value);
     }
@@ -53,9 +57,20 @@ Takes taken() {
         return one_of<T>();
     } else if constexpr (std::is_integral_v<T>) {
         return integer(1);
+    } else if constexpr (std::is_floating_point_v<T>) {
+        return number();
     } else {
         return {};
     }
+}
+
+/// `[0,1,2]`
+inline std::string json_of(const std::vector<std::int64_t>& numbers) {
+    std::string text;
+    for (const std::int64_t number : numbers) {
+        text += (text.empty() ? "" : ",") + std::to_string(number);
+    }
+    return "[" + text + "]";
 }
 
 /// The default of a member, where it has one.
@@ -63,25 +78,34 @@ template <class T>
 std::string usual_of(const T& value) {
     if constexpr (std::is_enum_v<T>) return std::string(attn::word(value));
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) return std::to_string(value);
+    if constexpr (std::is_floating_point_v<T>) return attn::json_number(value);
     if constexpr (std::is_same_v<T, std::string>) return value;
     return {};
 }
 
-/// The row of a setting that is one member: type, values, default and JSON follow from it.
-/// `usual` is the default of a member that the plan fills in.
-template <auto member>
+/// A member of the configuration, or a member of a member.
+template <auto... path>
+auto& member_of(auto& config) {
+    return (config.*....*path);
+}
+
+/// The row of a setting that is one member, or a member of a member: type, values, default and
+/// JSON follow from it. `usual` is the default of a member that the plan fills in.
+template <auto... member>
 Flag setting(const std::string& name, const std::string& value, const std::string& help,
              const std::string& usual = {}) {
-    using T = std::remove_cvref_t<decltype(std::declval<attn::WalkConfig>().*member)>;
+    using T =
+        std::remove_cvref_t<decltype(member_of<member...>(std::declval<attn::WalkConfig&>()))>;
     Flag flag{name, value, help};
     flag.takes = taken<T>();
-    flag.usual = usual.empty() ? usual_of(attn::WalkConfig{}.*member) : usual;
+    const attn::WalkConfig initial;
+    flag.usual = usual.empty() ? usual_of(member_of<member...>(initial)) : usual;
     flag.set = [](attn::WalkConfig& config, const Flag& row, const std::string& text) {
-        config.*member = read<T>(row, text);
+        member_of<member...>(config) = read<T>(row, text);
     };
     flag.key = name.substr(2);
     std::replace(flag.key.begin(), flag.key.end(), '-', '_');
-    flag.json = [](const attn::Plan& plan) { return json_of(plan.config.*member); };
+    flag.json = [](const attn::Plan& plan) { return json_of(member_of<member...>(plan.config)); };
     return flag;
 }
 

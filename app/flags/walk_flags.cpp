@@ -1,6 +1,7 @@
 #include "app/flags/walk_flags.hpp"
 
 #include "app/flags/setting.hpp"
+#include "app/flags/walk_rows.hpp"
 
 namespace app {
 namespace {
@@ -100,13 +101,7 @@ void set_lengths(WalkConfig& config, const Flag& flag, const std::string& text) 
     }
 }
 
-std::string lengths_json(const Plan& plan) {
-    std::string text;
-    for (const std::int64_t length : plan.config.lengths) {
-        text += (text.empty() ? "" : ",") + std::to_string(length);
-    }
-    return "[" + text + "]";
-}
+std::string lengths_json(const Plan& plan) { return json_of(plan.config.lengths); }
 
 std::string source_json(const attn::Source& source, const Plan& plan) {
     const auto* tokens = std::get_if<attn::Tokens>(&source);
@@ -314,7 +309,8 @@ const std::vector<Flag>& walk_flags() {
         std::vector<Flag> rows;
         for (const auto& part :
              {grouped("Input (one source; default: a sentence)", input_rows()),
-              grouped("Model", model_rows()), grouped("Numbers", number_rows())}) {
+              grouped("Model", model_rows()), grouped("Positions", position_rows()),
+              grouped("Numbers", number_rows())}) {
             rows.insert(rows.end(), part.begin(), part.end());
         }
         return rows;

@@ -46,5 +46,10 @@ inline attn::WalkConfig random_config(std::mt19937& random) {
                         config.projection == Projection::fused ||
                         config.projection == Projection::stacked;
     if (groups && pick(0, 2) == 0) config.kv_heads = 1;
+    if (*config.head_dim >= 2 && pick(0, 2) == 0) {
+        config.rotary.pairing = pick(0, 1) == 0 ? Pairing::half : Pairing::interleaved;
+        config.rotary.dim = 2 * pick(1, static_cast<int>(*config.head_dim / 2));
+        for (std::int64_t t = 0; t < *config.query_len; ++t) config.positions.push_back(pick(0, 9));
+    }
     return config;
 }

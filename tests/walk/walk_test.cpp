@@ -60,10 +60,16 @@ TEST_SUITE("walk") {
                                          : 2 * width * eps * (width * x * parameter + parameter);
             const double head_dim = static_cast<double>(plan.head_dim);
             const double keys = static_cast<double>(plan.key_len);
-            const double q = size("query");
-            const double k = size("key");
+            // A turned feature is a sum of two products with a cosine and a sine, which differ by
+            // as much as their angle: a position of at most 9 times an inverse frequency.
+            const double angle = 9 * 4 * eps;
+            const double largest = std::max(size("query"), size("key"));
+            const double turned =
+                plan.rotates() ? 2 * (projected + largest * (angle + 4 * eps)) : projected;
+            const double q = (plan.rotates() ? 1.5 : 1) * size("query");
+            const double k = (plan.rotates() ? 1.5 : 1) * size("key");
             const double scores =
-                head_dim * projected * (q + k + projected) + 2 * head_dim * eps * head_dim * q * k;
+                head_dim * turned * (q + k + turned) + 2 * head_dim * eps * head_dim * q * k;
             const double softmax_input = scores + 2 * eps * size("scores");
             const double weights = 2 * softmax_input + (keys + 4) * eps;
             const double context = keys * (weights * size("value") + projected * (1 + weights)) +
@@ -80,6 +86,15 @@ TEST_SUITE("walk") {
                 {"value", projected},
                 {"repeated_key", projected},
                 {"repeated_value", projected},
+                {"inverse_frequencies", 4 * eps},
+                {"angles", angle},
+                {"cos", angle + eps},
+                {"sin", angle + eps},
+                {"memory_angles", angle},
+                {"memory_cos", angle + eps},
+                {"memory_sin", angle + eps},
+                {"rotated_query", turned},
+                {"rotated_key", turned},
                 {"scores", scores},
                 {"scaled_scores", softmax_input},
                 {"masked_scores", softmax_input},

@@ -9,6 +9,8 @@ StepTable input_cards();
 StepTable parameter_cards();
 StepTable projection_cards();
 StepTable head_cards();
+StepTable angle_cards();
+StepTable rotary_cards();
 StepTable repeated_cards();
 StepTable score_cards();
 StepTable mask_cards();

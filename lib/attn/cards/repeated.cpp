@@ -1,7 +1,7 @@
 #include "attn/cards/cards.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/explain/why.hpp"
-#include "attn/notes/findings.hpp"
+#include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/steps/heads.hpp"
 

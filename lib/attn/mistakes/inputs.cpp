@@ -69,15 +69,17 @@ StepEdit exchange_back() {
 }  // namespace
 
 void add_input_mistakes(std::vector<Mistake>& list) {
-    const NotApplicable swappable =
-        first_of({unless([](const Plan& plan) { return plan.has_batch && plan.has_x(); },
-                         "there is no batch axis to confuse with the tokens"),
-                  unless([](const Plan& plan) { return !plan.masks(); },
-                         "the mask would not fit the scores, and the program would stop"),
-                  unless([](const Plan& plan) { return plan.query_len == plan.key_len; },
-                         "x and memory differ in length, so the program would stop"),
-                  unless([](const Plan& plan) { return plan.batch > 1 || plan.query_len > 1; },
-                         "batch and tokens both have length 1")});
+    const NotApplicable swappable = first_of(
+        {unless([](const Plan& plan) { return plan.has_batch && plan.has_x(); },
+                "there is no batch axis to confuse with the tokens"),
+         unless([](const Plan& plan) { return !plan.masks(); },
+                "the mask would not fit the scores, and the program would stop"),
+         unless([](const Plan& plan) { return plan.query_len == plan.key_len; },
+                "x and memory differ in length, so the program would stop"),
+         unless([](const Plan& plan) { return !plan.rotates() || plan.batch == plan.query_len; },
+                "there is one angle for each token, so the program would stop"),
+         unless([](const Plan& plan) { return plan.batch > 1 || plan.query_len > 1; },
+                "batch and tokens both have length 1")});
     add(list,
         {
             {"vocab-duplicates", "ids", "Words were numbered without dropping repeated ones",

@@ -10,6 +10,7 @@
 #include "attn/random/generator.hpp"
 #include "attn/steps/mask.hpp"
 #include "attn/steps/projection.hpp"
+#include "attn/steps/rotary.hpp"
 #include "attn/steps/softmax.hpp"
 #include "attn/tensor/tensor.hpp"
 #include "attn/walk/ledger.hpp"
@@ -66,6 +67,13 @@ struct MaskChoice {
     std::optional<Tensor> given;  ///< bool, true = hidden, broadcastable to the scores
 };
 
+/// Rotary positions: pairs of features of query and key turn by an angle for each position.
+struct Rotary {
+    std::optional<Pairing> pairing;   ///< unset: nothing turns
+    double theta = 10000;             ///< its powers divide the position: the angles
+    std::optional<std::int64_t> dim;  ///< features of a head that turn; default head_dim
+};
+
 /// Draws spent between the input and the projections.
 struct Burn {
     Distribution distribution;
@@ -99,6 +107,10 @@ struct WalkConfig {
     /// Where the given parameters came from, for the record: a file, and a model's layer in it.
     std::string weights_file, model;
     std::int64_t layer = 0;
+
+    Rotary rotary;
+    std::vector<std::int64_t> positions;         ///< of the tokens of x; default 0, 1, 2, ...
+    std::vector<std::int64_t> memory_positions;  ///< of the tokens of memory; the same
 
     MaskChoice mask;
     CausalAlign causal_align = CausalAlign::start;

@@ -41,10 +41,12 @@ double bytes_needed(const Plan& plan, Kept kept) {
     // scores, scaled, masked, exponentials and weights are kept, and the mask
     const bool squares = kept == Kept::everything && !plan.fused();
     const double score_cells = squares ? batch * heads * queries * keys * 5 + queries * keys : 0;
+    // query and key once more where they turn
+    const double turned = plan.rotates() ? heads * static_cast<double>(2 * plan.head_dim) : 0;
     // x and memory, each projected, split, mixed, merged and projected again
-    const double token_cells =
-        batch * (queries + keys) *
-        (static_cast<double>(plan.embed_dim) + 4 * width + static_cast<double>(plan.output_dim));
+    const double token_cells = batch * (queries + keys) *
+                               (static_cast<double>(plan.embed_dim) + 4 * width + turned +
+                                static_cast<double>(plan.output_dim));
     double parameter_cells = 0;
     for (const DrawnTensor& row : draw_list(plan)) {
         if (row.how != Initialisation::embedding && !row.step.starts_with("w_")) continue;

@@ -6,6 +6,7 @@
 #include "attn/tensor/error.hpp"
 #include "attn/walk/draw_list.hpp"
 #include "attn/walk/memory.hpp"
+#include "attn/walk/positions.hpp"
 #include "attn/walk/words.hpp"
 
 namespace attn {
@@ -356,6 +357,7 @@ Plan resolve(WalkConfig config) {
     resolve_dimensions(plan);
     resolve_projection(plan);
     require_bytes(plan, bytes_needed(plan, Kept::inputs));
+    resolve_positions(plan);
     resolve_mask_and_softmax(plan);
     plan.scale = scale_factor(plan);
     plan.arithmetic = {plan.config.torch_build == TorchBuild::avx2, plan.config.threads};

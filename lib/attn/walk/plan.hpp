@@ -36,6 +36,9 @@ struct Plan {
     /// (batch, key_len) or (key_len), true at filled-up positions; empty without a padding mask.
     Array<bool> key_padding;
 
+    bool rotates() const { return config.rotary.pairing.has_value(); }
+    /// How many pairs of features of a head turn.
+    std::size_t rotary_pairs() const { return static_cast<std::size_t>(*config.rotary.dim) / 2; }
     bool scales() const { return config.scale.by != ScaleChoice::By::none; }
     bool masks() const {
         return config.mask.causal || config.mask.padding || config.mask.given.has_value();

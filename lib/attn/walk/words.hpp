@@ -61,6 +61,10 @@ template <>
 inline constexpr std::array<std::pair<std::string_view, DType>, 2> words<DType>{
     {{"float32", DType::float32}, {"float64", DType::float64}}};
 
+template <>
+inline constexpr std::array<std::pair<std::string_view, Pairing>, 2> words<Pairing>{
+    {{"half", Pairing::half}, {"interleaved", Pairing::interleaved}}};
+
 /// The word of one choice.
 template <class Choice>
 constexpr std::string_view word(Choice choice) {

@@ -1,0 +1,11 @@
+#pragma once
+#include <vector>
+
+#include "app/flags/flag.hpp"
+
+namespace app {
+
+/// The settings of a walk that have a file of their own.
+std::vector<Flag> position_rows();
+
+}  // namespace app

@@ -1,0 +1,44 @@
+#include "tests/support/program.hpp"
+
+using namespace program;
+
+TEST_SUITE("app: positions") {
+    TEST_CASE("a flag that does not fit is refused in one line that says what to change") {
+        const std::pair<const char*, const char*> refused[]{
+            {"--rope both", "use half or interleaved"},
+            {"--rope half --head-dim 3", "pass another --head-dim, or --rotary-dim 2"},
+            {"--rope half --head-dim 1", "pass another --head-dim\n"},
+            {"--rope half --rotary-dim 3", "--rotary-dim 3 is no even number"},
+            {"--rope half --rotary-dim 8", "pass at most 4"},
+            {"--rope half --positions 1,2", "2 for the 6 tokens of x: give one for each"},
+            {"--rope half --positions 0,1,2,3,4,-5", "--positions must be at least 0"},
+            {"--rope half --positions '0,1,2,3,4,5;1'", "there is none: leave it out"},
+            {"--rope half --positions '1;2;3'", "one list, and a second one"},
+            {"--rope half --rope-theta 0", "--rope-theta must be a number above 0"},
+        };
+        for (const auto& [flags, message] : refused) {
+            INFO(flags);
+            const Result result = run(std::string(flags) + " --only x");
+            CHECK(result.exit_code == 2);
+            CHECK(result.out.empty());
+            CHECK(result.err.starts_with("attn-explain: error: --"));
+            CHECK(result.err.find(message) != std::string::npos);
+            CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+        }
+    }
+
+    TEST_CASE("without --rope the other flags have no effect, and say so") {
+        for (const char* flags : {"--positions 0,1,2,3,4,5", "--rope-theta 5", "--rotary-dim 2"}) {
+            CHECK(run(flags + std::string(" --only x")).err.find("add --rope half") !=
+                  std::string::npos);
+        }
+    }
+
+    TEST_CASE("a turned feature is derived from both features of its pair") {
+        const Result result = run("why 'rotated_query[1,2]' --rope half");
+        CHECK(result.out.find("query[1,2] * cos[1,0] + query[1,0] * sin[1,0]") !=
+              std::string::npos);
+        const Result still = run("why 'rotated_key[1,3]' --rope interleaved --rotary-dim 2");
+        CHECK(still.out.find("does not turn") != std::string::npos);
+    }
+}
