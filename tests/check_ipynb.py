@@ -3,7 +3,7 @@
 
     tests/check_ipynb.py build/dev/app/attn-explain
 
-All notebooks and a variety of walks are written with --format ipynb. Their code cells are executed
+All notebooks, a variety of walks and every mistake of the catalogue are written with --format ipynb. Their code cells are executed
 in one namespace, as Jupyter would, under the PyTorch and NumPy that are installed, and every
 printed number is compared with the output in the file: float64 exactly, float32 but for one unit in
 the last place here and there. Without PyTorch or NumPy nothing is checked, which is said aloud.
@@ -19,7 +19,7 @@ import time
 
 WALKS = """
 --rope half
---rope interleaved --heads 2 --embed-dim 12 --rotary-dim 4 --rope-theta 500000 --positions 7,8,9,20,3,0 --detail --seed 1
+--seq-len 6 --rope interleaved --heads 2 --embed-dim 12 --rotary-dim 4 --rope-theta 500000 --positions 7,8,9,20,3,0 --detail --seed 1
 --rope half --rotary-dim 2 --memory-len 3 --positions 1,2,3,4,5,6;0,5,10 --rng numpy --variant loop
 --variant loop
 --text "the cat sat on the mat" --heads 2 --embed-dim 8 --mask causal --output-projection
@@ -60,6 +60,27 @@ WALKS = """
 --precision 6 --sci-mode on --seq-len 3 --embed-dim 4
 --seq-len 40 --embed-dim 64 --heads 4 --edgeitems 2 --threshold 50 --linewidth 100
 --only 'weights[0,1:3],context[...,0]' --seq-len 4 --embed-dim 4 --heads 2
+"""
+
+# Each mistake is made in every one of these walks in which it can show.
+MISTAKEN = """
+--text "the cat sat on the mat" --heads 2 --embed-dim 8 --mask causal --output-projection --bias --output-bias
+--ids "1,2,0,0;1,2,3,1" --pad-id 0 --vocab-size 9 --heads 2 --embed-dim 8 --mask padding,causal --bias --output-projection
+--ids "1,2,0,0;1,2,3,1" --pad-id 0 --vocab-size 9 --heads 2 --embed-dim 8 --mask padding
+--batch 3 --seq-len 4 --heads 3 --embed-dim 12 --projection fused --bias
+--batch 2 --seq-len 4 --heads 2 --embed-dim 8 --projection fused-by-head --bias --output-projection
+--batch 2 --seq-len 3 --memory-len 5 --heads 2 --embed-dim 8 --bias
+--batch 2 --seq-len 3 --memory-len 5 --heads 2 --embed-dim 8 --projection fused --bias
+--seq-len 3 --memory-len 5 --heads 2 --embed-dim 8 --mask causal --causal-align end --scale 0.3
+--batch 2 --seq-len 4 --heads 2 --embed-dim 4 --head-dim 4 --projection stacked --bias
+--batch 3 --seq-len 4 --embed-dim 4 --bias --mask causal
+--batch 3 --seq-len 4 --embed-dim 4 --lengths 4,2,0 --mask padding
+--seq-len 5 --embed-dim 4 --weight-layout in-out --output-projection --scale embed-dim
+--code numpy --batch 2 --seq-len 4 --heads 2 --embed-dim 8 --weight-layout in-out --bias --mask causal --output-projection --output-bias
+--rng numpy --ids "1,2,0,0;1,2,3,1" --pad-id 0 --vocab-size 9 --heads 2 --embed-dim 8 --mask padding,causal
+--batch 2 --seq-len 4 --heads 4 --kv-heads 2 --embed-dim 8 --bias --mask causal
+--batch 2 --seq-len 4 --heads 4 --kv-heads 2 --embed-dim 8 --projection fused --bias --code numpy
+--batch 2 --seq-len 4 --heads 2 --embed-dim 8 --rope half --mask causal --bias
 """
 
 NOTEBOOKS = [
@@ -166,6 +187,26 @@ def child():
     json.dump(results, sys.stdout)
 
 
+def mistaken(program):
+    """The commands that make each mistake; a mistake that can show in none of the walks fails."""
+    import shlex
+
+    listed = subprocess.run([program, "bugs", "--json"], capture_output=True, check=True).stdout
+    ids = [bug["id"] for bug in json.loads(listed) if not bug.get("harmless")]
+    commands = []
+    for bug in ids:
+        made = []
+        for line in MISTAKEN.strip().splitlines():
+            walk = shlex.split(line) + ["--bug", bug]
+            tried = subprocess.run([program, *walk, "--only", "x"], capture_output=True, text=True)
+            if "cannot show here" not in tried.stderr:
+                made.append(walk)
+        if not made:
+            sys.exit(f"no walk can show the mistake {bug}")
+        commands += made
+    return commands
+
+
 def main():
     try:
         import numpy
@@ -180,6 +221,7 @@ def main():
     program = sys.argv[1]
     commands = [["notebook"] + arguments for arguments in NOTEBOOKS]
     commands += [shlex.split(line) for line in WALKS.strip().splitlines()]
+    commands += mistaken(program)
     groups = {False: [], True: []}
     failures = 0
     spent = {"attn-explain": 0.0, "Python": 0.0}

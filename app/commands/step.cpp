@@ -18,7 +18,7 @@ int run_step(const Arguments& arguments) {
 Command step_command() {
     return {"step",
             "step through the walk, by keys or from a script",
-            {step_flags, print_flags, walk_flags},
+            {step_flags, print_flags, bug_flags, walk_flags},
             run_step,
             {{"attn-explain step --heads 4", "Steps through four heads; ? lists the keys."},
              {"printf 'goto weights\\nmost\\nwhy\\n' | attn-explain step",

@@ -8,8 +8,6 @@
 #include "app/terminal/messages.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/code.hpp"
-#include "attn/mistakes/mistake.hpp"
-#include "attn/text/json.hpp"
 #include "attn/walk/memory.hpp"
 #include "attn/walk/parts.hpp"
 
@@ -63,31 +61,6 @@ void note_empty_rows(const attn::Plan& plan, const attn::Ledger& ledger) {
         (zero ? "zero" : "nan, as in PyTorch (--empty-row zero or error for another choice)"));
 }
 
-/// Says at the step where each mistake shows what it does. From there on the sentences about the
-/// numbers are left out: they speak of attention as it should be.
-void mark_mistakes(const std::vector<std::string>& ids, attn::Document& document) {
-    std::size_t first_mistaken = document.sections.size();
-    for (const std::string& id : ids) {
-        const attn::Mistake& mistake = attn::find_mistake(id);
-        // Without heads to split, the projection is the query (key, value) itself.
-        const std::string itself = mistake.step.substr(mistake.step.find('_') + 1);
-        for (const std::string& name : {mistake.step, itself}) {
-            const auto place =
-                std::find_if(document.sections.begin(), document.sections.end(),
-                             [&](const attn::Section& section) { return section.name == name; });
-            if (place == document.sections.end()) continue;
-            place->margin += (place->margin.empty() ? "[" : " [") + mistake.id + "] " +
-                             mistake.title + ": " + mistake.effect + ".";
-            first_mistaken = std::min(first_mistaken,
-                                      static_cast<std::size_t>(place - document.sections.begin()));
-            break;
-        }
-    }
-    for (std::size_t i = first_mistaken; i < document.sections.size(); ++i) {
-        document.sections[i].note.clear();
-    }
-}
-
 /// Whether only what is asked for is computed. The sentences of a small walk are worth the rest of
 /// it, which takes no time.
 bool walks_in_parts(const Arguments& arguments, const attn::Plan& plan, const attn::Ledger& given,
@@ -99,7 +72,6 @@ bool walks_in_parts(const Arguments& arguments, const attn::Plan& plan, const at
 
 int run_walk(const Arguments& arguments) {
     check_output_flags(arguments);
-    const std::vector<std::string> bugs = arguments.all("--bug");
     attn::WalkConfig config = config_of(arguments);
     if (wants_code(arguments)) require_all_steps(config, "--code");
     const attn::Plan plan = attn::resolve(std::move(config));
@@ -116,17 +88,14 @@ int run_walk(const Arguments& arguments) {
         const std::vector<attn::WantedPart> wanted = wanted_parts(arguments);
         attn::Document parts =
             document_of_parts(plan, table, wanted, attn::walk_parts(plan, given, table, wanted));
-        parts.config = config_entries(plan);
-        parts.config.emplace_back("bugs", attn::json_list(bugs));
+        parts.config = config_entries(arguments, plan);
         write_document(arguments, parts, usual, plan.compute_dtype);
         return 0;
     }
     const attn::Ledger ledger = attn::walk(plan, given, table);
     note_empty_rows(plan, ledger);
     attn::Document document = attn::document_of(plan, ledger, table);
-    document.config = config_entries(plan);
-    document.config.emplace_back("bugs", attn::json_list(bugs));
-    mark_mistakes(bugs, document);
+    document.config = config_entries(arguments, plan);
     if (wants_code(arguments)) {
         const auto language = plan.config.rng == attn::Rng::torch ? attn::CodeLanguage::torch
                                                                   : attn::CodeLanguage::numpy;

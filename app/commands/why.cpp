@@ -21,18 +21,20 @@ std::string what_if(const Arguments& arguments, const std::string& setting) {
                                 "' is not like mask=none, scale=none or softmax-axis=query");
     }
     const attn::Plan plan = attn::resolve(config_of(with_flags(arguments, {"--" + setting})));
-    const attn::Ledger ledger = attn::walk(plan, attn::draw(plan));
+    const attn::StepTable table = table_of(arguments, plan);
+    const attn::Ledger ledger = attn::walk(plan, attn::draw(plan), table);
     const std::string text = arguments.text("CELL");
     const std::string step = text.substr(0, text.find('['));
     if (!ledger.has(step)) return "what if " + setting + ": there is no " + step + " then\n";
-    const attn::Cell cell = attn::parse_cell(plan, attn::step_table(), ledger, text);
+    const attn::Cell cell = attn::parse_cell(plan, table, ledger, text);
     return "what if " + setting + ": row " + attn::row_text(ledger, cell) + "\n";
 }
 
 int run_why(const Arguments& arguments) {
     const std::string wanted = arguments.text("CELL");
     attn::Plan plan = plan_of(arguments);
-    attn::Ledger ledger = attn::walk(plan, attn::draw(plan));
+    const attn::StepTable table = table_of(arguments, plan);
+    attn::Ledger ledger = attn::walk(plan, attn::draw(plan), table);
     if (plan.fused() && !ledger.has(wanted.substr(0, wanted.find('[')))) {
         report_note(
             "--variant fused keeps no such step: this is --variant vectorized, which "
@@ -40,13 +42,13 @@ int run_why(const Arguments& arguments) {
         plan = attn::resolve(config_of(with_flags(arguments, {"--variant", "vectorized"})));
         ledger = attn::walk(plan, attn::draw(plan));
     }
-    const attn::Cell cell = attn::parse_cell(plan, attn::step_table(), ledger, wanted);
+    const attn::Cell cell = attn::parse_cell(plan, table, ledger, wanted);
     attn::WhyOptions options;
     options.depth = static_cast<std::size_t>(*arguments.integer("--depth"));
     options.top = static_cast<std::size_t>(*arguments.integer("--top"));
     const bool json = arguments.has("--json");
-    std::string text = json ? attn::why_json(plan, attn::step_table(), ledger, cell, options)
-                            : attn::why_text(plan, attn::step_table(), ledger, cell, options);
+    std::string text = json ? attn::why_json(plan, table, ledger, cell, options)
+                            : attn::why_text(plan, table, ledger, cell, options);
     for (const std::string& setting : arguments.all("--what-if")) {
         if (json) throw attn::ConfigError("--what-if is for people: leave --json out");
         text += what_if(arguments, setting);
@@ -94,7 +96,7 @@ const std::vector<Flag>& why_flags() {
 Command why_command() {
     return {"why",
             "derive one number back to the inputs",
-            {why_flags, json_flags, file_flags, walk_flags},
+            {why_flags, json_flags, file_flags, bug_flags, walk_flags},
             run_why,
             {{"attn-explain why 'weights[short,eat]' --depth 2",
               "One weight, and in turn the numbers it was made of."},

@@ -285,6 +285,7 @@ attn::Document document_of_parts(const attn::Plan& plan, const attn::StepTable& 
         section.title = step.title;
         section.formula = formula_of(step, plan, table);
         section.note = wanted[i].sliced ? "Only this part was computed." : "";
+        section.margin = step.mistake;
         section.content = std::move(parts[i].tensor);
         section.part = std::move(parts[i].place);
         section.tokens = step.tokens;

@@ -318,12 +318,14 @@ const std::vector<Flag>& walk_flags() {
     return all;
 }
 
-std::vector<std::pair<std::string, std::string>> config_entries(const Plan& plan) {
+std::vector<std::pair<std::string, std::string>> config_entries(const Arguments& arguments,
+                                                                const Plan& plan) {
     std::vector<std::pair<std::string, std::string>> entries;
     for (const Flag& flag : walk_flags()) {
         if (flag.json != nullptr) entries.emplace_back(flag.key, flag.json(plan));
         if (flag.name == "--weights") entries.emplace_back("given", given_json(plan));
     }
+    entries.emplace_back("bugs", attn::json_list(arguments.all("--bug")));
     return entries;
 }
 

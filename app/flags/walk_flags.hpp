@@ -46,9 +46,10 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config);
 /// Errors  as config_of and attn::resolve.
 attn::Plan plan_of(const Arguments& arguments);
 
-/// Every effective setting of a plan, defaults filled in, each with its value as JSON text. The
-/// names and values are those of the flags, with underscores.
-std::vector<std::pair<std::string, std::string>> config_entries(const attn::Plan& plan);
+/// Every effective setting of a plan, defaults filled in, each with its value as JSON text, and the
+/// mistakes made. The names and values are those of the flags, with underscores.
+std::vector<std::pair<std::string, std::string>> config_entries(const Arguments& arguments,
+                                                                const attn::Plan& plan);
 
 /// Refuses a walk that leaves steps out, for `who` looks at them all.
 ///

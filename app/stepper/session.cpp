@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "app/flags/parse.hpp"
-#include "attn/cards/step_table.hpp"
 
 namespace app {
 namespace {
@@ -28,9 +27,10 @@ Scene walk_scene(const Arguments& arguments) {
     Scene scene;
     scene.plan = attn::resolve(config_of(arguments));
     const attn::Plan& plan = *scene.plan;
-    scene.ledger = attn::walk(plan, attn::draw(plan));
-    scene.document = attn::document_of(plan, scene.ledger, attn::step_table());
-    scene.document.config = config_entries(plan);
+    scene.table = table_of(arguments, plan);
+    scene.ledger = attn::walk(plan, attn::draw(plan), scene.table);
+    scene.document = attn::document_of(plan, scene.ledger, scene.table);
+    scene.document.config = config_entries(arguments, plan);
     scene.form =
         plan.config.rng == attn::Rng::torch ? attn::TextForm::torch : attn::TextForm::numpy;
     scene.default_dtype = plan.compute_dtype;

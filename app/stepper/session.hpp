@@ -18,6 +18,7 @@ struct Scene {
     attn::DType default_dtype = attn::DType::float32;
     /// Of a walk alone: what its numbers can be derived from, and the flags that made it.
     std::optional<attn::Plan> plan{};
+    attn::StepTable table{};
     attn::Ledger ledger{};
     std::optional<Arguments> arguments{};
 };

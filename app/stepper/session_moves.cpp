@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "app/stepper/session.hpp"
-#include "attn/cards/step_table.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/closest.hpp"
 
@@ -121,7 +120,7 @@ void Session::turn_page(bool forward) {
 void Session::go_to_cell(const std::string& indices) {
     if (tensor() == nullptr) cell();
     if (scene_.plan && section().part.empty()) {
-        look_at(attn::parse_cell(*scene_.plan, attn::step_table(), scene_.ledger,
+        look_at(attn::parse_cell(*scene_.plan, scene_.table, scene_.ledger,
                                  section().name + "[" + indices + "]"));
         return;
     }
@@ -183,7 +182,7 @@ void Session::dive() {
     require_plan();
     const attn::Cell from = cell();
     const attn::Derivation derivation =
-        attn::derive(*scene_.plan, attn::step_table(), scene_.ledger, from);
+        attn::derive(*scene_.plan, scene_.table, scene_.ledger, from);
 
     // The cells to go to, one of each step; of a sum those of the term that counts most.
     std::vector<attn::Cell> targets;

@@ -1,7 +1,6 @@
 
 #include "app/flags/formats.hpp"
 #include "app/stepper/session.hpp"
-#include "attn/cards/step_table.hpp"
 #include "attn/explain/words.hpp"
 #include "attn/io/atomic_file.hpp"
 #include "attn/notes/labels.hpp"
@@ -76,7 +75,7 @@ std::string Session::trail_line() const {
 
 std::string Session::why(std::size_t depth, std::size_t top) const {
     require_plan();
-    return attn::why_text(*scene_.plan, attn::step_table(), scene_.ledger, cell(), {depth, top});
+    return attn::why_text(*scene_.plan, scene_.table, scene_.ledger, cell(), {depth, top});
 }
 
 std::string Session::step_text() const {

@@ -152,7 +152,7 @@ void why_context(const WalkView& view, Derivation& derivation) {
     if (view.plan.fused()) return why_blockwise_context(view, derivation);
     const std::string value = view.latest(Chain::values).step;
     derivation.rule = "sum over keys k of weights(k) * " + value + "(k)";
-    for (std::size_t k = 0; k < view.plan.key_len; ++k) {
+    for (std::size_t k = 0; k < view.ledger["weights"].extent("key"); ++k) {
         const Place key = with(view.place, "key", k);
         derivation.add_product(view.at("weights", key), view.at(value, key));
     }

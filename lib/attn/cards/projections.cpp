@@ -200,14 +200,19 @@ void why_product(const WalkView& view, const std::string& source, const std::str
     const Tensor& tensor = view.ledger[source];
     const Place row = at_position(view.place, tensor.axes()[tensor.dimension() - 2]);
     const std::string weight = "w_" + parameter;
-    Place column = with({}, "out", out);
-    if (view.ledger[weight].has_axis("head")) column["head"] = row.at("head");
+    // Which axis of the matrix meets the features of x is the plan's to say: a mistake may differ.
+    const Axes& axes = view.ledger[weight].axes();
+    const bool out_in = *view.plan.config.weight_layout == WeightLayout::out_in;
+    const std::string& in_axis = axes[axes.size() - (out_in ? 1 : 2)];
+    Place column = with({}, axes[axes.size() - (out_in ? 2 : 1)], out);
+    Place feature = with({}, "out", out);
+    if (view.ledger[weight].has_axis("head")) column["head"] = feature["head"] = row.at("head");
     for (std::size_t i = 0; i < tensor.extent("feature"); ++i) {
         derivation.add_product(view.at(source, with(row, "feature", i)),
-                               view.at(weight, with(column, "in", i)));
+                               view.at(weight, with(column, in_axis, i)));
     }
     const bool has_bias = view.ledger.has("b_" + parameter);
-    if (has_bias) derivation.add(view.at("b_" + parameter, column));
+    if (has_bias) derivation.add(view.at("b_" + parameter, feature));
     derivation.rule = "sum over features f of " + source + "(f) * " + weight + "(f)" +
                       (has_bias ? ", and the bias" : "");
 }

@@ -78,8 +78,8 @@ std::vector<StepCode> program_of(const Plan& plan, const StepTable& table, CodeL
     for (const Step& step : table) {
         if (!step.applies(plan)) continue;
         std::string code = draw_code(list, step.name, plan, language, gradients);
-        if (!find_drawn(list, step.name) && step.code) {
-            code += step.code({{plan, table, step}, language});
+        if (step.code && (step.replaces_given || !find_drawn(list, step.name))) {
+            code += (code.empty() ? "" : "\n") + step.code({{plan, table, step}, language});
         }
         program.push_back({step.name, std::move(code)});
     }

@@ -79,7 +79,9 @@ StepTable with_mistakes(StepTable table, const Plan& plan, const std::vector<std
             throw ConfigError("the mistake " + mistake.id + " cannot show here: " + reason +
                               "; change the settings, or choose another with attn-explain bugs");
         }
+        const StepTable without = table;
         table = mistake.apply(std::move(table), plan);
+        write_mistake(table, without, plan, mistake);
     }
     return table;
 }

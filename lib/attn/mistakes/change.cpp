@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "attn/cards/step_table.hpp"
+#include "attn/explain/why.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/xtensor.hpp"
+#include "attn/walk/projected.hpp"
 
 namespace attn {
 
@@ -17,6 +19,10 @@ TableEdit replace_step(std::vector<std::string> steps, StepEdit how) {
             step.rows = nullptr;
             step.compute = [before = step.compute, how](const Plan& plan, const Ledger& ledger) {
                 return how(plan, ledger, before);
+            };
+            // The terms of the reference are not those of this number.
+            step.why = [](const WalkView& view, Derivation& derivation) {
+                derivation.rule = "a mistake: " + formula_of(view.step, view.plan, view.table);
             };
         }
         return table;
@@ -34,13 +40,27 @@ TableEdit with_ledger(std::vector<std::string> steps, LedgerEdit alter) {
 }
 
 TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter) {
-    return replace_step(
-        std::move(steps),
-        [alter = std::move(alter)](const Plan& plan, const Ledger& ledger, const Compute& before) {
-            Plan other = plan;
+    return [steps = std::move(steps), alter = std::move(alter)](StepTable table, const Plan& plan) {
+        const StepTable right = table;
+        const auto altered = [alter](const Plan& of) {
+            Plan other = of;
             alter(other);
-            return before(other, ledger);
-        });
+            return other;
+        };
+        table = replace_step(
+            steps, [altered](const Plan& of, const Ledger& ledger, const Compute& before) {
+                return before(altered(of), ledger);
+            })(std::move(table), plan);
+        for (std::size_t i = 0; i < table.size(); ++i) {
+            if (std::find(steps.begin(), steps.end(), table[i].name) == steps.end()) continue;
+            table[i].why = [why = right[i].why, altered](const WalkView& view,
+                                                         Derivation& derivation) {
+                const Plan other = altered(view.plan);
+                why({other, view.table, view.ledger, view.step, view.place}, derivation);
+            };
+        }
+        return written_with_plan(steps, alter)(std::move(table), plan);
+    };
 }
 
 TableEdit all_of(std::vector<TableEdit> edits) {
@@ -48,6 +68,13 @@ TableEdit all_of(std::vector<TableEdit> edits) {
         for (const TableEdit& edit : edits) table = edit(std::move(table), plan);
         return table;
     };
+}
+
+bool projects(const Plan& plan) { return plan.config.projection != Projection::none; }
+
+std::size_t stored_width(const Plan& plan, std::size_t part) {
+    const Projected& projected = query_key_value()[part];
+    return plan.head_axis_on_weight() ? projected.width(plan) : projected.all_features(plan);
 }
 
 const std::vector<std::string>& projecting_steps() {

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <functional>
 #include <iterator>
 #include <limits>
@@ -28,10 +29,38 @@ TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter);
 /// Makes several edits, one after the other.
 TableEdit all_of(std::vector<TableEdit> edits);
 
+/// The named steps (all without names) are only written as under an altered plan.
+TableEdit written_with_plan(std::vector<std::string> steps, PlanEdit alter);
+/// The lines and titles of a mistake in a table in which it was made: those that differ from the
+/// lines of the table without it are marked.
+void write_mistake(StepTable& table, const StepTable& without, const Plan& plan,
+                   const Mistake& mistake);
+
+/// Lines from a pattern: `{right}` and `{rhs}` are those of the table and what stands behind their
+/// equals sign; `{queries}`, `{keys}`, `{values}`, `{scores}` and `{contexts}` the latest of a
+/// chain; `{B}`, `{H}`, `{Tq}`, `{Tk}`, `{C}` sizes, `{shape}` that of the step, `{grid}` that of
+/// the scores; `{scale}` what the right scores are scaled by. NumPy's lines are made of PyTorch's
+/// where they are not given.
+Lines say(std::string torch, std::string numpy = "");
+/// The right lines with every match of a regular expression replaced.
+Lines replaced(std::string expression, std::string by);
+/// Whether this is the first step of the walk that multiplies x or memory by a weight.
+bool multiplies_first(const StepLines& of);
+/// `4:8`: so many indices from the first on.
+std::string slice_text(std::size_t first, std::size_t count);
+/// A formula, or the right one (`{right}`) with a few words more.
+std::function<std::string(const std::string&)> formula(std::string text);
+std::function<std::string(const std::string&)> formula_with(std::string expression, std::string by);
+
 /// Every step that may multiply x or memory by a projection weight.
 const std::vector<std::string>& projecting_steps();
 /// query, key and value.
 const std::vector<std::string>& head_steps();
+inline constexpr std::array<const char*, 3> part_names{"query", "key", "value"};
+/// Whether x is multiplied by projection weights at all.
+bool projects(const Plan& plan);
+/// How many features come out of one stored query (or value) matrix.
+std::size_t stored_width(const Plan& plan, std::size_t part);
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -105,6 +134,9 @@ void add(std::vector<Mistake>& list, Mistake (&&entries)[count]) {
     list.insert(list.end(), std::make_move_iterator(entries),
                 std::make_move_iterator(entries + count));
 }
+
+/// An entry with a file of its own.
+Mistake shared_head_weight();
 
 // The catalogue is written in parts, one file for each place in the walk.
 void add_input_mistakes(std::vector<Mistake>& list);

@@ -27,26 +27,26 @@ void exchange_rows_and_columns(Ledger& ledger, const Plan&) {
 }
 
 /// Which cell of the context a cell of merged reads: given its place, batch, head, row, column.
-struct Cell {
+struct GridCell {
     std::size_t b, h, t, f;
 };
-using Place = std::function<Cell(const Cell& right, const Grid& context)>;
+using CellMap = std::function<GridCell(const GridCell& right, const Grid& context)>;
 
 /// Merges the heads by another rule; `right` is where the right merge would read.
-TableEdit merged_by(Place place) {
-    return replace_step(
-        {"merged"}, [place](const Plan& plan, const Ledger& ledger, const Compute&) {
-            const Grid context = grid_of(ledger["context"]);
-            Grid merged(context.batch, 1, context.rows, context.heads * context.columns);
-            merged.fill([&](std::size_t b, std::size_t, std::size_t t, std::size_t c) {
-                const Cell cell = place({b, c / context.columns, t, c % context.columns}, context);
-                return context.at(cell.b, cell.h, cell.t, cell.f);
-            });
-            return tensor_of(merged, plan.per_batch_axes("query", "feature"), plan.compute_dtype);
+TableEdit merged_by(CellMap place) {
+    return replace_step({"merged"}, [place](const Plan& plan, const Ledger& ledger,
+                                            const Compute&) {
+        const Grid context = grid_of(ledger["context"]);
+        Grid merged(context.batch, 1, context.rows, context.heads * context.columns);
+        merged.fill([&](std::size_t b, std::size_t, std::size_t t, std::size_t c) {
+            const GridCell cell = place({b, c / context.columns, t, c % context.columns}, context);
+            return context.at(cell.b, cell.h, cell.t, cell.f);
         });
+        return tensor_of(merged, plan.per_batch_axes("query", "feature"), plan.compute_dtype);
+    });
 }
 
-Mistake heads_reduced(const char* how, double (*reduce)(const std::vector<double>&)) {
+Mistake heads_reduced(const char* how, double (*reduce)(const std::vector<double>&), Lines lines) {
     const auto compute = [reduce](const Plan& plan, const Ledger& ledger, const Compute&) {
         const Grid context = grid_of(ledger["context"]);
         Grid one(context.batch, 1, context.rows, context.columns);
@@ -68,7 +68,8 @@ Mistake heads_reduced(const char* how, double (*reduce)(const std::vector<double
             first_of({unless(merges, "no heads are merged"),
                       unless([](const Plan& plan) { return !plan.config.output_projection; },
                              "the output projection would not fit, and the program would stop")}),
-            replace_step({"merged"}, compute)};
+            replace_step({"merged"}, compute),
+            {{"merged", std::move(lines)}}};
 }
 
 double mean_of(const std::vector<double>& heads) {
@@ -86,7 +87,7 @@ double max_of(const std::vector<double>& heads) {
 }
 
 Mistake in_merge(std::string id, std::string title, std::string effect, std::string lesson,
-                 NotApplicable possible, Place place) {
+                 NotApplicable possible, CellMap place, Lines lines) {
     return {std::move(id),
             "merged",
             std::move(title),
@@ -96,7 +97,8 @@ Mistake in_merge(std::string id, std::string title, std::string effect, std::str
             std::move(lesson),
             "",
             first_of({unless(merges, "no heads are merged"), std::move(possible)}),
-            merged_by(std::move(place))};
+            merged_by(std::move(place)),
+            {{"merged", std::move(lines)}}};
 }
 
 }  // namespace
@@ -105,65 +107,100 @@ void add_context_mistakes(std::vector<Mistake>& list) {
     const NotApplicable nothing_more = [](const Plan&) { return std::string(); };
     add(list,
         {
-            {"v-is-k", "context", "The weights were applied to the keys",
+            {"v-is-k",
+             "context",
+             "The weights were applied to the keys",
              "the context mixes keys, and the value projection has no influence",
-             "context = weights @ v", "context = weights @ v",
-             "Keys say where to look, values say what is there.", "keys for values",
+             "context = weights @ v",
+             "context = weights @ v",
+             "Keys say where to look, values say what is there.",
+             "keys for values",
              unless([](const Plan& plan) { return plan.value_dim == plan.head_dim; },
                     "keys and values differ in width"),
              with_ledger({"context"},
                          [](Ledger& ledger, const Plan&) {
                              replace_latest(ledger, Chain::values, ledger.latest(Chain::keys));
-                         })},
-            {"einsum-diagonal", "context", "A repeated letter in einsum took the diagonal",
+                         }),
+             {{"context", say("context = weights @ {keys}"), formula("context = weights @ key")}}},
+            {"einsum-diagonal",
+             "context",
+             "A repeated letter in einsum took the diagonal",
              "each token receives its own value times its own weight, and nothing from the others",
-             "torch.einsum('bqk,bkd->bqd', weights, v)", "np.einsum('bqk,bkd->bqd', weights, v)",
-             "In einsum one letter is one axis: name queries and keys apart.", "", needs_square,
-             replace_step({"context"}, diagonal_only)},
-            {"weights-transposed", "context", "The transposed weights were applied to the values",
+             "torch.einsum('bqk,bkd->bqd', weights, v)",
+             "np.einsum('bqk,bkd->bqd', weights, v)",
+             "In einsum one letter is one axis: name queries and keys apart.",
+             "",
+             needs_square,
+             replace_step({"context"}, diagonal_only),
+             {{"context",
+               say("context = torch.einsum(\"{bh}kk,{bh}kf->{bh}kf\", weights, {values})"),
+               formula("context(t) = weights(t, t) * value(t)")}}},
+            {"weights-transposed",
+             "context",
+             "The transposed weights were applied to the values",
              "shares no longer add up to 1, and later tokens leak through a causal mask",
-             "context = weights @ v", "context = weights @ v",
-             "Row q of the weights belongs to query q: it must meet all values.", "", needs_square,
-             with_ledger({"context"}, exchange_rows_and_columns)},
-            in_merge("merge-reshape", "Heads were merged without moving their axis back",
-                     "a merged row holds several tokens of one head",
-                     "Undo the split in reverse order: first move the axis, then join.",
-                     unless([](const Plan& plan) { return plan.query_len > 1; },
-                            "with one token there is nothing to mix up"),
-                     [](const Cell& right, const Grid& context) {
-                         const std::size_t flat =
-                             (right.t * context.heads + right.h) * context.columns + right.f;
-                         const std::size_t of_head = context.rows * context.columns;
-                         return Cell{right.b, flat / of_head, flat % of_head / context.columns,
-                                     flat % context.columns};
-                     }),
+             "context = weights @ v",
+             "context = weights @ v",
+             "Row q of the weights belongs to query q: it must meet all values.",
+             "",
+             needs_square,
+             with_ledger({"context"}, exchange_rows_and_columns),
+             {{"context", say("context = weights.transpose(-2, -1) @ {values}"),
+               formula("context = weights^T @ value")}}},
+            in_merge(
+                "merge-reshape", "Heads were merged without moving their axis back",
+                "a merged row holds several tokens of one head",
+                "Undo the split in reverse order: first move the axis, then join.",
+                unless([](const Plan& plan) { return plan.query_len > 1; },
+                       "with one token there is nothing to mix up"),
+                [](const GridCell& right, const Grid& context) {
+                    const std::size_t flat =
+                        (right.t * context.heads + right.h) * context.columns + right.f;
+                    const std::size_t of_head = context.rows * context.columns;
+                    return GridCell{right.b, flat / of_head, flat % of_head / context.columns,
+                                    flat % context.columns};
+                },
+                say("merged = {contexts}.reshape({shape})")),
             in_merge(
                 "merge-bh-swapped", "A joint batch-and-head axis was taken apart as (H, B)",
                 "samples receive heads of other samples",
                 "What was joined as (batch, head) must be taken apart as (batch, head).",
                 unless([](const Plan& plan) { return plan.batch > 1; }, "there is only one sample"),
-                [](const Cell& right, const Grid& context) {
+                [](const GridCell& right, const Grid& context) {
                     const std::size_t joint = right.h * context.batch + right.b;
-                    return Cell{joint / context.heads, joint % context.heads, right.t, right.f};
-                }),
-            in_merge("merge-order=reversed", "Heads were merged last one first",
-                     "the output weight meets the features of other heads",
-                     "The output weight was trained on head 0 first.", nothing_more,
-                     [](const Cell& right, const Grid& context) {
-                         return Cell{right.b, context.heads - 1 - right.h, right.t, right.f};
-                     }),
-            in_merge("merge-order=strided", "Heads were interleaved feature by feature",
-                     "neighbouring features belong to different heads",
-                     "A head's features stay together when heads are merged.",
-                     unless([](const Plan& plan) { return plan.value_dim > 1; },
-                            "with one feature a head there is no difference"),
-                     [](const Cell& right, const Grid& context) {
-                         const std::size_t c = right.h * context.columns + right.f;
-                         return Cell{right.b, c % context.heads, right.t, c / context.heads};
-                     }),
-            heads_reduced("mean", mean_of),
-            heads_reduced("sum", sum_of),
-            heads_reduced("maximum", max_of),
+                    return GridCell{joint / context.heads, joint % context.heads, right.t, right.f};
+                },
+                say("merged = {contexts}.reshape({H}, {B}, {Tq}, -1).transpose(0, 1).transpose(-3, "
+                    "-2).reshape({shape})")),
+            in_merge(
+                "merge-order=reversed", "Heads were merged last one first",
+                "the output weight meets the features of other heads",
+                "The output weight was trained on head 0 first.", nothing_more,
+                [](const GridCell& right, const Grid& context) {
+                    return GridCell{right.b, context.heads - 1 - right.h, right.t, right.f};
+                },
+                say("merged = {contexts}.flip(-3).transpose(-3, -2).reshape({shape})",
+                    "merged = np.flip({contexts}, -3).swapaxes(-3, -2).reshape({shape})")),
+            in_merge(
+                "merge-order=strided", "Heads were interleaved feature by feature",
+                "neighbouring features belong to different heads",
+                "A head's features stay together when heads are merged.",
+                unless([](const Plan& plan) { return plan.value_dim > 1; },
+                       "with one feature a head there is no difference"),
+                [](const GridCell& right, const Grid& context) {
+                    const std::size_t c = right.h * context.columns + right.f;
+                    return GridCell{right.b, c % context.heads, right.t, c / context.heads};
+                },
+                say("merged = {contexts}.transpose(-3, -2).transpose(-2, -1).reshape({shape})")),
+            heads_reduced(
+                "mean", mean_of,
+                say("merged = {contexts}.mean(dim=-3)", "merged = {contexts}.mean(axis=-3)")),
+            heads_reduced(
+                "sum", sum_of,
+                say("merged = {contexts}.sum(dim=-3)", "merged = {contexts}.sum(axis=-3)")),
+            heads_reduced(
+                "maximum", max_of,
+                say("merged = {contexts}.amax(dim=-3)", "merged = {contexts}.max(axis=-3)")),
         });
 }
 

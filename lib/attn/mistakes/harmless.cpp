@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
 
 namespace attn {
@@ -45,6 +46,17 @@ TableEdit no_scaling_later() {
     });
 }
 
+std::vector<WrongLines> scaled_lines(const std::vector<std::string>& steps, double power) {
+    std::vector<WrongLines> lines{{"scaled_scores", say("scaled_scores = {scores}")}};
+    for (const std::string& step : steps) {
+        lines.push_back(
+            {step,
+             say("{right}\n" + step + " = " + step + (power == 1 ? "{scale}" : "{root of scale}")),
+             formula("{right}, scaled")});
+    }
+    return lines;
+}
+
 Mistake scaled_before(std::string id, std::string title, std::vector<std::string> steps,
                       double power) {
     return {std::move(id),
@@ -56,7 +68,8 @@ Mistake scaled_before(std::string id, std::string title, std::vector<std::string
             "Scaling the query, the key or the scores is the same product.",
             "",
             needs_scale,
-            all_of({multiplied(steps, power), no_scaling_later()})};
+            all_of({multiplied(steps, power), no_scaling_later()}),
+            scaled_lines(steps, power)};
 }
 
 /// A number in the fewest letters: -1e9, -100, -65504.
@@ -75,6 +88,12 @@ const char* const no_difference =
     "after softmax there is no difference as long as a row keeps one visible key";
 const char* const far_below = "A number far below every score hides a key as well as -inf does.";
 
+/// Hidden scores hold a number.
+std::vector<WrongLines> fill_lines(const std::string& word) {
+    return {{"masked_scores", say("masked_scores = {scores}.masked_fill(mask, " + word + ")",
+                                  "masked_scores = np.where(mask, " + word + ", {scores})")}};
+}
+
 Mistake fill_entry(double fill) {
     const std::string word = shortest(fill);
     return {"finite-fill=" + word,
@@ -91,7 +110,8 @@ Mistake fill_entry(double fill) {
                              return mapped(before(plan, ledger), [fill](double score) {
                                  return score == -infinity ? fill : score;
                              });
-                         })};
+                         }),
+            fill_lines(word)};
 }
 
 Mistake added_entry(double fill) {
@@ -113,7 +133,10 @@ Mistake added_entry(double fill) {
                                  const double added = scores.at(cell++) + fill;
                                  return masked == -infinity ? added : masked;
                              });
-                         })};
+                         }),
+            {{"masked_scores",
+              say("masked_scores = torch.where(mask, {scores} + " + word + ", {scores})",
+                  "masked_scores = np.where(mask, {scores} + " + word + ", {scores})")}}};
 }
 
 Mistake wrong_fill_entry(double fill) {
@@ -137,7 +160,8 @@ Mistake wrong_fill_entry(double fill) {
                              return mapped(unmasked(ledger), [&](double score) {
                                  return hidden.cells.at(cell++) != 0 ? fill : score;
                              });
-                         })};
+                         }),
+            fill_lines(word)};
 }
 
 /// Made once for each number; what it hands out stays where it is.
@@ -146,6 +170,13 @@ const Mistake& made_once(Mistake (*make)(double), double fill) {
     Mistake entry = make(fill);
     const std::string id = entry.id;
     return all.try_emplace(id, std::move(entry)).first->second;
+}
+
+/// What reads the masked scores scales them.
+Lines scaled_late() {
+    return [](const StepLines& of, const std::string& right) {
+        return replaced("\\bmasked_scores\\b", say("(masked_scores{scale})")(of, ""))(of, right);
+    };
 }
 
 /// The mask first, the scale afterwards: the scores that softmax reads are the same.
@@ -174,7 +205,12 @@ Mistake masked_before_scaled() {
                                     const Tensor scores = ledger["scores"];
                                     ledger.record("scaled_scores", scores);
                                 }),
-                    with_ledger({"row_max", "exponentials", "weights"}, scale_late)})};
+                    with_ledger({"row_max", "exponentials", "weights"}, scale_late)}),
+            {{"masked_scores", replaced("\\bscaled_scores\\b", "scores"),
+              formula_with("\\bscaled_scores\\b", "scores")},
+             {"row_max", scaled_late()},
+             {"exponentials", scaled_late()},
+             {"weights", scaled_late(), formula("{right}, scaled before")}}};
 }
 
 /// The rows of padded queries, set to zero.
@@ -193,6 +229,17 @@ Tensor without_padded_rows(const Plan& plan, const Tensor& tensor) {
     });
 }
 
+Lines padded_rows_lines(const std::string& step) {
+    return [step](const StepLines& of, const std::string& right) {
+        // The mask has an axis for the heads, which the output has no more.
+        const bool by_head = of.plan.has_batch && of.plan.has_head && step == "output";
+        const std::string rows = of.swapped(by_head ? "padding[:, 0]" : "padding", "-2, -1");
+        return right + "\n" + step + " = " +
+               (of.torch() ? step + ".masked_fill(" + rows + ", 0)"
+                           : "np.where(" + rows + ", 0, " + step + ")");
+    };
+}
+
 Mistake padded_rows_zero(const char* step) {
     return {std::string("padded-rows-zero=") + step,
             step,
@@ -206,9 +253,11 @@ Mistake padded_rows_zero(const char* step) {
                              "there is no padding mask"),
                       unless([](const Plan& plan) { return plan.query_len == plan.key_len; },
                              "there are not as many keys as queries")}),
-            replace_step({step}, [](const Plan& plan, const Ledger& ledger, const Compute& before) {
-                return without_padded_rows(plan, before(plan, ledger));
-            })};
+            replace_step({step},
+                         [](const Plan& plan, const Ledger& ledger, const Compute& before) {
+                             return without_padded_rows(plan, before(plan, ledger));
+                         }),
+            {{step, padded_rows_lines(step), formula("{right}, 0 for padded queries")}}};
 }
 
 Mistake empty_rows_zero() {

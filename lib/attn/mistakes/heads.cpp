@@ -25,6 +25,16 @@ TableEdit split_by(ReadFrom from_where) {
         });
 }
 
+/// The lines of a split that reads the unsplit features of each sample by another rule.
+std::vector<WrongLines> split_lines(const std::string& rule, const std::string& words) {
+    std::vector<WrongLines> lines;
+    for (const std::string& step : head_steps()) {
+        const std::string unsplit = step + " = " + step + ".transpose(-3, -2)";
+        lines.push_back({step, say("{right}\n" + unsplit + rule), formula("{right}, " + words)});
+    }
+    return lines;
+}
+
 bool splits(const Plan& plan) {
     return plan.heads > 1 && !plan.head_axis_on_weight() && plan.has_x();
 }
@@ -44,7 +54,8 @@ void add_head_mistakes(std::vector<Mistake>& list) {
                          "with one token both shapes read memory alike")}),
              split_by([](std::size_t h, std::size_t t, std::size_t f, const Grid& right) {
                  return (h * right.rows + t) * right.columns + f;
-             })},
+             }),
+             split_lines(".reshape({shape})", "cut as (head, token)")},
             {"split-strided", "query", "Features were dealt out to the heads in turn",
              "head h holds features h, h + H, h + 2 H, ... instead of neighbours",
              "q = q.view(B, T, H, D)  # not view(B, T, D, H)",
@@ -56,7 +67,9 @@ void add_head_mistakes(std::vector<Mistake>& list) {
                          "with one feature a head there is no difference")}),
              split_by([](std::size_t h, std::size_t t, std::size_t f, const Grid& right) {
                  return (t * right.columns + f) * right.heads + h;
-             })},
+             }),
+             split_lines(".reshape({feature by head}).transpose(-2, -1).transpose(-3, -2)",
+                         "features dealt out in turn")},
         });
 }
 

@@ -1,6 +1,9 @@
 #include <map>
 
+#include "attn/codegen/literal.hpp"
+#include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
+#include "attn/walk/draw.hpp"
 
 namespace attn {
 namespace {
@@ -45,6 +48,12 @@ Tensor renumbered(const Plan& plan, const Tensor& ids) {
     return {ids.axes(), result};
 }
 
+std::string renumbered_lines(const StepLines& of, const std::string&) {
+    const DrawList list = draw_list(of.plan);
+    const Tensor ids = taken_tensor(*find_drawn(list, "ids"), of.plan.dtype);
+    return "ids = " + tensor_literal(renumbered(of.plan, ids), of.plan.dtype, of.language);
+}
+
 void exchange_batch_and_tokens(Ledger& ledger, const Plan&) {
     for (const char* name : {"x", "memory"}) {
         if (const Tensor* source = ledger.find(name)) {
@@ -57,6 +66,27 @@ void exchange_batch_and_tokens(Ledger& ledger, const Plan&) {
 std::string last_step(const Plan& plan) {
     if (plan.config.output_projection) return "output";
     return plan.has_head && plan.merges ? "merged" : "context";
+}
+
+std::vector<WrongLines> exchanged_lines() {
+    std::vector<WrongLines> lines;
+    for (const std::string& step : projecting_steps()) {
+        const auto write = [](const StepLines& of, const std::string& right) {
+            if (!multiplies_first(of)) return right;
+            std::string code = "x = " + of.swapped("x", "0, 1") + "\n";
+            if (of.plan.has_memory) code += "memory = " + of.swapped("memory", "0, 1") + "\n";
+            return code + right;
+        };
+        lines.push_back({step, write, formula("{right}")});
+    }
+    for (const std::string step : {"context", "merged", "output"}) {
+        const auto write = [step](const StepLines& of, const std::string& right) {
+            if (last_step(of.plan) != step) return right;
+            return right + "\n" + step + " = " + of.swapped(step, "0, -2");
+        };
+        lines.push_back({step, write, formula("{right}")});
+    }
+    return lines;
 }
 
 StepEdit exchange_back() {
@@ -82,12 +112,15 @@ void add_input_mistakes(std::vector<Mistake>& list) {
                 "batch and tokens both have length 1")});
     add(list,
         {
-            {"vocab-duplicates", "ids", "Words were numbered without dropping repeated ones",
+            {"vocab-duplicates",
+             "ids",
+             "Words were numbered without dropping repeated ones",
              "repeated words leave holes in the ids, so other rows of the table are looked up",
              "vocabulary = {word: i for i, word in enumerate(sorted(set(words)))}",
              "vocabulary = {word: i for i, word in enumerate(sorted(set(words)))}",
              "Number the distinct words, or every repetition uses up an id that no word will have.",
-             "", no_room_for_repeats,
+             "",
+             no_room_for_repeats,
              [](StepTable table, const Plan&) {
                  for (Step& step : table) {
                      if (step.name != "ids") continue;
@@ -97,7 +130,9 @@ void add_input_mistakes(std::vector<Mistake>& list) {
                      };
                  }
                  return table;
-             }},
+             },
+             {{"ids", renumbered_lines,
+               formula("the number of each token, repeated ones counted twice")}}},
             {"batch-seq-swapped", "projected_query", "Batch and token axes were exchanged",
              "every token is compared with the same position of the other samples",
              "nn.MultiheadAttention(..., batch_first=True)",
@@ -106,10 +141,16 @@ void add_input_mistakes(std::vector<Mistake>& list) {
              "comparison between strangers.",
              "", swappable,
              [](StepTable table, const Plan& plan) {
-                 return all_of({with_ledger(projecting_steps(), exchange_batch_and_tokens),
-                                replace_step({last_step(plan)}, exchange_back())})(std::move(table),
-                                                                                   plan);
-             }},
+                 return all_of(
+                     {all_of({with_ledger(projecting_steps(), exchange_batch_and_tokens),
+                              written_with_plan({},
+                                                [](Plan& other) {
+                                                    std::swap(other.batch, other.query_len);
+                                                    other.key_len = other.query_len;
+                                                })}),
+                      replace_step({last_step(plan)}, exchange_back())})(std::move(table), plan);
+             },
+             exchanged_lines()},
         });
 }
 

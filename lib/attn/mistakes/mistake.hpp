@@ -13,6 +13,18 @@ using TableEdit = std::function<StepTable(StepTable, const Plan&)>;
 /// Why something cannot show in a walk; empty when it can.
 using NotApplicable = std::function<std::string(const Plan&)>;
 
+struct StepLines;
+
+/// What a step's lines become, from those that the table had.
+using Lines = std::function<std::string(const StepLines& of, const std::string& right)>;
+
+/// How a mistake writes one of the steps that it changes. Without a formula the line stands for it.
+struct WrongLines {
+    std::string step;
+    Lines lines;
+    std::function<std::string(const std::string& right)> formula{};
+};
+
 /// A well-known way to get attention wrong: a named replacement of one step of the step table, or
 /// of the few steps that go wrong together.
 ///
@@ -32,6 +44,8 @@ struct Mistake {
     NotApplicable not_applicable;
     /// The table with the mistake made. Mistakes compose: the next one takes this table.
     TableEdit apply;
+    /// Its code, where the cards do not write it by themselves under an altered plan.
+    std::vector<WrongLines> lines{};
 
     bool applies(const Plan& plan) const { return not_applicable(plan).empty(); }
     std::string family() const { return id.substr(0, id.find('=')); }
@@ -55,7 +69,8 @@ const Mistake& mistaken_fill(double fill);
 /// Errors  ConfigError, naming the ids that come close.
 const Mistake& find_mistake(std::string_view id);
 
-/// `table` with every mistake of `ids` made, in that order.
+/// `table` with every mistake of `ids` made, in that order. The steps that they change are titled
+/// and written as what was done; the lines that differ are marked.
 ///
 /// Errors  ConfigError for an unknown id, and for one that cannot show in this walk.
 StepTable with_mistakes(StepTable table, const Plan& plan, const std::vector<std::string>& ids);

@@ -22,15 +22,20 @@ void drop_output_bias(Ledger& ledger, const Plan& plan) {
 void add_output_mistakes(std::vector<Mistake>& list) {
     add(list,
         {
-            {"no-output-projection", "output", "The output projection was left out",
+            {"no-output-projection",
+             "output",
+             "The output projection was left out",
              "the result is the merged heads, which nothing has mixed",
-             "return self.w_output(merged)", "output = merged @ w_output",
-             "Concatenating puts heads next to each other; only the last matrix lets them mix.", "",
+             "return self.w_output(merged)",
+             "output = merged @ w_output",
+             "Concatenating puts heads next to each other; only the last matrix lets them mix.",
+             "",
              needs_output,
              replace_step({"output"},
                           [](const Plan&, const Ledger& ledger, const Compute&) {
                               return ledger.latest(Chain::contexts, "output");
-                          })},
+                          }),
+             {{"output", say("output = {contexts}"), {}}}},
             {"wo-transposed", "output",
              "The output weight was transposed once too often, or too seldom",
              "each output feature is made with a column of the weight instead of a row",
@@ -49,12 +54,18 @@ void add_output_mistakes(std::vector<Mistake>& list) {
                                    ? WeightLayout::in_out
                                    : WeightLayout::out_in;
                        })},
-            {"bias-missing=output", "output", "The bias of the output projection was left out",
-             "every output vector misses the same constant", "nn.Linear(..., bias=True)",
-             "output = merged @ w_output + b_output", "A trained bias belongs to its layer.", "",
+            {"bias-missing=output",
+             "output",
+             "The bias of the output projection was left out",
+             "every output vector misses the same constant",
+             "nn.Linear(..., bias=True)",
+             "output = merged @ w_output + b_output",
+             "A trained bias belongs to its layer.",
+             "",
              unless([](const Plan& plan) { return plan.config.output_bias; },
                     "the output projection has no bias"),
-             with_ledger({"output"}, drop_output_bias)},
+             with_ledger({"output"}, drop_output_bias),
+             {{"output", replaced(" \\+ b_output", ""), formula_with(" \\+ b_output", "")}}},
         });
 }
 

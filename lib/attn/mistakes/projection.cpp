@@ -1,23 +1,16 @@
+#include "attn/cards/step_table.hpp"
+#include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
 #include "attn/walk/projected.hpp"
 
 namespace attn {
 namespace {
 
-constexpr std::array<const char*, 3> part_names{"query", "key", "value"};
-
-bool projects(const Plan& plan) { return plan.config.projection != Projection::none; }
 bool one_product(const Plan& plan) { return plan.one_weight() && !plan.has_memory; }
 
-/// How many features come out of one stored query (or value) matrix.
-std::size_t width(const Plan& plan, std::size_t part) {
-    const Projected& projected = query_key_value()[part];
-    return plan.head_axis_on_weight() ? projected.width(plan) : projected.all_features(plan);
-}
-
 bool square_weights(const Plan& plan) {
-    return projects(plan) && !plan.one_weight() && width(plan, 0) == plan.embed_dim &&
-           width(plan, 1) == plan.memory_dim && width(plan, 2) == plan.memory_dim;
+    return projects(plan) && !plan.one_weight() && stored_width(plan, 0) == plan.embed_dim &&
+           stored_width(plan, 1) == plan.memory_dim && stored_width(plan, 2) == plan.memory_dim;
 }
 
 PlanEdit other_layout() {
@@ -39,6 +32,21 @@ void read_fused_the_other_way(Plan& plan) {
     plan.config.projection = plan.config.projection == Projection::fused_by_head
                                  ? Projection::fused
                                  : Projection::fused_by_head;
+}
+
+/// Each of query, key and value is written as the one whose block it took.
+std::vector<WrongLines> fused_order_lines(const std::string& letters) {
+    std::vector<WrongLines> lines;
+    for (std::size_t i = 0; i < 3; ++i) {
+        const std::string name = part_names[i];
+        const std::string taken = part_names[letters.find("qkv"[i])];
+        const auto write = [name, taken](const StepLines& of, const std::string&) {
+            const Step& step = find_step(step_table(), taken);
+            return name + step.code({{of.plan, of.table, step}, of.language}).substr(taken.size());
+        };
+        lines.push_back({name, write, formula(name + " = the " + taken + " features")});
+    }
+    return lines;
 }
 
 /// Lets each of query, key and value be computed as another one of them: `order` says which block
@@ -83,53 +91,48 @@ Mistake fused_order(const char* order) {
                           return plan.value_dim == plan.head_dim && !plan.shares_keys();
                       },
                       "the blocks differ in width")}),
-        apply};
+        apply,
+        fused_order_lines(letters)};
 }
 
-/// One block, that of head 0's first features, in the place of every head's own.
-template <class T>
-Array<T> repeated_block(const Array<T>& weight, const std::vector<std::size_t>& out,
-                        std::size_t heads, bool out_in) {
-    Array<T> result = weight;
-    const std::size_t in = out_in ? weight.shape(1) : weight.shape(0);
-    const std::size_t outs = out_in ? weight.shape(0) : weight.shape(1);
-    const std::size_t tall = out.size() / heads;
-    const std::size_t wide = in / heads;
-    const auto place = [&](std::size_t o, std::size_t i) {
-        return out_in ? o * in + i : i * outs + o;
+/// Lines that alter a parameter right before it is first used.
+std::vector<WrongLines> altered_first(Lines alter) {
+    std::vector<WrongLines> lines;
+    for (const std::string& step : projecting_steps()) {
+        const auto write = [alter](const StepLines& of, const std::string& right) {
+            return (multiplies_first(of) ? alter(of, right) + "\n" : "") + right;
+        };
+        lines.push_back({step, write, formula("{right}")});
+    }
+    return lines;
+}
+
+std::vector<WrongLines> bias_lines(std::size_t part) {
+    const std::string name = part_names[part];
+    std::vector<WrongLines> lines;
+    for (const std::string& step : {"projected_" + name, name}) {
+        const std::string bias = " \\+ b_" + name + "(\\[[^\\]]*\\])?";
+        lines.push_back({step, replaced(bias, ""), formula_with(bias, "")});
+    }
+    const auto zero = [part](const StepLines& of, const std::string&) -> std::string {
+        if (!of.plan.one_weight()) return "";
+        const Projected& projected = query_key_value()[part];
+        const bool by_head = of.plan.config.projection == Projection::fused_by_head;
+        const std::string range =
+            slice_text(of.plan.fused_features(part).front(),
+                       by_head ? projected.width(of.plan) : projected.all_features(of.plan));
+        const std::string copy =
+            std::string("b_qkv = b_qkv.") + (of.torch() ? "clone()" : "copy()");
+        return copy + "\nb_qkv" + (by_head ? say(".reshape({H}, -1)[:, ")(of, "") : "[") + range +
+               "] = 0";
     };
-    for (std::size_t o = 0; o < out.size(); ++o) {
-        for (std::size_t i = 0; i < in; ++i) {
-            const bool own_slice = o / tall == i / wide;
-            result.data()[place(out[o], i)] =
-                own_slice ? weight.data()[place(out[o % tall], i % wide)] : T(0);
-        }
+    for (WrongLines& each : altered_first(zero)) {
+        const auto write = [write = each.lines](const StepLines& of, const std::string& right) {
+            return of.plan.one_weight() ? write(of, right) : right;
+        };
+        lines.push_back({each.step, write, formula("{right}")});
     }
-    return result;
-}
-
-void share_one_block(Ledger& ledger, const Plan& plan) {
-    const bool out_in = *plan.config.weight_layout == WeightLayout::out_in;
-    for (std::size_t part = 0; part < 3; ++part) {
-        const std::string name = plan.one_weight() ? "qkv" : part_names[part];
-        std::vector<std::size_t> out(width(plan, part));
-        for (std::size_t i = 0; i < out.size(); ++i) out[i] = i;
-        if (plan.one_weight()) out = plan.fused_features(part);
-        with_floating(plan.compute_dtype, [&](auto zero) {
-            using T = decltype(zero);
-            const Tensor weight = ledger["w_" + name];
-            ledger.record("w_" + name,
-                          {weight.axes(), repeated_block(weight.as<T>(), out, plan.heads, out_in)});
-            if (const Tensor* bias = ledger.find("b_" + name)) {
-                Array<T> shared = bias->as<T>();
-                for (std::size_t o = 0; o < out.size(); ++o) {
-                    shared.data()[out[o]] =
-                        bias->as<T>().data()[out[o % (out.size() / plan.heads)]];
-                }
-                ledger.record("b_" + name, {bias->axes(), shared});
-            }
-        });
-    }
+    return lines;
 }
 
 /// Sets the part of a bias that belongs to query, key or value to zero.
@@ -160,11 +163,18 @@ Mistake bias_missing(std::size_t part) {
         "A bias that was trained belongs to the layer; only the key's can be left out unseen.",
         part == 1 ? "no difference after softmax" : "",
         unless([](const Plan& plan) { return plan.config.bias; }, "the projections have no bias"),
-        with_ledger(projecting_steps(), drop)};
+        with_ledger(projecting_steps(), drop),
+        bias_lines(part)};
 }
 
 Tensor source(const Plan& plan, const Ledger& ledger, bool asks) {
     return !asks && plan.has_memory ? ledger["memory"] : ledger["x"];
+}
+
+Lines unprojected(std::string step) {
+    return [step = std::move(step)](const StepLines& of, const std::string&) {
+        return step + " = " + (of.plan.has_memory ? "memory" : "x");
+    };
 }
 
 /// query, key and value are x itself, only cut into heads.
@@ -178,6 +188,15 @@ TableEdit skip_projection() {
                             });
     };
     return all_of({heads, plain("query", true), plain("key", false), plain("value", false)});
+}
+
+std::vector<WrongLines> taken_lines(const std::string& name, const std::string& taken) {
+    std::vector<WrongLines> lines;
+    for (const std::string& step : {"projected_" + name, name}) {
+        lines.push_back({step, replaced("\\b([wb])_" + name + "\\b", "$1_" + taken),
+                         formula_with("\\b([wb])_" + name + "\\b", "$1_" + taken)});
+    }
+    return lines;
 }
 
 /// Makes one of query, key and value with the parameters of another.
@@ -211,10 +230,11 @@ Mistake wrong_weight(std::size_t part, std::size_t other, const char* same_as) {
                                   !plan.head_axis_on_weight() ||
                                   parts[part].heads(plan) == parts[other].heads(plan);
                               return same_source && same_heads &&
-                                     width(plan, part) == width(plan, other);
+                                     stored_width(plan, part) == stored_width(plan, other);
                           },
                           "the weights differ in shape: the program would stop")}),
-            with_ledger({"projected_" + name, name}, take)};
+            with_ledger({"projected_" + name, name}, take),
+            taken_lines(name, taken)};
 }
 
 /// The value projection reads the finished keys instead of x.
@@ -269,16 +289,27 @@ void add_projection_mistakes(std::vector<Mistake>& list) {
     }
     add(list,
         {
-            {"v-from-projected-k", "projected_value", "Values were made from the finished keys",
-             "the value weight is applied to keys instead of x", "v = self.w_value(x)",
-             "v = x @ w_value", "A name used twice: keep the input under a name of its own.", "",
+            {"v-from-projected-k",
+             "projected_value",
+             "Values were made from the finished keys",
+             "the value weight is applied to keys instead of x",
+             "v = self.w_value(x)",
+             "v = x @ w_value",
+             "A name used twice: keep the input under a name of its own.",
+             "",
              unless(keys_fit_value_weight, "the keys do not fit the value weight"),
              with_ledger({"projected_value", "value"},
                          [](Ledger& ledger, const Plan& plan) {
                              if (ledger.has("projected_value")) return;
                              put_keys_in_place_of_x(ledger, plan);
-                         })},
-            {"no-projection", "projected_query", "Query, key and value are x itself",
+                         }),
+             {{"projected_value", replaced("= (x|memory) @", "= projected_key @"),
+               formula_with("= (x|memory) @", "= projected_key @")},
+              {"value", replaced("= (x|memory) @", "= key @"),
+               formula_with("= (x|memory) @", "= key @")}}},
+            {"no-projection",
+             "projected_query",
+             "Query, key and value are x itself",
              "the projection weights have no influence",
              "q, k, v = self.w_query(x), self.w_key(x), self.w_value(x)",
              "q, k, v = x @ w_query, x @ w_key, x @ w_value",
@@ -291,26 +322,11 @@ void add_projection_mistakes(std::vector<Mistake>& list) {
                             !plan.shares_keys();
                  },
                  "x does not have as many features as all heads together"),
-             skip_projection()},
-            {"shared-head-weight", "projected_query",
-             "x was cut into heads first and one small weight served all of them",
-             "each head sees only its own slice of x; here the small weight is head 0's first "
-             "block",
-             "q = nn.Linear(C, C)(x).view(B, T, H, D)", "q = (x @ w_query).reshape(B, T, H, D)",
-             "Project first, split afterwards: each head has to see all of the embedding.", "",
-             first_of({unless(
-                           [](const Plan& plan) {
-                               return projects(plan) && plan.heads > 1 &&
-                                      !plan.head_axis_on_weight() && !plan.shares_keys();
-                           },
-                           "there is no weight that makes several heads at once"),
-                       unless(
-                           [](const Plan& plan) {
-                               return plan.embed_dim % plan.heads == 0 &&
-                                      plan.memory_dim % plan.heads == 0;
-                           },
-                           "x does not divide into heads")}),
-             with_ledger(projecting_steps(), share_one_block)},
+             skip_projection(),
+             {{"projected_query", say("projected_query = x")},
+              {"projected_key", unprojected("projected_key")},
+              {"projected_value", unprojected("projected_value")}}},
+            shared_head_weight(),
         });
     list.push_back(wrong_weight(0, 1, "keys for queries"));
     list.push_back(wrong_weight(1, 0, "queries for keys"));

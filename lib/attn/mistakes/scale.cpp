@@ -24,7 +24,7 @@ NotApplicable scale_not_applicable(Factor factor) {
 }
 
 Mistake scaled_by(std::string id, std::string title, std::string effect_text, std::string lesson,
-                  Factor factor) {
+                  Factor factor, Lines lines) {
     return {std::move(id),
             "scaled_scores",
             std::move(title),
@@ -34,7 +34,8 @@ Mistake scaled_by(std::string id, std::string title, std::string effect_text, st
             std::move(lesson),
             "",
             scale_not_applicable(factor),
-            with_plan({"scaled_scores"}, [factor](Plan& plan) { plan.scale = factor(plan); })};
+            with_plan({"scaled_scores"}, [factor](Plan& plan) { plan.scale = factor(plan); }),
+            {{"scaled_scores", std::move(lines)}}};
 }
 
 Tensor divided(const Plan& plan, const Tensor& tensor, double number) {
@@ -57,50 +58,62 @@ void add_scale_mistakes(std::vector<Mistake>& list) {
                 "scale-missing", "The scores were not scaled",
                 "scores are too large by the missing factor and the weights too sharp",
                 "The wider a head, the larger its dot products: divide by the root of its width.",
-                [](const Plan&) { return divide_by(1); }),
-            scaled_by("scale-dmodel", "The scores were divided by the root of the embedding width",
-                      "scores are too small and the weights too flat, by the root of the heads",
-                      "The width that counts is the one the dot product runs over: one head's.",
-                      [](const Plan& plan) { return divide_by(root(plan.embed_dim)); }),
+                [](const Plan&) { return divide_by(1); }, say("scaled_scores = {scores}")),
+            scaled_by(
+                "scale-dmodel", "The scores were divided by the root of the embedding width",
+                "scores are too small and the weights too flat, by the root of the heads",
+                "The width that counts is the one the dot product runs over: one head's.",
+                [](const Plan& plan) { return divide_by(root(plan.embed_dim)); },
+                say("scaled_scores = {scores} / math.sqrt({C})")),
             scaled_by(
                 "scale-twice", "The scores were scaled twice",
                 "scores are too small by the factor once more, and the weights too flat",
                 "Scale the query or the scores, or let the library do it: only one of them.",
                 [](const Plan& plan) {
                     return ScaleFactor{plan.scale.operation, plan.scale.number * plan.scale.number};
-                }),
-            scaled_by("scale-multiplied", "The scores were multiplied where they should be divided",
-                      "scores are too large by the factor squared, and the weights nearly one-hot",
-                      "A power of -0.5 already says divide: multiply by it.",
-                      [](const Plan& plan) {
-                          return ScaleFactor{plan.scale.operation == ScaleFactor::Operation::divide
-                                                 ? ScaleFactor::Operation::multiply
-                                                 : ScaleFactor::Operation::divide,
-                                             plan.scale.number};
-                      }),
-            scaled_by("scale-num-heads",
-                      "The scores were divided by the root of the number of heads",
-                      "the factor does not know how long the dot products are",
-                      "What grows with the dot product is the number of features, not of heads.",
-                      [](const Plan& plan) { return divide_by(root(plan.heads)); }),
-            scaled_by("scale-seq-len",
-                      "The scores were divided by the root of the number of tokens",
-                      "the factor changes with the sentence instead of the model",
-                      "A longer sentence does not make its dot products larger.",
-                      [](const Plan& plan) { return divide_by(root(plan.key_len)); }),
-            {"scale-after-softmax", "scaled_scores",
+                },
+                say("scaled_scores = {scores}{scale}{scale}")),
+            scaled_by(
+                "scale-multiplied", "The scores were multiplied where they should be divided",
+                "scores are too large by the factor squared, and the weights nearly one-hot",
+                "A power of -0.5 already says divide: multiply by it.",
+                [](const Plan& plan) {
+                    return ScaleFactor{plan.scale.operation == ScaleFactor::Operation::divide
+                                           ? ScaleFactor::Operation::multiply
+                                           : ScaleFactor::Operation::divide,
+                                       plan.scale.number};
+                },
+                say("scaled_scores = {scores}{inverse scale}")),
+            scaled_by(
+                "scale-num-heads", "The scores were divided by the root of the number of heads",
+                "the factor does not know how long the dot products are",
+                "What grows with the dot product is the number of features, not of heads.",
+                [](const Plan& plan) { return divide_by(root(plan.heads)); },
+                say("scaled_scores = {scores} / math.sqrt({H})")),
+            scaled_by(
+                "scale-seq-len", "The scores were divided by the root of the number of tokens",
+                "the factor changes with the sentence instead of the model",
+                "A longer sentence does not make its dot products larger.",
+                [](const Plan& plan) { return divide_by(root(plan.key_len)); },
+                say("scaled_scores = {scores} / math.sqrt({Tk})")),
+            {"scale-after-softmax",
+             "scaled_scores",
              "The weights were scaled instead of the scores",
              "every row adds up to the factor instead of 1",
              "weights = F.softmax(scores / math.sqrt(d), dim=-1)",
              "weights = softmax(scores / np.sqrt(d))",
-             "Softmax must come last, or its rows no longer share out exactly 1.", "",
+             "Softmax must come last, or its rows no longer share out exactly 1.",
+             "",
              scale_not_applicable([](const Plan&) { return divide_by(1); }),
              all_of({with_plan({"scaled_scores"}, [](Plan& plan) { plan.scale = divide_by(1); }),
                      replace_step(
                          {"weights"},
                          [](const Plan& plan, const Ledger& ledger, const Compute& before) {
                              return divided(plan, before(plan, ledger), 1 / effect(plan.scale));
-                         })})},
+                         })}),
+             {{"scaled_scores", say("scaled_scores = {scores}")},
+              {"weights", say("{right}\nweights = weights{scale}"),
+               formula("{right}, then scaled")}}},
         });
 }
 

@@ -1,3 +1,4 @@
+#include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
 
 namespace attn {
@@ -58,6 +59,20 @@ StepEdit named(std::string last, LedgerEdit alter) {
     };
 }
 
+/// The lines of whatever multiplies x or memory, with one in the place of the other.
+std::vector<WrongLines> other_source() {
+    std::vector<WrongLines> lines;
+    for (const std::string& step : projecting_steps()) {
+        const auto exchanged_names = [](const StepLines& of, const std::string& right) {
+            const std::string marked = replaced("\\bx\\b", "OTHER")(of, right);
+            const std::string half = replaced("\\bmemory\\b", "x")(of, marked);
+            return replaced("OTHER", "memory")(of, half);
+        };
+        lines.push_back({step, exchanged_names});
+    }
+    return lines;
+}
+
 /// Attention among the heads of each token.
 TableEdit attend_across_heads() {
     return all_of(
@@ -77,29 +92,58 @@ void add_score_mistakes(std::vector<Mistake>& list) {
     const auto pair = [](std::size_t a, std::size_t b) { return std::pair(a, b); };
     add(list,
         {
-            {"k-dot-k", "scores", "Keys were multiplied with keys",
+            {"k-dot-k",
+             "scores",
+             "Keys were multiplied with keys",
              "the scores are symmetric, their diagonal holds squared lengths, the query is unused",
-             "scores = q @ k.transpose(-2, -1)", "scores = q @ k.swapaxes(-2, -1)",
-             "A symmetric score table is a sign that nobody asked a question.", "keys for queries",
-             same_length, one_for_both(Chain::keys)},
-            {"q-dot-q", "scores", "Queries were multiplied with queries",
+             "scores = q @ k.transpose(-2, -1)",
+             "scores = q @ k.swapaxes(-2, -1)",
+             "A symmetric score table is a sign that nobody asked a question.",
+             "keys for queries",
+             same_length,
+             one_for_both(Chain::keys),
+             {{"scores", say("scores = {keys} @ {keys}.transpose(-2, -1)"),
+               formula("scores = key @ key^T")}}},
+            {"q-dot-q",
+             "scores",
+             "Queries were multiplied with queries",
              "the scores are symmetric, their diagonal holds squared lengths, the key is unused",
-             "scores = q @ k.transpose(-2, -1)", "scores = q @ k.swapaxes(-2, -1)",
+             "scores = q @ k.transpose(-2, -1)",
+             "scores = q @ k.swapaxes(-2, -1)",
              "Queries that meet queries never hear what the other tokens offer.",
-             "queries for keys", same_length, one_for_both(Chain::queries)},
-            {"key-index-i", "scores", "The inner loop used the outer index for the key",
+             "queries for keys",
+             same_length,
+             one_for_both(Chain::queries),
+             {{"scores", say("scores = {queries} @ {queries}.transpose(-2, -1)"),
+               formula("scores = query @ query^T")}}},
+            {"key-index-i",
+             "scores",
+             "The inner loop used the outer index for the key",
              "each row of scores is one number repeated, so attention is uniform over what it sees",
-             "scores = q @ k.transpose(-2, -1)", "score[i, j] = query[i] @ key[j]",
-             "When all cells of a row agree, look for an index that does not move.", "",
+             "scores = q @ k.transpose(-2, -1)",
+             "score[i, j] = query[i] @ key[j]",
+             "When all cells of a row agree, look for an index that does not move.",
+             "",
              unless([](const Plan& plan) { return plan.query_len <= plan.key_len; },
                     "there are fewer keys than queries: the index would run out"),
-             read_from([pair](std::size_t q, std::size_t) { return pair(q, q); })},
-            {"scores-transposed", "scores", "The product was taken the other way round",
+             read_from([pair](std::size_t q, std::size_t) { return pair(q, q); }),
+             {{"scores",
+               say("{right}\nscores = scores.diagonal(0, -2, -1)[..., None].expand({grid})",
+                   "{right}\nscores = np.repeat(scores.diagonal(0, -2, -1)[..., None], {Tk}, "
+                   "axis=-1)"),
+               formula("scores(q, k) = query(q) . key(q)")}}},
+            {"scores-transposed",
+             "scores",
+             "The product was taken the other way round",
              "rows and columns are exchanged: each row belongs to a key",
              "scores = q @ k.transpose(-2, -1)  # not k @ q.transpose(-2, -1)",
-             "scores = q @ k.swapaxes(-2, -1)", "The one who asks owns the row.",
-             "key and query exchanged", same_length,
-             read_from([pair](std::size_t q, std::size_t k) { return pair(k, q); })},
+             "scores = q @ k.swapaxes(-2, -1)",
+             "The one who asks owns the row.",
+             "key and query exchanged",
+             same_length,
+             read_from([pair](std::size_t q, std::size_t k) { return pair(k, q); }),
+             {{"scores", say("scores = {keys} @ {queries}.transpose(-2, -1)"),
+               formula("scores = key @ query^T")}}},
             {"cross-qk-swapped", "projected_query",
              "The query was taken from the memory, key and value from x",
              "the result has a row for each memory token",
@@ -115,19 +159,33 @@ void add_score_mistakes(std::vector<Mistake>& list) {
                               "the mask would not fit the scores, and the program would stop"),
                        unless([](const Plan& plan) { return !plan.rotates() || square(plan); },
                               "the angles would not fit the query, and the program would stop")}),
-             with_ledger(projecting_steps(), exchange_sources)},
-            {"transpose-wrong-axes", "scores", "Heads were never moved in front of the tokens",
+             all_of({with_ledger(projecting_steps(), exchange_sources),
+                     written_with_plan(
+                         {}, [](Plan& plan) { std::swap(plan.query_len, plan.key_len); })}),
+             other_source()},
+            {"transpose-wrong-axes",
+             "scores",
+             "Heads were never moved in front of the tokens",
              "each token compares its own heads with each other and sees no other token",
              "q = q.transpose(1, 2)  # (B, H, T, D) before q @ k.transpose(-2, -1)",
              "q = q.swapaxes(1, 2)",
-             "The product works on the last two axes: tokens must be there.", "",
+             "The product works on the last two axes: tokens must be there.",
+             "",
              first_of(
                  {unless(
                       [](const Plan& plan) { return plan.has_head && plan.merges && square(plan); },
                       "there are no merged heads over as many keys as queries"),
                   unless([](const Plan& plan) { return !plan.masks(); },
                          "the mask would not fit the scores, and the program would stop")}),
-             attend_across_heads()},
+             attend_across_heads(),
+             {{"scores",
+               say("scores = {queries}.transpose(-3, -2) @ {keys}.transpose(-3, -2).transpose(-2, "
+                   "-1)"),
+               formula("scores(t) = query(t) @ key(t)^T, head by head")},
+              {"context", say("context = weights @ {values}.transpose(-3, -2)"),
+               formula("context(t) = weights(t) @ value(t)")},
+              {"merged", say("merged = context.reshape({shape})"),
+               formula("merged(t) = context(t), one head after the other")}}},
         });
 }
 

@@ -85,6 +85,8 @@ struct Step {
     /// Computed even when the tensor was given, which `compute` then finds in the ledger: how a
     /// mistake reaches what a walk starts from.
     bool replaces_given = false;
+    /// What was done wrong here first and what that does; empty in the reference.
+    std::string mistake{};
     /// One or two sentences on its numbers (attn/notes/notes.hpp).
     std::function<std::string(const notes::Subject&)> note{};
     /// Where one of its cells comes from (attn/explain/why.hpp); none where the walk starts from

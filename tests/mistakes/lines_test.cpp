@@ -1,0 +1,138 @@
+// How mistakes write the steps that they change.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <set>
+
+#include "attn/cards/step_table.hpp"
+#include "attn/codegen/code.hpp"
+#include "attn/explain/why.hpp"
+#include "attn/mistakes/mistake.hpp"
+#include "attn/walk/draw.hpp"
+#include "attn/walk/walk.hpp"
+
+using namespace attn;
+
+namespace {
+
+/// Walks in which every mistake of the catalogue can show once.
+std::vector<Plan> walks() {
+    WalkConfig padded;
+    Tokens tokens;
+    tokens.sequences = {{1, 2, 0, 0}, {1, 2, 3, 1}};
+    tokens.vocab_size = 9;
+    tokens.pad_id = 0;
+    padded.input = tokens;
+    padded.heads = 2;
+    padded.embed_dim = 8;
+    padded.bias = padded.output_projection = padded.output_bias = true;
+    padded.mask.padding = padded.mask.causal = true;
+    WalkConfig batch;
+    batch.batch = 3;
+    batch.query_len = 4;
+    batch.heads = 2;
+    batch.embed_dim = 8;
+    batch.bias = true;
+    batch.scale.by = ScaleChoice::By::embed_dim;
+    WalkConfig fused = batch;
+    fused.projection = Projection::fused;
+    WalkConfig memory;
+    memory.query_len = 3;
+    memory.memory = RandomInput{};
+    memory.key_len = 5;
+    memory.embed_dim = 4;
+    memory.weight_layout = WeightLayout::in_out;
+    WalkConfig late = memory;
+    late.mask.causal = true;
+    late.causal_align = CausalAlign::end;
+    WalkConfig empty = padded;
+    empty.lengths = {0, 4};
+    WalkConfig wide;
+    wide.heads = 2;
+    wide.head_dim = 4;
+    wide.embed_dim = 5;
+    std::vector<Plan> plans;
+    for (const WalkConfig& config : {padded, batch, fused, memory, late, empty, wide}) {
+        plans.push_back(resolve(config));
+    }
+    return plans;
+}
+
+std::vector<StepCode> program(const Plan& plan, const StepTable& table, CodeLanguage language) {
+    return program_of(plan, table, language);
+}
+
+}  // namespace
+
+TEST_SUITE("mistakes: lines") {
+    TEST_CASE("every mistake writes other lines than the right ones, in both languages") {
+        std::set<std::string> silent;
+        for (const Mistake& mistake : mistakes()) silent.insert(mistake.id);
+        for (const Plan& plan : walks()) {
+            for (const Mistake& mistake : mistakes()) {
+                if (!mistake.applies(plan)) continue;
+                CAPTURE(mistake.id);
+                const StepTable table = with_mistakes(step_table(), plan, {mistake.id});
+                for (const auto language : {CodeLanguage::torch, CodeLanguage::numpy}) {
+                    const auto right = program(plan, step_table(), language);
+                    const auto wrong = program(plan, table, language);
+                    REQUIRE(right.size() == wrong.size());
+                    std::size_t differ = 0;
+                    for (std::size_t i = 0; i < right.size(); ++i) {
+                        const bool marked =
+                            wrong[i].code.find("# a mistake: ") != std::string::npos;
+                        CHECK(marked == (wrong[i].code != right[i].code));
+                        differ += marked ? 1 : 0;
+                    }
+                    CHECK(differ > 0);
+                    silent.erase(mistake.id);
+                }
+            }
+        }
+        for (const std::string& id : silent) FAIL_CHECK("no walk shows " << id);
+    }
+
+    TEST_CASE("the formula and the title of a mistaken step say what was done") {
+        WalkConfig config;
+        config.heads = 2;
+        config.embed_dim = 8;
+        const Plan plan = resolve(config);
+        const auto formula = [&](const char* id, const char* step) {
+            const StepTable table = with_mistakes(step_table(), plan, {id});
+            return formula_of(find_step(table, step), plan, table);
+        };
+        CHECK(formula("scale-missing", "scaled_scores") == "scaled_scores = scores");
+        CHECK(formula("scale-twice", "scaled_scores") ==
+              "scaled_scores = scores / sqrt(4) / sqrt(4)");
+        CHECK(formula("k-dot-k", "scores") == "scores = key @ key^T");
+        CHECK(formula("softmax-axis=query", "weights") ==
+              "weights = softmax(scaled_scores) over the query axis");
+        CHECK(formula("wrong-weight=query-by-key", "projected_query") ==
+              "projected_query = x @ w_key^T");
+        const StepTable table = with_mistakes(step_table(), plan, {"k-dot-k"});
+        CHECK(find_step(table, "scores").title == "keys were multiplied with keys");
+        CHECK(find_step(table, "weights").title == find_step(step_table(), "weights").title);
+    }
+
+    TEST_CASE("the terms of a derivation add up to the number, under every mistake") {
+        for (const Plan& plan : walks()) {
+            for (const Mistake& mistake : mistakes()) {
+                if (!mistake.applies(plan)) continue;
+                const StepTable table = with_mistakes(step_table(), plan, {mistake.id});
+                const Ledger ledger = walk(plan, draw(plan), table);
+                for (const auto& [name, tensor] : ledger.entries()) {
+                    if (find_step(table, name).kind != Step::Kind::computed) continue;
+                    const Shape shape = tensor.shape();
+                    std::vector<std::size_t> last;
+                    for (const std::size_t extent : shape) last.push_back(extent - 1);
+                    const Cell cell{name, last, tensor.at(tensor.size() - 1)};
+                    const Derivation derivation = derive(plan, table, ledger, cell);
+                    CAPTURE(mistake.id);
+                    CAPTURE(name);
+                    CHECK_FALSE(derivation.rule.empty());
+                    if (std::isfinite(cell.value)) CHECK(std::abs(derivation.rounding) < 1e-5);
+                }
+            }
+        }
+    }
+}
