@@ -19,7 +19,11 @@ import time
 
 WALKS = """
 --rope half
---seq-len 6 --rope interleaved --heads 2 --embed-dim 12 --rotary-dim 4 --rope-theta 500000 --positions 7,8,9,20,3,0 --detail --seed 1
+--rope half --heads 2 --embed-dim 24 --seq-len 5 --rope-scaling linear:4 --rng numpy
+--rope half --heads 2 --embed-dim 24 --seq-len 9 --rope-scaling dynamic:4:6 --variant loop
+--rope half --heads 2 --embed-dim 32 --rope-scaling llama3:8:1:4:64 --rope-theta 500000 --seed 3
+--rope half --heads 2 --embed-dim 32 --rope-scaling yarn:32:128:truncate=false --rope-theta 150000
+--rope interleaved --heads 2 --embed-dim 12 --seq-len 6 --rotary-dim 4 --rope-theta 500000 --positions 7,8,9,20,3,0 --detail --seed 1
 --rope half --rotary-dim 2 --memory-len 3 --positions 1,2,3,4,5,6;0,5,10 --rng numpy --variant loop
 --variant loop
 --text "the cat sat on the mat" --heads 2 --embed-dim 8 --mask causal --output-projection

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <array>
+
 #include "app/flags/setting.hpp"
 #include "app/flags/walk_rows.hpp"
 
@@ -26,6 +29,104 @@ void set_positions(WalkConfig& config, const Flag& flag, const std::string& text
     config.positions = parse_positions(flag, sources[0]);
     config.memory_positions.clear();
     if (sources.size() == 2) config.memory_positions = parse_positions(flag, sources[1]);
+}
+
+using Scaling = attn::RopeScaling;
+
+/// What each kind of scaling takes, in this order.
+struct ScalingTakes {
+    Scaling::Kind kind;
+    const char* example;
+    std::vector<double Scaling::*> numbers;
+    std::size_t required;
+};
+
+const std::vector<ScalingTakes>& scalings() {
+    static const std::vector<ScalingTakes> all{
+        {Scaling::Kind::linear, "linear:4", {&Scaling::factor}, 1},
+        {Scaling::Kind::dynamic, "dynamic:4:8192", {&Scaling::factor, &Scaling::length}, 2},
+        {Scaling::Kind::llama3,
+         "llama3:8:1:4:8192",
+         {&Scaling::factor, &Scaling::low, &Scaling::high, &Scaling::length},
+         4},
+        {Scaling::Kind::yarn,
+         "yarn:32:4096",
+         {&Scaling::factor, &Scaling::length, &Scaling::beta_fast, &Scaling::beta_slow},
+         2}};
+    return all;
+}
+
+const ScalingTakes& takes_of(Scaling::Kind kind) {
+    return *std::find_if(scalings().begin(), scalings().end(),
+                         [kind](const ScalingTakes& takes) { return takes.kind == kind; });
+}
+
+/// What yarn takes by name, behind its numbers.
+constexpr std::array<std::pair<const char*, std::optional<double> Scaling::*>, 3> yarn_names{
+    {{"attention_factor", &Scaling::attention_factor},
+     {"mscale", &Scaling::mscale},
+     {"mscale_all_dim", &Scaling::mscale_all_dim}}};
+
+/// `truncate=false` and its like.
+void set_named(Scaling& scaling, const Flag& flag, const std::string& part) {
+    const std::string name = part.substr(0, part.find('='));
+    const std::string value = part.substr(part.find('=') + 1);
+    if (name == "truncate") {
+        if (value != "true" && value != "false") refuse_word(flag.name, part, {"truncate=false"});
+        scaling.truncate = value == "true";
+        return;
+    }
+    for (const auto& [known, member] : yarn_names) {
+        if (name != known) continue;
+        scaling.*member = parse_number(flag.name, value);
+        return;
+    }
+    refuse_word(flag.name, part,
+                {"truncate=false", "attention_factor=X", "mscale=X", "mscale_all_dim=X"});
+}
+
+void set_scaling(WalkConfig& config, const Flag& flag, const std::string& text) {
+    if (text == "none") return;
+    const std::vector<std::string> parts = split(text, ':');
+    Scaling scaling;
+    scaling.kind = parse_word<Scaling::Kind>(flag.name, parts[0]);
+    const ScalingTakes& takes = takes_of(scaling.kind);
+    std::size_t numbers = 0;
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+        if (scaling.kind == Scaling::Kind::yarn && parts[i].find('=') != std::string::npos) {
+            set_named(scaling, flag, parts[i]);
+        } else if (numbers < takes.numbers.size()) {
+            scaling.*takes.numbers[numbers++] = parse_number(flag.name, parts[i]);
+        } else {
+            numbers = takes.numbers.size() + 1;
+        }
+    }
+    if (numbers < takes.required || numbers > takes.numbers.size()) {
+        throw attn::ConfigError(flag.name + " " + text + " has not the numbers that " + parts[0] +
+                                " takes: write it like " + takes.example);
+    }
+    config.rotary.scaling = scaling;
+}
+
+std::string scaling_json(const Plan& plan) {
+    const std::optional<Scaling>& scaling = plan.config.rotary.scaling;
+    if (!scaling) return json_of(std::string());
+    std::string text(attn::word(scaling->kind));
+    for (double Scaling::*const member : takes_of(scaling->kind).numbers) {
+        text += ":" + attn::json_number((*scaling).*member);
+    }
+    if (!scaling->truncate) text += ":truncate=false";
+    for (const auto& [name, member] : yarn_names) {
+        const std::optional<double>& number = (*scaling).*member;
+        if (number) text += std::string(":") + name + "=" + attn::json_number(*number);
+    }
+    return json_of(text);
+}
+
+std::vector<std::string> scaling_words() {
+    std::vector<std::string> words;
+    for (const ScalingTakes& takes : scalings()) words.emplace_back(takes.example);
+    return words;
 }
 
 bool rotates(const Plan& plan) { return plan.rotates(); }
@@ -60,6 +161,14 @@ std::vector<Flag> position_rows() {
             .needing(rope),
         setting<&WalkConfig::rotary, &Rotary::dim>(
             "--rotary-dim", "N", "features of each head that turn, from the first", "head-dim")
+            .needing(rope),
+        Flag{"--rope-scaling", "KIND:N:...",
+             "rotary frequencies for inputs longer than those of training: linear:F, "
+             "dynamic:F:LENGTH, llama3:F:LOW:HIGH:LENGTH or yarn:F:LENGTH[:FAST:SLOW], with "
+             "truncate=false, attention_factor=X, mscale=X and mscale_all_dim=X behind colons",
+             such_as(scaling_words), "none"}
+            .set_by(set_scaling)
+            .recorded("rope_scaling", scaling_json)
             .needing(rope),
     };
 }

@@ -26,10 +26,18 @@ bool counts_from_zero(const std::vector<std::int64_t>& positions) {
     return true;
 }
 
-/// The base with all its digits: `10000`.
-std::string theta_text(const Plan& plan) {
+/// A number with all its digits: `10000`.
+std::string digits(double number) {
     NumberBuffer buffer;
-    return {buffer.data(), write_shortest_fixed(buffer.data(), plan.config.rotary.theta)};
+    return {buffer.data(), write_shortest_fixed(buffer.data(), number)};
+}
+
+using Kind = RopeScaling::Kind;
+
+/// How frequencies are stretched for long inputs; nothing where they are not.
+const RopeScaling* stretching(const Plan& plan) {
+    const std::optional<RopeScaling>& scaling = plan.config.rotary.scaling;
+    return scaling && scaling->kind != Kind::dynamic ? &*scaling : nullptr;
 }
 
 // positions: where the tokens stand.
@@ -88,8 +96,61 @@ Tensor compute_inverse_frequencies(const Plan& plan, const Ledger&) {
         using T = decltype(zero);
         const auto step =
             twin(plan, loop::inverse_frequencies<T>, vectorized::inverse_frequencies<T>);
-        return {{"pair"}, step(plan.config.rotary.theta, 2 * plan.rotary_pairs())};
+        const double base = plan.rotary_base();
+        Array<T> frequencies = step(base, 2 * plan.rotary_pairs());
+        if (const RopeScaling* scaling = stretching(plan)) {
+            const auto stretch =
+                twin(plan, loop::scale_frequencies<T>, vectorized::scale_frequencies<T>);
+            frequencies = stretch(frequencies, *scaling, base);
+        }
+        return {{"pair"}, std::move(frequencies)};
     });
+}
+
+/// How far pair i is stretched, as a formula: `clip((i - 10) / 13, 0, 1)`.
+std::string share_text(const RopeScaling& scaling, const Plan& plan) {
+    if (scaling.kind == Kind::llama3) {
+        return "1 - clip((" + digits(scaling.length) + " f(i) / 2 pi - " + digits(scaling.low) +
+               ") / " + digits(scaling.high - scaling.low) + ", 0, 1)";
+    }
+    const auto [first, last] = scaling.ramp(plan.rotary_base(), 2 * plan.rotary_pairs());
+    return "clip((i - " + brief(first) + ") / " + brief(last - first) + ", 0, 1)";
+}
+
+std::string inverse_frequencies_formula(const PlannedStep& of) {
+    const Plan& plan = of.plan;
+    const std::string width = std::to_string(2 * plan.rotary_pairs());
+    const std::string power = digits(plan.rotary_base()) + "^(-2i / " + width + ")";
+    const std::string name = "inverse_frequencies(i) = ";
+    const RopeScaling* scaling = stretching(plan);
+    if (scaling == nullptr) return name + "theta^(-2i / rotary_dim) = " + power;
+    const std::string factor = digits(scaling->factor);
+    if (scaling->kind == Kind::linear) return name + power + " / " + factor;
+    return name + "f(i) / " + factor + " * share(i) + f(i) * (1 - share(i)), f(i) = " + power +
+           ", share(i) = " + share_text(*scaling, plan);
+}
+
+/// Why the frequencies are not those of theta.
+std::string scaling_sentence(const Plan& plan) {
+    const std::optional<RopeScaling>& scaling = plan.config.rotary.scaling;
+    if (!scaling) return {};
+    const std::string factor = digits(scaling->factor);
+    switch (scaling->kind) {
+        case Kind::linear:
+            return "All pairs turn " + factor + " times slower than without scaling.";
+        case Kind::dynamic:
+            if (plan.rotary_base() == plan.config.rotary.theta) {
+                return "No position is beyond " + digits(scaling->length) +
+                       ", so the base stays as it was.";
+            }
+            return "Positions go beyond " + digits(scaling->length) + ": the base grows from " +
+                   digits(plan.config.rotary.theta) + " to " + brief(plan.rotary_base()) + ".";
+        case Kind::llama3:
+        case Kind::yarn:
+            break;
+    }
+    return "Fast pairs turn as in training, slow ones " + factor +
+           " times slower, and those between are blended.";
 }
 
 std::string inverse_frequencies_note(const Subject& subject) {
@@ -100,22 +161,65 @@ std::string inverse_frequencies_note(const Subject& subject) {
     };
     std::string note = "Pair 0 makes a full turn in " + turn(0);
     if (last > 0) note += ", pair " + std::to_string(last) + " in " + turn(last);
-    return note + ".";
+    note += ".";
+    say(note, scaling_sentence(subject.plan));
+    return note;
 }
 
 void why_inverse_frequencies(const WalkView& view, Derivation& derivation) {
-    const std::string base = theta_text(view.plan);
-    const std::string width = std::to_string(2 * view.plan.rotary_pairs());
+    const Plan& plan = view.plan;
+    const std::size_t pair = view.place.at("pair");
+    const std::string width = std::to_string(2 * plan.rotary_pairs());
+    const RopeScaling* scaling = stretching(plan);
+    const std::string power =
+        digits(plan.rotary_base()) + "^(" + std::to_string(2 * pair) + " / " + width + ")";
     derivation.rule = "theta^(-2i / rotary_dim)";
-    derivation.arithmetic =
-        "1 / " + base + "^(" + std::to_string(2 * view.place.at("pair")) + " / " + width + ")";
+    derivation.arithmetic = "1 / " + power;
+    if (scaling == nullptr) return;
+    const double unscaled =
+        loop::inverse_frequencies<double>(plan.rotary_base(), 2 * plan.rotary_pairs())(pair);
+    const std::string factor = digits(scaling->factor);
+    derivation.rule = "f / factor * share + f * (1 - share), f = 1 / " + power;
+    if (scaling->kind == Kind::linear) {
+        derivation.rule = "f / factor, f = 1 / " + power;
+        derivation.arithmetic = four_decimals(unscaled) + " / " + factor;
+        return;
+    }
+    // The share follows from the two ends that it lies between.
+    const double share =
+        (unscaled - derivation.cell.value) / (unscaled - unscaled / scaling->factor);
+    derivation.rule += ", share = " + share_text(*scaling, plan);
+    derivation.arithmetic = four_decimals(unscaled) + " / " + factor + " * " +
+                            four_decimals(share) + " + " + four_decimals(unscaled) + " * " +
+                            four_decimals(1 - share);
+}
+
+/// The lines that stretch the frequencies.
+std::string scaling_code(const StepLines& of, const RopeScaling& scaling) {
+    const std::string name = "inverse_frequencies";
+    const std::string factor = digits(scaling.factor);
+    if (scaling.kind == Kind::linear) return "\n" + name + " = " + name + " / " + factor;
+    std::string share;
+    if (scaling.kind == Kind::llama3) {
+        const std::string turns = digits(scaling.length) + " / (2 * math.pi / " + name + ")";
+        share = "1 - ((" + turns + " - " + digits(scaling.low) + ") / " +
+                digits(scaling.high - scaling.low) + ").clip(0, 1)";
+    } else {
+        const auto [first, last] = scaling.ramp(of.plan.rotary_base(), 2 * of.plan.rotary_pairs());
+        share = "((" + of.module() + ".arange(" + std::to_string(of.plan.rotary_pairs()) +
+                ", dtype=" + dtype_code(of.plan.compute_dtype, of.language) + ") - " +
+                digits(first) + ") / " + digits(last - first) + ").clip(0, 1)";
+    }
+    return "\nshare = " + share + "\n" + name + " = " + name + " / " + factor + " * share + " +
+           name + " * (1 - share)";
 }
 
 std::string inverse_frequencies_code(const StepLines& of) {
     const std::string width = std::to_string(2 * of.plan.rotary_pairs());
-    return "inverse_frequencies = 1 / " + theta_text(of.plan) + " ** (" + of.module() +
+    const RopeScaling* scaling = stretching(of.plan);
+    return "inverse_frequencies = 1 / " + digits(of.plan.rotary_base()) + " ** (" + of.module() +
            ".arange(0, " + width + ", 2, dtype=" + dtype_code(of.plan.compute_dtype, of.language) +
-           ") / " + width + ")";
+           ") / " + width + ")" + (scaling ? scaling_code(of, *scaling) : "");
 }
 
 Step inverse_frequencies_card() {
@@ -128,12 +232,7 @@ Step inverse_frequencies_card() {
             [](const Plan& plan) {
                 return Outline{{"pair"}, {plan.rotary_pairs()}};
             },
-        .formula =
-            [](const PlannedStep& of) {
-                return "inverse_frequencies(i) = theta^(-2i / rotary_dim) = " +
-                       theta_text(of.plan) + "^(-2i / " +
-                       std::to_string(2 * of.plan.rotary_pairs()) + ")";
-            },
+        .formula = inverse_frequencies_formula,
         .compute = compute_inverse_frequencies,
         .note = inverse_frequencies_note,
         .why = why_inverse_frequencies,
@@ -190,10 +289,16 @@ Step angles_card(const Standing& standing) {
     };
 }
 
+/// What yarn multiplies cosines and sines by: ` * 1.3466`.
+std::string factor_text(const Plan& plan) {
+    return plan.rotary_factor() == 1 ? std::string() : " * " + digits(plan.rotary_factor());
+}
+
 /// cos or sin.
 Step circle_card(const Standing& standing, const std::string& function) {
     const std::string name = standing.name(function);
     const std::string angles = standing.name("angles");
+    const std::string formula = name + " = " + function + "(" + angles + ")";
     const bool cosine = function == "cos";
     return {
         .name = name,
@@ -203,13 +308,13 @@ Step circle_card(const Standing& standing, const std::string& function) {
         .applies = [standing](const Plan& plan) { return standing.applies(plan); },
         .reads = these({angles}),
         .outline = [standing](const Plan& plan) { return pair_outline(standing, plan); },
-        .formula = always(name + " = " + function + "(" + angles + ")"),
+        .formula = [formula](const PlannedStep& of) { return formula + factor_text(of.plan); },
         .compute = [angles, cosine](const Plan& plan, const Ledger& ledger) -> Tensor {
             return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
                 using T = decltype(zero);
                 const auto step = cosine ? twin(plan, loop::cosines<T>, vectorized::cosines<T>)
                                          : twin(plan, loop::sines<T>, vectorized::sines<T>);
-                return {{"token", "pair"}, step(ledger[angles].as<T>(), 1)};
+                return {{"token", "pair"}, step(ledger[angles].as<T>(), plan.rotary_factor())};
             });
         },
         .note = [cosine](const Subject&) -> std::string {
@@ -220,12 +325,14 @@ Step circle_card(const Standing& standing, const std::string& function) {
             [angles, function](const WalkView& view, Derivation& derivation) {
                 const Cell angle = view.at(angles);
                 derivation.rule = function + "(" + angles + ")";
-                derivation.arithmetic = function + "(" + four_decimals(angle.value) + ")";
+                derivation.arithmetic =
+                    function + "(" + four_decimals(angle.value) + ")" + factor_text(view.plan);
                 derivation.sources = {angle};
             },
         .code =
             [name, angles, function](const StepLines& of) {
-                return name + " = " + of.module() + "." + function + "(" + angles + ")";
+                return name + " = " + of.module() + "." + function + "(" + angles + ")" +
+                       factor_text(of.plan);
             },
     };
 }

@@ -64,7 +64,10 @@ std::string turned_pair(const Turned& turned, const Subject& subject) {
 }
 
 std::string turned_note(const Turned& turned, const Subject& subject) {
-    std::string note = "Each pair of features turns by its angle and keeps its length.";
+    const double factor = subject.plan.rotary_factor();
+    std::string note =
+        "Each pair of features turns by its angle and " +
+        (factor == 1 ? "keeps its length." : "becomes " + brief(factor) + " times as long.");
     say(note, capitalised(turned_pair(turned, subject)));
     if (turned.is_key) {
         say(note, "A score now depends on how far apart query and key stand, not on where.");

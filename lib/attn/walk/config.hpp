@@ -10,6 +10,7 @@
 #include "attn/random/generator.hpp"
 #include "attn/steps/mask.hpp"
 #include "attn/steps/projection.hpp"
+#include "attn/steps/rope_scaling.hpp"
 #include "attn/steps/rotary.hpp"
 #include "attn/steps/softmax.hpp"
 #include "attn/tensor/tensor.hpp"
@@ -72,6 +73,7 @@ struct Rotary {
     std::optional<Pairing> pairing;   ///< unset: nothing turns
     double theta = 10000;             ///< its powers divide the position: the angles
     std::optional<std::int64_t> dim;  ///< features of a head that turn; default head_dim
+    std::optional<RopeScaling> scaling{};
 };
 
 /// Draws spent between the input and the projections.

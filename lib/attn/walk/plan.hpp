@@ -39,6 +39,12 @@ struct Plan {
     bool rotates() const { return config.rotary.pairing.has_value(); }
     /// How many pairs of features of a head turn.
     std::size_t rotary_pairs() const { return static_cast<std::size_t>(*config.rotary.dim) / 2; }
+    /// The base of the frequencies: theta, or what a scaling makes of it for these positions.
+    double rotary_base() const;
+    /// What cosines and sines are multiplied by.
+    double rotary_factor() const {
+        return config.rotary.scaling ? config.rotary.scaling->cosine_factor() : 1;
+    }
     bool scales() const { return config.scale.by != ScaleChoice::By::none; }
     bool masks() const {
         return config.mask.causal || config.mask.padding || config.mask.given.has_value();

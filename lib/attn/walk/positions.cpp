@@ -1,5 +1,6 @@
 #include "attn/walk/positions.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -23,10 +24,31 @@ void resolve_tokens(std::vector<std::int64_t>& positions, std::size_t tokens, co
                                             of + ": give one for each");
 }
 
+void check_scaling(const RopeScaling& scaling) {
+    const auto above_zero = [](double number, const char* what) {
+        require(std::isfinite(number) && number > 0,
+                std::string("--rope-scaling: the ") + what + " must be a number above 0");
+    };
+    using Kind = RopeScaling::Kind;
+    above_zero(scaling.factor, "factor");
+    if (scaling.kind != Kind::linear) above_zero(scaling.length, "length of the training inputs");
+    if (scaling.kind == Kind::llama3) {
+        require(scaling.low < scaling.high,
+                "--rope-scaling llama3: the low frequency factor must be below the high one, as in "
+                "llama3:8:1:4:8192");
+    }
+    if (scaling.kind != Kind::yarn) return;
+    above_zero(scaling.beta_slow, "slow limit");
+    require(scaling.beta_slow <= scaling.beta_fast,
+            "--rope-scaling yarn: the fast limit comes first, as in yarn:32:4096:32:1");
+    above_zero(scaling.cosine_factor(), "attention factor");
+}
+
 void resolve_rotary(Plan& plan) {
     Rotary& rotary = plan.config.rotary;
     require(std::isfinite(rotary.theta) && rotary.theta > 0,
             "--rope-theta must be a number above 0: models take 10000 to 8000000");
+    if (rotary.scaling) check_scaling(*rotary.scaling);
     if (!plan.rotates()) return;
     const auto head_dim = static_cast<std::int64_t>(plan.head_dim);
     const std::string width = std::to_string(head_dim);
@@ -40,6 +62,9 @@ void resolve_rotary(Plan& plan) {
             given + " is no even number from 2 on: features turn in pairs");
     require(*rotary.dim <= head_dim,
             given + " is more than the " + width + " features of a head: pass at most " + width);
+    require(
+        *rotary.dim > 2 || !rotary.scaling || rotary.scaling->kind != RopeScaling::Kind::dynamic,
+        "--rope-scaling dynamic needs two pairs of features or more: pass --rotary-dim 4");
 }
 
 }  // namespace
@@ -51,6 +76,16 @@ void resolve_positions(Plan& plan) {
             "--positions has a second list, for a memory, and there is none: leave it out");
     if (plan.has_memory) resolve_tokens(config.memory_positions, plan.key_len, "memory");
     resolve_rotary(plan);
+}
+
+double Plan::rotary_base() const {
+    const Rotary& rotary = config.rotary;
+    if (!rotary.scaling) return rotary.theta;
+    std::int64_t last = 0;
+    for (const auto* positions : {&config.positions, &config.memory_positions}) {
+        for (const std::int64_t position : *positions) last = std::max(last, position);
+    }
+    return rotary.scaling->scaled_theta(rotary.theta, 2 * rotary_pairs(), last + 1);
 }
 
 }  // namespace attn

@@ -65,6 +65,13 @@ template <>
 inline constexpr std::array<std::pair<std::string_view, Pairing>, 2> words<Pairing>{
     {{"half", Pairing::half}, {"interleaved", Pairing::interleaved}}};
 
+template <>
+inline constexpr std::array<std::pair<std::string_view, RopeScaling::Kind>, 4>
+    words<RopeScaling::Kind>{{{"linear", RopeScaling::Kind::linear},
+                              {"dynamic", RopeScaling::Kind::dynamic},
+                              {"llama3", RopeScaling::Kind::llama3},
+                              {"yarn", RopeScaling::Kind::yarn}}};
+
 /// The word of one choice.
 template <class Choice>
 constexpr std::string_view word(Choice choice) {
