@@ -48,6 +48,10 @@ WALKS = """
 --dtype float64 --batch 2 --seq-len 5 --embed-dim 12 --heads 3 --bias --output-projection --output-bias --only x,query,scores,row_max,exponentials,row_sum,weights,context,merged,output
 --compute-dtype float64 --batch 2 --seq-len 5 --embed-dim 12 --heads 3 --draw-order kvq --burn rand:7,randn:20
 --seq-len 6 --embed-dim 8 --softmax-axis query --scale none
+--seq-len 7 --embed-dim 8 --heads 2 --mask causal,window:3,chunk:4,documents:2+3+2
+--rng numpy --seq-len 7 --embed-dim 4 --mask prefix:3,window:5,chunk:4,documents:2+3+2
+--seq-len 3 --memory-len 7 --embed-dim 4 --mask window:2,causal,chunk:3 --causal-align end
+--rng numpy --seq-len 5 --memory-len 7 --embed-dim 4 --mask prefix:2,documents:4+3 --causal-align end
 --heads 2 --seq-len 6 --embed-dim 8 --softmax-axis head --scale embed-dim
 --batch 2 --seq-len 6 --embed-dim 8 --softmax-axis batch --scale 0.3
 --weight-layout in-out --bias --heads 2 --seq-len 3 --embed-dim 4 --output-projection

@@ -99,7 +99,7 @@ void take_given(const attn::Ledger& given, attn::WalkConfig& config) {
 /// A given mask, true where it hides, for a walk whose flags name none.
 void take_mask(const attn::Ledger& given, attn::WalkConfig& config) {
     const attn::Tensor* mask = given.find("mask");
-    if (mask == nullptr || config.mask.causal || config.mask.padding || config.mask.given) return;
+    if (mask == nullptr || config.mask.any()) return;
     attn::Array<bool> hidden = attn::empty_array<bool>(mask->shape());
     for (std::size_t i = 0; i < mask->size(); ++i) hidden.data()[i] = mask->at(i) != 0;
     config.mask.given = attn::Tensor(mask->axes(), std::move(hidden));

@@ -2,6 +2,7 @@
 
 #include "app/flags/setting.hpp"
 #include "app/flags/walk_rows.hpp"
+#include "attn/walk/mask_kinds.hpp"
 
 namespace app {
 namespace {
@@ -50,24 +51,60 @@ std::string scale_json(const Plan& plan) {
     return number.find_first_not_of("-0123456789") == number.npos ? number + ".0" : number;
 }
 
-void set_mask(WalkConfig& config, const Flag& flag, const std::string& text) {
-    for (const std::string& word : split(text, ',')) {
-        if (word == "causal") {
-            config.mask.causal = true;
-        } else if (word == "padding") {
-            config.mask.padding = true;
-        } else if (word != "none" || text != "none") {
-            refuse_word(flag.name, text, {"none", "causal", "padding", "causal,padding"});
+/// The word of a mask kind that takes a number, and where that goes.
+struct MaskNumber {
+    std::string_view word;
+    std::optional<std::int64_t> attn::MaskChoice::*number;
+};
+constexpr MaskNumber mask_numbers[] = {{"window", &attn::MaskChoice::window},
+                                       {"chunk", &attn::MaskChoice::chunk},
+                                       {"prefix", &attn::MaskChoice::prefix}};
+
+/// The words that --mask takes; others come in the same place.
+std::vector<std::string> mask_words() { return {"none", "causal", "padding", "causal,padding"}; }
+
+void set_mask_kind(attn::MaskChoice& mask, const Flag& flag, const std::string& text) {
+    const std::size_t colon = text.find(':');
+    const std::string word = text.substr(0, colon);
+    const std::string name = flag.name + " " + word;
+    const std::string numbers = colon == text.npos ? "" : text.substr(colon + 1);
+    for (const MaskNumber& kind : mask_numbers) {
+        if (kind.word != word || colon == text.npos) continue;
+        const std::int64_t least = word == "prefix" ? 0 : 1;
+        mask.*kind.number = parse_integer(name, numbers, least, 1'000'000'000);
+        return;
+    }
+    if (word == "documents" && colon != text.npos) {
+        for (const std::string& tokens : split(numbers, '+')) {
+            mask.documents.push_back(parse_integer(name, tokens, 1, 1'000'000'000));
         }
+    } else if (text == "causal") {
+        mask.causal = true;
+    } else if (text == "padding") {
+        mask.padding = true;
+    } else {
+        refuse_word(flag.name, text,
+                    {"none", "causal", "padding", "window:4", "chunk:4", "prefix:3",
+                     "documents:3+4+2", "several of them with commas between"});
     }
 }
 
+void set_mask(WalkConfig& config, const Flag& flag, const std::string& text) {
+    attn::MaskChoice mask;
+    mask.given = std::move(config.mask.given);
+    config.mask = std::move(mask);
+    if (text == "none") return;
+    for (const std::string& kind : split(text, ',')) set_mask_kind(config.mask, flag, kind);
+}
+
 std::string mask_json(const Plan& plan) {
-    const attn::MaskChoice& mask = plan.config.mask;
-    std::string word = mask.causal ? "causal" : "";
-    if (mask.padding) word += word.empty() ? "padding" : ",padding";
-    if (mask.given) word += word.empty() ? "file" : ",file";
-    return json_of(word);
+    std::string words;
+    for (const attn::MaskKind& kind : attn::mask_kinds()) {
+        if (!kind.chosen(plan.config.mask)) continue;
+        words += (words.empty() ? "" : ",") + std::string(kind.word);
+        if (kind.numbers) words += ":" + kind.numbers(plan.config.mask);
+    }
+    return json_of(words);
 }
 
 void set_burn(WalkConfig& config, const Flag& flag, const std::string& text) {
@@ -142,12 +179,15 @@ bool has_matrix(const Plan& plan) { return has_projection(plan) || plan.config.o
 bool draws_parts(const Plan& plan) { return has_projection(plan) || !plan.has_x(); }
 bool masks(const Plan& plan) { return plan.masks(); }
 bool pads(const Plan& plan) { return plan.config.mask.padding; }
-bool aligns(const Plan& plan) { return plan.config.mask.causal && plan.query_len != plan.key_len; }
+/// Whether a kind of mask goes by the positions of queries, and these could be others.
+bool aligns(const Plan& plan) {
+    const attn::MaskChoice& mask = plan.config.mask;
+    return (mask.causal || mask.window || mask.chunk || mask.prefix || !mask.documents.empty()) &&
+           plan.query_len != plan.key_len;
+}
 bool projects_output(const Plan& plan) { return plan.config.output_projection; }
 bool has_heads(const Plan& plan) { return plan.has_head; }
 
-/// The words that --mask takes; others come in the same place.
-std::vector<std::string> mask_words() { return {"none", "causal", "padding", "causal,padding"}; }
 std::vector<std::string> only_none() { return {"none"}; }
 std::vector<std::string> keep_or_drop() { return {"keep", "drop"}; }
 std::vector<std::string> families() { return {"gpt2", "bert"}; }
@@ -250,7 +290,9 @@ std::vector<Flag> model_rows() {
                 const WalkConfig& config = plan.config;
                 return config.model.empty() ? none() : json_of(config.layer);
             }),
-        Flag{"--mask", "KIND", "cells that are hidden: none, causal, padding or causal,padding",
+        Flag{"--mask", "KIND",
+             "cells that are hidden: none, causal, padding, window:W (a query sees W keys with its "
+             "own), chunk:N, prefix:N, documents:3+4+2, or several: causal,padding",
              such_as(mask_words), "none"}
             .set_by(set_mask)
             .recorded("mask", mask_json),

@@ -51,5 +51,11 @@ inline attn::WalkConfig random_config(std::mt19937& random) {
         config.rotary.dim = 2 * pick(1, static_cast<int>(*config.head_dim / 2));
         for (std::int64_t t = 0; t < *config.query_len; ++t) config.positions.push_back(pick(0, 9));
     }
+    if (pick(0, 4) == 0) config.mask.window = pick(1, 4);
+    if (pick(0, 4) == 0) config.mask.chunk = pick(1, 4);
+    if (pick(0, 4) == 0) config.mask.prefix = pick(0, 4);
+    if (!config.memory && *config.query_len > 1 && pick(0, 4) == 0) {
+        config.mask.documents = {1, *config.query_len - 1};
+    }
     return config;
 }

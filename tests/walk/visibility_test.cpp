@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "attn/tensor/error.hpp"
+
 using namespace attn;
 
 namespace {
@@ -13,6 +15,17 @@ WalkConfig sized(std::int64_t queries, std::int64_t keys) {
     config.memory = RandomInput{};
     config.key_len = keys;
     return config;
+}
+
+/// The rows of the mask, 1 where it hides.
+std::string hidden(const WalkConfig& config) {
+    const Tensor mask = Visibility(resolve(config)).mask();
+    std::string rows;
+    for (std::size_t i = 0; i < mask.size(); ++i) {
+        if (i > 0 && i % mask.shape().back() == 0) rows += ' ';
+        rows += mask.at(i) != 0 ? '1' : '0';
+    }
+    return rows;
 }
 
 }  // namespace
@@ -38,8 +51,73 @@ TEST_SUITE("walk: visibility") {
         CHECK(mask.shape() == Shape{2, 1, 1, 2});
         CHECK(mask.numbers() == std::vector<double>{0, 1, 0, 0});
     }
+    TEST_CASE("a window of W keys counts the query's own, and says nothing of later keys") {
+        WalkConfig config = sized(4, 4);
+        config.mask.window = 2;
+        CHECK(hidden(config) == "0000 0000 1000 1100");
+        config.mask.causal = true;
+        CHECK(hidden(config) == "0111 0011 1001 1100");
+        config.mask.window = 1;
+        CHECK(hidden(config) == "0111 1011 1101 1110");
+    }
+    TEST_CASE("a window that holds all keys hides none") {
+        for (const std::int64_t keys : {4, 5, 1'000'000'000}) {
+            WalkConfig config = sized(4, 4);
+            config.mask.causal = true;
+            const std::string causal = hidden(config);
+            config.mask.window = keys;
+            CHECK(hidden(config) == causal);
+        }
+    }
+    TEST_CASE("windows, chunks and documents go by positions, not by rows") {
+        WalkConfig config = sized(2, 5);  // the queries of positions 3 and 4
+        config.causal_align = CausalAlign::end;
+        config.mask.window = 3;
+        CHECK(hidden(config) == "10000 11000");
+        config.mask = {};
+        config.mask.chunk = 4;
+        CHECK(hidden(config) == "00001 11110");
+        config.mask = {};
+        config.mask.documents = {1, 3, 1};
+        CHECK(hidden(config) == "10001 11110");
+        config.mask = {};
+        config.mask.prefix = 1;
+        CHECK(hidden(config) == "00001 00000");
+    }
+    TEST_CASE("chunks of queries before the first key begin at multiples, too") {
+        WalkConfig config = sized(5, 3);  // positions -2 to 2
+        config.causal_align = CausalAlign::end;
+        config.mask.chunk = 2;
+        CHECK(hidden(config) == "111 111 001 001 110");
+    }
+    TEST_CASE("a prefix is read in both directions, the rest from left to right") {
+        WalkConfig config = sized(4, 4);
+        config.mask.prefix = 2;
+        CHECK(hidden(config) == "0011 0011 0001 0000");
+        config.mask.causal = true;  // says no more
+        CHECK(hidden(config) == "0011 0011 0001 0000");
+        config.mask.window = 2;  // cuts the prefix, too
+        CHECK(hidden(config) == "0011 0011 1001 1100");
+        config.mask.prefix = 0;
+        CHECK(hidden(config) == "0111 0011 1001 1100");
+    }
+    TEST_CASE("documents see themselves alone") {
+        WalkConfig config = sized(6, 6);
+        config.mask.documents = {1, 3, 2};
+        CHECK(hidden(config) == "011111 100011 100011 100011 111100 111100");
+        config.mask.documents = {1, 3};
+        CHECK_THROWS_WITH_AS(resolve(config),
+                             "--mask documents:1+3 does not add up to the 6 keys: give the number "
+                             "of tokens of each document",
+                             ConfigError);
+        config.mask.documents = {7, -1};
+        CHECK_THROWS_AS(resolve(config), ConfigError);
+        config = sized(6, 4);
+        config.mask.documents = {1, 3};
+        CHECK_THROWS_AS(resolve(config), ConfigError);
+    }
     TEST_CASE("kernels, printed masks and single cells agree for every combination") {
-        for (int mask = 1; mask < 8; ++mask) {
+        for (int mask = 1; mask < 128; ++mask) {
             for (const bool batch : {false, true}) {
                 for (const std::int64_t heads : {1, 2}) {
                     WalkConfig config = sized(3, 4);
@@ -56,6 +134,10 @@ TEST_SUITE("walk: visibility") {
                         cells(0, 0) = cells(2, 1) = true;
                         config.mask.given = Tensor({"query", "key"}, cells);
                     }
+                    if ((mask & 8) != 0) config.mask.window = 2;
+                    if ((mask & 16) != 0) config.mask.chunk = 2;
+                    if ((mask & 32) != 0) config.mask.prefix = 2;
+                    if ((mask & 64) != 0) config.mask.documents = {1, 3};
                     const Plan plan = resolve(config);
                     const Visibility visibility(plan);
                     const Tensor printed = visibility.mask();
@@ -67,7 +149,7 @@ TEST_SUITE("walk: visibility") {
                                 const ScoreCell cell{g / plan.heads, g % plan.heads, q, k};
                                 bool hidden = false;
                                 for (const MaskKind& kind : mask_kinds()) {
-                                    hidden |= kind.chosen(plan) && kind.hides(plan, cell);
+                                    hidden |= kind.chosen(config.mask) && kind.hides(plan, cell);
                                 }
                                 CHECK(visibility.hides(cell) == hidden);
                                 CHECK(as_cells.hides(g, q, k) == hidden);

@@ -21,6 +21,9 @@ StepTable context_cards();
 /// The weight matrix (or the bias) of one projection: query, key, value, qkv or output.
 Step parameter_card(const std::string& part, bool bias);
 
+/// The lines that make the mask: each kind, and all of them together.
+std::string mask_code(const StepLines& of);
+
 /// Attention block by block, for the card of the context.
 Tensor blockwise_context(const Plan& plan, const Ledger& ledger);
 void blockwise_context(const RowBlock<float>& block);

@@ -1,11 +1,8 @@
 #include "attn/steps/mask.hpp"
 
-#include <algorithm>
-#include <array>
 #include <limits>
 
 #include "attn/cards/cards.hpp"
-#include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/explain/why.hpp"
 #include "attn/notes/attention_rows.hpp"
@@ -33,7 +30,8 @@ Tensor compute_mask(const Plan& plan, const Ledger&) { return Visibility(plan).m
 std::string mask_formula(const PlannedStep& of) {
     std::string rule;
     for (const MaskKind& kind : mask_kinds()) {
-        if (kind.chosen(of.plan)) rule += (rule.empty() ? "" : " or ") + kind.rule(of.plan);
+        if (kind.chosen(of.plan.config.mask))
+            rule += (rule.empty() ? "" : " or ") + kind.rule(of.plan);
     }
     return "mask(q, k) = true (hidden) where " + rule;
 }
@@ -92,7 +90,7 @@ std::string mask_reason(const Subject& subject, std::size_t group) {
     }
     std::string reason;
     for (const MaskKind& kind : mask_kinds()) {
-        if (!kind.chosen(plan)) continue;
+        if (!kind.chosen(plan.config.mask)) continue;
         reason += reason.empty() ? kind.keys(plan) : ", and " + std::string(kind.also);
     }
     return reason;
@@ -185,6 +183,9 @@ std::string mask_note(const Subject& subject) {
     const std::string reason = mask_reason(subject, hidden.group);
     note += reason.empty() ? "." : ", " + reason + ".";
     say(note, visible_keys_sentence(subject, hidden.group));
+    for (const MaskKind& kind : mask_kinds()) {
+        if (kind.elsewhere && kind.chosen(plan.config.mask)) say(note, kind.elsewhere(plan));
+    }
     return note;
 }
 
@@ -196,76 +197,12 @@ void why_mask(const WalkView& view, Derivation& derivation) {
     const ScoreCell cell{index("batch"), index("head"), index("query"), index("key")};
     std::string reason;
     for (const MaskKind& kind : mask_kinds()) {
-        if (!kind.chosen(view.plan) || !kind.hides(view.plan, cell)) continue;
-        reason += (reason.empty() ? "" : " and ") + std::string(kind.reason);
+        if (!kind.chosen(view.plan.config.mask) || !kind.hides(view.plan, cell)) continue;
+        reason += (reason.empty() ? "" : " and ") + kind.reason(view.plan, cell);
     }
     const bool hidden = derivation.cell.value != 0;
     if (reason.empty()) reason = hidden ? "this mask hides it" : "nothing hides it";
     derivation.rule = (hidden ? "hidden: " : "visible: ") + reason;
-}
-
-std::string causal_code(const StepLines& of) {
-    const Plan& plan = of.plan;
-    const std::ptrdiff_t diagonal = 1 + causal_offset(plan);
-    const Shape shape{plan.query_len, plan.key_len};
-    return of.torch() ? "torch.ones(" + size_list(shape) + ", dtype=torch.bool).triu(" +
-                            std::to_string(diagonal) + ")"
-                      : "np.triu(np.ones(" + size_tuple(shape) + ", dtype=bool), " +
-                            std::to_string(diagonal) + ")";
-}
-
-std::string padding_code(const StepLines& of) {
-    const Plan& plan = of.plan;
-    const WalkConfig& config = plan.config;
-    const auto* tokens = std::get_if<Tokens>(config.memory ? &*config.memory : &config.input);
-    std::string rule;
-    if (tokens != nullptr && tokens->pad_id) {
-        rule = std::string("(") + (config.memory ? "memory_ids" : "ids") +
-               " == " + std::to_string(*tokens->pad_id) + ")";
-    }
-    if (!config.lengths.empty()) {
-        std::string lengths;
-        for (const std::int64_t length : config.lengths) {
-            lengths += (lengths.empty() ? "" : ", ") + std::to_string(length);
-        }
-        if (plan.has_batch) {
-            lengths =
-                of.module() + (of.torch() ? ".tensor([" : ".array([") + lengths + "])[:, None]";
-        }
-        rule += (rule.empty() ? "(" : " | (") + of.module() + ".arange(" +
-                std::to_string(plan.key_len) + ") >= " + lengths + ")";
-        if (rule.find(" | ") != std::string::npos) rule = "(" + rule + ")";
-    }
-    if (!plan.has_batch) return rule + "[None, :]";
-    return rule + (plan.has_head ? "[:, None, None, :]" : "[:, None, :]");
-}
-
-std::string file_code(const StepLines& of) {
-    return tensor_literal(*of.plan.config.mask.given, DType::boolean, of.language);
-}
-
-/// The expression that makes each kind, and the variable that holds it.
-struct MaskCode {
-    std::string_view kind, variable;
-    std::string (*expression)(const StepLines& of);
-};
-constexpr std::array<MaskCode, 3> mask_codes{{{"causal", "causal", causal_code},
-                                              {"padding", "padding", padding_code},
-                                              {"file", "hidden", file_code}}};
-
-std::string mask_code(const StepLines& of) {
-    std::string lines;
-    std::string all;
-    for (const MaskKind& kind : mask_kinds()) {
-        if (!kind.chosen(of.plan)) continue;
-        const auto code =
-            std::find_if(mask_codes.begin(), mask_codes.end(),
-                         [&](const MaskCode& one) { return one.kind == kind.word; });
-        const std::string variable(code->variable);
-        lines += variable + " = " + code->expression(of) + "\n";
-        all += (all.empty() ? "" : " | ") + variable;
-    }
-    return lines + "mask = " + all;
 }
 
 // masked_scores: -inf where the mask hides.

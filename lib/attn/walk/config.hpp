@@ -61,11 +61,17 @@ struct ScaleChoice {
     double number = 1;  ///< the factor for By::number
 };
 
-/// Which cells are hidden.
+/// Which cells are hidden: the kinds of mask (`mask_kinds.hpp`) and their numbers.
 struct MaskChoice {
     bool causal = false;
     bool padding = false;
-    std::optional<Tensor> given;  ///< bool, true = hidden, broadcastable to the scores
+    std::optional<std::int64_t> window;   ///< keys that a query sees, with its own
+    std::optional<std::int64_t> chunk;    ///< tokens of one chunk
+    std::optional<std::int64_t> prefix;   ///< tokens that every query sees; the others are causal
+    std::vector<std::int64_t> documents;  ///< tokens of each; may be empty
+    std::optional<Tensor> given;          ///< bool, true = hidden, broadcastable to the scores
+
+    bool any() const;
 };
 
 /// Rotary positions: pairs of features of query and key turn by an angle for each position.

@@ -5,6 +5,7 @@
 
 #include "attn/tensor/error.hpp"
 #include "attn/walk/draw_list.hpp"
+#include "attn/walk/mask_kinds.hpp"
 #include "attn/walk/memory.hpp"
 #include "attn/walk/positions.hpp"
 #include "attn/walk/words.hpp"
@@ -271,25 +272,6 @@ void resolve_projection(Plan& plan) {
     config.merge = plan.merges;
 }
 
-void resolve_padding(Plan& plan) {
-    const WalkConfig& config = plan.config;
-    const Source& keys = config.memory ? *config.memory : config.input;
-    const auto* tokens = std::get_if<Tokens>(&keys);
-    const bool knows_pad = tokens != nullptr && tokens->pad_id.has_value();
-    refuse_unless(knows_pad || !config.lengths.empty(),
-                  "a padding mask needs to know what is padding: pass --lengths or --pad-id");
-    plan.key_padding =
-        empty_array<bool>(plan.has_batch ? Shape{plan.batch, plan.key_len} : Shape{plan.key_len});
-    for (std::size_t b = 0; b < plan.batch; ++b) {
-        for (std::size_t k = 0; k < plan.key_len; ++k) {
-            const bool is_pad = knows_pad && tokens->sequences[b][k] == *tokens->pad_id;
-            const bool beyond =
-                !config.lengths.empty() && static_cast<std::int64_t>(k) >= config.lengths[b];
-            plan.key_padding.data()[b * plan.key_len + k] = is_pad || beyond;
-        }
-    }
-}
-
 void resolve_mask_and_softmax(Plan& plan) {
     const WalkConfig& config = plan.config;
     if (!config.lengths.empty()) {
@@ -302,20 +284,8 @@ void resolve_mask_and_softmax(Plan& plan) {
                               std::to_string(plan.key_len) + " keys there are");
         }
     }
-    if (config.mask.padding) resolve_padding(plan);
-    if (config.mask.given) {
-        const Shape mask = config.mask.given->shape();
-        const Shape scores = plan.per_head_shape(plan.query_len, plan.key_len);
-        bool fits = mask.size() >= 1 && mask.size() <= scores.size();
-        for (std::size_t i = 0; fits && i < mask.size(); ++i) {
-            const std::size_t length = mask[mask.size() - 1 - i];
-            fits = length == 1 || length == scores[scores.size() - 1 - i];
-        }
-        if (!fits) {
-            throw ShapeError("the mask " + shape_text(mask) + " does not broadcast to the scores " +
-                             shape_text(scores) +
-                             ": from the right, each length must be equal or 1");
-        }
+    for (const MaskKind& kind : mask_kinds()) {
+        if (kind.resolve && kind.chosen(config.mask)) kind.resolve(plan);
     }
     refuse_unless(!plan.fused() || config.softmax_axis == SoftmaxAxis::key,
                   "--variant fused runs softmax over the keys alone, as they come: leave "

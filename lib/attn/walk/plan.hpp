@@ -46,9 +46,7 @@ struct Plan {
         return config.rotary.scaling ? config.rotary.scaling->cosine_factor() : 1;
     }
     bool scales() const { return config.scale.by != ScaleChoice::By::none; }
-    bool masks() const {
-        return config.mask.causal || config.mask.padding || config.mask.given.has_value();
-    }
+    bool masks() const { return config.mask.any(); }
     /// Whether attention goes block by block, without scores and weights.
     bool fused() const { return config.variant == Variant::fused; }
     /// Whether it is small enough to be followed block by block.

@@ -42,7 +42,7 @@ Visibility::Visibility(const Plan& plan) : plan_(plan) {
     Shape cells;
     view_.heads = plan.heads;
     for (const MaskKind& kind : mask_kinds()) {
-        if (!kind.chosen(plan)) continue;
+        if (!kind.chosen(plan.config.mask)) continue;
         shape_ = broadcast(shape_, kind.shape(plan));
         if (kind.limit) {
             kind.limit(plan, view_);
