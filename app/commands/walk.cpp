@@ -72,6 +72,13 @@ bool walks_in_parts(const Arguments& arguments, const attn::Plan& plan, const at
 
 int run_walk(const Arguments& arguments) {
     check_output_flags(arguments);
+    if (arguments.has("--list-layers")) {
+        if (!arguments.has("--model-file")) {
+            throw attn::ConfigError("--list-layers needs a model: pass --model-file stories");
+        }
+        write_text(arguments, list_of_layers(arguments));
+        return 0;
+    }
     attn::WalkConfig config = config_of(arguments);
     if (wants_code(arguments)) require_all_steps(config, "--code");
     const attn::Plan plan = attn::resolve(std::move(config));
@@ -110,6 +117,7 @@ int run_walk(const Arguments& arguments) {
 const std::vector<Flag>& own_flags() {
     static const std::vector<Flag> all{
         {"--list-steps", "", "list the steps of this walk"},
+        {"--list-layers", "", "list the layers of the model in --model-file"},
     };
     return all;
 }

@@ -235,9 +235,10 @@ attn::WalkConfig config_of(const Arguments& arguments) {
     if (config.rng != attn::Rng::torch && seed.starts_with('-')) {
         throw attn::ConfigError("--seed " + seed + " is negative: NumPy takes seeds from 0 on");
     }
-    set_sources(arguments, config);
+    const bool trained = arguments.has("--model-file");
+    trained ? set_model_layer(arguments, config) : set_sources(arguments, config);
     set_mask_file(arguments, config);
-    set_given_weights(arguments, config);
+    if (!trained) set_given_weights(arguments, config);
     return config;
 }
 

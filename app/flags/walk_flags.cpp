@@ -284,12 +284,13 @@ std::vector<Flag> model_rows() {
             .taking(file()),
         Flag{"--model", "FAMILY", "the --weights file is from this model family", one_of(families)}
             .recorded("model", [](const Plan& plan) { return json_of(plan.config.model); }),
-        Flag{"--layer", "N", "layer to read from the model in --weights", integer(0), "0"}.recorded(
-            "layer",
-            [](const Plan& plan) {
-                const WalkConfig& config = plan.config;
-                return config.model.empty() ? none() : json_of(config.layer);
-            }),
+        Flag{"--layer", "N", "layer of the model in --model-file or --weights", integer(0), "0"}
+            .recorded("layer",
+                      [](const Plan& plan) {
+                          const WalkConfig& config = plan.config;
+                          const bool layered = !config.model.empty() || !config.model_file.empty();
+                          return layered ? json_of(config.layer) : none();
+                      }),
         Flag{"--mask", "KIND",
              "cells that are hidden: none, causal, padding, window:W (a query sees W keys with its "
              "own), chunk:N, prefix:N, documents:3+4+2, or several: causal,padding",
@@ -351,8 +352,8 @@ const std::vector<Flag>& walk_flags() {
         std::vector<Flag> rows;
         for (const auto& part :
              {grouped("Input (one source; default: a sentence)", input_rows()),
-              grouped("Model", model_rows()), grouped("Positions", position_rows()),
-              grouped("Numbers", number_rows())}) {
+              grouped("Model", model_rows()), grouped("Trained models", trained_rows()),
+              grouped("Positions", position_rows()), grouped("Numbers", number_rows())}) {
             rows.insert(rows.end(), part.begin(), part.end());
         }
         return rows;

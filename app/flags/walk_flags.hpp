@@ -41,6 +41,14 @@ bool says_a_source(const Arguments& arguments);
 /// Errors  ConfigError for flags that contradict the file; InputError for the file.
 void set_given_weights(const Arguments& arguments, attn::WalkConfig& config);
 
+/// Makes it the walk through the layer of a trained model that --model-file and --layer name.
+///
+/// Errors  ConfigError for flags that contradict the model; InputError for its files.
+void set_model_layer(const Arguments& arguments, attn::WalkConfig& config);
+
+/// What --list-layers prints: a line for each layer of the model.
+std::string list_of_layers(const Arguments& arguments);
+
 /// The plan of it, after a note on each flag that has no effect in it.
 ///
 /// Errors  as config_of and attn::resolve.

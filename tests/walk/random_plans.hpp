@@ -57,5 +57,8 @@ inline attn::WalkConfig random_config(std::mt19937& random) {
     if (!config.memory && *config.query_len > 1 && pick(0, 4) == 0) {
         config.mask.documents = {1, *config.query_len - 1};
     }
+    if (config.projection != Projection::none && pick(0, 3) == 0) {
+        config.x_norm = pick(0, 1) == 1 ? NormKind::rms : NormKind::layer;
+    }
     return config;
 }

@@ -6,6 +6,7 @@ namespace attn {
 
 // The step table is written in parts, one file for each group of steps, in the order of the walk.
 StepTable input_cards();
+StepTable norm_cards();
 StepTable parameter_cards();
 StepTable projection_cards();
 StepTable head_cards();

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "attn/cards/embedded.hpp"
 #include "attn/cards/products.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/explain/why.hpp"
@@ -26,6 +27,10 @@ struct Start {
     bool has_ids(const Plan& plan) const {
         return exists(plan) && std::holds_alternative<Tokens>(source(plan));
     }
+    /// Whether a model has made it of its ids.
+    bool embedded(const Plan& plan) const {
+        return has_ids(plan) && std::get<Tokens>(source(plan)).embedded;
+    }
     std::size_t length(const Plan& plan) const { return of_memory ? plan.key_len : plan.query_len; }
     std::size_t features(const Plan& plan) const {
         return of_memory ? plan.memory_dim : plan.embed_dim;
@@ -48,6 +53,7 @@ Tensor look_up(const Plan& plan, const Tensor& ids, const Tensor& table) {
 
 std::string start_formula(const Start& start, const Plan& plan) {
     const std::string name = start.tensor;
+    if (start.embedded(plan)) return embedded_x_formula(plan);
     if (start.has_ids(plan)) {
         return name + "(t) = " + start.embedding + "(" + start.ids + "(t))";
     }
@@ -202,6 +208,7 @@ std::string embedding_note(const Start& start, const Subject& subject) {
 }
 
 std::string start_note(const Start& start, const Subject& subject) {
+    if (start.embedded(subject.plan)) return embedded_x_note(subject);
     std::string note;
     const Tokens* tokens = tokens_of(start, subject.plan);
     const bool looks_up = tokens != nullptr && !tokens->sequences.empty() &&
@@ -223,6 +230,7 @@ std::string start_note(const Start& start, const Subject& subject) {
 }
 
 void why_start(const Start& start, const WalkView& view, Derivation& derivation) {
+    if (start.embedded(view.plan)) return why_embedded_x(view, derivation);
     if (!view.ledger.has(start.ids)) return;
     const Cell id = view.at(start.ids);
     const auto row = static_cast<std::size_t>(id.value);
@@ -233,6 +241,7 @@ void why_start(const Start& start, const WalkView& view, Derivation& derivation)
 }
 
 std::string start_code(const Start& start, const StepLines& of) {
+    if (start.embedded(of.plan)) return embedded_x_formula(of.plan);
     const std::string ids = start.ids;
     const std::string table = start.embedding;
     return std::string(start.tensor) + " = " +
@@ -265,7 +274,8 @@ Step embedding_card(const Start& start) {
         .kind = Step::Kind::input,
         .shown = false,
         .tokens = start.of_memory ? "key" : "query",
-        .applies = [start](const Plan& plan) { return start.has_ids(plan); },
+        .applies =
+            [start](const Plan& plan) { return start.has_ids(plan) && !start.embedded(plan); },
         .outline =
             [start](const Plan& plan) {
                 const auto rows = *std::get<Tokens>(start.source(plan)).vocab_size;
@@ -287,6 +297,7 @@ Step start_card(const Start& start) {
         .applies = [start](const Plan& plan) { return start.exists(plan); },
         .reads =
             [start](const Plan& plan) {
+                if (start.embedded(plan)) return embedded_x_inputs(plan);
                 if (!start.has_ids(plan)) return std::vector<Input>();
                 return std::vector<Input>{start.ids, start.embedding};
             },
@@ -298,6 +309,7 @@ Step start_card(const Start& start) {
         .formula = [start](const PlannedStep& of) { return start_formula(start, of.plan); },
         .compute =
             [start](const Plan& plan, const Ledger& ledger) {
+                if (start.embedded(plan)) return embedded_x(plan, ledger);
                 return look_up(plan, ledger[start.ids], ledger[start.embedding]);
             },
         .note = [start](const Subject& subject) { return start_note(start, subject); },
@@ -314,6 +326,11 @@ StepTable input_cards() {
     for (const Start& start : starts) {
         cards.push_back(ids_card(start));
         cards.push_back(embedding_card(start));
+        if (!start.of_memory) {
+            for (const char* name : {"token_embedding", "position_embedding"}) {
+                cards.push_back(embedded_card(name));
+            }
+        }
         cards.push_back(start_card(start));
     }
     return cards;

@@ -15,7 +15,7 @@ std::string weight_note(const std::string& part, const Subject& subject) {
     const std::string line = *plan.config.weight_layout == WeightLayout::out_in ? "row" : "column";
     const std::string source = part == "output"
                                    ? subject.ledger.find_latest(Chain::contexts, "output")->name
-                               : part == "qkv" ? "x"
+                               : part == "qkv" ? plan.projected_x()
                                                : projected_of(part.front()).source(plan);
     const bool headed = subject.tensor.has_axis("head");
     std::string note = "Each " + line + (headed ? " of each head's matrix" : "") +

@@ -33,7 +33,7 @@ Tensor compute_qkv(const Plan& plan, const Ledger& ledger) {
         const Tensor* bias = ledger.find("b_qkv");
         const auto project = twin(plan, loop::project<T>, vectorized::project<T>);
         return {plan.per_batch_axes("query", "feature"),
-                project(ledger["x"].as<T>(), ledger["w_qkv"].as<T>(),
+                project(ledger[plan.projected_x()].as<T>(), ledger["w_qkv"].as<T>(),
                         bias ? bias->as<T>() : empty_array<T>({0}), *plan.config.weight_layout,
                         plan.arithmetic)};
     });
@@ -120,7 +120,7 @@ Step qkv_card() {
         .name = "qkv",
         .title = "query, key and value of all heads in one product",
         .applies = one_product,
-        .reads = [](const Plan& plan) { return product_inputs(plan, "x", "qkv"); },
+        .reads = [](const Plan& plan) { return product_inputs(plan, plan.projected_x(), "qkv"); },
         .outline =
             [](const Plan& plan) {
                 return Outline{plan.per_batch_axes("query", "feature"),
@@ -128,7 +128,7 @@ Step qkv_card() {
             },
         .formula =
             [](const PlannedStep& of) {
-                return "qkv = " + product_formula(of.plan, "x", "w_qkv", "b_qkv");
+                return "qkv = " + product_formula(of.plan, of.plan.projected_x(), "w_qkv", "b_qkv");
             },
         .compute = compute_qkv,
         .note =
@@ -139,11 +139,13 @@ Step qkv_card() {
             },
         .why =
             [](const WalkView& view, Derivation& derivation) {
-                why_product(view, "x", "qkv", view.place.at("feature"), derivation);
+                why_product(view, view.plan.projected_x(), "qkv", view.place.at("feature"),
+                            derivation);
             },
         .code =
             [](const StepLines& of) {
-                return "qkv = " + of.product("x", "w_qkv", "b_qkv", of.plan.config.bias);
+                return "qkv = " +
+                       of.product(of.plan.projected_x(), "w_qkv", "b_qkv", of.plan.config.bias);
             },
     };
 }

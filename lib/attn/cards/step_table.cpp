@@ -8,7 +8,7 @@ const StepTable& step_table() {
     static const StepTable table = [] {
         StepTable all;
         for (const auto& cards :
-             {input_cards, parameter_cards, projection_cards, head_cards, angle_cards, rotary_cards,
+             {input_cards, norm_cards, parameter_cards, projection_cards, head_cards, angle_cards, rotary_cards,
               repeated_cards, score_cards, mask_cards, softmax_cards, block_cards, context_cards}) {
             for (Step& card : cards()) all.push_back(std::move(card));
         }

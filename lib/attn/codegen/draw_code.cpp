@@ -37,6 +37,7 @@ public:
                 if (row->member.empty()) spent += draw(row->how, row->shape()) + "  # spent\n";
                 continue;
             }
+            if (row->how == Initialisation::zeros && row->member.empty()) continue;  // given
             if (row->how == Initialisation::xavier && once.empty()) once = multihead();
             draws = draws || row->member.empty() || row->how == Initialisation::xavier;
             once += (once.empty() ? "" : "\n") + line(*row);
@@ -121,6 +122,10 @@ private:
         if (how == Initialisation::linear_weight || how == Initialisation::linear_bias) {
             return std::string(rng_ == Rng::numpy ? "np.random" : "generator") +
                    ".uniform(-bound, bound, " + size_tuple(shape) + ")";
+        }
+        if (how == Initialisation::ones) {
+            return rng_ == Rng::torch ? "torch.ones(" + size_list(shape) + torch_dtype() + ")"
+                                      : "np.ones(" + size_tuple(shape) + ")";
         }
         const bool uniform = how == Initialisation::uniform;
         if (rng_ == Rng::torch) {

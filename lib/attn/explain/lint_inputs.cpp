@@ -29,7 +29,7 @@ std::vector<TokenSide> token_sides(const Plan& plan, const Ledger& ledger) {
     const auto add = [&](const char* ids, const char* positions, const char* rows,
                          const Source& source) {
         const auto* tokens = std::get_if<Tokens>(&source);
-        if (tokens == nullptr || !ledger.has(ids)) return;
+        if (tokens == nullptr || tokens->embedded || !ledger.has(ids)) return;
         sides.push_back({ledger.find(ids), positions, rows, tokens->pad_id});
     };
     add("ids", "positions ", "x", plan.config.input);

@@ -168,7 +168,7 @@ Mistake bias_missing(std::size_t part) {
 }
 
 Tensor source(const Plan& plan, const Ledger& ledger, bool asks) {
-    return !asks && plan.has_memory ? ledger["memory"] : ledger["x"];
+    return !asks && plan.has_memory ? ledger["memory"] : ledger[plan.projected_x()];
 }
 
 Lines unprojected(std::string step) {

@@ -57,14 +57,9 @@ Array<Real> Norm<Real>::operator()(const Array<Real>& rows) const {
     for (std::size_t first = 0; width > 0 && first < rows.size(); first += width) {
         const Real* const x = rows.data() + first;
         Real* const y = result.data() + first;
-        double mean = 0;
-        for (std::size_t i = 0; i < width && kind == NormKind::layer; ++i) mean += x[i];
-        mean /= static_cast<double>(width);
-        double squares = 0;
-        for (std::size_t i = 0; i < width; ++i) squares += (x[i] - mean) * (x[i] - mean);
-        const double size = std::sqrt(squares / static_cast<double>(width) + eps);
+        const auto [mean, root] = row_size(x, width, kind, eps);
         for (std::size_t i = 0; i < width; ++i) {
-            y[i] = static_cast<Real>((x[i] - mean) / size) * gain[i];
+            y[i] = static_cast<Real>((x[i] - mean) / root) * gain[i];
             if (!bias.empty()) y[i] += bias[i];
         }
     }

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "attn/models/tokenizer.hpp"
+#include "attn/steps/norm.hpp"
 #include "attn/tensor/tensor.hpp"
 
 namespace attn::models {
 
-enum class NormKind { rms, layer };
 enum class Activation { silu, gelu, gelu_tanh };
 /// Which two features of a head turn together: (i, i + r/2) or (2i, 2i + 1).
 enum class RopePairs { none, half, interleaved };
@@ -51,6 +51,7 @@ struct Architecture {
     double attention_softcap = 0;  ///< 0: none
     double logit_softcap = 0;      ///< 0: none
     bool causal = true;
+    bool writes_text = true;      ///< its logits are those of the next token
     bool parallel = false;        ///< attention and MLP read the same x, and both are added to it
     bool norm_after_sum = false;  ///< BERT: x = norm(x + attention(x))
     std::size_t position_offset = 0;      ///< first row of the table of positions that is used

@@ -63,7 +63,9 @@ Array<Real> Runtime<Real>::advance(std::span<const std::int64_t> ids) {
         throw ConfigError(model_->label + " was made for " + std::to_string(a.most_tokens) +
                           " tokens: ask for fewer");
     }
-    Array<Real> x = embedded(ids);
+    Embedded<Real> rows = embedding_of(ids);
+    if (rows.positions.size() > 0) add(rows.positions, rows.tokens);
+    Array<Real> x = embedding_norm_(rows.tokens);
     for (std::size_t n = 0; n < layers_.size(); ++n) {
         seen(n, "x", x);
         if (a.parallel) {
@@ -87,17 +89,20 @@ Array<Real> Runtime<Real>::advance(std::span<const std::int64_t> ids) {
 }
 
 template <class Real>
-Array<Real> Runtime<Real>::embedded(std::span<const std::int64_t> ids) {
+Embedded<Real> Runtime<Real>::embedding_of(std::span<const std::int64_t> ids) const {
     const Architecture& a = model_->architecture;
-    Array<Real> x = empty_array<Real>({ids.size(), a.embed_dim});
+    Embedded<Real> rows;
+    rows.normed = !embedding_norm_.gain.empty();
+    rows.tokens = empty_array<Real>({ids.size(), a.embed_dim});
+    if (position_embedding_.size() > 0) rows.positions = rows.tokens;
     for (std::size_t t = 0; t < ids.size(); ++t) {
-        const std::size_t position = past_ + t + a.position_offset;
         for (std::size_t f = 0; f < a.embed_dim; ++f) {
-            x(t, f) = embedding_(ids[t], f) * static_cast<Real>(a.embedding_scale);
-            if (position_embedding_.size() > 0) x(t, f) += position_embedding_(position, f);
+            rows.tokens(t, f) = embedding_(ids[t], f) * static_cast<Real>(a.embedding_scale);
+            if (rows.positions.size() == 0) continue;
+            rows.positions(t, f) = position_embedding_(past_ + t + a.position_offset, f);
         }
     }
-    return embedding_norm_(x);
+    return rows;
 }
 
 /// What a layer's attention adds to x.

@@ -38,6 +38,15 @@ struct Passing {
     Tensor tensor;
 };
 
+/// What a model makes of tokens before its first layer: x is the sum of both, in some models with a
+/// norm behind.
+template <class Real>
+struct Embedded {
+    Array<Real> tokens;     ///< (tokens, embed_dim)
+    Array<Real> positions;  ///< the same; nothing in models that rotate instead
+    bool normed = false;
+};
+
 /// Runs a model on tokens one after another, keeping the keys and values of all of them.
 ///
 ///     x = embedding[ids];  in each layer  x += attention(norm(x)),  x += mlp(norm(x));
@@ -59,6 +68,9 @@ public:
     ///         model was made for.
     Array<Real> advance(std::span<const std::int64_t> ids);
 
+    /// What advance() would begin with.
+    Embedded<Real> embedding_of(std::span<const std::int64_t> ids) const;
+
     /// The logits of the token behind each row of x.
     Array<Real> logits(const Array<Real>& x);
 
@@ -69,7 +81,6 @@ public:
     std::size_t tokens() const { return past_; }
 
 private:
-    Array<Real> embedded(std::span<const std::int64_t> ids);
     Array<Real> attention(std::size_t n, const Array<Real>& x);
     Array<Real> mlp(std::size_t n, const Array<Real>& x);
     void rotate(std::size_t n, Array<Real>& rows, std::size_t first) const;

@@ -40,7 +40,7 @@ std::string token_name(const Tokens* tokens, std::size_t batch, std::size_t posi
     if (tokens != nullptr && !tokens->sequences.empty()) {
         const auto& sequence = tokens->sequences[std::min(batch, tokens->sequences.size() - 1)];
         const bool has_word =
-            position >= sequence.size() ||
+            !tokens->labels.empty() || position >= sequence.size() ||
             static_cast<std::size_t>(sequence[position]) < tokens->vocabulary.size();
         if (!has_word) return "id " + token;
     }

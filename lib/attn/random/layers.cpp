@@ -25,6 +25,9 @@ void initialise(std::span<T> cells, Initialisation how, std::size_t in, std::siz
         case Initialisation::zeros:
             std::ranges::fill(cells, T{0});
             return;
+        case Initialisation::ones:
+            std::ranges::fill(cells, T{1});
+            return;
         case Initialisation::uniform:
             generator.rand(cells);
             return;

@@ -9,6 +9,7 @@ namespace attn {
 /// How a new tensor gets its numbers.
 enum class Initialisation {
     zeros,          ///< nothing is drawn
+    ones,           ///< nothing is drawn: a gain before training
     uniform,        ///< uniform in [0, 1)
     normal,         ///< standard normal
     embedding,      ///< standard normal too: the table of PyTorch's `nn.Embedding`

@@ -9,6 +9,7 @@
 
 #include "attn/random/generator.hpp"
 #include "attn/steps/mask.hpp"
+#include "attn/steps/norm.hpp"
 #include "attn/steps/projection.hpp"
 #include "attn/steps/rope_scaling.hpp"
 #include "attn/steps/rotary.hpp"
@@ -43,6 +44,10 @@ struct Tokens {
     std::optional<std::int64_t> vocab_size;
     std::optional<std::int64_t> pad_id;
     bool batch_axis = false;  ///< present even for one sequence
+    /// What a model calls each token of each sequence; empty: the words above, or the ids.
+    std::vector<std::vector<std::string>> labels{};
+    /// A model has made x of them: x, token_embedding and perhaps position_embedding are given.
+    bool embedded = false;
 };
 
 /// x (or memory) drawn directly.
@@ -115,6 +120,12 @@ struct WalkConfig {
     /// Where the given parameters came from, for the record: a file, and a model's layer in it.
     std::string weights_file, model;
     std::int64_t layer = 0;
+
+    /// The trained model whose layer (above) this is; empty without one.
+    std::string model_file;
+
+    std::optional<NormKind> x_norm;  ///< of x, in front of the projections
+    double x_norm_eps = 1e-5;        ///< added to the mean square, so that none is 0
 
     Rotary rotary;
     std::vector<std::int64_t> positions;         ///< of the tokens of x; default 0, 1, 2, ...

@@ -21,6 +21,7 @@ public:
                             plan_.key_len, memory_features("feature"));
             }
         }
+        list_norm();
         const bool projects = config_.projection != Projection::none;
         const std::string first = !projects            ? (plan_.has_x() ? "w_output" : "query")
                                   : plan_.one_weight() ? "w_qkv"
@@ -79,6 +80,7 @@ private:
             list_.push_back({names.ids, names.ids, for_each_batch({position})});
             list_.back().taken = &source;
             const Extent rows{"vocab", static_cast<std::size_t>(tokens->vocab_size.value_or(0))};
+            if (tokens->embedded) return list_embedded(std::move(row));
             row = {names.embedding, names.embedding, {rows, feature}, Initialisation::embedding};
             if (tokens->pad_id) row.zero_row = static_cast<std::size_t>(*tokens->pad_id);
         } else if (const auto* random = std::get_if<RandomInput>(&source)) {
@@ -87,6 +89,25 @@ private:
             row.taken = &source;
         }
         list_.push_back(std::move(row));
+    }
+
+    /// What a model makes of the ids, and x where layers before this one have made it: given, so
+    /// that nothing is drawn.
+    void list_embedded(DrawnTensor x) {
+        x.how = Initialisation::zeros;
+        for (const char* name : {"token_embedding", "position_embedding", "x"}) {
+            if (!config_.parameters.has(name)) continue;
+            x.name = x.step = name;
+            list_.push_back(x);
+        }
+    }
+
+    /// The gain of the norm of x, and the bias where one is given.
+    void list_norm() {
+        if (!config_.x_norm) return;
+        list_.push_back({"g_x", "g_x", {embed("feature")}, Initialisation::ones});
+        if (!config_.parameters.has("b_x")) return;
+        list_.push_back({"b_x", "b_x", {embed("feature")}, Initialisation::zeros});
     }
 
     void list_projections(const std::string& first) {

@@ -89,6 +89,7 @@ std::vector<std::vector<std::string>> token_labels(const Source& source) {
     std::vector<std::vector<std::string>> labels;
     const auto* tokens = std::get_if<Tokens>(&source);
     if (tokens == nullptr) return labels;
+    if (!tokens->labels.empty()) return tokens->labels;
     for (const auto& sequence : tokens->sequences) {
         std::vector<std::string>& row = labels.emplace_back();
         for (const std::int64_t id : sequence) {

@@ -36,6 +36,8 @@ struct Plan {
     /// (batch, key_len) or (key_len), true at filled-up positions; empty without a padding mask.
     Array<bool> key_padding;
 
+    /// What query, key and value are projected from: x, or its norm.
+    std::string projected_x() const { return config.x_norm ? "normed_x" : "x"; }
     bool rotates() const { return config.rotary.pairing.has_value(); }
     /// How many pairs of features of a head turn.
     std::size_t rotary_pairs() const { return static_cast<std::size_t>(*config.rotary.dim) / 2; }

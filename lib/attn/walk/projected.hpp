@@ -14,7 +14,7 @@ struct Projected {
 
     char letter() const { return name.front(); }
     bool of_memory(const Plan& plan) const { return number > 0 && plan.has_memory; }
-    std::string source(const Plan& plan) const { return of_memory(plan) ? "memory" : "x"; }
+    std::string source(const Plan& plan) const { return of_memory(plan) ? "memory" : plan.projected_x(); }
     /// Features of its source.
     std::size_t inputs(const Plan& plan) const {
         return number > 0 ? plan.memory_dim : plan.embed_dim;

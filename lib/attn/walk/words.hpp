@@ -62,6 +62,9 @@ inline constexpr std::array<std::pair<std::string_view, DType>, 2> words<DType>{
     {{"float32", DType::float32}, {"float64", DType::float64}}};
 
 template <>
+inline constexpr std::array<std::pair<std::string_view, NormKind>, 2> words<NormKind>{
+    {{"rms", NormKind::rms}, {"layer", NormKind::layer}}};
+template <>
 inline constexpr std::array<std::pair<std::string_view, Pairing>, 2> words<Pairing>{
     {{"half", Pairing::half}, {"interleaved", Pairing::interleaved}}};
 

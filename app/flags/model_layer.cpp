@@ -1,0 +1,219 @@
+#include <cmath>
+
+#include "app/flags/model_flags.hpp"
+#include "app/flags/parse.hpp"
+#include "app/flags/setting.hpp"
+#include "app/flags/walk_flags.hpp"
+#include "app/flags/walk_rows.hpp"
+#include "attn/models/runtime.hpp"
+#include "attn/text/strings.hpp"
+
+namespace app {
+namespace {
+
+using attn::Tensor;
+using attn::WalkConfig;
+using attn::models::Architecture;
+using attn::models::LayerKind;
+using attn::models::Model;
+using attn::models::RopePairs;
+
+/// What the model decides, so that no flag may.
+constexpr const char* decided[]{
+    "--text-file",  "--random",           "--x",          "--memory-text", "--memory-ids",
+    "--memory",     "--memory-len",       "--batch",      "--seq-len",     "--vocab-size",
+    "--pad-id",     "--embed-dim",        "--heads",      "--kv-heads",    "--head-dim",
+    "--value-dim",  "--output-dim",       "--projection", "--bias",        "--init",
+    "--draw-order", "--weight-layout",    "--weights",    "--model",       "--output-bias",
+    "--no-merge",   "--output-projection"};
+
+void refuse_decided(const Arguments& arguments) {
+    for (const char* flag : decided) {
+        if (!arguments.has(flag)) continue;
+        throw attn::ConfigError(std::string(flag) +
+                                " contradicts --model-file, which decides that: leave it out");
+    }
+    if (arguments.all("--text").size() > 1) {
+        throw attn::ConfigError("--model-file takes one --text: leave the others out");
+    }
+}
+
+std::size_t layer_of(const Arguments& arguments, const Model& model) {
+    const auto layer = static_cast<std::size_t>(*arguments.integer("--layer"));
+    const std::size_t layers = model.architecture.layers.size();
+    if (layer >= layers) {
+        throw attn::ConfigError("--layer " + std::to_string(layer) + ": " + model.label +
+                                " has the layers 0 to " + std::to_string(layers - 1));
+    }
+    return layer;
+}
+
+/// What a token is called in rows and columns: the blank in front of a word is left out.
+std::string label_of(const Model& model, std::int64_t id) {
+    if (model.tokenizer == nullptr) return std::to_string(id);
+    const std::string label = model.tokenizer->label(id);
+    const std::string_view word = attn::trimmed(label);
+    return word.empty() ? label : std::string(word);
+}
+
+attn::Tokens tokens_of(const Model& model, const std::vector<std::int64_t>& ids) {
+    attn::Tokens tokens;
+    tokens.sequences = {ids};
+    tokens.labels.emplace_back();
+    for (const std::int64_t id : ids) tokens.labels[0].push_back(label_of(model, id));
+    tokens.vocab_size = static_cast<std::int64_t>(model.architecture.vocab_size);
+    tokens.embedded = true;
+    return tokens;
+}
+
+/// Gives the walk the rows that the layer starts from; earlier layers are run for it.
+void give_inputs(const Model& model, const std::vector<std::int64_t>& ids, std::size_t layer,
+                 WalkConfig& config) {
+    attn::models::Runtime<double> earlier(model, attn::models::settings_of(model.architecture),
+                                          layer);
+    const attn::models::Embedded<double> rows = earlier.embedding_of(ids);
+    const auto give = [&](const char* name, const attn::Array<double>& numbers) {
+        config.parameters.record(name, Tensor({"token", "feature"}, numbers));
+    };
+    give("token_embedding", rows.tokens);
+    if (rows.positions.size() > 0) give("position_embedding", rows.positions);
+    if (layer > 0 || rows.normed) give("x", earlier.advance(ids));
+}
+
+/// Gives it the parameters of the layer, and sets what follows from which of them there are.
+void give_parameters(const Model& model, std::size_t layer, WalkConfig& config) {
+    const Architecture& a = model.architecture;
+    for (const char* name :
+         {"w_query", "b_query", "w_key", "b_key", "w_value", "b_value", "w_output", "b_output"}) {
+        const std::string theirs = attn::models::in_layer(layer, name);
+        if (model.has(theirs)) config.parameters.record(name, model.read(theirs));
+    }
+    config.bias = config.parameters.has("b_query");
+    config.output_projection = true;
+    config.output_bias = config.parameters.has("b_output");
+    const attn::models::Norm<double> norm(model, attn::models::in_layer(layer, "g_attention"),
+                                          attn::models::in_layer(layer, "b_attention"));
+    const auto give = [&](const char* name, const std::vector<double>& numbers) {
+        if (numbers.empty()) return;
+        attn::Array<double> array = attn::empty_array<double>({numbers.size()});
+        std::copy(numbers.begin(), numbers.end(), array.data());
+        config.parameters.record(name, Tensor({"feature"}, std::move(array)));
+    };
+    give("g_x", norm.gain);
+    give("b_x", norm.bias);
+    if (norm.gain.empty()) return;
+    config.x_norm = a.norm;
+    config.x_norm_eps = a.norm_eps;
+}
+
+[[noreturn]] void cannot(const Model& model, std::size_t layer, const std::string& what) {
+    throw attn::ConfigError("layer " + std::to_string(layer) + " of " + model.label + " " + what +
+                            ", which a walk does not do yet: choose another layer or model");
+}
+
+void set_rotation(const Arguments& arguments, const Model& model, std::size_t layer,
+                  WalkConfig& config) {
+    const LayerKind& kind = model.architecture.layers[layer];
+    if (kind.pairs == RopePairs::none || arguments.has("--rope")) return;
+    const std::size_t dim = 2 * kind.inverse_frequencies.size();
+    const double second = dim > 2 ? kind.inverse_frequencies[1] : 0;
+    const double theta =
+        dim > 2 ? std::pow(second, -static_cast<double>(dim) / 2) : model.architecture.theta;
+    const double exact =
+        std::abs(theta / model.architecture.theta - 1) < 1e-9 ? model.architecture.theta : theta;
+    const std::vector<double> unscaled = attn::models::rotary_frequencies(exact, dim);
+    for (std::size_t i = 0; i < unscaled.size(); ++i) {
+        if (std::abs(unscaled[i] / kind.inverse_frequencies[i] - 1) > 1e-9 ||
+            kind.rotation_factor != 1) {
+            cannot(model, layer, "scales its rotary frequencies");
+        }
+    }
+    config.rotary.pairing =
+        kind.pairs == RopePairs::half ? attn::Pairing::half : attn::Pairing::interleaved;
+    if (!arguments.has("--rope-theta")) config.rotary.theta = exact;
+    if (!arguments.has("--rotary-dim")) config.rotary.dim = static_cast<std::int64_t>(dim);
+}
+
+void set_attention(const Arguments& arguments, const Model& model, std::size_t layer,
+                   WalkConfig& config) {
+    const Architecture& a = model.architecture;
+    const auto size = [](std::size_t number) { return static_cast<std::int64_t>(number); };
+    config.heads = size(a.heads);
+    config.kv_heads = size(a.kv_heads);
+    config.head_dim = size(a.head_dim);
+    config.embed_dim = size(a.embed_dim);
+    config.projection = attn::Projection::split;
+    config.weight_layout = attn::WeightLayout::out_in;
+    const double usual = 1 / std::sqrt(static_cast<double>(a.head_dim));
+    if (!arguments.has("--scale") && std::abs(a.scale / usual - 1) > 1e-12) {
+        config.scale = {attn::ScaleChoice::By::number, a.scale};
+    }
+    if (!arguments.has("--mask")) config.mask.causal = a.causal;
+    set_rotation(arguments, model, layer, config);
+    const LayerKind& kind = a.layers[layer];
+    const std::size_t tokens = std::get<attn::Tokens>(config.input).sequences.front().size();
+    if (kind.window && *kind.window < tokens) cannot(model, layer, "slides a window");
+    if (a.attention_softcap > 0) cannot(model, layer, "caps its scores");
+    if (model.has(attn::models::in_layer(layer, "g_query"))) {
+        cannot(model, layer, "takes a norm of its queries and keys");
+    }
+    if (model.has(attn::models::in_layer(layer, "sink"))) cannot(model, layer, "has sinks");
+}
+
+bool has_model(const attn::Plan& plan) { return !plan.config.model_file.empty(); }
+bool norms_x(const attn::Plan& plan) { return plan.config.x_norm.has_value(); }
+std::vector<std::string> shipped() { return {"stories", "sorter"}; }
+
+}  // namespace
+
+void set_model_layer(const Arguments& arguments, WalkConfig& config) {
+    refuse_decided(arguments);
+    const Model model = model_of(arguments);
+    const std::size_t layer = layer_of(arguments, model);
+    const std::vector<std::int64_t> ids = prompt_of(arguments, model);
+    config.layer = static_cast<std::int64_t>(layer);
+    config.input = tokens_of(model, ids);
+    give_inputs(model, ids, layer, config);
+    give_parameters(model, layer, config);
+    set_attention(arguments, model, layer, config);
+}
+
+std::string list_of_layers(const Arguments& arguments) {
+    const Model model = model_of(arguments);
+    const Architecture& a = model.architecture;
+    std::string text;
+    for (std::size_t n = 0; n < a.layers.size(); ++n) {
+        const LayerKind& kind = a.layers[n];
+        text += "layer " + std::to_string(n) + "  " + std::to_string(a.heads) + " heads on " +
+                std::to_string(a.kv_heads) + " key/value heads of " + std::to_string(a.head_dim) +
+                " features";
+        if (kind.pairs != RopePairs::none) {
+            text += std::string(", rotary positions (") +
+                    (kind.pairs == RopePairs::half ? "half" : "interleaved") + ")";
+        }
+        if (kind.window) text += ", a window of " + std::to_string(*kind.window);
+        text += "\n";
+    }
+    return text;
+}
+
+std::vector<Flag> trained_rows() {
+    const Need model{nullptr, has_model, "a trained model: add --model-file stories"};
+    return {
+        setting<&WalkConfig::model_file>(
+            "--model-file", "FILE",
+            "walk through a layer of a trained model: stories or sorter, which the program holds, "
+            "or a file")
+            .taking(such_as(shipped, Takes::Kind::file)),
+        Flag{"--tokenizer", "FILE", "tokenizer of the trained model", file(),
+             "the one beside the model"}
+            .needing(model),
+        setting<&WalkConfig::x_norm>(
+            "--x-norm", "KIND", "norm of x in front of the projections, as models have it", "none"),
+        setting<&WalkConfig::x_norm_eps>("--x-norm-eps", "X",
+                                         "added to the mean square in the norm of x")
+            .needing({nullptr, norms_x, "a norm of x: add --x-norm rms"}),
+    };
+}
+
+}  // namespace app

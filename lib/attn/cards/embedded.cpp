@@ -1,0 +1,96 @@
+#include "attn/cards/embedded.hpp"
+
+#include "attn/cards/cards.hpp"
+#include "attn/explain/why.hpp"
+#include "attn/notes/findings.hpp"
+#include "attn/notes/labels.hpp"
+#include "attn/notes/notes.hpp"
+#include "attn/text/strings.hpp"
+
+namespace attn {
+namespace {
+
+using namespace notes;
+
+/// Whether earlier layers have made x.
+bool is_from_layers(const Plan& plan) { return plan.config.parameters.has("x"); }
+
+bool has_positions(const Plan& plan) { return plan.config.parameters.has("position_embedding"); }
+
+/// `layer 0`, `layers 0 to 3`
+std::string earlier_layers(const Plan& plan) {
+    const std::int64_t last = plan.config.layer - 1;
+    return last == 0 ? "layer 0" : "layers 0 to " + std::to_string(last);
+}
+
+}  // namespace
+
+Step embedded_card(const std::string& name) {
+    const bool is_token = name == "token_embedding";
+    return {
+        .name = name,
+        .title = is_token ? "what the model knows of each token by itself"
+                          : "what the model adds for each position",
+        .kind = Step::Kind::input,
+        .applies = [name](const Plan& plan) { return plan.config.parameters.has(name); },
+        .outline = [](const Plan& plan) { return token_outline(plan, plan.embed_dim); },
+        .formula = always(is_token ? "the row of the model's embedding table for each id"
+                                   : "the row of the model's position table for each position"),
+        .note =
+            [is_token](const Subject&) {
+                return std::string(is_token ? "Learned in training: tokens that are used alike "
+                                              "have similar rows."
+                                            : "Learned in training: the same row at a position, "
+                                              "whatever token stands there.");
+            },
+    };
+}
+
+std::vector<Input> embedded_x_inputs(const Plan& plan) {
+    if (is_from_layers(plan)) return {};
+    if (!has_positions(plan)) return {"token_embedding"};
+    return {"token_embedding", "position_embedding"};
+}
+
+std::string embedded_x_formula(const Plan& plan) {
+    if (is_from_layers(plan))
+        return "x = token_embedding and what " + earlier_layers(plan) + " added";
+    return has_positions(plan) ? "x = token_embedding + position_embedding" : "x = token_embedding";
+}
+
+Tensor embedded_x(const Plan& plan, const Ledger& ledger) {
+    const Tensor& tokens = ledger["token_embedding"];
+    if (!has_positions(plan)) return tokens;
+    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        Array<T> x = tokens.as<T>();
+        const Array<T>& positions = ledger["position_embedding"].as<T>();
+        for (std::size_t i = 0; i < x.size(); ++i) x.data()[i] += positions.data()[i];
+        return {tokens.axes(), std::move(x)};
+    });
+}
+
+std::string embedded_x_note(const Subject& subject) {
+    const Plan& plan = subject.plan;
+    const std::string model = visible(plan.config.model_file);
+    if (is_from_layers(plan)) {
+        return "What " + earlier_layers(plan) + " of " + model +
+               " hand on: each has added its "
+               "attention and its MLP to the rows that it was given.";
+    }
+    return "What " + model + " begins with: a row for each token" +
+           (has_positions(plan) ? ", and one for its position." : ".");
+}
+
+void why_embedded_x(const WalkView& view, Derivation& derivation) {
+    if (is_from_layers(view.plan)) return;
+    const Cell token = view.at("token_embedding");
+    if (!has_positions(view.plan)) {
+        return derivation.copy(token, "the model's embedding of the token");
+    }
+    derivation.add(token);
+    derivation.add(view.at("position_embedding"));
+    derivation.rule = "token_embedding + position_embedding";
+}
+
+}  // namespace attn

@@ -1,0 +1,85 @@
+#include "attn/steps/norm.hpp"
+
+#include <cmath>
+
+#include "attn/tensor/error.hpp"
+#include "attn/tensor/xtensor.hpp"
+
+namespace attn {
+namespace {
+
+void require_features(const Shape& x, const Shape& gain, const Shape& bias) {
+    const std::size_t features = x.back();
+    const bool fits = gain == Shape{features} && (bias == Shape{features} || bias == Shape{0});
+    if (fits) return;
+    throw ShapeError("a norm of " + std::to_string(features) + " features has a gain " +
+                     shape_text(gain) + " and a bias " + shape_text(bias) +
+                     ": both must have one number for each feature");
+}
+
+}  // namespace
+
+template <class T>
+RowSize row_size(const T* row, std::size_t features, NormKind kind, double eps) {
+    const auto count = static_cast<double>(features);
+    RowSize size;
+    for (std::size_t f = 0; f < features && kind == NormKind::layer; ++f) {
+        size.mean += static_cast<double>(row[f]) / count;
+    }
+    double squares = 0;
+    for (std::size_t f = 0; f < features; ++f) {
+        const double distance = static_cast<double>(row[f]) - size.mean;
+        squares += distance * distance;
+    }
+    size.root = std::sqrt(squares / count + eps);
+    return size;
+}
+
+template <class T>
+Array<T> loop::norm(const Array<T>& x, const Array<T>& gain, const Array<T>& bias, NormKind kind,
+                    double eps) {
+    require_features(x.shape(), gain.shape(), bias.shape());
+    const std::size_t features = x.shape().back();
+    Array<T> result = empty_array<T>(x.shape());
+
+    // Shift and divide each row by its own mean and size, then scale and shift each feature.
+    for (std::size_t first = 0; first < x.size(); first += features) {
+        const auto [mean, root] = row_size(x.data() + first, features, kind, eps);
+        for (std::size_t f = 0; f < features; ++f) {
+            const T standard = static_cast<T>((x.data()[first + f] - mean) / root);
+            result.data()[first + f] =
+                standard * gain.data()[f] + (bias.size() > 0 ? bias.data()[f] : T{0});
+        }
+    }
+    return result;
+}
+
+template <class T>
+Array<T> vectorized::norm(const Array<T>& x, const Array<T>& gain, const Array<T>& bias,
+                          NormKind kind, double eps) {
+    require_features(x.shape(), gain.shape(), bias.shape());
+    const std::size_t features = x.shape().back();
+    Array<T> result = empty_array<T>(x.shape());
+    for (std::size_t first = 0; first < x.size(); first += features) {
+        const Shape row{features};
+        const auto in = xt::adapt(x.data() + first, features, xt::no_ownership(), row);
+        auto out = xt::adapt(result.data() + first, features, xt::no_ownership(), row);
+        const auto [mean, root] = row_size(x.data() + first, features, kind, eps);
+        const xt::xtensor<T, 1> standard = (in - mean) / root;
+        out = standard * as_xtensor(gain);
+        if (bias.size() > 0) out += as_xtensor(bias);
+    }
+    return result;
+}
+
+#define ATTN_INSTANTIATE_NORM(T)                                                              \
+    template RowSize row_size(const T*, std::size_t, NormKind, double);                       \
+    template Array<T> loop::norm(const Array<T>&, const Array<T>&, const Array<T>&, NormKind, \
+                                 double);                                                     \
+    template Array<T> vectorized::norm(const Array<T>&, const Array<T>&, const Array<T>&,     \
+                                       NormKind, double);
+ATTN_INSTANTIATE_NORM(float)
+ATTN_INSTANTIATE_NORM(double)
+#undef ATTN_INSTANTIATE_NORM
+
+}  // namespace attn

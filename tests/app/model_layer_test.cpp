@@ -1,0 +1,109 @@
+#include <nlohmann/json.hpp>
+
+#include "attn/models/open_model.hpp"
+#include "attn/models/runtime.hpp"
+#include "tests/support/program.hpp"
+
+using nlohmann::json;
+using program::check_refused;
+using program::run;
+
+namespace {
+
+/// The numbers of a JSON tensor, however deep.
+void flatten(const json& data, std::vector<double>& numbers) {
+    if (data.is_array()) {
+        for (const json& each : data) flatten(each, numbers);
+    } else {
+        numbers.push_back(data.is_string() ? -std::numeric_limits<double>::infinity()
+                                           : data.get<double>());
+    }
+}
+
+/// Compares every step of the walk through a layer with the same model's own forward pass.
+void check_layer(const std::string& name, std::size_t layer, const std::string& text) {
+    const std::string flags = "--model-file " + name + " --layer " + std::to_string(layer) +
+                              " --text '" + text + "' --dtype float64 --format json";
+    const json walk = json::parse(run(flags).out);
+    const attn::models::Model model = attn::models::open_model(name);
+    attn::models::Runtime<double> runtime(model);
+    std::size_t compared = 0;
+    runtime.watch([&](const attn::models::Passing& passing) {
+        if (passing.layer != layer) return;
+        for (const json& step : walk["steps"]) {
+            const std::string ours = step["name"];
+            const bool unmasked = ours == "scaled_scores";
+            if ((unmasked                  ? ""
+                 : ours == "masked_scores" ? "scaled_scores"
+                                           : ours) != passing.name) {
+                continue;
+            }
+            std::vector<double> numbers;
+            flatten(step["data"], numbers);
+            REQUIRE(numbers.size() == passing.tensor.size());
+            double largest = 0;
+            for (std::size_t i = 0; i < numbers.size(); ++i) {
+                const double other = passing.tensor.at(i);
+                if (numbers[i] != other) largest = std::max(largest, std::abs(numbers[i] - other));
+            }
+            INFO(flags << ": " << ours);
+            CHECK(largest < 1e-12);
+            ++compared;
+        }
+    });
+    runtime.advance(model.encode(text));
+    CHECK(compared >= 9);
+}
+
+}  // namespace
+
+TEST_SUITE("app: model layers") {
+    TEST_CASE("a walk through any layer has the numbers of the model's own run") {
+        for (const std::size_t layer : {0U, 2U, 4U}) {
+            check_layer("stories", layer, "Once upon a time, there was a cat");
+        }
+        for (const std::size_t layer : {0U, 1U, 2U}) check_layer("sorter", layer, "CBABBC");
+    }
+    TEST_CASE("tokens are labels, and why goes back to the embeddings") {
+        const std::string flags = " --model-file stories --text 'Once upon a time'";
+        CHECK(run("why 'weights[0,upon,Once]' --layer 1" + flags)
+                  .out.find("'upon' looks at 'Once'") != std::string::npos);
+        CHECK(run("why 'normed_x[upon,3]'" + flags).out.find("x / sqrt(mean(x^2) + eps) * g_x") !=
+              std::string::npos);
+        CHECK(run("why 'x[1,3]' --model-file sorter --text CBA")
+                  .out.find("= token_embedding + position_embedding") != std::string::npos);
+    }
+    TEST_CASE("the loop, other formats, mistakes and comparisons work on it") {
+        const std::string flags = "--model-file stories --layer 3 --text 'Once upon a time' ";
+        CHECK(run(flags + "--variant loop --only 'weights[0]' -q").out ==
+              run(flags + "--only 'weights[0]' -q").out);
+        CHECK(run(flags + "--bug rope-missing --only scores").exit_code != 1);
+        CHECK(run(flags + "--bug scale-missing --only 'scaled_scores[0]' -q").out ==
+              run(flags + "--only 'scores[0]' -q").out);
+        CHECK(run("compare '--layer 0' '--layer 1' --model-file stories --text Once")
+                  .out.find("first difference: x[0,0]") != std::string::npos);
+        CHECK(run("lint " + flags).exit_code == 0);
+        const json config = json::parse(run(flags + "--format json").out)["config"];
+        CHECK(config["model_file"] == "stories");
+        CHECK(config["layer"] == 3);
+        CHECK(config["kv_heads"] == 4);
+        CHECK(config["x_norm"] == "rms");
+    }
+    TEST_CASE("--list-layers lists them") {
+        const std::string list = run("--list-layers --model-file stories").out;
+        CHECK(std::count(list.begin(), list.end(), '\n') == 5);
+        CHECK(list.starts_with("layer 0  8 heads on 4 key/value heads of 8 features, rotary"));
+    }
+    TEST_CASE("a norm of x can be had without a model") {
+        CHECK(run("--x-norm layer --list-steps").out.find("normed_x") != std::string::npos);
+        CHECK(run("--x-norm rms --only 'normed_x[0]' -q --ids 1,2 --variant loop").exit_code == 0);
+    }
+    TEST_CASE("what contradicts the model is one line") {
+        check_refused("--model-file stories --heads 2", "--heads contradicts --model-file");
+        check_refused("--model-file stories --layer 5", "has the layers 0 to 4");
+        check_refused("--model-file stories --text a --text b", "takes one --text");
+        check_refused("--model-file nowhere.bin", "nowhere.bin: cannot be read");
+        check_refused("--model-file sorter --ids 0,1,2,0,1,2,0,1,2,0,1,2", "12 tokens are more");
+        check_refused("--list-layers", "--list-layers needs a model");
+    }
+}
