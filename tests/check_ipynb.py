@@ -3,8 +3,8 @@
 
     tests/check_ipynb.py build/dev/app/attn-explain
 
-All notebooks, a variety of walks and every mistake of the catalogue are written with --format ipynb. Their code cells are executed
-in one namespace, as Jupyter would, under the PyTorch and NumPy that are installed, and every
+All notebooks, a variety of walks and every mistake of the catalogue are written with --format
+ipynb. Their code cells are executed in one namespace, as Jupyter would, under the PyTorch and NumPy that are installed, and every
 printed number is compared with the output in the file: float64 exactly, float32 but for one unit in
 the last place here and there. Without PyTorch or NumPy nothing is checked, which is said aloud.
 """

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "app/commands/commands.hpp"
+#include "app/commands/diagnose_setup.hpp"
 #include "app/flags/ledger_file.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
@@ -18,210 +19,6 @@ namespace {
 
 /// Something of theirs has no verdict: no known mistake matches, or it was not compared.
 constexpr int no_verdict = 3;
-
-const attn::Step* step_called(const std::string& name) {
-    for (const attn::Step& step : attn::step_table()) {
-        if (step.name == name) return &step;
-    }
-    return nullptr;
-}
-
-/// Whether the flags describe an x to draw, or parameters.
-bool says_sizes(const Arguments& arguments) {
-    for (const char* flag : {"--batch", "--seq-len", "--embed-dim", "--weights", "--seed"}) {
-        if (arguments.has(flag)) return true;
-    }
-    return false;
-}
-
-bool is_parameter(const std::string& name) {
-    const attn::Step* step = step_called(name);
-    return step != nullptr && step->kind == attn::Step::Kind::parameter;
-}
-
-/// What a file of inputs says of the walk besides its tensors; `probe` writes it.
-struct Settings {
-    std::optional<std::int64_t> heads;
-    std::optional<bool> causal;
-    std::vector<std::int64_t> lengths;
-};
-
-Settings settings_in(const attn::Ledger& file) {
-    Settings settings;
-    if (const attn::Tensor* heads = file.find("heads"); heads != nullptr && heads->size() == 1) {
-        settings.heads = static_cast<std::int64_t>(heads->at(0));
-    }
-    if (const attn::Tensor* causal = file.find("causal");
-        causal != nullptr && causal->size() == 1) {
-        settings.causal = causal->at(0) != 0;
-    }
-    if (const attn::Tensor* lengths = file.find("lengths"); lengths != nullptr) {
-        for (std::size_t i = 0; i < lengths->size(); ++i) {
-            settings.lengths.push_back(static_cast<std::int64_t>(lengths->at(i)));
-        }
-    }
-    return settings;
-}
-
-/// What the given file says and no flag does.
-void take_settings(const Arguments& arguments, const attn::Ledger& given,
-                   attn::WalkConfig& config) {
-    const Settings settings = settings_in(given);
-    if (!arguments.has("--heads") && settings.heads) config.heads = *settings.heads;
-    if (config.lengths.empty()) config.lengths = settings.lengths;
-    if (!arguments.has("--mask") && !arguments.has("--mask-file")) {
-        config.mask.causal = settings.causal.value_or(false);
-        config.mask.padding = !settings.lengths.empty();
-    }
-    if (!arguments.has("--projection") && given.has("w_qkv")) {
-        config.projection = attn::Projection::fused;
-    }
-    config.bias = config.bias || given.has("b_query") || given.has("b_qkv");
-    config.output_projection = config.output_projection || given.has("w_output");
-    config.output_bias = config.output_bias || given.has("b_output");
-}
-
-/// Takes x, memory and parameters from the file that was given for that.
-void take_given(const attn::Ledger& given, attn::WalkConfig& config) {
-    for (const auto& [name, tensor] : given.entries()) {
-        if (name == "x") {
-            config.input = tensor;
-            config.query_len.reset();
-        } else if (name == "memory") {
-            config.memory = tensor;
-            config.key_len.reset();
-        } else if (is_parameter(name)) {
-            config.parameters.record(name, tensor);
-        }
-    }
-}
-
-/// A given mask, true where it hides, for a walk whose flags name none.
-void take_mask(const attn::Ledger& given, attn::WalkConfig& config) {
-    const attn::Tensor* mask = given.find("mask");
-    if (mask == nullptr || config.mask.any()) return;
-    attn::Array<bool> hidden = attn::empty_array<bool>(mask->shape());
-    for (std::size_t i = 0; i < mask->size(); ++i) hidden.data()[i] = mask->at(i) != 0;
-    config.mask.given = attn::Tensor(mask->axes(), std::move(hidden));
-}
-
-/// The walk to compare with, and what of their file is compared.
-struct Asked {
-    attn::WalkConfig config;
-    attn::Ledger theirs;
-    bool takes_projections = false;
-};
-
-/// Whether the flags, without a word about x, draw the very x that the file has.
-bool draws_this_x(const attn::WalkConfig& config, const attn::Tensor& x) {
-    try {
-        const attn::Plan plan = attn::resolve(config);
-        attn::Replay replay(plan, attn::draw(plan));
-        const attn::Tensor* ours = replay.step("x");
-        return ours != nullptr && attn::judged(x, *ours, {1e-6, 1e-6}).right();
-    } catch (const attn::Error&) {
-        return false;  // these flags are for the file's x
-    }
-}
-
-/// The sizes of a walk that starts with their query, key and value: nothing else says them.
-void take_sizes(const attn::Ledger& named, bool says_heads, attn::WalkConfig& config) {
-    config.projection = attn::Projection::none;
-    config.input = attn::RandomInput{};
-    const attn::Shape query = named["query"].shape();
-    const attn::Tensor* cells = named.find("weights");
-    if (cells == nullptr) cells = named.find("scores");
-    // (batch, head, token, feature), unless a tensor over queries and keys says where the heads
-    // are.
-    std::size_t samples = query.size() > 2 ? query.front() : 0;
-    std::size_t heads = query.size() == 4 ? query[1] : static_cast<std::size_t>(config.heads);
-    std::size_t tokens = query[query.size() - 2];
-    if (cells != nullptr && cells->dimension() == 4) {
-        samples = cells->shape()[0];
-        heads = cells->shape()[1];
-        tokens = cells->shape()[2];
-    }
-    if (says_heads) heads = static_cast<std::size_t>(config.heads);
-    // (batch * head, token, feature) beside (batch * head, query, key).
-    const bool joined = query.size() == 3 && cells != nullptr && cells->dimension() == 3 &&
-                        cells->shape()[0] == samples && samples % heads == 0;
-    if (joined) samples /= heads;
-    const std::size_t all = std::max<std::size_t>(samples, 1) * heads * tokens;
-    if (samples != 0 && !config.batch) config.batch = static_cast<std::int64_t>(samples);
-    config.heads = static_cast<std::int64_t>(heads);
-    config.query_len = static_cast<std::int64_t>(tokens);
-    config.head_dim =
-        static_cast<std::int64_t>(named["query"].size() / std::max<std::size_t>(all, 1));
-    const attn::Shape key = named["key"].shape();
-    if (key.size() == 4 && key[1] < heads && !config.kv_heads) {
-        config.kv_heads = static_cast<std::int64_t>(key[1]);
-    }
-    const auto kv_heads =
-        static_cast<std::size_t>(std::max<std::int64_t>(config.kv_heads.value_or(config.heads), 1));
-    config.value_dim = static_cast<std::int64_t>(named["value"].size() /
-                                                 std::max<std::size_t>(all / heads * kv_heads, 1));
-}
-
-/// Their tensors under the steps' names, where these leave no doubt.
-attn::Ledger by_step(const attn::Ledger& file, const std::map<std::string, std::string>& said) {
-    attn::Ledger named;
-    for (const auto& [name, tensor] : file.entries()) {
-        const auto found = said.find(name);
-        const std::vector<std::string> steps = attn::known_steps(name);
-        const std::string step = found != said.end() ? found->second
-                                 : steps.empty()     ? name
-                                                     : steps.front();
-        if (!named.has(step) && tensor.dimension() >= 1) named.record(step, tensor);
-    }
-    return named;
-}
-
-/// The walk by --given, then the flags, then their own file.
-Asked asked_walk(const Arguments& arguments, const attn::Ledger& file,
-                 const std::map<std::string, std::string>& said) {
-    const attn::Ledger given =
-        arguments.has("--given") ? read_ledger(arguments.text("--given")) : attn::Ledger();
-    const attn::Ledger named = by_step(file, said);
-    Asked asked{config_of(arguments), {}, false};
-    take_settings(arguments, given, asked.config);
-    require_all_steps(asked.config, "diagnose");
-    take_given(given, asked.config);
-    take_mask(given, asked.config);
-    bool has_source = says_a_source(arguments) || given.has("x");
-    const attn::Tensor* x = named.find("x");
-    if (x != nullptr && !has_source) has_source = draws_this_x(asked.config, *x);
-    const bool has_memory = asked.config.memory.has_value();
-    attn::Ledger inputs;
-    for (const auto& [name, tensor] : file.entries()) {
-        const auto found = said.find(name);
-        const std::vector<std::string> steps = attn::known_steps(name);
-        const std::string step = found != said.end() ? found->second
-                                 : steps.empty()     ? ""
-                                                     : steps.front();
-        const bool missing = (step == "x" && !has_source) || (step == "memory" && !has_memory) ||
-                             (is_parameter(step) && !asked.config.parameters.has(step) &&
-                              !(step.ends_with("embedding") && has_source));
-        const bool setting = name == "heads" || name == "causal" || name == "lengths";
-        if (missing && !inputs.has(step)) {
-            inputs.record(step, tensor);
-        } else if (!setting) {
-            asked.theirs.record(name, tensor);
-        }
-    }
-    take_given(inputs, asked.config);
-    const auto is_matrix = [&named](const char* step) {
-        const attn::Tensor* tensor = named.find(step);
-        return tensor != nullptr && tensor->dimension() >= 2;
-    };
-    const bool projected = is_matrix("query") && is_matrix("key") && is_matrix("value");
-    const bool from_files = given.has("x") || inputs.has("x") || (!has_source && x == nullptr);
-    asked.takes_projections = projected && from_files && !says_a_source(arguments) &&
-                              asked.config.parameters.entries().empty() && !says_sizes(arguments);
-    if (asked.takes_projections && !given.has("x") && !inputs.has("x")) {
-        take_sizes(named, arguments.has("--heads"), asked.config);
-    }
-    return asked;
-}
 
 attn::DiagnoseOptions options_of(const Arguments& arguments, const attn::Ledger& file) {
     attn::DiagnoseOptions options;
@@ -261,6 +58,41 @@ int exit_code_of(const attn::Diagnosis& diagnosis, bool partial) {
     return diagnosis.skipped.empty() || partial ? 0 : no_verdict;
 }
 
+bool is_right(const attn::Diagnosis& diagnosis) {
+    return !diagnosis.has_mistake() && !diagnosis.has_unknown();
+}
+
+/// Diagnoses anew under settings that nothing has fixed. Where something has no name, what makes
+/// everything right is taken, else what leaves nothing without a name; a mistake that has one
+/// stays, with a word on the setting under which it would be none.
+void try_other_settings(const Arguments& arguments, Asked& asked,
+                        const attn::DiagnoseOptions& options, attn::Diagnosis& best) {
+    const bool was_unknown = best.has_unknown();
+    std::string taken;
+    for (OtherSetting& other : other_settings(arguments, asked)) {
+        attn::Diagnosis tried;
+        try {
+            const attn::Plan plan = attn::resolve(std::move(other.config));
+            tried = attn::diagnose(plan, attn::draw(plan), asked.theirs, options);
+        } catch (const attn::Error&) {
+            continue;  // these tensors do not fit that setting
+        }
+        const bool right = is_right(tried) && tried.skipped.size() <= best.skipped.size();
+        if (right && !was_unknown) {
+            best.remarks.push_back("yours matches with " + other.flag +
+                                   ": pass that if it is what you meant");
+            return;
+        }
+        if (!right && (!best.has_unknown() || tried.has_unknown())) continue;
+        best = std::move(tried);
+        taken = other.flag;
+        if (right) break;
+    }
+    if (taken.empty()) return;
+    asked.assumed.push_back(taken + (is_right(best) ? ", with which yours matches"
+                                                    : ", with which a known mistake explains it"));
+}
+
 int run_diagnose(const Arguments& arguments) {
     if (arguments.has("--power")) return run_power(arguments);
     if (!arguments.has("FILE")) {
@@ -274,10 +106,14 @@ int run_diagnose(const Arguments& arguments) {
     options.progress = [&progress](const std::string& step, double done) {
         progress.show(done, step);
     };
-    const attn::Plan plan = attn::resolve(std::move(asked.config));
+    const attn::Plan plan = attn::resolve(asked.config);
     note_useless_flags(arguments, &plan);
-    const attn::Diagnosis diagnosis = attn::diagnose(plan, attn::draw(plan), asked.theirs, options);
+    attn::Diagnosis diagnosis = attn::diagnose(plan, attn::draw(plan), asked.theirs, options);
+    if (!is_right(diagnosis)) try_other_settings(arguments, asked, options, diagnosis);
     progress.clear();
+    for (const std::string& assumed : asked.assumed) {
+        diagnosis.remarks.push_back("assumed: " + assumed);
+    }
     write_text(arguments, arguments.has("--json") ? attn::diagnosis_json(diagnosis)
                                                   : attn::diagnosis_text(diagnosis));
     return exit_code_of(diagnosis, arguments.has("--partial"));

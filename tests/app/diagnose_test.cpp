@@ -165,7 +165,11 @@ TEST_SUITE("app: diagnose") {
         const program::Result result = run("diagnose " + (folder / "mine.npz") + " --mask causal");
         CHECK_MESSAGE(result.exit_code == 0, result.out << result.err);
         CHECK(result.out.find("are taken as they are") != std::string::npos);
-        const program::Result unmasked = run("diagnose " + (folder / "mine.npz"));
+        const program::Result tried = run("diagnose " + (folder / "mine.npz"));
+        CHECK_MESSAGE(tried.exit_code == 0, tried.out << tried.err);
+        CHECK(tried.out.find("assumed: --mask causal, with which yours matches") !=
+              std::string::npos);
+        const program::Result unmasked = run("diagnose " + (folder / "mine.npz") + " --mask none");
         CHECK(unmasked.exit_code == 3);
         CHECK(unmasked.out.find("this walk hides nothing") != std::string::npos);
     }

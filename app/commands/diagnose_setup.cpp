@@ -1,0 +1,383 @@
+#include "app/commands/diagnose_setup.hpp"
+
+#include <algorithm>
+
+#include "app/flags/ledger_file.hpp"
+#include "app/flags/walk_flags.hpp"
+#include "app/terminal/messages.hpp"
+#include "attn/cards/step_table.hpp"
+#include "attn/explain/readings.hpp"
+#include "attn/explain/replay.hpp"
+#include "attn/explain/their_tensors.hpp"
+#include "attn/tensor/error.hpp"
+
+namespace app {
+namespace {
+
+const attn::Step* step_called(const std::string& name) {
+    for (const attn::Step& step : attn::step_table()) {
+        if (step.name == name) return &step;
+    }
+    return nullptr;
+}
+
+/// Whether the flags describe an x to draw, or parameters.
+bool says_sizes(const Arguments& arguments) {
+    for (const char* flag : {"--batch", "--seq-len", "--embed-dim", "--weights", "--seed"}) {
+        if (arguments.has(flag)) return true;
+    }
+    return false;
+}
+
+bool is_parameter(const std::string& name) {
+    const attn::Step* step = step_called(name);
+    return step != nullptr && step->kind == attn::Step::Kind::parameter;
+}
+
+/// The step that a tensor of that name is taken for: what --map says, else what the name says.
+std::string step_of(const std::string& name, const std::map<std::string, std::string>& said) {
+    const auto found = said.find(name);
+    if (found != said.end()) return found->second;
+    const std::vector<std::string> steps = attn::known_steps(name);
+    return steps.empty() ? "" : steps.front();
+}
+
+bool is_setting(const std::string& name) {
+    return name == "heads" || name == "causal" || name == "lengths";
+}
+
+/// What a file of inputs says of the walk besides its tensors; `probe` writes it.
+struct Settings {
+    std::optional<std::int64_t> heads;
+    std::optional<bool> causal;
+    std::vector<std::int64_t> lengths;
+};
+
+Settings settings_in(const attn::Ledger& file) {
+    Settings settings;
+    if (const attn::Tensor* heads = file.find("heads"); heads != nullptr && heads->size() == 1) {
+        settings.heads = static_cast<std::int64_t>(heads->at(0));
+    }
+    if (const attn::Tensor* causal = file.find("causal");
+        causal != nullptr && causal->size() == 1) {
+        settings.causal = causal->at(0) != 0;
+    }
+    if (const attn::Tensor* lengths = file.find("lengths"); lengths != nullptr) {
+        for (std::size_t i = 0; i < lengths->size(); ++i) {
+            settings.lengths.push_back(static_cast<std::int64_t>(lengths->at(i)));
+        }
+    }
+    return settings;
+}
+
+/// What the given file says and no flag does.
+void take_settings(const Arguments& arguments, const attn::Ledger& given,
+                   attn::WalkConfig& config) {
+    const Settings settings = settings_in(given);
+    if (!arguments.has("--heads") && settings.heads) config.heads = *settings.heads;
+    if (config.lengths.empty()) config.lengths = settings.lengths;
+    if (!arguments.has("--mask") && !arguments.has("--mask-file")) {
+        config.mask.causal = settings.causal.value_or(false);
+        config.mask.padding = !settings.lengths.empty();
+    }
+    if (!arguments.has("--projection") && given.has("w_qkv")) {
+        config.projection = attn::Projection::fused;
+    }
+    config.bias = config.bias || given.has("b_query") || given.has("b_qkv");
+    config.output_projection = config.output_projection || given.has("w_output");
+    config.output_bias = config.output_bias || given.has("b_output");
+}
+
+/// Takes x, memory and parameters from the file that was given for that.
+void take_given(const attn::Ledger& given, attn::WalkConfig& config) {
+    for (const auto& [name, tensor] : given.entries()) {
+        if (name == "x") {
+            config.input = tensor;
+            config.query_len.reset();
+        } else if (name == "memory") {
+            config.memory = tensor;
+            config.key_len.reset();
+        } else if (is_parameter(name)) {
+            config.parameters.record(name, tensor);
+        }
+    }
+}
+
+/// A given mask, true where it hides, for a walk whose flags name none.
+void take_mask(const attn::Ledger& given, attn::WalkConfig& config) {
+    const attn::Tensor* mask = given.find("mask");
+    if (mask == nullptr || config.mask.any()) return;
+    attn::Array<bool> hidden = attn::empty_array<bool>(mask->shape());
+    for (std::size_t i = 0; i < mask->size(); ++i) hidden.data()[i] = mask->at(i) != 0;
+    config.mask.given = attn::Tensor(mask->axes(), std::move(hidden));
+}
+
+/// Whether the flags, without a word about x, draw the very x that the file has.
+bool draws_this_x(const attn::WalkConfig& config, const attn::Tensor& x) {
+    try {
+        const attn::Plan plan = attn::resolve(config);
+        attn::Replay replay(plan, attn::draw(plan));
+        const attn::Tensor* ours = replay.step("x");
+        return ours != nullptr && attn::judged(x, *ours, {1e-6, 1e-6}).right();
+    } catch (const attn::Error&) {
+        return false;  // these flags are for the file's x
+    }
+}
+
+/// The sizes of a walk that starts with their query, key and value: nothing else says them.
+void take_sizes(const attn::Ledger& named, bool says_heads, attn::WalkConfig& config) {
+    config.projection = attn::Projection::none;
+    config.input = attn::RandomInput{};
+    const attn::Shape query = named["query"].shape();
+    const attn::Tensor* cells = named.find("weights");
+    if (cells == nullptr) cells = named.find("scores");
+    // (batch, head, token, feature), unless a tensor over queries and keys says where the heads
+    // are.
+    std::size_t samples = query.size() > 2 ? query.front() : 0;
+    std::size_t heads = query.size() == 4 ? query[1] : static_cast<std::size_t>(config.heads);
+    std::size_t tokens = query[query.size() - 2];
+    if (cells != nullptr && cells->dimension() == 4) {
+        samples = cells->shape()[0];
+        heads = cells->shape()[1];
+        tokens = cells->shape()[2];
+    }
+    if (says_heads) heads = static_cast<std::size_t>(config.heads);
+    // (batch * head, token, feature) beside (batch * head, query, key).
+    const bool joined = query.size() == 3 && cells != nullptr && cells->dimension() == 3 &&
+                        cells->shape()[0] == samples && samples % heads == 0;
+    if (joined) samples /= heads;
+    const std::size_t all = std::max<std::size_t>(samples, 1) * heads * tokens;
+    if (samples != 0 && !config.batch) config.batch = static_cast<std::int64_t>(samples);
+    config.heads = static_cast<std::int64_t>(heads);
+    config.query_len = static_cast<std::int64_t>(tokens);
+    config.head_dim =
+        static_cast<std::int64_t>(named["query"].size() / std::max<std::size_t>(all, 1));
+    const attn::Shape key = named["key"].shape();
+    if (key.size() == 4 && key[1] < heads && !config.kv_heads) {
+        config.kv_heads = static_cast<std::int64_t>(key[1]);
+    }
+    const auto kv_heads =
+        static_cast<std::size_t>(std::max<std::int64_t>(config.kv_heads.value_or(config.heads), 1));
+    config.value_dim = static_cast<std::int64_t>(named["value"].size() /
+                                                 std::max<std::size_t>(all / heads * kv_heads, 1));
+}
+
+/// Their tensors under the steps' names, where these leave no doubt.
+attn::Ledger by_step(const attn::Ledger& file, const std::map<std::string, std::string>& said) {
+    attn::Ledger named;
+    for (const auto& [name, tensor] : file.entries()) {
+        const std::string known = step_of(name, said);
+        const std::string step = known.empty() ? name : known;
+        if (!named.has(step) && tensor.dimension() >= 1) named.record(step, tensor);
+    }
+    return named;
+}
+
+/// A file of inputs under the steps' names. What it has besides is not used, which is said.
+attn::Ledger inputs_by_step(const attn::Ledger& file) {
+    attn::Ledger named;
+    std::string unused;
+    for (const auto& [name, tensor] : file.entries()) {
+        const std::string step = is_setting(name) ? name : step_of(name, {});
+        const bool is_input = is_setting(name) || is_parameter(step) || step == "x" ||
+                              step == "memory" || step == "mask";
+        if (is_input && !named.has(step)) {
+            named.record(step, tensor);
+        } else {
+            unused += (unused.empty() ? "" : ", ") + name;
+        }
+    }
+    if (!unused.empty()) report_note("--given: not used: " + unused);
+    return named;
+}
+
+bool says_mask(const Arguments& arguments, const attn::WalkConfig& config) {
+    return arguments.has("--mask") || arguments.has("--mask-file") || config.mask.any();
+}
+
+/// Whether a square tensor has one value up to the diagonal and another one behind it.
+bool is_causal(const attn::Tensor& mask) {
+    const attn::Shape shape = mask.shape();
+    if (shape.size() < 2 || shape.back() < 2) return false;
+    const std::size_t tokens = shape.back();
+    if (mask.size() != tokens * tokens || shape[shape.size() - 2] != tokens) return false;
+    for (std::size_t i = 0; i < mask.size(); ++i) {
+        const bool later = i % tokens > i / tokens;
+        if (mask.at(i) != mask.at(later ? 1 : 0)) return false;
+    }
+    return mask.at(0) != mask.at(1);
+}
+
+/// What the shapes of x, parameters and their tensors say of the sizes, where no flag does.
+class Sizes {
+public:
+    Sizes(const Arguments& arguments, Asked& asked) : arguments_(arguments), asked_(asked) {}
+
+    void take(const attn::Ledger& named, bool knows_heads) {
+        const auto* x = std::get_if<attn::Tensor>(&asked_.config.input);
+        if (x == nullptr || x->dimension() < 2) return;
+        features_ = x->shape().back();
+        tokens_ = x->shape()[x->dimension() - 2];
+        samples_ = x->dimension() - 2;
+        if (!arguments_.has("--weight-layout")) take_layout();
+        if (!arguments_.has("--heads") && !knows_heads) take_heads(named);
+        take_widths();
+    }
+
+private:
+    const attn::Tensor* matrix(const char* name) const {
+        const attn::Tensor* found = asked_.config.parameters.find(name);
+        return found != nullptr && found->dimension() == 2 ? found : nullptr;
+    }
+    void assume(const std::string& what) { asked_.assumed.push_back(what); }
+
+    /// The side of a matrix that x meets is as long as x has features.
+    void take_layout() {
+        for (const char* name : {"w_query", "w_qkv"}) {
+            const attn::Tensor* w = matrix(name);
+            if (w == nullptr || w->shape()[0] == w->shape()[1]) continue;
+            if (w->shape()[0] != features_) continue;
+            asked_.config.weight_layout = attn::WeightLayout::in_out;
+            assume("--weight-layout in-out, by the shape of " + std::string(name));
+        }
+    }
+
+    /// One axis more than samples and a matrix have counts the heads.
+    void take_heads(const attn::Ledger& named) {
+        for (const char* name : {"weights", "scores", "scaled_scores", "masked_scores", "query"}) {
+            const attn::Tensor* cells = named.find(name);
+            if (cells == nullptr || cells->dimension() != samples_ + 3) continue;
+            const std::size_t first = cells->shape()[samples_];
+            const std::size_t second = cells->shape()[samples_ + 1];
+            const bool tokens_first =
+                name == std::string("query") && first == tokens_ && second != tokens_;
+            asked_.config.heads = static_cast<std::int64_t>(tokens_first ? second : first);
+            assume("--heads " + std::to_string(asked_.config.heads) + ", by the shape of the " +
+                   name);
+            return;
+        }
+    }
+
+    void take_widths() {
+        const auto heads = static_cast<std::size_t>(std::max<std::int64_t>(asked_.config.heads, 1));
+        const auto outputs = [&](const attn::Tensor& w) {
+            const bool in_out = asked_.config.weight_layout == attn::WeightLayout::in_out;
+            return w.shape()[in_out ? 1 : 0];
+        };
+        const auto set = [&](const char* flag, const char* name, std::optional<std::int64_t>& size,
+                             std::size_t of_heads) {
+            const attn::Tensor* w = matrix(name);
+            if (w == nullptr || size || arguments_.has(flag) || outputs(*w) % of_heads != 0) return;
+            const std::size_t each = outputs(*w) / of_heads;
+            if (each * heads == features_) return;
+            size = static_cast<std::int64_t>(each);
+            assume(std::string(flag) + " " + std::to_string(each) + ", by the shape of " + name);
+        };
+        set("--head-dim", "w_query", asked_.config.head_dim, heads);
+        set("--value-dim", "w_value", asked_.config.value_dim, heads);
+        set("--head-dim", "w_qkv", asked_.config.head_dim, 3 * heads);
+    }
+
+    const Arguments& arguments_;
+    Asked& asked_;
+    std::size_t features_ = 0;
+    std::size_t tokens_ = 0;
+    std::size_t samples_ = 0;  ///< axes in front of tokens and features
+};
+
+}  // namespace
+
+Asked asked_walk(const Arguments& arguments, const attn::Ledger& file,
+                 const std::map<std::string, std::string>& said) {
+    const attn::Ledger given = arguments.has("--given")
+                                   ? inputs_by_step(read_ledger(arguments.text("--given")))
+                                   : attn::Ledger();
+    const attn::Ledger named = by_step(file, said);
+    Asked asked{config_of(arguments), {}, false};
+    take_settings(arguments, given, asked.config);
+    require_all_steps(asked.config, "diagnose");
+    take_given(given, asked.config);
+    take_mask(given, asked.config);
+    bool has_source = says_a_source(arguments) || given.has("x");
+    const attn::Tensor* x = named.find("x");
+    if (x != nullptr && !has_source) has_source = draws_this_x(asked.config, *x);
+    const bool has_memory = asked.config.memory.has_value();
+    attn::Ledger inputs;
+    for (const auto& [name, tensor] : file.entries()) {
+        const std::string step = step_of(name, said);
+        const bool missing = (step == "x" && !has_source) || (step == "memory" && !has_memory) ||
+                             (is_parameter(step) && !asked.config.parameters.has(step) &&
+                              !(step.ends_with("embedding") && has_source));
+        if (missing && !inputs.has(step)) {
+            inputs.record(step, tensor);
+        } else if (!is_setting(name)) {
+            asked.theirs.record(name, tensor);
+        }
+    }
+    take_given(inputs, asked.config);
+    const auto is_matrix = [&named](const char* step) {
+        const attn::Tensor* tensor = named.find(step);
+        return tensor != nullptr && tensor->dimension() >= 2;
+    };
+    const bool projected = is_matrix("query") && is_matrix("key") && is_matrix("value");
+    const bool from_files = given.has("x") || inputs.has("x") || (!has_source && x == nullptr);
+    asked.takes_projections = projected && from_files && !says_a_source(arguments) &&
+                              asked.config.parameters.entries().empty() && !says_sizes(arguments);
+    if (asked.takes_projections && !given.has("x") && !inputs.has("x")) {
+        take_sizes(named, arguments.has("--heads"), asked.config);
+    }
+    Sizes(arguments, asked).take(named, given.has("heads"));
+    if (const attn::Tensor* mask = named.find("mask");
+        mask != nullptr && !says_mask(arguments, asked.config) && is_causal(*mask)) {
+        asked.config.mask.causal = true;
+        asked.assumed.emplace_back("--mask causal, by your mask");
+    }
+    return asked;
+}
+
+std::vector<OtherSetting> other_settings(const Arguments& arguments, const Asked& asked) {
+    std::vector<OtherSetting> others;
+    const attn::WalkConfig& config = asked.config;
+    const auto add = [&](const std::string& flag, auto change) {
+        attn::WalkConfig other = config;
+        change(other);
+        others.push_back({flag, std::move(other)});
+    };
+    const auto add_causal = [&](const std::string& flag, const attn::WalkConfig& from) {
+        attn::WalkConfig other = from;
+        other.mask.causal = true;
+        others.push_back({flag + (flag.empty() ? "" : " ") + "--mask causal", std::move(other)});
+    };
+    const attn::Tensor* query = config.parameters.find("w_query");
+    const attn::Tensor* fused = config.parameters.find("w_qkv");
+    if (const attn::Tensor* w = fused != nullptr ? fused : query;
+        !arguments.has("--heads") && config.heads == 1 && w != nullptr) {
+        const bool in_out = config.weight_layout == attn::WeightLayout::in_out;
+        const auto all = static_cast<std::int64_t>(
+            (in_out ? w->shape().back() : w->shape().front()) / (fused != nullptr ? 3 : 1));
+        for (std::int64_t heads = 2; heads <= std::min<std::int64_t>(all / 2, 32); ++heads) {
+            if (all % heads != 0) continue;
+            const std::string flag = "--heads " + std::to_string(heads);
+            add(flag, [heads](attn::WalkConfig& other) {
+                other.heads = heads;
+                other.head_dim.reset();
+                other.value_dim.reset();
+            });
+            if (!says_mask(arguments, config)) add_causal(flag, others.back().config);
+        }
+    }
+    if (!says_mask(arguments, config)) add_causal("", config);
+    if (!arguments.has("--projection") && config.projection == attn::Projection::fused) {
+        add("--projection fused-by-head",
+            [](attn::WalkConfig& other) { other.projection = attn::Projection::fused_by_head; });
+    }
+    const bool square = query != nullptr && query->dimension() == 2 &&
+                        query->shape().front() == query->shape().back();
+    if (!arguments.has("--weight-layout") && square && !config.weight_layout) {
+        add("--weight-layout in-out",
+            [](attn::WalkConfig& other) { other.weight_layout = attn::WeightLayout::in_out; });
+    }
+    return others;
+}
+
+}  // namespace app

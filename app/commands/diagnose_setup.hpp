@@ -1,0 +1,37 @@
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "app/flags/flag.hpp"
+#include "attn/walk/config.hpp"
+#include "attn/walk/ledger.hpp"
+
+namespace app {
+
+/// The walk to compare somebody's tensors with, and which of them are compared.
+struct Asked {
+    attn::WalkConfig config;
+    attn::Ledger theirs;
+    /// Their query, key and value are where the walk starts: nothing says how they were projected.
+    bool takes_projections = false;
+    /// What neither flags nor files say and the shapes do, in words.
+    std::vector<std::string> assumed{};
+};
+
+/// The walk by --given, then the flags, then their own file: what the first of them says counts.
+/// `said` holds the steps that --map names.
+///
+/// Errors  ConfigError and InputError, as config_of.
+Asked asked_walk(const Arguments& arguments, const attn::Ledger& file,
+                 const std::map<std::string, std::string>& said);
+
+/// Other settings that nothing has fixed, each a small change: another mask, order of a fused
+/// weight, layout of a square one, or number of heads.
+struct OtherSetting {
+    std::string flag;  ///< as it would be typed
+    attn::WalkConfig config;
+};
+std::vector<OtherSetting> other_settings(const Arguments& arguments, const Asked& asked);
+
+}  // namespace app
