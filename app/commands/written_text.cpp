@@ -17,6 +17,10 @@ using Emit = std::function<void(const WrittenToken&)>;
 template <class Real>
 WrittenText write_as(const Arguments& arguments, const Model& model,
                      const AttentionSettings& settings, const Emit& emit) {
+    if (!model.architecture.writes_text) {
+        throw attn::ConfigError(model.label + " is a " + model.architecture.family +
+                                ", which fills gaps and writes no text: use heads, or a walk");
+    }
     WrittenText written{prompt_of(arguments, model), {}};
     Runtime<Real> runtime(model, settings, model.architecture.layers.size());
     Sampler sampler(sampling_of(arguments));

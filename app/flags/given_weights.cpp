@@ -206,7 +206,9 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config) {
     }
     config.weights_file = weights;
     std::string note;
-    if (!drawn.empty()) note = "drawn, as it does not hold them: " + some_of(drawn);
+    if (!drawn.empty())
+        note = (has_model ? "not read, so drawn: " : "drawn, as it does not hold them: ") +
+               some_of(drawn);
     if (!unused.empty()) note += (note.empty() ? "" : "; ") + ("not used: " + some_of(unused));
     if (!note.empty()) report_note(label + ": " + note);
 }

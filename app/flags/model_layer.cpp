@@ -16,7 +16,6 @@ using attn::WalkConfig;
 using attn::models::Architecture;
 using attn::models::LayerKind;
 using attn::models::Model;
-using attn::models::RopePairs;
 
 /// What the model decides, so that no flag may.
 constexpr const char* decided[]{
@@ -114,24 +113,13 @@ void give_parameters(const Model& model, std::size_t layer, WalkConfig& config) 
 void set_rotation(const Arguments& arguments, const Model& model, std::size_t layer,
                   WalkConfig& config) {
     const LayerKind& kind = model.architecture.layers[layer];
-    if (kind.pairs == RopePairs::none || arguments.has("--rope")) return;
-    const std::size_t dim = 2 * kind.inverse_frequencies.size();
-    const double second = dim > 2 ? kind.inverse_frequencies[1] : 0;
-    const double theta =
-        dim > 2 ? std::pow(second, -static_cast<double>(dim) / 2) : model.architecture.theta;
-    const double exact =
-        std::abs(theta / model.architecture.theta - 1) < 1e-9 ? model.architecture.theta : theta;
-    const std::vector<double> unscaled = attn::models::rotary_frequencies(exact, dim);
-    for (std::size_t i = 0; i < unscaled.size(); ++i) {
-        if (std::abs(unscaled[i] / kind.inverse_frequencies[i] - 1) > 1e-9 ||
-            kind.rotation_factor != 1) {
-            cannot(model, layer, "scales its rotary frequencies");
-        }
+    if (!kind.pairing || arguments.has("--rope")) return;
+    config.rotary.pairing = kind.pairing;
+    if (!arguments.has("--rope-theta")) config.rotary.theta = kind.theta;
+    if (!arguments.has("--rotary-dim")) {
+        config.rotary.dim = static_cast<std::int64_t>(kind.rotary_dim());
     }
-    config.rotary.pairing =
-        kind.pairs == RopePairs::half ? attn::Pairing::half : attn::Pairing::interleaved;
-    if (!arguments.has("--rope-theta")) config.rotary.theta = exact;
-    if (!arguments.has("--rotary-dim")) config.rotary.dim = static_cast<std::int64_t>(dim);
+    if (!arguments.has("--rope-scaling")) config.rotary.scaling = kind.scaling;
 }
 
 void set_attention(const Arguments& arguments, const Model& model, std::size_t layer,
@@ -148,11 +136,12 @@ void set_attention(const Arguments& arguments, const Model& model, std::size_t l
     if (!arguments.has("--scale") && std::abs(a.scale / usual - 1) > 1e-12) {
         config.scale = {attn::ScaleChoice::By::number, a.scale};
     }
-    if (!arguments.has("--mask")) config.mask.causal = a.causal;
     set_rotation(arguments, model, layer, config);
     const LayerKind& kind = a.layers[layer];
-    const std::size_t tokens = std::get<attn::Tokens>(config.input).sequences.front().size();
-    if (kind.window && *kind.window < tokens) cannot(model, layer, "slides a window");
+    if (!arguments.has("--mask")) {
+        config.mask.causal = a.causal;
+        if (kind.window) config.mask.window = size(*kind.window);
+    }
     if (a.attention_softcap > 0) cannot(model, layer, "caps its scores");
     if (model.has(attn::models::in_layer(layer, "g_query"))) {
         cannot(model, layer, "takes a norm of its queries and keys");
@@ -187,9 +176,8 @@ std::string list_of_layers(const Arguments& arguments) {
         text += "layer " + std::to_string(n) + "  " + std::to_string(a.heads) + " heads on " +
                 std::to_string(a.kv_heads) + " key/value heads of " + std::to_string(a.head_dim) +
                 " features";
-        if (kind.pairs != RopePairs::none) {
-            text += std::string(", rotary positions (") +
-                    (kind.pairs == RopePairs::half ? "half" : "interleaved") + ")";
+        if (kind.pairing) {
+            text += ", rotary positions (" + std::string(attn::word(*kind.pairing)) + ")";
         }
         if (kind.window) text += ", a window of " + std::to_string(*kind.window);
         text += "\n";

@@ -12,13 +12,14 @@ namespace {
 
 using namespace notes;
 
-/// Whether earlier layers have made x.
-bool is_from_layers(const Plan& plan) { return plan.config.parameters.has("x"); }
+/// Whether x is given: earlier layers have made it, or a norm of the model's own.
+bool is_given(const Plan& plan) { return plan.config.parameters.has("x"); }
 
 bool has_positions(const Plan& plan) { return plan.config.parameters.has("position_embedding"); }
 
-/// `layer 0`, `layers 0 to 3`
+/// `layer 0`, `layers 0 to 3`; in front of the first layer a norm, as BERT has it.
 std::string earlier_layers(const Plan& plan) {
+    if (plan.config.layer == 0) return "the norm of the embeddings";
     const std::int64_t last = plan.config.layer - 1;
     return last == 0 ? "layer 0" : "layers 0 to " + std::to_string(last);
 }
@@ -47,14 +48,14 @@ Step embedded_card(const std::string& name) {
 }
 
 std::vector<Input> embedded_x_inputs(const Plan& plan) {
-    if (is_from_layers(plan)) return {};
+    if (is_given(plan)) return {};
     if (!has_positions(plan)) return {"token_embedding"};
     return {"token_embedding", "position_embedding"};
 }
 
 std::string embedded_x_formula(const Plan& plan) {
-    if (is_from_layers(plan))
-        return "x = token_embedding and what " + earlier_layers(plan) + " added";
+    if (is_given(plan))
+        return "x = the embeddings, and what " + earlier_layers(plan) + " made of them";
     return has_positions(plan) ? "x = token_embedding + position_embedding" : "x = token_embedding";
 }
 
@@ -73,17 +74,18 @@ Tensor embedded_x(const Plan& plan, const Ledger& ledger) {
 std::string embedded_x_note(const Subject& subject) {
     const Plan& plan = subject.plan;
     const std::string model = visible(plan.config.model_file);
-    if (is_from_layers(plan)) {
-        return "What " + earlier_layers(plan) + " of " + model +
-               " hand on: each has added its "
-               "attention and its MLP to the rows that it was given.";
+    if (is_given(plan)) {
+        return "Made by " + earlier_layers(plan) + " of " + model +
+               (plan.config.layer == 0 ? "."
+                                       : ": each layer adds its attention and its MLP to the rows "
+                                         "that it is given.");
     }
     return "What " + model + " begins with: a row for each token" +
            (has_positions(plan) ? ", and one for its position." : ".");
 }
 
 void why_embedded_x(const WalkView& view, Derivation& derivation) {
-    if (is_from_layers(view.plan)) return;
+    if (is_given(view.plan)) return;
     const Cell token = view.at("token_embedding");
     if (!has_positions(view.plan)) {
         return derivation.copy(token, "the model's embedding of the token");

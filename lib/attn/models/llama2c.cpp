@@ -68,9 +68,8 @@ Architecture architecture_of(const Sizes& sizes) {
     made.most_tokens = static_cast<std::size_t>(sizes.most_tokens);
     made.scale = 1 / std::sqrt(static_cast<double>(made.head_dim));
     made.end_ids = {1, 2};
-    const LayerKind kind{
-        {}, RopePairs::interleaved, rotary_frequencies(made.theta, made.head_dim), 1};
-    made.layers.assign(static_cast<std::size_t>(sizes.layers), kind);
+    made.layers.assign(static_cast<std::size_t>(sizes.layers),
+                       rotating_layer(Pairing::interleaved, 10000, made.head_dim));
     return made;
 }
 

@@ -1,6 +1,5 @@
 #include "attn/models/model.hpp"
 
-#include <cmath>
 #include <utility>
 
 #include "attn/tensor/error.hpp"
@@ -50,13 +49,19 @@ void Model::check_ids(const std::vector<std::int64_t>& ids) const {
     }
 }
 
-std::vector<double> rotary_frequencies(double theta, std::size_t rotary_dim) {
-    std::vector<double> frequencies;
-    for (std::size_t i = 0; i + 1 < rotary_dim; i += 2) {
-        frequencies.push_back(
-            std::pow(theta, -static_cast<double>(i) / static_cast<double>(rotary_dim)));
+LayerKind rotating_layer(Pairing pairing, double theta, std::size_t rotary_dim,
+                         const std::optional<RopeScaling>& scaling) {
+    LayerKind kind;
+    kind.pairing = pairing;
+    kind.theta = theta;
+    kind.scaling = scaling;
+    Array<double> frequencies = loop::inverse_frequencies<double>(theta, rotary_dim);
+    if (scaling) {
+        frequencies = loop::scale_frequencies(frequencies, *scaling, theta);
+        kind.rotation_factor = scaling->cosine_factor();
     }
-    return frequencies;
+    kind.inverse_frequencies.assign(frequencies.begin(), frequencies.end());
+    return kind;
 }
 
 }  // namespace attn::models

@@ -10,22 +10,26 @@
 
 #include "attn/models/tokenizer.hpp"
 #include "attn/steps/norm.hpp"
+#include "attn/steps/rope_scaling.hpp"
+#include "attn/steps/rotary.hpp"
 #include "attn/tensor/tensor.hpp"
 
 namespace attn::models {
 
 enum class Activation { silu, gelu, gelu_tanh };
-/// Which two features of a head turn together: (i, i + r/2) or (2i, 2i + 1).
-enum class RopePairs { none, half, interleaved };
 /// Over what a norm of query and key is taken: each head, or all heads at once.
 enum class QkNorm { none, head, all };
 
 /// What may differ between the layers of a model.
 struct LayerKind {
-    std::optional<std::size_t> window;          ///< keys that a query sees, its own among them
-    RopePairs pairs = RopePairs::none;          ///< none: this layer does not rotate
-    std::vector<double> inverse_frequencies{};  ///< one for each pair of rotated features
-    double rotation_factor = 1;                 ///< on cos and sin (yarn, longrope)
+    std::optional<std::size_t> window;  ///< keys that a query sees, its own among them
+    std::optional<Pairing> pairing;     ///< unset: this layer does not rotate
+    double theta = 10000;
+    std::optional<RopeScaling> scaling;
+    std::vector<double> inverse_frequencies;  ///< one for each pair of features that turns
+    double rotation_factor = 1;               ///< on cosines and sines
+
+    std::size_t rotary_dim() const { return 2 * inverse_frequencies.size(); }
 };
 
 /// A model but for its numbers: sizes, and which of the known ways it takes at each fork.
@@ -45,7 +49,6 @@ struct Architecture {
     bool norm_adds_one = false;  ///< Gemma: gains are stored less 1
     Activation activation = Activation::silu;
     QkNorm qk_norm = QkNorm::none;
-    double theta = 10000;          ///< base of the rotary frequencies, for the record
     double scale = 1;              ///< factor on the scores
     double embedding_scale = 1;    ///< Gemma: sqrt(embed_dim)
     double attention_softcap = 0;  ///< 0: none
@@ -100,7 +103,8 @@ inline std::string in_layer(std::size_t layer, std::string_view name) {
     return std::to_string(layer) + "." + std::string(name);
 }
 
-/// theta^(-2i/rotary_dim) for each pair i.
-std::vector<double> rotary_frequencies(double theta, std::size_t rotary_dim);
+/// A layer that rotates the first `rotary_dim` features of each head.
+LayerKind rotating_layer(Pairing pairing, double theta, std::size_t rotary_dim,
+                         const std::optional<RopeScaling>& scaling = {});
 
 }  // namespace attn::models

@@ -15,7 +15,7 @@ std::string always_shows(const Architecture&) { return {}; }
 
 std::string needs_rotation(const Architecture& a) {
     for (const LayerKind& layer : a.layers) {
-        if (layer.pairs != RopePairs::none) return {};
+        if (layer.pairing) return {};
     }
     return "no layer rotates its queries and keys";
 }
@@ -25,12 +25,11 @@ std::string needs_groups(const Architecture& a) {
     return a.kv_heads == 1 ? "there is one key/value head for all" : "";
 }
 
-void change_frequencies(Settings& settings, double theta, std::size_t exponent_dim) {
-    for (LayerKind& layer : settings.layers) {
-        for (std::size_t i = 0; i < layer.inverse_frequencies.size(); ++i) {
-            layer.inverse_frequencies[i] =
-                std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(exponent_dim));
-        }
+/// theta^(-2i/exponent_dim) for each pair i of a layer.
+void change_frequencies(LayerKind& layer, double theta, std::size_t exponent_dim) {
+    for (std::size_t i = 0; i < layer.inverse_frequencies.size(); ++i) {
+        layer.inverse_frequencies[i] =
+            std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(exponent_dim));
     }
 }
 
@@ -48,9 +47,9 @@ const std::vector<ModelMistake>& model_mistakes() {
         {"rope-style", "The other two features of each pair are turned: half for interleaved",
          [](const Architecture&, Settings& settings) {
              for (LayerKind& layer : settings.layers) {
-                 if (layer.pairs == RopePairs::none) continue;
-                 const bool half = layer.pairs == RopePairs::half;
-                 layer.pairs = half ? RopePairs::interleaved : RopePairs::half;
+                 if (!layer.pairing) continue;
+                 const bool half = layer.pairing == Pairing::half;
+                 layer.pairing = half ? Pairing::interleaved : Pairing::half;
              }
          },
          needs_rotation},
@@ -73,13 +72,17 @@ const std::vector<ModelMistake>& model_mistakes() {
          needs_rotation},
         {"rope-exponent", "The exponent of the frequencies is divided by the embedding width",
          [](const Architecture& a, Settings& settings) {
-             change_frequencies(settings, a.theta, a.embed_dim);
+             for (LayerKind& layer : settings.layers) {
+                 change_frequencies(layer, layer.theta, a.embed_dim);
+             }
          },
          needs_rotation},
         {"rope-theta", "The base of the frequencies is another: 500000, or 10000 for that",
-         [](const Architecture& a, Settings& settings) {
-             const std::size_t pairs = settings.layers.front().inverse_frequencies.size();
-             change_frequencies(settings, a.theta == 500000 ? 10000 : 500000, 2 * pairs);
+         [](const Architecture&, Settings& settings) {
+             for (LayerKind& layer : settings.layers) {
+                 change_frequencies(layer, layer.theta == 500000 ? 10000 : 500000,
+                                    layer.rotary_dim());
+             }
          },
          needs_rotation},
         {"positions-plus-one",

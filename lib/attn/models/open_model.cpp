@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "attn/models/hugging_face.hpp"
 #include "attn/models/shipped.hpp"
 #include "attn/tensor/error.hpp"
 
@@ -40,6 +41,12 @@ Model stories(const std::string& tokenizer) {
 Model open_model(const std::string& path, const std::string& tokenizer) {
     if (path == "stories") return stories(tokenizer);
     if (path == "sorter") return read_llm_viz(std::string(sorter_json), "sorter");
+    std::error_code ignored;
+    const std::string ending = fs::path(path).extension().string();
+    if (fs::is_directory(path, ignored) || ending == ".safetensors" ||
+        path.ends_with(".index.json")) {
+        return open_hugging_face(path);
+    }
     auto file = std::make_shared<InputFile>(path);
     const std::string beginning = file->text(0, 64);
     const std::size_t first = beginning.find_first_not_of(" \t\r\n");

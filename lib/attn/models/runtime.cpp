@@ -52,7 +52,14 @@ Runtime<Real>::Runtime(const Model& model, AttentionSettings settings, std::size
       embedding_norm_(model, "g_embedding", "b_embedding"),
       final_norm_(model, "g_final", "b_final") {
     layers_.reserve(layers);
-    for (std::size_t n = 0; n < layers; ++n) layers_.emplace_back(model, n);
+    for (std::size_t n = 0; n < layers; ++n) {
+        if (!model.has(in_layer(n, "w_up"))) {
+            throw ConfigError(model.label + ": the MLP of layer " + std::to_string(n) +
+                              " is a mixture of experts, which is not run here: only attention in "
+                              "layer 0 can be looked at");
+        }
+        layers_.emplace_back(model, n);
+    }
 }
 
 template <class Real>
@@ -140,18 +147,18 @@ Array<Real> Runtime<Real>::attention(std::size_t n, const Array<Real>& x) {
 template <class Real>
 void Runtime<Real>::rotate(std::size_t n, Array<Real>& rows, std::size_t first) const {
     const LayerKind& kind = settings_.layers[n];
-    if (kind.pairs == RopePairs::none) return;
+    if (!kind.pairing) return;
     const std::size_t head_dim = model_->architecture.head_dim;
     const std::size_t pairs = kind.inverse_frequencies.size();
-    const bool half = kind.pairs == RopePairs::half;
     for (std::size_t t = 0; t < rows.shape(0); ++t) {
         for (std::size_t i = 0; i < pairs; ++i) {
             const double angle = static_cast<double>(first + t) * kind.inverse_frequencies[i];
             const auto cos = static_cast<Real>(std::cos(angle) * kind.rotation_factor);
             const auto sin = static_cast<Real>(std::sin(angle) * kind.rotation_factor);
             for (std::size_t head = 0; head < rows.shape(1); head += head_dim) {
-                Real& a = rows(t, head + (half ? i : 2 * i));
-                Real& b = rows(t, head + (half ? i + pairs : 2 * i + 1));
+                const FeaturePair pair = feature_pair(*kind.pairing, i, 2 * pairs);
+                Real& a = rows(t, head + pair.first);
+                Real& b = rows(t, head + pair.second);
                 const Real turned = a * cos - b * sin;
                 b = a * sin + b * cos;
                 a = turned;

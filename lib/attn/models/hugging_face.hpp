@@ -1,0 +1,50 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "attn/io/elements.hpp"
+#include "attn/models/model.hpp"
+
+namespace attn::models {
+
+// Models as Hugging Face's transformers keep them: a folder with config.json, .safetensors files
+// and tokenizer.json.
+
+/// One of the families whose files are known here, told by "model_type" in config.json.
+enum class Family {
+    llama,
+    qwen2,
+    qwen3,
+    gemma2,
+    gemma3,
+    olmo2,
+    phi,
+    phi3,
+    neox,
+    gpt2,
+    bert,
+    gpt_oss
+};
+
+/// The family of a configuration.  Errors  InputError, listing those that are known.
+Family family_in(const nlohmann::json& config, const std::string& label);
+
+/// What config.json says of a model.
+///
+/// Errors  InputError, starting with `label`, naming the key: sizes that are missing or contradict
+///         each other, a frequency scaling that is not known.
+/// Source  the configurations and modeling files of transformers.
+Architecture architecture_of(const nlohmann::json& config, Family family, const std::string& label);
+
+/// States all tensors of a model under our names, whatever prefix theirs have.
+///
+/// Errors  InputError naming a tensor that is missing and the shape that it should have.
+void add_tensors(Model& model, Family family, const std::vector<StoredArray>& arrays);
+
+/// The model in a folder, or in the file of one.
+/// Errors  as those above and the readers of its files.
+Model open_hugging_face(const std::string& path);
+
+}  // namespace attn::models

@@ -1,0 +1,128 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "attn/io/atomic_file.hpp"
+#include "attn/models/open_model.hpp"
+#include "attn/models/runtime.hpp"
+#include "attn/tensor/error.hpp"
+#include "tests/io/scratch.hpp"
+
+// The checkpoints and what they compute are made by make_checkpoints.py.
+namespace {
+
+using namespace attn;
+using namespace attn::models;
+namespace fs = std::filesystem;
+
+const fs::path checkpoints = ATTN_SOURCE_DIR "/tests/models/fixtures";
+
+double largest_difference(const nlohmann::json& expected, const Array<double>& ours) {
+    double largest = 0;
+    for (std::size_t r = 0; r < ours.shape(0); ++r) {
+        for (std::size_t f = 0; f < ours.shape(1); ++f) {
+            const double theirs = expected.at(r).at(f);
+            largest = std::max(largest, std::abs(theirs - ours(r, f)));
+        }
+    }
+    return largest;
+}
+
+/// What is said when a copy of a checkpoint is opened and read after `damage`.
+template <class Damage>
+std::string refusal_after(const std::string& family, Damage damage) {
+    const ScratchFolder scratch;
+    fs::copy(checkpoints / family, scratch.path(), fs::copy_options::recursive);
+    damage(scratch.path());
+    try {
+        const Model model = open_model(scratch.path().string());
+        Runtime<double>(model).advance(std::vector<std::int64_t>{1, 2, 3});
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "nothing";
+}
+
+std::string config_with(const std::string& family, const std::string& key,
+                        const nlohmann::json& value) {
+    return refusal_after(family, [&](const fs::path& folder) {
+        std::ifstream stream(folder / "config.json");
+        nlohmann::json config = nlohmann::json::parse(stream);
+        config[key] = value;
+        write_file((folder / "config.json").string(), config.dump());
+    });
+}
+
+}  // namespace
+
+TEST_SUITE("models: families") {
+    TEST_CASE("a checkpoint of each family computes what NumPy computes of its numbers") {
+        for (const std::string family :
+             {"llama", "mistral", "qwen2", "qwen3", "gemma2", "gemma3_text", "olmo2", "phi", "phi3",
+              "gpt_neox", "gpt2", "bert", "gpt_oss"}) {
+            INFO(family);
+            const Model model = open_model((checkpoints / family).string());
+            std::ifstream stream(checkpoints / family / "expected.json");
+            const auto expected = nlohmann::json::parse(stream);
+            const std::vector<std::int64_t> ids = expected.at("ids");
+            if (family == "gpt_oss") {  // its experts are not run, its attention is
+                CHECK(model.has("0.sink"));
+                CHECK_THROWS_WITH_AS(Runtime<double>{model},
+                                     doctest::Contains("mixture of experts"), ConfigError);
+                continue;
+            }
+            Runtime<double> runtime(model);
+            std::size_t compared = 0;
+            runtime.watch([&](const Passing& passing) {
+                if (passing.name != "output") return;
+                CHECK(largest_difference(expected["outputs"][passing.layer],
+                                         passing.tensor.as<double>()) < 1e-9);
+                ++compared;
+            });
+            const Array<double> x = runtime.advance(ids);
+            CHECK(compared == 2);
+            if (!expected.contains("logits")) continue;
+            CHECK(largest_difference(expected["logits"], runtime.logits(x)) < 1e-9);
+        }
+    }
+    TEST_CASE("the folder, its index and its only file name the same model") {
+        CHECK(open_model((checkpoints / "qwen2" / "model.safetensors").string())
+                  .read("0.w_key")
+                  .at(5) == open_model((checkpoints / "qwen2").string()).read("0.w_key").at(5));
+        CHECK(open_model((checkpoints / "olmo2" / "model.safetensors.index.json").string())
+                  .has("1.g_key"));
+    }
+    TEST_CASE("what is missing or contradicts is one line that names it") {
+        CHECK(refusal_after("llama", [](const fs::path& folder) {
+                  fs::remove(folder / "config.json");
+              }).find("there is no config.json beside it") != std::string::npos);
+        CHECK(refusal_after("llama", [](const fs::path& folder) {
+                  fs::remove(folder / "model.safetensors");
+              }).find("has neither model.safetensors nor its index") != std::string::npos);
+        CHECK(refusal_after("olmo2", [](const fs::path& folder) {
+                  write_file((folder / "model.safetensors.index.json").string(),
+                             "{\"weight_map\": {\"a\": \"../model.safetensors\"}}");
+              }).find("names what is no file beside it") != std::string::npos);
+        CHECK(config_with("llama", "model_type", "mamba").find("the model_type 'mamba' is not") !=
+              std::string::npos);
+        CHECK(
+            config_with("llama", "num_attention_heads", 0).find("num_attention_heads is no size") !=
+            std::string::npos);
+        CHECK(config_with("llama", "num_key_value_heads", 3).find("does not divide") !=
+              std::string::npos);
+        CHECK(config_with("llama", "num_hidden_layers", 3)
+                  .find("lacks layers.2.self_attn.q_proj.weight (llama), which makes w_query "
+                        "(16, 8)") != std::string::npos);
+        CHECK(config_with("llama", "head_dim", 8).find("has the shape (16, 8), not (32, 8)") !=
+              std::string::npos);
+        CHECK(config_with("qwen3", "hidden_act", "relu6").find("the activation 'relu6'") !=
+              std::string::npos);
+        CHECK(config_with("qwen3", "rope_scaling", {{"rope_type", "su"}, {"factor", 2}})
+                  .find("rope_scaling") != std::string::npos);
+        CHECK(config_with("gpt2", "n_embd", "many").find("is no size") != std::string::npos);
+    }
+}
