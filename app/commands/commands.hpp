@@ -44,6 +44,7 @@ Command bugs_command();
 Command bench_command();
 Command generate_command();
 Command heads_command();
+Command export_command();
 Command completions_command();
 Command man_command();
 Command help_command();

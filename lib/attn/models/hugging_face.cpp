@@ -91,6 +91,15 @@ Model open_hugging_face(const std::string& path) {
         }
     }
     add_tensors(model, family, arrays);
+    const fs::path tokenizer = folder / "tokenizer.json";
+    if (fs::exists(tokenizer, ignored)) {
+        constexpr std::uint64_t largest = 256U << 20U;
+        InputFile file(tokenizer.string());
+        if (file.size() > largest)
+            throw InputError(file.label() + ": is larger than any tokenizer");
+        model.tokenizer = read_json_tokenizer(std::string(file.all()), file.label(),
+                                              model.architecture.vocab_size);
+    }
     return model;
 }
 

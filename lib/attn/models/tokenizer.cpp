@@ -1,11 +1,13 @@
 #include "attn/models/tokenizer.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 #include <unordered_map>
 #include <utility>
 
 #include "attn/tensor/error.hpp"
+#include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
 
 namespace attn::models {
@@ -62,7 +64,80 @@ public:
         return visible(shown);
     }
 
+    std::string as_json() const override {
+        // Every way to make a piece of two others is a merge; those of high scores come first.
+        struct Merge {
+            float score;
+            std::string left, right;
+        };
+        std::vector<Merge> merges;
+        std::string vocabulary;
+        for (std::size_t id = 0; id < pieces_.size(); ++id) {
+            const std::string& text = pieces_[id].text;
+            vocabulary +=
+                (id == 0 ? "" : ", ") + json_string(written(id)) + ": " + std::to_string(id);
+            if (id < first_byte + 256) continue;
+            for (std::size_t i = 1; i < text.size(); ++i) {
+                const std::string left = text.substr(0, i);
+                const std::string right = text.substr(i);
+                if (!ids_.contains(left) || !ids_.contains(right)) continue;
+                merges.push_back({pieces_[id].score, left, right});
+            }
+        }
+        std::stable_sort(merges.begin(), merges.end(), [](const Merge& one, const Merge& other) {
+            return one.score > other.score;
+        });
+        std::string pairs;
+        for (const Merge& merge : merges) {
+            pairs += (pairs.empty() ? "" : ", ") + std::string("[") +
+                     json_string(with_marks(merge.left)) + ", " +
+                     json_string(with_marks(merge.right)) + "]";
+        }
+        std::string added;
+        for (const char* token : {"<unk>", "<s>", "</s>"}) {
+            const std::string id = std::to_string(added.empty() ? 0 : token[1] == 's' ? 1 : 2);
+            added += (added.empty() ? "" : ", ") + std::string("{\"id\": ") + id +
+                     ", \"content\": " + json_string(token) +
+                     ", \"single_word\": false, \"lstrip\": false, \"rstrip\": false, "
+                     "\"normalized\": false, \"special\": true}";
+        }
+        return "{\"version\": \"1.0\", \"truncation\": null, \"padding\": null,\n"
+               " \"added_tokens\": [" +
+               added +
+               "],\n"
+               " \"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [{\"type\": "
+               "\"Prepend\", \"prepend\": \"\u2581\"}, {\"type\": \"Replace\", \"pattern\": "
+               "{\"String\": \" \"}, \"content\": \"\u2581\"}]},\n"
+               " \"pre_tokenizer\": null,\n"
+               " \"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": "
+               "[{\"SpecialToken\": {\"id\": \"<s>\", \"type_id\": 0}}, {\"Sequence\": "
+               "{\"id\": \"A\", \"type_id\": 0}}], \"pair\": [{\"Sequence\": {\"id\": "
+               "\"A\", \"type_id\": 0}}, {\"Sequence\": {\"id\": \"B\", \"type_id\": 1}}], "
+               "\"special_tokens\": {\"<s>\": {\"id\": \"<s>\", \"ids\": [1], \"tokens\": "
+               "[\"<s>\"]}}},\n"
+               " \"decoder\": {\"type\": \"Sequence\", \"decoders\": [{\"type\": \"Replace\", "
+               "\"pattern\": {\"String\": \"\u2581\"}, \"content\": \" \"}, {\"type\": "
+               "\"ByteFallback\"}, {\"type\": \"Fuse\"}, {\"type\": \"Strip\", \"content\": "
+               "\" \", \"start\": 1, \"stop\": 0}]},\n"
+               " \"model\": {\"type\": \"BPE\", \"dropout\": null, \"unk_token\": \"<unk>\", "
+               "\"continuing_subword_prefix\": null, \"end_of_word_suffix\": null, \"fuse_unk\": "
+               "true, \"byte_fallback\": true,\n  \"vocab\": {" +
+               vocabulary + "},\n  \"merges\": [" + pairs + "]}}\n";
+    }
+
 private:
+    /// A piece as sentencepiece writes it, its blanks as marks.
+    static std::string with_marks(const std::string& text) {
+        std::string marked;
+        for (const char letter : text) marked += letter == ' ' ? "\u2581" : std::string{letter};
+        return marked;
+    }
+    std::string written(std::size_t id) const {
+        if (id == 0) return "<unk>";
+        if (id < first_byte) return id == 1 ? "<s>" : "</s>";
+        return byte_of(pieces_[id].text) >= 0 ? pieces_[id].text : with_marks(pieces_[id].text);
+    }
+
     /// The characters of a text behind the blank that every text begins with.
     static std::vector<std::string_view> characters(std::string_view text) {
         std::vector<std::string_view> all{" "};

@@ -24,6 +24,9 @@ public:
 
     /// The token by itself, as a label of rows and columns.
     virtual std::string label(std::int64_t id) const = 0;
+
+    /// The same tokenizer as tokenizer.json of Hugging Face; empty when that cannot say it.
+    virtual std::string as_json() const { return {}; }
 };
 
 /// The text of tokens one after another.
@@ -40,6 +43,15 @@ std::string text_of(const Tokenizer& tokenizer, const std::vector<std::int64_t>&
 ///         below 1, pieces without the 256 bytes.
 std::shared_ptr<const Tokenizer> read_scored_tokenizer(const InputFile& file,
                                                        std::size_t vocab_size);
+
+/// The tokenizer in a tokenizer.json of Hugging Face: pieces that are joined by a list of merges
+/// (BPE), of bytes as GPT-2's, or of characters as Llama's. Tokens of other kinds have labels, but
+/// no text is cut into them.
+///
+/// Errors  InputError, starting with `label`: text that is no such JSON, ids beyond the vocabulary.
+std::shared_ptr<const Tokenizer> read_json_tokenizer(const std::string& text,
+                                                     const std::string& label,
+                                                     std::size_t vocab_size);
 
 /// A tokenizer whose tokens are letters: A is 0, B is 1, ...
 std::shared_ptr<const Tokenizer> letter_tokenizer(std::size_t vocab_size);

@@ -1,0 +1,76 @@
+#include "app/commands/commands.hpp"
+#include "app/flags/model_flags.hpp"
+#include "app/flags/output_flags.hpp"
+#include "app/terminal/signals.hpp"
+#include "attn/io/atomic_file.hpp"
+#include "attn/io/output_folder.hpp"
+#include "attn/io/safetensors.hpp"
+#include "attn/models/export_model.hpp"
+
+namespace app {
+namespace {
+
+using attn::models::ExportedTensor;
+using attn::models::Model;
+
+/// config.json, model.safetensors and, where it can be said, tokenizer.json.
+void write_hugging_face(const Model& model, const std::string& path) {
+    const std::string config = attn::models::config_json(model);
+    const std::vector<ExportedTensor> tensors = attn::models::tensors_for_hugging_face(model);
+    std::vector<attn::TensorRef> named;
+    for (const ExportedTensor& each : tensors) named.push_back({each.name, each.tensor});
+    attn::OutputFolder folder(path);
+    attn::write_file(folder.file("config.json"), config);
+    attn::OutputFile file(folder.file("model.safetensors"));
+    attn::write_safetensors(file, named);
+    file.commit();
+    const std::string tokenizer = model.tokenizer ? model.tokenizer->as_json() : "";
+    if (!tokenizer.empty()) attn::write_file(folder.file("tokenizer.json"), tokenizer);
+    folder.commit();
+}
+
+int run_export(const Arguments& arguments) {
+    const std::string path = arguments.text("--output");
+    if (path.empty() || path == "-") {
+        throw attn::ConfigError(
+            "export writes files: pass -o with a folder (--as hf) or a file "
+            "(--as llama2c)");
+    }
+    const Model model = model_of(arguments);
+    remove_temporaries_on_signals();
+    if (arguments.text("--as") == "llama2c") {
+        attn::write_file(path, attn::models::bytes_for_llama2c(model));
+    } else {
+        write_hugging_face(model, path);
+    }
+    return 0;
+}
+
+std::vector<std::string> kinds() { return {"hf", "llama2c"}; }
+
+const std::vector<Flag>& export_flags() {
+    static const std::vector<Flag> all = [] {
+        std::vector<Flag> rows = grouped(
+            "Model", {{"--as", "KIND",
+                       "hf: a folder that Hugging Face's transformers load; llama2c: a .bin file",
+                       one_of(kinds), "hf"}});
+        for (const Flag& flag : model_flags()) {
+            if (flag.name != "--text" && flag.name != "--ids") rows.push_back(flag);
+        }
+        return rows;
+    }();
+    return all;
+}
+
+}  // namespace
+
+Command export_command() {
+    return {"export",
+            "write a trained model as other programs read it",
+            {export_flags, file_flags},
+            run_export,
+            {{"attn-explain export --model-file stories --as hf -o stories",
+              "A folder with config.json, model.safetensors and tokenizer.json."}}};
+}
+
+}  // namespace app

@@ -1,0 +1,158 @@
+#include "attn/models/export_model.hpp"
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "attn/tensor/error.hpp"
+#include "attn/text/json.hpp"
+
+namespace attn::models {
+namespace {
+
+constexpr std::array<std::pair<const char*, const char*>, 9> layer_names{{
+    {"g_attention", "input_layernorm.weight"},
+    {"w_query", "self_attn.q_proj.weight"},
+    {"w_key", "self_attn.k_proj.weight"},
+    {"w_value", "self_attn.v_proj.weight"},
+    {"w_output", "self_attn.o_proj.weight"},
+    {"g_mlp", "post_attention_layernorm.weight"},
+    {"w_gate", "mlp.gate_proj.weight"},
+    {"w_down", "mlp.down_proj.weight"},
+    {"w_up", "mlp.up_proj.weight"},
+}};
+
+/// Refuses what a Llama does not have.
+void require_llama(const Model& model, const std::string& format) {
+    const Architecture& a = model.architecture;
+    const LayerKind& kind = a.layers.front();
+    std::string other;
+    if (a.norm != NormKind::rms || a.norm_adds_one) other = "its norm";
+    if (a.activation != Activation::silu || !model.has("0.w_gate")) other = "its MLP";
+    if (!kind.pairing || kind.scaling || kind.rotary_dim() != a.head_dim) other = "its positions";
+    if (kind.window || a.attention_softcap > 0 || a.parallel) other = "its attention";
+    for (const char* name : {"0.b_query", "0.b_output", "0.g_query", "0.sink",
+                             "0.g_attention_output", "position_embedding"}) {
+        if (model.has(name)) other = name;
+    }
+    if (other.empty()) return;
+    throw ConfigError("--as " + format + " writes models like Llama, and " + model.label +
+                      " differs in " + other + ": choose another model");
+}
+
+/// The rows of each head in another order: halves from neighbours, or back.
+Tensor reordered(const Tensor& tensor, std::size_t head_dim, Pairing from, Pairing to) {
+    if (from == to) return tensor;
+    return with_floating(tensor.dtype(), [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        const Array<T>& rows = tensor.as<T>();
+        Array<T> result = empty_array<T>(rows.shape());
+        const std::size_t width = rows.shape(1);
+        for (std::size_t head = 0; head < rows.shape(0); head += head_dim) {
+            for (std::size_t pair = 0; pair < head_dim / 2; ++pair) {
+                const FeaturePair here = feature_pair(from, pair, head_dim);
+                const FeaturePair there = feature_pair(to, pair, head_dim);
+                for (const auto& [a, b] :
+                     {std::pair{here.first, there.first}, std::pair{here.second, there.second}}) {
+                    std::copy_n(rows.data() + (head + a) * width, width,
+                                result.data() + (head + b) * width);
+                }
+            }
+        }
+        return {tensor.axes(), std::move(result)};
+    });
+}
+
+/// A tensor of a layer with its features in the order of a pairing.
+Tensor paired(const Model& model, std::size_t n, const std::string& name, Pairing to) {
+    const Tensor tensor = cast(model.read(in_layer(n, name)), DType::float32);
+    if (name != "w_query" && name != "w_key") return tensor;
+    const Architecture& a = model.architecture;
+    return reordered(tensor, a.head_dim, *a.layers[n].pairing, to);
+}
+
+}  // namespace
+
+std::string config_json(const Model& model) {
+    require_llama(model, "hf");
+    const Architecture& a = model.architecture;
+    std::string json =
+        "{\n  \"architectures\": [\"LlamaForCausalLM\"],\n"
+        "  \"model_type\": \"llama\",\n  \"hidden_act\": \"silu\",\n"
+        "  \"attention_bias\": false,\n  \"torch_dtype\": \"float32\",\n"
+        "  \"bos_token_id\": 1,\n  \"eos_token_id\": 2,\n";
+    for (const auto& [key, size] : {std::pair{"hidden_size", a.embed_dim},
+                                    {"intermediate_size", a.mlp_dim},
+                                    {"num_hidden_layers", a.layers.size()},
+                                    {"num_attention_heads", a.heads},
+                                    {"num_key_value_heads", a.kv_heads},
+                                    {"head_dim", a.head_dim},
+                                    {"vocab_size", a.vocab_size},
+                                    {"max_position_embeddings", a.most_tokens}}) {
+        json += "  " + json_string(key) + ": " + std::to_string(size) + ",\n";
+    }
+    json += "  \"rms_norm_eps\": " + json_number(a.norm_eps) +
+            ",\n  \"rope_theta\": " + json_number(a.layers.front().theta) +
+            ",\n  \"tie_word_embeddings\": " + (model.has("w_vocab") ? "false" : "true") + "\n}\n";
+    return json;
+}
+
+std::vector<ExportedTensor> tensors_for_hugging_face(const Model& model) {
+    require_llama(model, "hf");
+    const auto whole = [&](const char* name) { return cast(model.read(name), DType::float32); };
+    std::vector<ExportedTensor> all{{"model.embed_tokens.weight", whole("embedding")}};
+    for (std::size_t n = 0; n < model.architecture.layers.size(); ++n) {
+        for (const auto& [ours, theirs] : layer_names) {
+            all.push_back({"model.layers." + std::to_string(n) + "." + theirs,
+                           paired(model, n, ours, Pairing::half)});
+        }
+    }
+    all.push_back({"model.norm.weight", whole("g_final")});
+    if (model.has("w_vocab")) all.push_back({"lm_head.weight", whole("w_vocab")});
+    return all;
+}
+
+std::string bytes_for_llama2c(const Model& model) {
+    require_llama(model, "llama2c");
+    const Architecture& a = model.architecture;
+    if (a.layers.front().theta != 10000 || a.norm_eps != 1e-5 ||
+        a.heads * a.head_dim != a.embed_dim) {
+        throw ConfigError(
+            "--as llama2c writes models with theta 10000, eps 1e-05 and heads that "
+            "share embed_dim, and " +
+            model.label + " has others: choose another model");
+    }
+    std::string bytes;
+    const auto append = [&bytes](const Tensor& tensor) { bytes += value_bytes(tensor); };
+    const auto size = [](std::size_t number) { return static_cast<std::int32_t>(number); };
+    const std::int32_t vocab = size(a.vocab_size);
+    for (const std::int32_t each :
+         {size(a.embed_dim), size(a.mlp_dim), size(a.layers.size()), size(a.heads),
+          size(a.kv_heads), model.has("w_vocab") ? -vocab : vocab, size(a.most_tokens)}) {
+        bytes.append(reinterpret_cast<const char*>(&each), sizeof each);
+    }
+    append(cast(model.read("embedding"), DType::float32));
+    for (const auto& [ours, theirs] : layer_names) {
+        for (std::size_t n = 0; n < a.layers.size(); ++n) {
+            append(paired(model, n, ours, Pairing::interleaved));
+        }
+    }
+    append(cast(model.read("g_final"), DType::float32));
+    // Cosines and sines, rounded as PyTorch rounds them; readers of this format pass them over.
+    for (const bool sine : {false, true}) {
+        for (std::size_t t = 0; t < a.most_tokens; ++t) {
+            for (std::size_t i = 0; i < a.head_dim; i += 2) {
+                const float exponent = static_cast<float>(i) / static_cast<float>(a.head_dim);
+                const float frequency = 1.0F / std::pow(10000.0F, exponent);
+                const float angle = static_cast<float>(t) * frequency;
+                const auto number = static_cast<float>(sine ? std::sin(static_cast<double>(angle))
+                                                            : std::cos(static_cast<double>(angle)));
+                bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
+            }
+        }
+    }
+    if (model.has("w_vocab")) append(cast(model.read("w_vocab"), DType::float32));
+    return bytes;
+}
+
+}  // namespace attn::models

@@ -1,0 +1,62 @@
+#include <nlohmann/json.hpp>
+
+#include "attn/models/open_model.hpp"
+#include "tests/support/program.hpp"
+
+using program::check_refused;
+using program::read_file;
+using program::run;
+
+TEST_SUITE("app: export") {
+    TEST_CASE("there and back, every byte of the model is the same") {
+        const program::Folder folder;
+        const std::string hf = folder / "hf";
+        const std::string back = folder / "back.bin";
+        REQUIRE(run("export --model-file stories --as hf -o " + hf).exit_code == 0);
+        REQUIRE(run("export --model-file " + hf + " --as llama2c -o " + back).exit_code == 0);
+        const std::string original = read_file(ATTN_SOURCE_DIR "/data/models/stories260K.bin");
+        const std::string returned = read_file(back);
+        REQUIRE(returned.size() == original.size());
+        // Behind the tensors stand cosines and sines, which another library has rounded.
+        constexpr std::size_t tensors = 1040156;
+        CHECK(returned.substr(0, tensors) == original.substr(0, tensors));
+    }
+    TEST_CASE("the exported model writes the same text, and cuts text into the same tokens") {
+        const program::Folder folder;
+        const std::string hf = folder / "hf";
+        REQUIRE(run("export --model-file stories -o " + hf).exit_code == 0);
+        CHECK(run("generate -q --tokens 60 --model-file " + hf).out ==
+              run("generate -q --tokens 60").out);
+        const auto ours = attn::models::open_model("stories").tokenizer;
+        const auto theirs = attn::models::open_model(hf).tokenizer;
+        REQUIRE(theirs != nullptr);
+        for (const std::string text : {"Once upon a time, there was a little girl named Lily.", "",
+                                       "x", "\"Don't go!\" said the cat.\nThe end.",
+                                       "na\u00efve caf\u00e9 \U0001F600", "  two  blanks "}) {
+            INFO(text);
+            CHECK(theirs->encode(text) == ours->encode(text));
+            CHECK(attn::models::text_of(*theirs, theirs->encode(text)) == text);
+        }
+    }
+    TEST_CASE("rows of query and key change their order, those of value do not") {
+        const program::Folder folder;
+        const std::string hf = folder / "hf";
+        REQUIRE(run("export --model-file stories -o " + hf).exit_code == 0);
+        const attn::models::Model ours = attn::models::open_model("stories");
+        const attn::models::Model theirs = attn::models::open_model(hf);
+        // Row 1 of a head, the second of pair 0, goes to row 4: half a head of 8 further.
+        for (const char* name : {"2.w_query", "2.w_key"}) {
+            CHECK(theirs.read(name).at(4 * 64) == ours.read(name).at(1 * 64));
+            CHECK(theirs.read(name).at((8 + 1) * 64) == ours.read(name).at((8 + 2) * 64));
+        }
+        CHECK(theirs.read("2.w_value").numbers() == ours.read("2.w_value").numbers());
+    }
+    TEST_CASE("what cannot be written is one line, and a folder in use stays") {
+        check_refused("export --model-file sorter -o x", "writes models like Llama, and sorter");
+        check_refused("export --model-file stories", "export writes files: pass -o");
+        check_refused("export --model-file stories --as onnx -o x", "--as");
+        check_refused("export --model-file stories -o tests", "tests");
+        check_refused("export --model-file tests/models/fixtures/llama --as llama2c -o x.bin",
+                      "its positions");
+    }
+}
