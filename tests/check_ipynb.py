@@ -48,6 +48,11 @@ WALKS = """
 --dtype float64 --batch 2 --seq-len 5 --embed-dim 12 --heads 3 --bias --output-projection --output-bias --only x,query,scores,row_max,exponentials,row_sum,weights,context,merged,output
 --compute-dtype float64 --batch 2 --seq-len 5 --embed-dim 12 --heads 3 --draw-order kvq --burn rand:7,randn:20
 --seq-len 6 --embed-dim 8 --softmax-axis query --scale none
+--seq-len 6 --embed-dim 6 --heads 3 --softcap 0.5 --position-bias alibi --mask causal
+--rng numpy --seq-len 4 --embed-dim 4 --softcap 2 --position-bias alibi
+--seq-len 9 --embed-dim 6 --heads 2 --position-bias t5:8:6 --scale none
+--seq-len 3 --memory-len 9 --embed-dim 6 --heads 2 --position-bias t5:8:12 --mask causal --causal-align end --detail
+--seq-len 5 --embed-dim 4 --position-bias t5 --code numpy
 --seq-len 7 --embed-dim 8 --heads 2 --mask causal,window:3,chunk:4,documents:2+3+2
 --rng numpy --seq-len 7 --embed-dim 4 --mask prefix:3,window:5,chunk:4,documents:2+3+2
 --seq-len 3 --memory-len 7 --embed-dim 4 --mask window:2,causal,chunk:3 --causal-align end

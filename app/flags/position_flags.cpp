@@ -3,6 +3,8 @@
 
 #include "app/flags/setting.hpp"
 #include "app/flags/walk_rows.hpp"
+#include "app/terminal/messages.hpp"
+#include "attn/io/read_tensor.hpp"
 
 namespace app {
 namespace {
@@ -138,6 +140,40 @@ std::string positions_json(const Plan& plan) {
     return "[" + positions + "," + json_of(plan.config.memory_positions) + "]";
 }
 
+std::vector<std::string> bias_words() { return {"alibi", "t5"}; }
+
+/// `alibi`, `t5`, `t5:32:128` (buckets and the largest distance), or a file.
+void set_position_bias(WalkConfig& config, const Flag& flag, const std::string& text) {
+    using Of = attn::PositionBias::Kind;
+    attn::PositionBias bias;
+    const std::vector<std::string> parts = split(text, ':');
+    if (parts[0] == "t5" && (parts.size() == 1 || parts.size() == 3)) {
+        bias.kind = Of::t5;
+        if (parts.size() == 3) {
+            bias.buckets = parse_integer(flag.name + " t5", parts[1], 1, 1'000'000);
+            bias.max_distance = parse_integer(flag.name + " t5", parts[2], 1, 1'000'000'000);
+        }
+    } else if (text != "alibi") {
+        if (text.find('.') == std::string::npos && text != "-") {
+            refuse_word(flag.name, text, {"alibi", "t5", "t5:32:128", "a file"});
+        }
+        bias.kind = Of::file;
+        bias.given = attn::read_tensor(text, report_note);
+    }
+    config.position_bias = std::move(bias);
+}
+
+std::string position_bias_json(const Plan& plan) {
+    using Of = attn::PositionBias::Kind;
+    const std::optional<attn::PositionBias>& bias = plan.config.position_bias;
+    if (!bias) return json_of(std::string());
+    if (bias->kind != Of::t5) {
+        return attn::json_string(bias->kind == Of::alibi ? "alibi" : "file");
+    }
+    return attn::json_string("t5:" + std::to_string(bias->buckets) + ":" +
+                             std::to_string(bias->max_distance));
+}
+
 }  // namespace
 
 std::vector<Flag> position_rows() {
@@ -170,6 +206,12 @@ std::vector<Flag> position_rows() {
             .set_by(set_scaling)
             .recorded("rope_scaling", scaling_json)
             .needing(rope),
+        Flag{"--position-bias", "HOW",
+             "a number added to each score by its distance: alibi, t5 (t5:32:128 are buckets and "
+             "the largest distance), or a file",
+             such_as(bias_words), "none"}
+            .set_by(set_position_bias)
+            .recorded("position_bias", position_bias_json),
     };
 }
 

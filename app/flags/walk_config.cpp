@@ -146,7 +146,7 @@ void set_sources(const Arguments& arguments, attn::WalkConfig& config) {
 /// Refuses two flags that would read standard input.
 void check_standard_input(const Arguments& arguments) {
     std::string reader;
-    for (const char* flag : {"--text-file", "--x", "--memory", "--mask-file", "--weights"}) {
+    for (const char* flag : {"--text-file", "--x", "--memory", "--mask-file", "--weights", "--position-bias"}) {
         const std::string spec = arguments.text(flag);
         if (spec != "-" && !spec.starts_with("-:")) continue;
         if (!reader.empty()) {

@@ -314,6 +314,8 @@ std::vector<Flag> model_rows() {
              such_as(words_of<attn::ScaleChoice::By>), "head-dim"}
             .set_by(set_scale)
             .recorded("scale", scale_json),
+        setting<&WalkConfig::softcap>(
+            "--softcap", "X", "bound the scores softly: X * tanh(score / X), as Gemma 2; 0: none"),
         setting<&WalkConfig::softmax_axis>("--softmax-axis", "AXIS",
                                            "axis that the weights sum to 1 over"),
     };

@@ -51,6 +51,11 @@ inline attn::WalkConfig random_config(std::mt19937& random) {
         config.rotary.dim = 2 * pick(1, static_cast<int>(*config.head_dim / 2));
         for (std::int64_t t = 0; t < *config.query_len; ++t) config.positions.push_back(pick(0, 9));
     }
+    if (pick(0, 3) == 0) config.softcap = 0.5 * static_cast<double>(pick(1, 4));
+    if (pick(0, 2) == 0) {
+        constexpr std::array kinds{PositionBias::Kind::alibi, PositionBias::Kind::t5};
+        config.position_bias = PositionBias{kinds[random() % 2], 8, 6, {}};
+    }
     if (pick(0, 4) == 0) config.mask.window = pick(1, 4);
     if (pick(0, 4) == 0) config.mask.chunk = pick(1, 4);
     if (pick(0, 4) == 0) config.mask.prefix = pick(0, 4);

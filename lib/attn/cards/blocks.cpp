@@ -9,6 +9,7 @@
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/text/numbers.hpp"
+#include "attn/walk/score_bias.hpp"
 #include "attn/walk/visibility.hpp"
 
 namespace attn {
@@ -20,6 +21,7 @@ FusedOptions kernel_options(const Plan& plan, const MaskView& mask) {
     FusedOptions options;
     options.scale = plan.scale.operation == ScaleFactor::Operation::divide ? 1 / plan.scale.number
                                                                            : plan.scale.number;
+    options.softcap = plan.config.softcap;
     options.mask = mask;
     options.empty_row = plan.config.empty_row;
     options.threads = static_cast<std::size_t>(plan.config.threads);
@@ -38,6 +40,7 @@ using Pick = std::vector<double> FusedBlock::*;
 template <class T>
 Array<T> gathered(const Plan& plan, const Ledger& ledger, Pick pick, bool features) {
     const Visibility visibility(plan);
+    const ScoreBias<T> bias(plan, ledger);
     const std::size_t queries = plan.query_len;
     const std::size_t blocks = block_count(plan);
     const std::size_t width = features ? plan.value_dim : 1;
@@ -57,7 +60,7 @@ Array<T> gathered(const Plan& plan, const Ledger& ledger, Pick pick, bool featur
                 ledger.latest(Chain::keys).as<T>().data() + kv_group * plan.key_len * plan.head_dim,
                 ledger.latest(Chain::values).as<T>().data() +
                     kv_group * plan.key_len * plan.value_dim,
-                one, options, queries, plan.key_block());
+                one, options, queries, plan.key_block(), bias.view().from(group, 0));
             T* cells = result.data() + group * blocks * queries * width;
             for (std::size_t k = 0; k < blocks; ++k) {
                 const std::vector<double>& numbers = trace.blocks[k].*pick;
@@ -269,11 +272,12 @@ Tensor blockwise_context(const Plan& plan, const Ledger& ledger) {
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
         const Visibility visibility(plan);
+        const ScoreBias<T> bias(plan, ledger);
         Array<T> context = empty_array<T>(plan.per_head_shape(plan.query_len, plan.value_dim));
-        fused_attention(ledger.latest(Chain::queries).as<T>().data(),
-                        ledger.latest(Chain::keys).as<T>().data(),
-                        ledger.latest(Chain::values).as<T>().data(), context.data(),
-                        attention_shape(plan), kernel_options(plan, visibility.view()));
+        fused_attention(
+            ledger.latest(Chain::queries).as<T>().data(), ledger.latest(Chain::keys).as<T>().data(),
+            ledger.latest(Chain::values).as<T>().data(), context.data(), attention_shape(plan),
+            kernel_options(plan, visibility.view()), bias.view());
         return {plan.per_head_axes("query", "feature"), std::move(context)};
     });
 }
@@ -286,7 +290,8 @@ void attend_to(const RowBlock<T>& block) {
     options.threads = 1;  // the blocks of rows are shared among threads
     fused_attention(
         block.query.numbers, block.key.numbers, block.value.numbers, block.result.numbers,
-        {1, 1, block.query.rows, block.key.rows, block.key.columns, block.value.columns}, options);
+        {1, 1, block.query.rows, block.key.rows, block.key.columns, block.value.columns}, options,
+        block.bias);
 }
 
 }  // namespace

@@ -267,6 +267,7 @@ StepTable mask_cards() {
             .title = "which keys each query may not see (true = hidden)",
             .applies = masks,
             .outline = mask_outline,
+            .follows_plan = true,
             .formula = mask_formula,
             .compute = compute_mask,
             .note = mask_note,

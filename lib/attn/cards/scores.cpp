@@ -254,6 +254,7 @@ StepTable score_cards() {
             .why = why_scaled,
             .code = scaled_code,
         },
+        softcap_card(),
     };
 }
 

@@ -13,10 +13,13 @@ namespace attn {
 namespace {
 
 double multiply_adds(const AttentionShape& shape, const MaskView& mask) {
-    const double cells = static_cast<double>(shape.batch * shape.heads) *
-                         static_cast<double>(shape.query_len) * static_cast<double>(shape.key_len);
-    return cells * static_cast<double>(shape.head_dim + shape.value_dim) *
-           (mask.causal ? 0.5 : 1.0);
+    const auto keys = static_cast<double>(shape.key_len);
+    double seen = mask.causal ? 0.5 * keys : keys;
+    if (mask.causal && mask.window) {
+        seen = std::min(seen, static_cast<double>(mask.causal_offset - mask.window_offset + 1));
+    }
+    return static_cast<double>(shape.batch * shape.heads) * static_cast<double>(shape.query_len) *
+           seen * static_cast<double>(shape.head_dim + shape.value_dim);
 }
 
 /// The part of the work that starts at query `first` of one head.
@@ -50,6 +53,7 @@ QueryBlock<Real> query_block(const Real* query, const Real* key, const Real* val
     block.head_dim = shape.head_dim;
     block.value_dim = shape.value_dim;
     block.scale = static_cast<Real>(options.scale);
+    block.cap = static_cast<Real>(options.softcap);
     block.empty_row =
         options.empty_row == EmptyRow::nan ? std::numeric_limits<Real>::quiet_NaN() : 0;
     if (mask.hidden) {
@@ -63,7 +67,7 @@ QueryBlock<Real> query_block(const Real* query, const Real* key, const Real* val
 
 template <class Real>
 void attend(const Real* query, const Real* key, const Real* value, Real* context,
-            const AttentionShape& shape, const FusedOptions& options) {
+            const AttentionShape& shape, const FusedOptions& options, const BiasView<Real>& bias) {
     if (options.empty_row == EmptyRow::error) {
         throw ConfigError(
             "fused attention fills rows that hide every key, it does not look for "
@@ -89,6 +93,9 @@ void attend(const Real* query, const Real* key, const Real* value, Real* context
         QueryBlock<Real> block =
             query_block(query, key, value, context, shape, options, group / shape.heads,
                         group % shape.heads, first, blocks.begin(number + 1) - first);
+        block.bias = bias.row(group, first);
+        block.bias_query_stride = bias.query_stride;
+        block.bias_key_stride = bias.key_stride;
         block.scratch = memory + thread * scratch_size;
         kernel.attend(block);
     });
@@ -97,13 +104,15 @@ void attend(const Real* query, const Real* key, const Real* value, Real* context
 }  // namespace
 
 void fused_attention(const float* query, const float* key, const float* value, float* context,
-                     const AttentionShape& shape, const FusedOptions& options) {
-    attend(query, key, value, context, shape, options);
+                     const AttentionShape& shape, const FusedOptions& options,
+                     const BiasView<float>& bias) {
+    attend(query, key, value, context, shape, options, bias);
 }
 
 void fused_attention(const double* query, const double* key, const double* value, double* context,
-                     const AttentionShape& shape, const FusedOptions& options) {
-    attend(query, key, value, context, shape, options);
+                     const AttentionShape& shape, const FusedOptions& options,
+                     const BiasView<double>& bias) {
+    attend(query, key, value, context, shape, options, bias);
 }
 
 }  // namespace attn

@@ -9,6 +9,8 @@ namespace attn {
 struct FusedOptions {
     /// Multiplies every score.
     double scale = 1.0;
+    /// Bounds the scaled scores by tanh; 0 does not.
+    double softcap = 0;
     MaskView mask;
     EmptyRow empty_row = EmptyRow::nan;
     /// At most this many threads; 0 is one for each core. Small work keeps to one whatever is said.
@@ -18,7 +20,8 @@ struct FusedOptions {
 
 /// Attention without its matrix of weights: no more than one block of scores exists at a time.
 ///
-///     context(q) = sum over k of w(q,k) value(k);   w = softmax over keys of scale * query . key
+///     context(q) = sum over k of w(q,k) value(k);   w = softmax over keys of s(q,k)
+///     s(q,k) = scale * query(q) . key(k), then capped, then + bias(q,k), then hidden
 ///
 /// The keys are read once, block by block. Each query keeps a running maximum m, a running sum l of
 /// exponentials and a running context o. When a block raises the maximum, what was gathered before
@@ -41,8 +44,10 @@ struct FusedOptions {
 ///         Rabe & Staats 2021: attention in little memory.
 ///         Dao et al. 2022: blocks that stay in cache.
 void fused_attention(const float* query, const float* key, const float* value, float* context,
-                     const AttentionShape& shape, const FusedOptions& options);
+                     const AttentionShape& shape, const FusedOptions& options,
+                     const BiasView<float>& bias = {});
 void fused_attention(const double* query, const double* key, const double* value, double* context,
-                     const AttentionShape& shape, const FusedOptions& options);
+                     const AttentionShape& shape, const FusedOptions& options,
+                     const BiasView<double>& bias = {});
 
 }  // namespace attn

@@ -23,8 +23,8 @@ template <class Real>
 class Tracer {
 public:
     Tracer(const Real* query, const Real* key, const Real* value, const AttentionShape& shape,
-           const FusedOptions& options)
-        : query_(query), key_(key), value_(value), shape_(shape), options_(options) {}
+           const FusedOptions& options, const BiasView<Real>& bias)
+        : query_(query), key_(key), value_(value), shape_(shape), options_(options), bias_(bias) {}
 
     FusedTrace trace(std::size_t query_block, std::size_t key_block) const {
         FusedTrace result;
@@ -105,7 +105,10 @@ private:
         for (std::size_t d = 0; d < shape_.head_dim; ++d) {
             sum += query_[q * shape_.head_dim + d] * key_[k * shape_.head_dim + d];
         }
-        return sum * static_cast<Real>(options_.scale);
+        Real result = sum * static_cast<Real>(options_.scale);
+        const Real cap = static_cast<Real>(options_.softcap);
+        if (cap != 0) result = cap * std::tanh(result / cap);
+        return bias_.numbers ? result + bias_.at(0, q, k) : result;
     }
 
     void finish(const Running<Real>& row, std::vector<double>& context) const {
@@ -121,12 +124,13 @@ private:
     const Real* value_;
     AttentionShape shape_;
     FusedOptions options_;
+    BiasView<Real> bias_;
 };
 
 template <class Real>
 FusedTrace traced(const Real* query, const Real* key, const Real* value,
                   const AttentionShape& shape, const FusedOptions& options, std::size_t query_block,
-                  std::size_t key_block) {
+                  std::size_t key_block, const BiasView<Real>& bias) {
     if (shape.batch != 1 || shape.heads != 1) {
         throw ShapeError("a trace shows one head, not batch " + std::to_string(shape.batch) +
                          " x head " + std::to_string(shape.heads) +
@@ -136,21 +140,23 @@ FusedTrace traced(const Real* query, const Real* key, const Real* value,
         throw ConfigError("blocks of " + std::to_string(query_block) + " queries x " +
                           std::to_string(key_block) + " keys: each needs at least 1");
     }
-    return Tracer<Real>(query, key, value, shape, options).trace(query_block, key_block);
+    return Tracer<Real>(query, key, value, shape, options, bias).trace(query_block, key_block);
 }
 
 }  // namespace
 
 FusedTrace fused_trace(const float* query, const float* key, const float* value,
                        const AttentionShape& shape, const FusedOptions& options,
-                       std::size_t query_block, std::size_t key_block) {
-    return traced(query, key, value, shape, options, query_block, key_block);
+                       std::size_t query_block, std::size_t key_block,
+                       const BiasView<float>& bias) {
+    return traced(query, key, value, shape, options, query_block, key_block, bias);
 }
 
 FusedTrace fused_trace(const double* query, const double* key, const double* value,
                        const AttentionShape& shape, const FusedOptions& options,
-                       std::size_t query_block, std::size_t key_block) {
-    return traced(query, key, value, shape, options, query_block, key_block);
+                       std::size_t query_block, std::size_t key_block,
+                       const BiasView<double>& bias) {
+    return traced(query, key, value, shape, options, query_block, key_block, bias);
 }
 
 }  // namespace attn

@@ -38,9 +38,11 @@ struct FusedTrace {
 /// Errors  ShapeError when shape is of more than one head, ConfigError when a block size is 0.
 FusedTrace fused_trace(const float* query, const float* key, const float* value,
                        const AttentionShape& shape, const FusedOptions& options,
-                       std::size_t query_block, std::size_t key_block);
+                       std::size_t query_block, std::size_t key_block,
+                       const BiasView<float>& bias = {});
 FusedTrace fused_trace(const double* query, const double* key, const double* value,
                        const AttentionShape& shape, const FusedOptions& options,
-                       std::size_t query_block, std::size_t key_block);
+                       std::size_t query_block, std::size_t key_block,
+                       const BiasView<double>& bias = {});
 
 }  // namespace attn

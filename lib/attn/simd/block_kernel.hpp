@@ -67,6 +67,8 @@ private:
             const Hidden hidden = hidden_cells(block, first, count);
             if (hidden == Hidden::all) continue;
             score<Vectors>(block, queries, first, count, scores);
+            if (block.cap != 0) cap_scores<Vectors>(block.cap, count, scores);
+            if (block.bias) add_bias<Vectors>(block, first, count, scores);
             hide_later_keys<Vectors>(block, first, count, scores);
             hide_earlier_keys<Vectors>(block, first, count, scores);
             if (hidden == Hidden::some) hide_cells<width>(block, first, count, scores);
@@ -84,10 +86,11 @@ private:
     static std::size_t smaller(std::size_t a, std::size_t b) { return a < b ? a : b; }
 
     /// The queries transposed, so that lanes are queries, times scale and log2(e): the exponentials
-    /// below are powers of two, and no score is ever multiplied.
+    /// below are powers of two, and no score is ever multiplied. With a cap, tanh stands between:
+    /// it takes the scores as parts of the cap.
     template <std::size_t width>
     static void pack_queries(const QueryBlock<Real>& block, Real* queries) {
-        const Batch factor(block.scale * log2_e);
+        const Batch factor(block.cap != 0 ? block.scale / block.cap : block.scale * log2_e);
         Math::transpose(block.query, block.queries, block.head_dim, block.head_dim, queries, width);
         for (std::size_t d = 0; d < block.head_dim; ++d) {
             for (std::size_t q = block.queries; q < width; ++q) queries[d * width + q] = 0;
@@ -127,6 +130,40 @@ private:
                     }
                 }
             });
+    }
+
+    /// The scores, bounded softly, times log2(e).
+    template <std::size_t Vectors>
+    static void cap_scores(Real cap, std::size_t count, Real* scores) {
+        const Batch bound(cap * log2_e);
+        for (std::size_t i = 0; i < count * Vectors * lanes; i += lanes) {
+            (bound * xsimd::tanh(Batch::load_aligned(scores + i))).store_aligned(scores + i);
+        }
+    }
+
+    /// Adds the bias times log2(e). Where only the distance counts (the key's stride is -1),
+    /// neighbouring queries have neighbouring numbers, and there is room behind the last of them.
+    template <std::size_t Vectors>
+    static void add_bias(const QueryBlock<Real>& block, std::size_t first, std::size_t count,
+                         Real* scores) {
+        constexpr std::size_t width = Vectors * lanes;
+        const Batch factor(log2_e);
+        alignas(64) Real gathered[width] = {};
+        for (std::size_t k = 0; k < count; ++k) {
+            const Real* numbers = block.bias + std::ptrdiff_t(first + k) * block.bias_key_stride;
+            if (block.bias_key_stride != -1) {
+                for (std::size_t q = 0; q < block.queries; ++q) {
+                    gathered[q] = numbers[std::ptrdiff_t(q) * block.bias_query_stride];
+                }
+                numbers = gathered;
+            }
+            for (std::size_t v = 0; v < width; v += lanes) {
+                Real* const cells = scores + k * width + v;
+                Math::multiply_add(Batch::load_unaligned(numbers + v), factor,
+                                   Batch::load_aligned(cells))
+                    .store_aligned(cells);
+            }
+        }
     }
 
     /// Causal attention: hides the keys after each query's last, if there are any in this block.

@@ -45,7 +45,8 @@ constexpr KernelsOf<Real> kernels_of_type() {
     using Products = PanelKernel<Real, Arch>;
     using Blocks = BlockKernel<Real, Arch>;
     return {{&Rows::multiply, &Rows::divide, &Rows::multiply_add, &Rows::add_multiple,
-             &Rows::normalize, &Rows::hide, &Rows::finite, &Rows::maximum, &Rows::exponentials, &Rows::sum},
+             &Rows::soft_cap, &Rows::normalize, &Rows::hide, &Rows::finite, &Rows::maximum,
+             &Rows::exponentials, &Rows::sum},
             {&Products::size, &Products::pack, &Products::multiply},
             {Blocks::lanes, Blocks::query_block, &Blocks::scratch_size, &Blocks::attend}};
 }

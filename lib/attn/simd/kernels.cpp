@@ -60,6 +60,10 @@ struct PlainRows {
         for (std::size_t i = 0; i < count; ++i) result[i] += row[i] * factor;
     }
 
+    static void soft_cap(const Real* row, Real cap, Real* result, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) result[i] = cap * std::tanh(row[i] / cap);
+    }
+
     static void hide(const Real* row, const bool* hidden, Real* result, std::size_t count) {
         for (std::size_t i = 0; i < count; ++i) {
             result[i] = hidden[i] ? -std::numeric_limits<Real>::infinity() : row[i];
@@ -98,10 +102,10 @@ struct PlainRows {
 
 template <class Real>
 constexpr RowOperations<Real> plain_rows{
-    &PlainRows<Real>::multiply,     &PlainRows<Real>::divide,  &PlainRows<Real>::multiply_add,
-    &PlainRows<Real>::add_multiple, &PlainRows<Real>::divide,  &PlainRows<Real>::hide,
-    &PlainRows<Real>::finite,       &PlainRows<Real>::maximum, &PlainRows<Real>::exponentials,
-    &PlainRows<Real>::sum};
+    &PlainRows<Real>::multiply,     &PlainRows<Real>::divide,   &PlainRows<Real>::multiply_add,
+    &PlainRows<Real>::add_multiple, &PlainRows<Real>::soft_cap, &PlainRows<Real>::divide,
+    &PlainRows<Real>::hide,         &PlainRows<Real>::finite,   &PlainRows<Real>::maximum,
+    &PlainRows<Real>::exponentials, &PlainRows<Real>::sum};
 
 }  // namespace
 

@@ -19,6 +19,8 @@ struct RowOperations {
                          std::size_t count);
     /// result + row * factor.
     void (*add_multiple)(const Real* row, Real factor, Real* result, std::size_t count);
+    /// cap * tanh(row / cap)
+    void (*soft_cap)(const Real* row, Real cap, Real* result, std::size_t count);
     /// The exponentials as parts of their sum. In vectors by its reciprocal: a division takes ten
     /// times as long as a product.
     void (*normalize)(const Real* row, Real sum, Real* result, std::size_t count);
@@ -75,6 +77,7 @@ struct QueryBlock {
     std::size_t value_dim;
 
     Real scale;
+    Real cap;        ///< of the scores; 0: none
     Real empty_row;  ///< what a query that sees no key receives
 
     bool causal;
@@ -85,6 +88,10 @@ struct QueryBlock {
     const bool* hidden;  ///< null, or the cell of the first query and key 0
     std::size_t query_stride;
     std::size_t key_stride;
+
+    const Real* bias;  ///< null, or the number added for the first query and key 0
+    std::ptrdiff_t bias_query_stride;
+    std::ptrdiff_t bias_key_stride;
 
     Real* scratch;  ///< aligned to 64 bytes
 };

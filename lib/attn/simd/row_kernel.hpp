@@ -44,6 +44,17 @@ public:
         for (std::size_t i = 0; i < count; ++i) result[i] += row[i] * factor;
     }
 
+    static void soft_cap(const Real* row, Real cap, Real* result, std::size_t count) {
+        const Batch bound(cap);
+        for_each_group(row, count, Real(0),
+                       [&](Batch(&x)[vectors], std::size_t first, std::size_t here) {
+                           for (Batch& number : x) {
+                               number = bound * xsimd::tanh(Math::divide(number, bound));
+                           }
+                           store(x, result + first, here);
+                       });
+    }
+
     static void normalize(const Real* row, Real sum, Real* result, std::size_t count) {
         multiply(row, Real(1) / sum, result, count);
     }

@@ -91,6 +91,33 @@ struct MaskView {
     }
 };
 
+/// Numbers that are added to the scores, as plain data. A stride of 0 repeats a number along that
+/// axis, as broadcasting does; where only the distance counts, one line serves all queries.
+template <class T>
+struct BiasView {
+    const T* numbers = nullptr;  ///< of query 0 and key 0; null: nothing is added
+    std::ptrdiff_t batch_stride = 0, head_stride = 0, query_stride = 0, key_stride = 0;
+    /// Matrix number g of a list is that of head g % heads of batch entry g / heads.
+    std::size_t heads = 1;
+
+    /// The number of key 0, from which key_stride leads to the others.
+    const T* row(std::size_t group, std::size_t q) const {
+        if (!numbers) return nullptr;
+        return numbers + static_cast<std::ptrdiff_t>(group / heads) * batch_stride +
+               static_cast<std::ptrdiff_t>(group % heads) * head_stride +
+               static_cast<std::ptrdiff_t>(q) * query_stride;
+    }
+    T at(std::size_t group, std::size_t q, std::size_t k) const {
+        return row(group, q)[static_cast<std::ptrdiff_t>(k) * key_stride];
+    }
+    /// The same for the queries from `q` on of one matrix.
+    BiasView from(std::size_t group, std::size_t q) const {
+        BiasView view = *this;
+        view.numbers = row(group, q);
+        return view;
+    }
+};
+
 /// Where the diagonal of a causal mask starts when there are more keys than queries, or fewer.
 /// `start`: query 0 meets key 0, as PyTorch's tril. `end`: the last query meets the last key, as
 /// with a cache of earlier keys.

@@ -66,6 +66,15 @@ struct ScaleChoice {
     double number = 1;  ///< the factor for By::number
 };
 
+/// A number that is added to each score for where query and key stand.
+struct PositionBias {
+    enum class Kind { alibi, t5, file };
+    Kind kind = Kind::alibi;
+    std::int64_t buckets = 32;        ///< of T5: how many distances its table tells apart
+    std::int64_t max_distance = 128;  ///< of T5: from here on all share the last bucket
+    std::optional<Tensor> given;      ///< broadcastable to the scores
+};
+
 /// Which cells are hidden: the kinds of mask (`mask_kinds.hpp`) and their numbers.
 struct MaskChoice {
     bool causal = false;
@@ -135,6 +144,8 @@ struct WalkConfig {
     CausalAlign causal_align = CausalAlign::start;
     EmptyRow empty_row = EmptyRow::nan;
     ScaleChoice scale;
+    double softcap = 0;  ///< bounds the scores by tanh; 0 does not
+    std::optional<PositionBias> position_bias;
     SoftmaxAxis softmax_axis = SoftmaxAxis::key;
 
     Rng rng = Rng::torch;

@@ -36,6 +36,14 @@ public:
                         {"out", plan_.output_dim, 1, &WalkConfig::output_dim}, Init::linear,
                         config_.output_bias);
         }
+        const std::optional<PositionBias>& bias = config_.position_bias;
+        if (bias && bias->kind == PositionBias::Kind::t5) {
+            list_.push_back(
+                {"relative_attention_bias",
+                 "relative_attention_bias",
+                 {{"bucket", static_cast<std::size_t>(bias->buckets)}, {"head", plan_.heads}},
+                 Initialisation::embedding});
+        }
         return std::move(list_);
     }
 

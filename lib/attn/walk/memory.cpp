@@ -38,9 +38,11 @@ double bytes_needed(const Plan& plan, Kept kept) {
     const auto width = static_cast<double>(plan.heads * plan.head_dim +
                                            kv_heads * (plan.head_dim + plan.value_dim));
 
-    // scores, scaled, masked, exponentials and weights are kept, and the mask
+    // scores, scaled, capped, biased, masked, exponentials and weights are kept, bias and mask
     const bool squares = kept == Kept::everything && !plan.fused();
-    const double score_cells = squares ? batch * heads * queries * keys * 5 + queries * keys : 0;
+    const double kinds = 5 + (plan.caps() ? 1 : 0) + (plan.biases() ? 2 : 0);
+    const double score_cells =
+        squares ? batch * heads * queries * keys * kinds + queries * keys : 0;
     // query and key once more where they turn
     const double turned = plan.rotates() ? heads * static_cast<double>(2 * plan.head_dim) : 0;
     // x and memory, each projected, split, mixed, merged and projected again

@@ -136,22 +136,20 @@ void require_memory_for(const Plan& plan, const StepTable& table,
     double bytes = bytes_needed(plan, Kept::inputs);
     const double element = plan.compute_dtype == DType::float64 ? 8 : 4;
     for (const Step& step : table) {
-        if (!works_on_rows(step, plan)) continue;
+        const bool shown = step.applies(plan) && step.follows_plan && asks_for(wanted, step.name);
+        if (!works_on_rows(step, plan) && !shown) continue;
         const Outline outline = step.outline(plan);
-        if (is_wanted_whole(step, wanted)) {
+        if (shown || is_wanted_whole(step, wanted)) {
             bytes += element * static_cast<double>(element_count(outline.shape));
         }
         for (const WantedPart& part : wanted) {
-            if (!part.sliced || part.name != step.name) continue;
+            if (shown || !part.sliced || part.name != step.name) continue;
             double cells = element;
             for (const AxisPart& axis : slice_parts(outline.axes, outline.shape, part.indices)) {
                 cells *= static_cast<double>(axis.count);
             }
             bytes += cells;
         }
-    }
-    if (asks_for(wanted, "mask")) {
-        bytes += static_cast<double>(plan.query_len) * static_cast<double>(plan.key_len);
     }
     require_bytes(plan, bytes);
 }
@@ -167,7 +165,7 @@ bool can_walk_parts(const Plan& plan, const Ledger& given, const StepTable& tabl
         const bool in_run = std::find(run.steps.begin(), run.steps.end(), &step) != run.steps.end();
         const bool between = step.chain == Chain::scores || step.kind == Step::Kind::detail ||
                              step.name == "weights" || step.name == "context";
-        if (step.applies(plan) && between && !in_run) return false;
+        if (step.applies(plan) && between && !in_run && !step.follows_plan) return false;
     }
     return true;
 }
@@ -191,7 +189,7 @@ std::vector<WalkPart> walk_parts(const Plan& plan, const Ledger& given, const St
         const Step& step = table[i];
         if (!step.applies(plan)) continue;
         const bool last = step.name == "merged" || step.name == "output";
-        if (step.name == "mask" && !asks_for(wanted, "mask")) continue;
+        if (step.follows_plan && !asks_for(wanted, step.name)) continue;
         if (last && !asks_for(wanted, "merged") && !asks_for(wanted, "output")) continue;
         if (i == first) {
             const RowSteps whole = row_steps_from(plan, given, table, i, [&](const Step& one) {

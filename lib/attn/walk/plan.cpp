@@ -8,6 +8,7 @@
 #include "attn/walk/mask_kinds.hpp"
 #include "attn/walk/memory.hpp"
 #include "attn/walk/positions.hpp"
+#include "attn/walk/score_bias.hpp"
 #include "attn/walk/words.hpp"
 
 namespace attn {
@@ -330,6 +331,7 @@ Plan resolve(WalkConfig config) {
     require_bytes(plan, bytes_needed(plan, Kept::inputs));
     resolve_positions(plan);
     resolve_mask_and_softmax(plan);
+    resolve_score_changes(plan);
     plan.scale = scale_factor(plan);
     plan.arithmetic = {plan.config.torch_build == TorchBuild::avx2, plan.config.threads};
     plan.query_tokens = token_labels(plan.config.input);

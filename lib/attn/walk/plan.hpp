@@ -48,6 +48,8 @@ struct Plan {
         return config.rotary.scaling ? config.rotary.scaling->cosine_factor() : 1;
     }
     bool scales() const { return config.scale.by != ScaleChoice::By::none; }
+    bool caps() const { return config.softcap > 0; }
+    bool biases() const { return config.position_bias.has_value(); }
     bool masks() const { return config.mask.any(); }
     /// Whether attention goes block by block, without scores and weights.
     bool fused() const { return config.variant == Variant::fused; }

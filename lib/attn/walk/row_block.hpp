@@ -16,7 +16,8 @@ struct RowBlock {
 
     const Plan& plan;
     const Arithmetic& arithmetic;
-    MaskView mask;  ///< of these rows
+    MaskView mask;     ///< of these rows
+    BiasView<T> bias;  ///< of these rows
     MatrixView<const T> query, key, value;
     MatrixView<const T> cells;  ///< scores, or what the last step made of them
     MatrixView<const T> row_max, row_sum;

@@ -9,6 +9,7 @@
 #include "attn/steps/mask.hpp"
 #include "attn/steps/softmax.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/walk/score_bias.hpp"
 #include "attn/walk/visibility.hpp"
 
 namespace attn {
@@ -204,6 +205,7 @@ private:
             RowBlock<T> rows{plan_,
                              arithmetic,
                              mask.from(0, first),
+                             sources_.bias.from(group, block.first + first),
                              sources_.query.block(group, block.first + first, count),
                              sources_.key.block(kv_group, 0, plan_.key_len),
                              sources_.value.block(kv_group, 0, plan_.key_len),
@@ -301,7 +303,7 @@ RowSteps row_steps_from(const Plan& plan, const Ledger& given, const StepTable& 
         const Step& step = table[i];
         if (!step.applies(plan)) continue;
         const RowStep rows = step.rows ? step.rows(plan) : RowStep();
-        if (!rows && i > first && step.compute && step.reads(plan).empty()) {
+        if (!rows && i > first && step.follows_plan) {
             found.before.push_back(&step);
             continue;
         }
@@ -352,6 +354,8 @@ Ledger evaluate_row_blocks(const Plan& plan, const Ledger& ledger, const RowStep
         if (const Tensor* mask = ledger.find("mask")) {
             sources.mask = view_of(mask->as<bool>(), plan);
         }
+        const ScoreBias<T> bias(plan, ledger);
+        sources.bias = bias.view();
         if (const Tensor* cells = cells_before(plan, ledger, *steps.steps.front())) {
             sources.cells = matrices_of(cells->template as<T>());
         }

@@ -7,7 +7,7 @@ namespace attn {
 struct RowSteps {
     std::vector<const Step*> steps;
     std::vector<const Step*> kept;    ///< those whose tensors are wanted
-    std::vector<const Step*> before;  ///< what stands between them and reads nothing, as the mask
+    std::vector<const Step*> before;  ///< what stands between them and follows from the plan
 };
 
 /// The steps from place `first` of the table on that can be evaluated over blocks of rows, up to
@@ -28,6 +28,7 @@ struct RowSources {
     MatrixView<const T> query, key, value;
     MatrixView<const T> cells;  ///< what the step before the first one made; none before the scores
     MaskView mask;
+    BiasView<T> bias{};
 };
 
 /// Performs the steps one after the other on some rows at a time, so that these rows of scores and

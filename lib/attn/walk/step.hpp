@@ -73,6 +73,9 @@ struct Step {
     };
     /// Of its tensor. A mistake may make another.
     std::function<Outline(const Plan&)> outline{};
+    /// Its cells follow from the plan and the parameters alone, one for each query and key. Blocks
+    /// of rows work them out by themselves, so that only who asks for the tensor has it made.
+    bool follows_plan = false;
     /// It takes exponentials, which magnify the rounding of what they are taken of.
     bool exponentiates = false;
     std::function<std::string(const PlannedStep&)> formula{};

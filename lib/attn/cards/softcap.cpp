@@ -1,0 +1,101 @@
+#include "attn/steps/softcap.hpp"
+
+#include <cmath>
+
+#include "attn/cards/cards.hpp"
+#include "attn/codegen/step_lines.hpp"
+#include "attn/explain/why.hpp"
+#include "attn/notes/attention_rows.hpp"
+#include "attn/notes/labels.hpp"
+#include "attn/notes/notes.hpp"
+#include "attn/render/number_text.hpp"
+#include "attn/text/numbers.hpp"
+
+namespace attn {
+namespace {
+
+using namespace notes;
+
+// capped_scores: pressed below a cap by tanh.
+
+Tensor compute_capped(const Plan& plan, const Ledger& ledger) {
+    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        const Tensor& scores = ledger.latest(Chain::scores, "capped_scores");
+        const double cap = plan.config.softcap;
+        return {scores.axes(), is_loop(plan) ? loop::soft_cap(scores.as<T>(), cap)
+                                             : vectorized::soft_cap(scores.as<T>(), cap)};
+    });
+}
+
+std::string capped_note(const Subject& subject) {
+    const double cap = subject.plan.config.softcap;
+    std::string note = "No score goes beyond " + brief(cap) +
+                       ": those near 0 hardly change, large ones come close to it.";
+    const Ledger::Entry* entry = subject.ledger.find_latest(Chain::scores, subject.step.name);
+    if (entry == nullptr) return note;
+    const Tensor& before = entry->tensor;
+    if (before.shape() != subject.tensor.shape() || !has_rows_of_keys(before) ||
+        !Matrices(before).readable()) {
+        return note;
+    }
+    const std::optional<MatrixCell> largest = largest_cell(before, 0);
+    if (!largest) return note;
+    const std::size_t cell = largest->row * Matrices(before).columns + largest->column;
+    const double after = Cells(subject.tensor)[cell];
+    const double expected = cap * std::tanh(largest->value / cap);
+    if (std::abs(after - expected) > 1e-3 * std::abs(expected) + 1e-30) note.clear();
+    say(note, "The largest" + within_matrix(before, 0) + " goes from " + number(largest->value) +
+                  " to " + number(after) + ".");
+    return note;
+}
+
+void why_capped(const WalkView& view, Derivation& derivation) {
+    const Cell score = view.latest(Chain::scores);
+    const double cap = view.plan.config.softcap;
+    derivation.rule = brief(cap) + " * tanh(" + score.step + " / " + brief(cap) + ")";
+    derivation.arithmetic = four_decimals(cap) + " * tanh(" + four_decimals(score.value) + " / " +
+                            four_decimals(cap) + ")";
+    derivation.sources = {score};
+}
+
+std::string capped_code(const StepLines& of) {
+    NumberBuffer buffer;
+    const std::string cap(buffer.data(), write_scalar(buffer.data(), of.plan.config.softcap));
+    return "capped_scores = " + cap + " * " + of.module() + ".tanh(" + of.latest(Chain::scores) +
+           " / " + cap + ")";
+}
+
+}  // namespace
+
+Step softcap_card() {
+    return {
+        .name = "capped_scores",
+        .title = "the scores, softly bounded by the cap",
+        .chain = Chain::scores,
+        .applies = [](const Plan& plan) { return keeps_scores(plan) && plan.caps(); },
+        .reads = these({Chain::scores}),
+        .outline = score_outline,
+        .formula =
+            [](const PlannedStep& of) {
+                const std::string scores = of.latest(Chain::scores);
+                const std::string cap = brief(of.plan.config.softcap);
+                return "capped_scores = softcap * tanh(" + scores + " / softcap) = " + cap +
+                       " * tanh(" + scores + " / " + cap + ")";
+            },
+        .compute = compute_capped,
+        .rows =
+            [](const Plan&) {
+                return RowStep([](const auto& b) {
+                    const double cap = b.plan.config.softcap;
+                    is_loop(b.plan) ? loop::soft_cap(b.cells, cap, b.result)
+                                    : vectorized::soft_cap(b.cells, cap, b.result);
+                });
+            },
+        .note = capped_note,
+        .why = why_capped,
+        .code = capped_code,
+    };
+}
+
+}  // namespace attn

@@ -1,0 +1,159 @@
+#include "attn/steps/position_bias.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "attn/tensor/error.hpp"
+
+namespace attn {
+
+std::vector<double> alibi_slopes(std::size_t heads) {
+    const std::size_t lower = std::bit_floor(heads);
+    std::vector<double> slopes;
+    const auto slope = [](std::size_t h, std::size_t of) {
+        return std::exp2(-8.0 * static_cast<double>(h + 1) / static_cast<double>(of));
+    };
+    for (std::size_t h = 0; h < lower; ++h) slopes.push_back(slope(h, lower));
+    for (std::size_t h = 0; slopes.size() < heads; h += 2) slopes.push_back(slope(h, 2 * lower));
+    return slopes;
+}
+
+std::int64_t bucket_of(std::int64_t distance, const BucketRule& rule) {
+    const std::int64_t half = rule.bidirectional ? rule.buckets / 2 : rule.buckets;
+    const std::int64_t offset = rule.bidirectional && distance > 0 ? half : 0;
+    const std::int64_t n =
+        rule.bidirectional ? std::abs(distance) : std::max<std::int64_t>(-distance, 0);
+    const std::int64_t exact = rule.exact();
+    if (n < exact) return offset + n;
+    const auto whole = static_cast<float>(exact);
+    const auto range = static_cast<float>(
+        std::log(static_cast<double>(rule.max_distance) / static_cast<double>(exact)));
+    const float beyond =
+        std::log(static_cast<float>(n) / whole) / range * static_cast<float>(half - exact);
+    return offset + std::min(exact + static_cast<std::int64_t>(beyond), half - 1);
+}
+
+template <class T>
+Array<T> bias_by_distance(const DistanceBias<T>& bias, std::ptrdiff_t first, std::size_t query_len,
+                          std::size_t key_len) {
+    constexpr std::size_t room = 64;
+    const std::size_t count = query_len + key_len - 1;
+    const auto last_key = static_cast<std::int64_t>(key_len) - 1;
+    Array<T> result = Array<T>::filled({bias.heads(), count + room}, 0);
+    for (std::size_t h = 0; h < bias.heads(); ++h) {
+        for (std::size_t i = 0; i < count; ++i) {
+            result(h, i) = bias.at(h, last_key - static_cast<std::int64_t>(i) - first);
+        }
+    }
+    return result;
+}
+
+template <class T>
+BiasView<T> view_by_distance(const Array<T>& by_distance, std::size_t key_len) {
+    BiasView<T> view;
+    view.numbers = by_distance.data() + key_len - 1;
+    view.heads = by_distance.shape(0);
+    view.head_stride = static_cast<std::ptrdiff_t>(by_distance.shape(1));
+    view.query_stride = 1;
+    view.key_stride = -1;
+    return view;
+}
+
+template <class T>
+BiasView<T> bias_view(const Array<T>& bias, const Shape& scores) {
+    const Shape& shape = bias.shape();
+    BiasView<T> view;
+    view.numbers = bias.data();
+    view.heads = scores.size() > 2 ? scores[scores.size() - 3] : 1;
+    std::ptrdiff_t* const strides[]{&view.key_stride, &view.query_stride, &view.head_stride,
+                                    &view.batch_stride};
+    std::ptrdiff_t stride = 1;
+    bool fits = shape.size() <= scores.size();
+    for (std::size_t i = 0; fits && i < shape.size(); ++i) {
+        const std::size_t length = shape[shape.size() - 1 - i];
+        fits = length == 1 || length == scores[scores.size() - 1 - i];
+        if (length != 1) *strides[i] = stride;
+        stride *= static_cast<std::ptrdiff_t>(length);
+    }
+    if (!fits) {
+        throw ShapeError("a bias of shape " + shape_text(shape) +
+                         " does not broadcast to scores of shape " + shape_text(scores) +
+                         ": from the right, each length must be equal or 1");
+    }
+    return view;
+}
+
+template <class T>
+Array<T> loop::position_bias(const DistanceBias<T>& bias, std::ptrdiff_t first,
+                             std::size_t query_len, std::size_t key_len) {
+    Array<T> result = empty_array<T>({bias.heads(), query_len, key_len});
+    for (std::size_t h = 0; h < bias.heads(); ++h) {
+        for (std::size_t q = 0; q < query_len; ++q) {
+            for (std::size_t k = 0; k < key_len; ++k) {
+                const std::int64_t position = first + static_cast<std::int64_t>(q);
+                result(h, q, k) = bias.at(h, static_cast<std::int64_t>(k) - position);
+            }
+        }
+    }
+    return result;
+}
+
+template <class T>
+Array<T> vectorized::position_bias(const DistanceBias<T>& bias, std::ptrdiff_t first,
+                                   std::size_t query_len, std::size_t key_len) {
+    const Array<T> line = bias_by_distance(bias, first, query_len, key_len);
+    const BiasView<T> view = view_by_distance(line, key_len);
+    Array<T> result = empty_array<T>({bias.heads(), query_len, key_len});
+    T* row = result.data();
+    for (std::size_t h = 0; h < bias.heads(); ++h) {
+        for (std::size_t q = 0; q < query_len; ++q, row += key_len) {
+            const T* const nearest = view.row(h, q);
+            std::reverse_copy(nearest - (key_len - 1), nearest + 1, row);
+        }
+    }
+    return result;
+}
+
+template <class T>
+void loop::add_bias(MatrixView<const T> scores, const BiasView<T>& bias, MatrixView<T> result) {
+    for (std::size_t g = 0; g < result.groups; ++g) {
+        for (std::size_t q = 0; q < result.rows; ++q) {
+            for (std::size_t k = 0; k < result.columns; ++k) {
+                result(g, q, k) = scores(g, q, k) + bias.at(g, q, k);
+            }
+        }
+    }
+}
+
+template <class T>
+void vectorized::add_bias(MatrixView<const T> scores, const BiasView<T>& bias,
+                          MatrixView<T> result) {
+    for (std::size_t g = 0; g < result.groups; ++g) {
+        for (std::size_t q = 0; q < result.rows; ++q) {
+            const T* const added = bias.row(g, q);
+            const T* const before = scores.row(g, q);
+            T* const after = result.row(g, q);
+            for (std::size_t k = 0; k < result.columns; ++k) {
+                after[k] = before[k] + added[static_cast<std::ptrdiff_t>(k) * bias.key_stride];
+            }
+        }
+    }
+}
+
+#define ATTN_INSTANTIATE(T)                                                                    \
+    template Array<T> bias_by_distance(const DistanceBias<T>&, std::ptrdiff_t, std::size_t,    \
+                                       std::size_t);                                           \
+    template BiasView<T> view_by_distance(const Array<T>&, std::size_t);                       \
+    template BiasView<T> bias_view(const Array<T>&, const Shape&);                             \
+    template Array<T> loop::position_bias(const DistanceBias<T>&, std::ptrdiff_t, std::size_t, \
+                                          std::size_t);                                        \
+    template Array<T> vectorized::position_bias(const DistanceBias<T>&, std::ptrdiff_t,        \
+                                                std::size_t, std::size_t);                     \
+    template void loop::add_bias(MatrixView<const T>, const BiasView<T>&, MatrixView<T>);      \
+    template void vectorized::add_bias(MatrixView<const T>, const BiasView<T>&, MatrixView<T>);
+ATTN_INSTANTIATE(float)
+ATTN_INSTANTIATE(double)
+#undef ATTN_INSTANTIATE
+
+}  // namespace attn
