@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/flags/config_file.hpp"
 #include "app/flags/parse.hpp"
 #include "app/reference/reference.hpp"
 #include "app/terminal/messages.hpp"
@@ -82,6 +83,7 @@ Arguments parsed(const Command& command, const Words& words) {
     } catch (const UnexpectedWord& unexpected) {
         throw attn::ConfigError(about_word(unexpected.word, command, words));
     }
+    arguments = with_config(std::move(arguments));
     for (const Flag* positional : positionals_of(command)) {
         if (positional->required && !arguments.has(positional->name)) {
             throw attn::ConfigError(command.name + " needs " + positional->name + ": " +
@@ -115,7 +117,9 @@ int run(int argc, char** argv) {
         output.flush();
         return 0;
     }
-    const int exit_code = command.run(parsed(command, words));
+    const Arguments arguments = parsed(command, words);
+    const int exit_code = command.run(arguments);
+    save_config(arguments);
     release_notes();
     return exit_code;
 }

@@ -1,6 +1,7 @@
 #include "attn/explain/compare.hpp"
 
 #include "app/commands/commands.hpp"
+#include "app/flags/config_file.hpp"
 #include "app/flags/ledger_file.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
@@ -71,7 +72,8 @@ const std::vector<Flag>& compare_flags() {
 Command compare_command() {
     return {"compare",
             "compare two runs, or files, step by step",
-            {compare_flags, tolerance_flags, json_flags, file_flags, bug_flags, walk_flags},
+            {compare_flags, tolerance_flags, json_flags, file_flags, bug_flags, config_flags,
+             walk_flags},
             run_compare,
             {{"attn-explain compare loop vectorized", "Where the two methods round differently."},
              {"attn-explain compare '' '--bug scale-missing'", "What a mistake changes."},

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "app/commands/commands.hpp"
+#include "app/flags/config_file.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
@@ -124,7 +125,7 @@ const std::vector<Flag>& lint_flags() {
 Command lint_command() {
     return {"lint",
             "name the pitfalls in a configuration and its data",
-            {lint_flags, json_flags, file_flags, bug_flags, walk_flags},
+            {lint_flags, json_flags, file_flags, bug_flags, config_flags, walk_flags},
             run_lint,
             {{"attn-explain lint --heads 2 --embed-dim 8 --strict",
               "The pitfalls of a configuration, warnings as findings."}}};

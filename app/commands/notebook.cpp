@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include "app/commands/commands.hpp"
+#include "app/flags/config_file.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
 #include "app/stepper/step_flags.hpp"
 #include "app/terminal/messages.hpp"
+#include "attn/text/json.hpp"
 
 namespace app {
 namespace {
@@ -19,6 +21,17 @@ std::string list_of_notebooks() {
         text += notebook.number + "  " + name + notebook.summary + "\n";
     }
     return text;
+}
+
+std::string json_of_notebooks() {
+    std::string text;
+    for (const attn::Notebook& notebook : attn::notebooks()) {
+        text += (text.empty() ? "[" : ",\n ") +
+                ("{\"number\": " + attn::json_string(notebook.number)) +
+                ", \"name\": " + attn::json_string(notebook.name) +
+                ", \"summary\": " + attn::json_string(notebook.summary) + "}";
+    }
+    return text + "]\n";
 }
 
 attn::ReplayOptions replay_of(const Arguments& arguments) {
@@ -72,11 +85,13 @@ int run_notebook(const Arguments& arguments) {
     check_output_flags(arguments);
     check_stepping(arguments);
     if (!arguments.has("NAME")) {
-        if (!arguments.said().empty()) {
-            report_note(arguments.said().front().flag->name +
-                        " has no effect here: it needs the name of a notebook");
+        const bool json = format_of(arguments).name == "json";
+        for (const Arguments::Said& said : arguments.said()) {
+            const std::string& name = said.flag->name;
+            if (name == "--output" || name == "--json" || (json && name == "--format")) continue;
+            report_note(name + " has no effect here: it needs the name of a notebook");
         }
-        write_text(arguments, list_of_notebooks());
+        write_text(arguments, json ? json_of_notebooks() : list_of_notebooks());
         return 0;
     }
     note_useless_flags(arguments, nullptr);
@@ -144,7 +159,8 @@ const std::vector<Flag>& notebook_flags() {
 Command notebook_command() {
     return {"notebook",
             "replay a source notebook, or list them",
-            {notebook_flags, step_flags, output_flags, file_flags, json_flags, print_flags},
+            {notebook_flags, config_flags, step_flags, output_flags, file_flags, json_flags,
+             print_flags},
             run_notebook,
             {{"attn-explain notebook", "Lists the notebooks."},
              {"attn-explain notebook 000 --corrected",

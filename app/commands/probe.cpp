@@ -2,10 +2,12 @@
 #include "app/flags/output_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/signals.hpp"
+#include "app/terminal/standard_output.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/explain/power.hpp"
 #include "attn/io/npz.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/json.hpp"
 
 namespace app {
 namespace {
@@ -40,6 +42,22 @@ int run_probe(const Arguments& arguments) {
     attn::OutputFile file(path);
     attn::write_npz(file, arrays);
     file.commit();
+    if (arguments.has("--json")) {
+        std::string json;
+        for (const attn::TensorRef& array : arrays) {
+            std::string shape;
+            for (const std::size_t extent : array.tensor.shape()) {
+                shape += (shape.empty() ? "" : ", ") + std::to_string(extent);
+            }
+            json += (json.empty() ? "" : ",\n  ") +
+                    ("{\"name\": " + attn::json_string(array.name)) + ", \"shape\": [" + shape +
+                    "]}";
+        }
+        StandardOutput output;
+        output.write("{\"file\": " + attn::json_string(path) + ",\n \"arrays\": [\n  " + json +
+                     "]}\n");
+        output.flush();
+    }
     report_note("run your own attention on the arrays of " + path +
                 " (mask true = hidden), save its tensors, and then: attn-explain diagnose "
                 "YOURS.npz --given " +
@@ -52,7 +70,7 @@ int run_probe(const Arguments& arguments) {
 Command probe_command() {
     return {"probe",
             "write inputs on which nearly every mistake shows",
-            {file_flags},
+            {file_flags, json_flags},
             run_probe,
             {{"attn-explain probe -o probe.npz", "Writes inputs for your own code."}}};
 }

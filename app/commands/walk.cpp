@@ -3,16 +3,29 @@
 #include <limits>
 
 #include "app/commands/commands.hpp"
+#include "app/flags/config_file.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/code.hpp"
+#include "attn/text/json.hpp"
 #include "attn/walk/memory.hpp"
 #include "attn/walk/parts.hpp"
 
 namespace app {
 namespace {
+
+std::string json_of_steps(const attn::Plan& plan) {
+    std::string text;
+    for (const attn::Step& step : attn::step_table()) {
+        if (!step.applies(plan)) continue;
+        text += (text.empty() ? "[" : ",\n ") + ("{\"name\": " + attn::json_string(step.name)) +
+                ", \"title\": " + attn::json_string(step.title) +
+                ", \"shown\": " + (step.shown ? "true" : "false") + "}";
+    }
+    return text + "]\n";
+}
 
 std::string list_of_steps(const attn::Plan& plan) {
     std::string text;
@@ -84,7 +97,8 @@ int run_walk(const Arguments& arguments) {
     const attn::Plan plan = attn::resolve(std::move(config));
     note_useless_flags(arguments, &plan);
     if (arguments.has("--list-steps")) {
-        write_text(arguments, list_of_steps(plan));
+        const bool json = format_of(arguments).name == "json";
+        write_text(arguments, json ? json_of_steps(plan) : list_of_steps(plan));
         return 0;
     }
     const attn::StepTable table = table_of(arguments, plan);
@@ -127,7 +141,8 @@ const std::vector<Flag>& own_flags() {
 Command walk_command() {
     return {"",
             "attention, step by step, right to the last digit",
-            {walk_flags, bug_flags, own_flags, output_flags, file_flags, json_flags, print_flags},
+            {walk_flags, config_flags, bug_flags, own_flags, output_flags, file_flags, json_flags,
+             print_flags},
             run_walk,
             {{"attn-explain", "Walks over a sentence with one small head."},
              {"attn-explain --text 'the cat sat' --heads 2 --mask causal --output-projection",

@@ -2,11 +2,13 @@
 #include "attn/cards/step_table.hpp"
 
 #include "app/commands/commands.hpp"
+#include "app/flags/config_file.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/numbers.hpp"
 
 namespace app {
 namespace {
@@ -27,7 +29,12 @@ std::string what_if(const Arguments& arguments, const std::string& setting) {
     const std::string step = text.substr(0, text.find('['));
     if (!ledger.has(step)) return "what if " + setting + ": there is no " + step + " then\n";
     const attn::Cell cell = attn::parse_cell(plan, table, ledger, text);
-    return "what if " + setting + ": row " + attn::row_text(ledger, cell) + "\n";
+    if (step == "weights") {
+        return "what if " + setting + ": row " + attn::row_text(ledger, cell) + "\n";
+    }
+    // Only weights are a distribution, whose row says more than the cell.
+    return "what if " + setting + ": " + attn::cell_text(cell) + " = " +
+           attn::four_decimals(cell.value) + "\n";
 }
 
 int run_why(const Arguments& arguments) {
@@ -84,7 +91,8 @@ const std::vector<Flag>& why_flags() {
             .demanded(),
         {"--depth", "N", "derive the sources in turn, N levels deep", integer(1, 20), "1"},
         {"--top", "N", "terms of a sum that are shown, the largest first", integer(1), "12"},
-        Flag{"--what-if", "SETTING", "the same row under another setting, such as mask=none",
+        Flag{"--what-if", "SETTING",
+             "the same cell under another setting, such as mask=none; of weights the row",
              such_as(settings)}
             .repeatable(),
     };
@@ -96,7 +104,7 @@ const std::vector<Flag>& why_flags() {
 Command why_command() {
     return {"why",
             "derive one number back to the inputs",
-            {why_flags, json_flags, file_flags, bug_flags, walk_flags},
+            {why_flags, json_flags, file_flags, bug_flags, config_flags, walk_flags},
             run_why,
             {{"attn-explain why 'weights[short,eat]' --depth 2",
               "One weight, and in turn the numbers it was made of."},

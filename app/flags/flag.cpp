@@ -116,6 +116,13 @@ void Arguments::forget(std::string_view name) {
     std::erase_if(said_, [&](const Said& said) { return said.flag == &flag; });
 }
 
+void Arguments::put_under(const Arguments& base) {
+    std::vector<Said> all = base.said_;
+    std::erase_if(all, [&](const Said& theirs) { return has(theirs.flag->name); });
+    all.insert(all.end(), said_.begin(), said_.end());
+    said_ = std::move(all);
+}
+
 namespace {
 
 /// Whether a flag that may be said once is said again.

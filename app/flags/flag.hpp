@@ -119,6 +119,8 @@ public:
 
     void set(std::string_view name, const std::string& text);
     void forget(std::string_view name);
+    /// Takes over what `base` says by flags that have said nothing here.
+    void put_under(const Arguments& base);
 
     struct Said {
         const Flag* flag;

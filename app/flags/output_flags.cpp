@@ -9,6 +9,7 @@
 #include "attn/render/number_text.hpp"
 #include "attn/tensor/slice.hpp"
 #include "attn/text/closest.hpp"
+#include "attn/text/tokenize.hpp"
 
 namespace app {
 namespace {
@@ -60,12 +61,40 @@ void name_the_part(attn::Section& section, const std::string& indices) {
         (section.expression.empty() ? section.name : section.expression) + "[" + indices + "]";
 }
 
+/// The indices with each word of the input as the number of its place, the first where there are
+/// several. What is no word stays as it is.
+std::string without_words(const attn::Document& document, const attn::Section& section,
+                          const attn::Tensor& tensor, const std::string& indices) {
+    std::vector<std::string> parts = split(indices, ',');
+    const auto ellipsis = std::find(parts.begin(), parts.end(), "...");
+    std::size_t sequence = 0;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        const bool is_after = ellipsis < parts.begin() + static_cast<std::ptrdiff_t>(i);
+        const std::size_t axis = is_after ? tensor.dimension() + i - parts.size() : i;
+        if (axis >= tensor.dimension()) break;
+        const bool is_number = parts[i].find_first_not_of("+-0123456789") == std::string::npos;
+        if (tensor.axes()[axis] == "batch" && is_number && !parts[i].empty()) {
+            const std::int64_t number = parse_integer("--only", parts[i]);
+            sequence = static_cast<std::size_t>(std::max<std::int64_t>(number, 0));
+        }
+        const auto* words = document.tokens_on(section, tensor.axes()[axis]);
+        if (words == nullptr || sequence >= words->size() || is_number) continue;
+        const std::vector<std::size_t> places = attn::places_of((*words)[sequence], parts[i]);
+        if (!places.empty()) parts[i] = std::to_string(places.front());
+    }
+    std::string text;
+    for (const std::string& part : parts) text += (text.empty() ? "" : ",") + part;
+    return text;
+}
+
 /// Leaves a part of a section, which says so.
-void cut_out(attn::Section& section, const std::string& indices) {
+void cut_out(const attn::Document& document, attn::Section& section, const std::string& words) {
     const auto* tensor = std::get_if<attn::Tensor>(&section.content);
     if (tensor == nullptr) {
         throw attn::ConfigError("--only: " + section.name + " is no tensor: leave the slice out");
     }
+    const std::string indices = without_words(document, section, *tensor, words);
+    if (!section.note.empty()) section.note.insert(0, "Of the whole tensor: ");
     section.part = attn::slice_parts(*tensor, indices);
     section.content = attn::slice(*tensor, indices);
     name_the_part(section, indices);
@@ -84,7 +113,7 @@ std::vector<attn::Section> only(const attn::Document& document, const std::strin
                 continue;
             sections.push_back(section);
             sections.back().shown = true;
-            if (wanted.sliced) cut_out(sections.back(), wanted.indices);
+            if (wanted.sliced) cut_out(document, sections.back(), wanted.indices);
         }
     }
     return sections;
@@ -177,6 +206,8 @@ const std::vector<Flag>& output_flags() {
                  "by the name of --output; else torch, or numpy with a NumPy --rng"},
             Flag{"--save-dir", "DIR", "write a .npy file for each step and walk.json into a folder",
                  folder()},
+            Flag{"--summary", "",
+                 "one line a tensor: shape, type, range, mean, nan and inf, row sums and entropy"},
             Flag{"--heatmap", "", "labelled cells, shaded by value on a terminal"},
             Flag{"--pace", "", "wait for Enter between the steps, on a terminal"},
             Flag{"--code", "LANGUAGE", "show the lines of code that make each tensor",
@@ -236,7 +267,7 @@ void check_output_flags(const Arguments& arguments) {
         throw attn::ConfigError("--format " + name +
                                 " is no text for a terminal: pass -o FILE or a pipe");
     }
-    for (const char* flag : {"--heatmap", "--pace"}) {
+    for (const char* flag : {"--heatmap", "--pace", "--summary"}) {
         if (arguments.has(flag) && format.printed == nullptr) {
             throw attn::ConfigError(std::string(flag) + " is for printed forms and --format " +
                                     name + " is none: leave one out");

@@ -10,6 +10,7 @@
 #include "app/terminal/terminal.hpp"
 #include "attn/io/npy.hpp"
 #include "attn/io/output_folder.hpp"
+#include "attn/render/summary.hpp"
 
 namespace app {
 namespace {
@@ -145,6 +146,10 @@ void write_text(const Arguments& arguments, const std::string& text) {
 
 void write_document(const Arguments& arguments, const attn::Document& document,
                     attn::TextForm usual, attn::DType default_dtype) {
+    if (arguments.has("--summary")) {
+        write_text(arguments, attn::summary_text(document));
+        return;
+    }
     const TextChoices choices = text_choices(arguments, usual, default_dtype);
     const Format& format = format_of(arguments, usual);
     const bool heatmap = arguments.has("--heatmap");

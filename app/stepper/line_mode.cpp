@@ -3,23 +3,22 @@
 #include "app/stepper/modes.hpp"
 #include "app/stepper/step_commands.hpp"
 #include "app/terminal/messages.hpp"
-#include "app/terminal/standard_output.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace app {
 namespace {
 
-void show(const Session& session, const Reply& reply, StandardOutput& output) {
+void show(const Session& session, const Reply& reply, const attn::Sink& write) {
     switch (reply.shows) {
         case Reply::Shows::step:
-            output.write("\n" + session.step_text());
+            write("\n" + session.step_text());
             return;
         case Reply::Shows::cell:
-            output.write(session.cell_line() + "\n");
+            write(session.cell_line() + "\n");
             return;
         case Reply::Shows::message:
         case Reply::Shows::page:
-            output.write(reply.text);
+            write(reply.text);
             return;
         case Reply::Shows::nothing:
         case Reply::Shows::end:
@@ -29,24 +28,20 @@ void show(const Session& session, const Reply& reply, StandardOutput& output) {
 
 }  // namespace
 
-void step_by_line(Session& session, const LineSource& source) {
-    Pager::forbid();
-    StandardOutput output;
-    output.write(session.step_text());
+void step_by_line(Session& session, const LineSource& source, const attn::Sink& write) {
+    write(session.step_text());
     std::string line;
     for (std::size_t number = 1;; ++number) {
-        if (source.prompts) output.write("> ");
-        output.flush();
+        if (source.prompts) write("> ");
         if (!std::getline(source.lines, line)) break;
         const std::size_t first = line.find_first_not_of(" \t\r");
         if (first == std::string::npos || line[first] == '#') continue;
         try {
             const Reply reply = perform(session, line);
             if (reply.shows == Reply::Shows::end) break;
-            show(session, reply, output);
+            show(session, reply, write);
         } catch (const attn::Error& error) {
             if (!source.prompts) {
-                output.flush();
                 throw attn::ConfigError(source.name + ":" + std::to_string(number) + ": " +
                                         error.what());
             }
@@ -54,7 +49,6 @@ void step_by_line(Session& session, const LineSource& source) {
         }
     }
     if (source.lines.bad()) throw attn::InputError(source.name + ": cannot be read");
-    output.flush();
 }
 
 }  // namespace app

@@ -19,12 +19,12 @@ struct LineSource {
     bool prompts = false;  ///< a person types: ask for each line, and go on after a mistake
 };
 
-/// Steps through a session line by line: shows the first step, then performs each line and shows
+/// Steps through a session line by line: writes the first step, then performs each line and writes
 /// what it leaves. Empty lines and those that begin with # do nothing. Ends with `quit` or with the
 /// lines.
 ///
 /// Errors  ConfigError for a line that cannot be performed, with its number; after a prompt it is a
 ///         message and the session goes on.
-void step_by_line(Session& session, const LineSource& source);
+void step_by_line(Session& session, const LineSource& source, const attn::Sink& write);
 
 }  // namespace app

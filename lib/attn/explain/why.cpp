@@ -165,7 +165,8 @@ std::string row_text(const Ledger& ledger, const Cell& cell) {
         if (i < most) text += four_decimals(value) + " ";
     }
     if (length > most) text += "... ";
-    return text + " sum " + four_decimals(sum);
+    // The sum says something of weights alone: they are a distribution.
+    return cell.step == "weights" ? text + " sum " + four_decimals(sum) : std::string(trimmed(text));
 }
 
 }  // namespace attn

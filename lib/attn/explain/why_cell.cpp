@@ -9,21 +9,6 @@
 namespace attn {
 namespace {
 
-/// Where a word stands among the tokens of one sequence, in any case.
-std::vector<std::size_t> places_of(const std::vector<std::string>& tokens, std::string_view word) {
-    std::vector<std::size_t> places;
-    const auto found_as = [&](std::string_view spelling) {
-        for (std::size_t i = 0; i < tokens.size(); ++i) {
-            if (tokens[i] == spelling) places.push_back(i);
-        }
-    };
-    found_as(word);
-    if (!places.empty()) return places;
-    const std::vector<std::string> words = words_of(word);
-    if (words.size() == 1) found_as(words.front());
-    return places;
-}
-
 /// The index that a word or a number names on one axis; a word that stands at several places is
 /// remarked on.
 std::size_t index_of(const Plan& plan, const Step& step, const Tensor& tensor, std::size_t axis,

@@ -104,4 +104,18 @@ Tokens tokenize(const std::vector<std::string>& texts) {
     return tokens;
 }
 
+std::vector<std::size_t> places_of(const std::vector<std::string>& tokens, std::string_view word) {
+    std::vector<std::size_t> places;
+    const auto found_as = [&](std::string_view spelling) {
+        for (std::size_t i = 0; i < tokens.size(); ++i) {
+            if (tokens[i] == spelling) places.push_back(i);
+        }
+    };
+    found_as(word);
+    if (!places.empty()) return places;
+    const std::vector<std::string> words = words_of(word);
+    if (words.size() == 1) found_as(words.front());
+    return places;
+}
+
 }  // namespace attn

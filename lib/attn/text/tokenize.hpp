@@ -19,4 +19,7 @@ std::vector<std::string> words_of(std::string_view text);
 /// Errors  InputError for a text without words, or bytes that are not UTF-8.
 Tokens tokenize(const std::vector<std::string>& texts);
 
+/// Where a word stands among the tokens of one sequence, in any case.
+std::vector<std::size_t> places_of(const std::vector<std::string>& tokens, std::string_view word);
+
 }  // namespace attn

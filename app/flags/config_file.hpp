@@ -1,0 +1,19 @@
+#pragma once
+#include "app/flags/flag.hpp"
+
+namespace app {
+
+/// --config and --save-config, for every command that walks.
+const std::vector<Flag>& config_flags();
+
+/// What was typed, over the settings of the file that --config names, if there is one.
+///
+/// Errors  InputError naming the file, and the line of a setting that no flag has or that its flag
+///         refuses.
+Arguments with_config(Arguments typed);
+
+/// Writes what was said, typed or from a file, to the file that --save-config names, if there is
+/// one: `{"heads": "2"}`.
+void save_config(const Arguments& arguments);
+
+}  // namespace app

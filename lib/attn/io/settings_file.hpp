@@ -1,0 +1,24 @@
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attn {
+
+/// One entry of a file of settings, as text.
+struct FileSetting {
+    std::string key;
+    std::vector<std::string> values;  ///< one, or those of a list
+    std::size_t line = 0;             ///< where its key stands, from 1
+    bool is_text = false;             ///< a string: `"none"`, not true
+    /// An object that says where x or memory came from: its value is how it was drawn, if it was.
+    bool is_source = false;
+};
+
+/// Reads an object of settings, or what this program prints with `--format json`, of which those
+/// under `config` are read.
+///
+/// Errors  InputError, starting with `label`: as parse_json, and JSON that is no object.
+std::vector<FileSetting> read_settings(std::string_view text, const std::string& label);
+
+}  // namespace attn

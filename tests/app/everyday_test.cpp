@@ -1,0 +1,68 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "attn/render/summary.hpp"
+#include "attn/tensor/xtensor.hpp"
+#include "tests/support/program.hpp"
+
+using program::run;
+
+namespace {
+
+bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_SUITE("app: everyday") {
+    TEST_CASE("a summary has one line a tensor: range, mean, nan and inf, row sums, entropy") {
+        attn::Document document;
+        attn::Section section;
+        section.name = "weights";
+        attn::Array<double> cells = attn::empty_array<double>({4, 2});
+        const double values[] = {0.5, 0.5, 1, 0, NAN, NAN, -INFINITY, 0};
+        std::copy(std::begin(values), std::end(values), cells.data());
+        section.content = attn::Tensor({"query", "key"}, std::move(cells));
+        document.sections.push_back(section);
+        const std::string text = attn::summary_text(document);
+        CHECK(has(text, "weights           4 x 2           float64             0           1"));
+        CHECK(has(text, "0.4  2 nan; 1 inf; rows sum to 1, entropy 0.500 of 1.000 bits\n"));
+        const program::Result walk = run("--summary --only x,weights --heads 2 --embed-dim 4");
+        CHECK(std::count(walk.out.begin(), walk.out.end(), '\n') == 3);
+        program::check_refused("--summary --format json", "--summary");
+    }
+
+    TEST_CASE("words are indices in the parts of --only, and a part's note is of the whole") {
+        const program::Result result = run("--only 'weights[short,EAT],x[...,0]'");
+        CHECK(has(result.out, "[2,3]"));
+        CHECK(has(result.out, "tensor(0.1553)"));
+        CHECK(has(result.out, "# Of the whole tensor: "));
+        CHECK(run("--text 'a b' --text 'b a' -q --only 'weights[1,b,b]'").out ==
+              run("--text 'a b' --text 'b a' -q --only 'weights[1,0,0]'").out);
+        program::check_refused("--only 'weights[short,wrod]'", "wrod");
+    }
+
+    TEST_CASE("what if gives a row of weights, and of other steps the cell") {
+        CHECK(has(run("why 'weights[0,1]' --what-if mask=causal").out, "sum 1.0000"));
+        const std::string x = run("why 'x[0,1]' --what-if mask=causal").out;
+        CHECK(has(x, "what if mask=causal: x[0,1] = "));
+        CHECK_FALSE(has(x, "sum"));
+        CHECK(has(run("why 'scaled_scores[0,1]' --bug scale-missing").out, "= scores / 1"));
+    }
+
+    TEST_CASE("what step shows goes to a file; lists and the probe are JSON too") {
+        const program::Folder folder;
+        const std::string path = folder / "steps.txt";
+        const program::Result step = run("step -o " + path, "next\nmost\n");
+        CHECK(step.exit_code == 0);
+        CHECK(step.out.empty());
+        CHECK(program::read_file(path) == run("step", "next\nmost\n").out);
+        program::check_refused("step --full-screen -o " + path, "--output");
+        CHECK(has(run("--list-steps --json").out, "{\"name\": \"weights\", \"title\": "));
+        CHECK(has(run("notebook --json").out, "{\"number\": \"003\", \"name\": \"sentence\""));
+        const program::Result probe = run("probe --json -o " + (folder / "p.npz"));
+        CHECK(has(probe.out, "{\"name\": \"x\", \"shape\": [3, 5, 8]}"));
+    }
+}
