@@ -1,9 +1,12 @@
 // Damaged input for every reader, the flags and diagnose. Whatever comes in, the answer is a result
 // or one of our own errors, within seconds: never a crash, and never the text of a C++ exception.
 //
-//     attn_fuzz readers|flags|diagnose SECONDS [SEED]     mutates the corpus, says how many inputs
-//     attn_fuzz readers|flags|diagnose FILE               runs one input
-//     attn_fuzz_readers CORPUS ...                        the same under libFuzzer (built by clang)
+//     attn_fuzz TARGET SECONDS [SEED]     mutates the corpus, says how many inputs
+//     attn_fuzz TARGET FILE               runs one input
+//
+// TARGET is readers, flags, diagnose or models.
+//
+//     attn_fuzz_readers CORPUS ...        the same under libFuzzer (built by clang)
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/time.h>
@@ -24,6 +27,8 @@
 #include "app/cli.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "attn/io/read_tensor.hpp"
+#include "attn/models/open_model.hpp"
+#include "attn/models/runtime.hpp"
 #include "attn/tensor/error.hpp"
 #include "tests/fuzz/mutate.hpp"
 
@@ -78,6 +83,39 @@ void fuzz_flags(const std::string& bytes) {
 void fuzz_diagnose(const std::string& bytes) {
     std::ofstream("input", std::ios::binary) << bytes;
     run_program({"attn-explain", "diagnose", "input", "--mask", "causal", "--heads", "2"});
+}
+
+// A model or a tokenizer: the first letter says which reader gets the rest.
+void fuzz_models(const std::string& bytes) {
+    using namespace attn::models;
+    if (bytes.empty()) return;
+    const std::string file = bytes.substr(1);
+    const auto run = [](const Model& model) {
+        Runtime<float> runtime(model);
+        runtime.logits(runtime.advance(std::vector<std::int64_t>{1, 2, 0}));
+        if (model.tokenizer) model.tokenizer->encode("Once upon\na time");
+    };
+    try {
+        if (bytes[0] == 'b') run(read_llama2c(std::make_shared<attn::InputFile>(file, "x.bin")));
+        if (bytes[0] == 'v') run(read_llm_viz(file, "x.json"));
+        if (bytes[0] == 't') {
+            read_scored_tokenizer(attn::InputFile(file, "x.bin"), 260)->encode("Once upon");
+        }
+        if (bytes[0] == 'j') {
+            const auto tokenizer = read_json_tokenizer(file, "x.json", 20);
+            text_of(*tokenizer, tokenizer->encode("ab \xc3\xa9 c"));
+        }
+        if (bytes[0] == 'c') {
+            fs::create_directory("hf");
+            fs::copy(ATTN_SOURCE_DIR "/tests/models/fixtures/llama/model.safetensors",
+                     "hf/model.safetensors", fs::copy_options::skip_existing);
+            std::ofstream("hf/config.json", std::ios::binary) << file;
+            run(open_model("hf"));
+        }
+    } catch (const attn::Error& error) {
+        if (std::string(error.what()).find('\n') != std::string::npos) throw;
+    } catch (const std::bad_alloc&) {
+    }
 }
 
 struct Target {
@@ -137,7 +175,8 @@ const std::vector<std::string> flag_pieces{"\n--heads\n2",
 
 const Target targets[] = {{"readers", fuzz_readers, fuzz::file_pieces},
                           {"flags", fuzz_flags, flag_pieces},
-                          {"diagnose", fuzz_diagnose, fuzz::file_pieces}};
+                          {"diagnose", fuzz_diagnose, fuzz::file_pieces},
+                          {"models", fuzz_models, fuzz::file_pieces}};
 
 const Target& target_of(const std::string& name) {
     for (const Target& each : targets) {
@@ -233,7 +272,8 @@ void settle_down() {
 
 int main(int argc, char** argv) {
     if (argc < 3) {
-        std::fprintf(stderr, "attn_fuzz: readers|flags|diagnose SECONDS [SEED], or a file\n");
+        std::fprintf(stderr,
+                     "attn_fuzz: readers|flags|diagnose|models SECONDS [SEED], or a file\n");
         return 2;
     }
     const Target& target = target_of(argv[1]);

@@ -48,7 +48,7 @@ public:
         return nullptr;
     }
     std::size_t size(std::initializer_list<const char*> keys, std::size_t usual = 0) const {
-        constexpr std::uint64_t most = 1U << 30U;
+        constexpr std::uint64_t most = 1U << 22U;
         const Json* value = find(keys);
         if (value == nullptr && usual > 0) return usual;
         const std::string key = *keys.begin();
@@ -165,6 +165,12 @@ std::optional<RopeScaling> scaling_in(const Config& config) {
 
 void set_layers(const Config& config, Family family, Architecture& made) {
     const std::size_t layers = config.size({"num_hidden_layers", "n_layer"});
+    constexpr std::size_t most_layers = 1000;
+    constexpr std::size_t widest_head = 8192;
+    if (layers > most_layers || made.head_dim > widest_head) {
+        config.refuse("no model has " + std::to_string(layers) + " layers with heads of " +
+                      std::to_string(made.head_dim) + " features");
+    }
     const bool rotates = family != Family::gpt2 && family != Family::bert;
     const std::size_t window = config.find({"sliding_window"}) != nullptr
                                    ? config.size({"sliding_window"})

@@ -69,11 +69,11 @@ Tensor rows_from(const Tensor& tensor, std::size_t first, const Shape& shape) {
 }
 
 std::size_t size_in(const Json& config, const char* key, const std::string& label) {
-    constexpr std::size_t most = 100'000;
+    constexpr std::size_t most = 10'000;
     const auto found = config.find(key);
     if (found == config.end() || !found->is_number_unsigned() || found->get<std::uint64_t>() < 1 ||
         found->get<std::uint64_t>() > most) {
-        refuse_viz(label, "'config' has no " + std::string(key) + " from 1 to 100000");
+        refuse_viz(label, "'config' has no " + std::string(key) + " from 1 to 10000");
     }
     return found->get<std::size_t>();
 }
