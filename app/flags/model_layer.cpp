@@ -142,7 +142,7 @@ void set_attention(const Arguments& arguments, const Model& model, std::size_t l
         config.mask.causal = a.causal;
         if (kind.window) config.mask.window = size(*kind.window);
     }
-    if (a.attention_softcap > 0) cannot(model, layer, "caps its scores");
+    if (!arguments.has("--softcap")) config.softcap = a.attention_softcap;
     if (model.has(attn::models::in_layer(layer, "g_query"))) {
         cannot(model, layer, "takes a norm of its queries and keys");
     }

@@ -64,6 +64,30 @@ TEST_SUITE("app: model layers") {
         }
         for (const std::size_t layer : {0U, 1U, 2U}) check_layer("sorter", layer, "CBABBC");
     }
+    TEST_CASE("a walk through a checkpoint of each family has the output that NumPy computes") {
+        const std::string folder = ATTN_SOURCE_DIR "/tests/models/fixtures/";
+        for (const std::string family :
+             {"llama", "mistral", "qwen2", "gemma2", "phi", "phi3", "gpt_neox", "gpt2", "bert"}) {
+            const json expected =
+                json::parse(program::read_file(folder + family + "/expected.json"));
+            for (const int layer : {0, 1}) {
+                const std::string flags = "--model-file " + folder + family + " --layer " +
+                                          std::to_string(layer) +
+                                          " --ids 3,1,4,12,5,9 --dtype float64 --format json";
+                INFO(flags);
+                std::vector<double> ours, theirs;
+                const json walk = json::parse(run(flags + " --only output").out);
+                flatten(walk["steps"][0]["data"], ours);
+                flatten(expected["outputs"][static_cast<std::size_t>(layer)], theirs);
+                REQUIRE(ours.size() == theirs.size());
+                double largest = 0;
+                for (std::size_t i = 0; i < ours.size(); ++i) {
+                    largest = std::max(largest, std::abs(ours[i] - theirs[i]));
+                }
+                CHECK(largest < 1e-9);
+            }
+        }
+    }
     TEST_CASE("tokens are labels, and why goes back to the embeddings") {
         const std::string flags = " --model-file stories --text 'Once upon a time'";
         CHECK(run("why 'weights[0,upon,Once]' --layer 1" + flags)
