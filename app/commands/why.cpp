@@ -2,6 +2,7 @@
 #include "attn/cards/step_table.hpp"
 
 #include "app/commands/commands.hpp"
+#include "app/commands/written_text.hpp"
 #include "app/flags/config_file.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
@@ -39,6 +40,10 @@ std::string what_if(const Arguments& arguments, const std::string& setting) {
 
 int run_why(const Arguments& arguments) {
     const std::string wanted = arguments.text("CELL");
+    if (wanted.starts_with("next[")) {
+        why_next(arguments);
+        return 0;
+    }
     attn::Plan plan = plan_of(arguments);
     const attn::StepTable table = table_of(arguments, plan);
     attn::Ledger ledger = attn::walk(plan, attn::draw(plan), table);
@@ -86,7 +91,9 @@ std::vector<std::string> settings() {
 
 const std::vector<Flag>& why_flags() {
     static const std::vector<Flag> all{
-        Flag{"CELL", "CELL", "a cell: 'weights[0,1]' or, by words, 'weights[short,eat]'",
+        Flag{"CELL", "CELL",
+             "a cell: 'weights[0,1]' or, by words, 'weights[short,eat]'; of a trained model "
+             "'next[upon]' too",
              such_as(step_names, Takes::Kind::cell)}
             .demanded(),
         {"--depth", "N", "derive the sources in turn, N levels deep", integer(1, 20), "1"},

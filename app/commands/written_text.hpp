@@ -43,6 +43,9 @@ std::size_t unfinished(const std::string& text);
 std::string json_head(const attn::models::Model& model);
 std::string written_json(const attn::models::Model& model, const WrittenText& written);
 
+/// `why next[TOKEN]`: what each part of a model adds to the logit of a token.
+void why_next(const Arguments& arguments);
+
 /// `--bug ID` and `--all-bugs`.
 void generate_with_bugs(const Arguments& arguments, const attn::models::Model& model);
 

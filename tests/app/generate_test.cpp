@@ -67,6 +67,28 @@ TEST_SUITE("app: generate") {
         CHECK(all.size() > 15);
         CHECK(run("generate --all-bugs --tokens 5 --model-file sorter --text ABC").exit_code == 0);
     }
+    TEST_CASE("why takes the logit of a token apart: the parts add up to it") {
+        for (const std::string model :
+             {"stories --text 'Once'", "sorter --text CBABBC"}) {
+            const std::string token = model.starts_with("stories") ? "upon" : "A";
+            const json next =
+                json::parse(run("why 'next[" + token + "]' --json --model-file " + model).out);
+            double sum = 0;
+            for (const json& part : next["parts"]) sum += part["logit"].get<double>();
+            CHECK(sum == doctest::Approx(next["logit"].get<double>()).epsilon(1e-9));
+            const json written = json::parse(
+                run("generate --json --top 1 --tokens 1 --dtype float64 --model-file " + model)
+                    .out);
+            if (token == "A") {
+                CHECK(written["tokens"][0]["id"] == next["id"]);
+                CHECK(written["tokens"][0]["top"][0]["logit"] == next["logit"]);
+            }
+        }
+        CHECK(run("why 'next[A]' --model-file sorter --text CBABBC").out.find("together") !=
+              std::string::npos);
+        check_refused("why 'next[A]'", "add --model-file stories");
+        check_refused("why 'next[quux]' --model-file stories", "has no such token");
+    }
     TEST_CASE("bad input is one line") {
         check_refused("generate --model-file missing.bin", "missing.bin: cannot be read");
         check_refused("generate --model-file README.md", "README.md: ");

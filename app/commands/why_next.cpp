@@ -1,0 +1,92 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/commands/written_text.hpp"
+#include "app/flags/model_flags.hpp"
+#include "app/flags/output_flags.hpp"
+#include "app/flags/parse.hpp"
+#include "attn/models/contributions.hpp"
+#include "attn/text/json.hpp"
+#include "attn/text/strings.hpp"
+#include "attn/version.hpp"
+
+namespace app {
+namespace {
+
+using attn::models::Contribution;
+using attn::models::Model;
+using attn::models::NextToken;
+
+/// The token in `next[upon]` or `next[298]`.
+std::int64_t token_in(const Model& model, const std::string& cell) {
+    if (!cell.ends_with(']')) throw attn::ConfigError("'" + cell + "' is not like next[upon]");
+    const std::string wanted = cell.substr(5, cell.size() - 6);
+    const auto vocab = static_cast<std::int64_t>(model.architecture.vocab_size);
+    for (std::int64_t id = 0; model.tokenizer != nullptr && id < vocab; ++id) {
+        const std::string label = model.tokenizer->label(id);
+        if (label == wanted || (label.starts_with(' ') && label.substr(1) == wanted)) return id;
+    }
+    if (wanted.find_first_not_of("0123456789") != std::string::npos || wanted.empty()) {
+        throw attn::ConfigError("next[" + wanted + "]: " + model.label + " has no such token: " +
+                                "give an id, or a token as generate --top 5 shows it");
+    }
+    return parse_integer("next", wanted, 0, vocab - 1);
+}
+
+std::string next_text(const Model& model, const TokenIds& ids, NextToken next, std::size_t top) {
+    std::string text = fmt::format(
+        "next[{}] = {:.6f}   {} behind {}\n  = exp(logit) / sum over all tokens, logit "
+        "{:.4f}\n  = what each part of the model adds to the logit\n",
+        next.id, next.probability, quoted(model, next.id), quoted(model, ids.back()), next.logit);
+    std::stable_sort(next.parts.begin(), next.parts.end(),
+                     [](const Contribution& one, const Contribution& other) {
+                         return std::abs(one.logit) > std::abs(other.logit);
+                     });
+    double rest = 0;
+    for (std::size_t i = 0; i < next.parts.size(); ++i) {
+        if (i >= top) {
+            rest += next.parts[i].logit;
+        } else {
+            text += fmt::format("    {:9.4f}   {}\n", next.parts[i].logit, next.parts[i].part);
+        }
+    }
+    if (next.parts.size() > top) {
+        text += fmt::format("    {:9.4f}   {} others\n", rest, next.parts.size() - top);
+    }
+    return text + fmt::format("    {:9.4f}   together\n", next.logit);
+}
+
+std::string next_json(const Model& model, const NextToken& next) {
+    std::string json = fmt::format(
+        "{{\"attn_explain\": {}, \"model\": {}, \"id\": {}, \"token\": {}, \"probability\": {}, "
+        "\"logit\": {},\n \"parts\": [",
+        attn::json_string(attn::version()), attn::json_string(model.label), next.id,
+        attn::json_string(quoted(model, next.id)), attn::json_number(next.probability),
+        attn::json_number(next.logit));
+    for (const Contribution& each : next.parts) {
+        json += fmt::format("{}{{\"part\": {}, \"logit\": {}}}",
+                            &each == next.parts.data() ? "\n  " : ",\n  ",
+                            attn::json_string(each.part), attn::json_number(each.logit));
+    }
+    return json + "]}\n";
+}
+
+}  // namespace
+
+void why_next(const Arguments& arguments) {
+    if (!arguments.has("--model-file")) {
+        throw attn::ConfigError(
+            "next[...] is a token of a trained model: add --model-file stories");
+    }
+    const Model model = model_of(arguments);
+    const TokenIds ids = prompt_of(arguments, model);
+    const NextToken next =
+        attn::models::next_token(model, ids, token_in(model, arguments.text("CELL")));
+    const auto top = static_cast<std::size_t>(*arguments.integer("--top"));
+    write_text(arguments,
+               arguments.has("--json") ? next_json(model, next) : next_text(model, ids, next, top));
+}
+
+}  // namespace app

@@ -1,0 +1,35 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "attn/models/model.hpp"
+
+namespace attn::models {
+
+/// What one part of a model adds to the logit of a token.
+struct Contribution {
+    std::string part;  ///< `embedding`, `layer 2, head 3`, `layer 2, MLP`, `biases`
+    double logit = 0;
+};
+
+/// One token that may come next, and what each part of the model adds to its logit.
+struct NextToken {
+    std::int64_t id = 0;
+    double logit = 0;
+    double probability = 0;
+    std::vector<Contribution> parts;  ///< they add up to the logit
+};
+
+/// Takes the logit of token `id` behind `ids` apart. The last x is a sum of what the embedding,
+/// every head and every MLP have added, and with the size of its row held fixed the final norm and
+/// the output matrix are linear:
+///
+///     logit = sum over parts of (part / size of x * gain) . row of the output matrix
+///
+/// Range   float64; the parts add up to the logit but for rounding.
+/// Errors  ConfigError for models that take a norm of what a layer adds, or cap their logits: there
+///         the logit is no such sum.
+NextToken next_token(const Model& model, const std::vector<std::int64_t>& ids, std::int64_t id);
+
+}  // namespace attn::models
