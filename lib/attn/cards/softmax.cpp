@@ -231,7 +231,7 @@ StepTable softmax_cards() {
         },
         {
             .name = "row_sum",
-            .title = "third part of softmax, what each row adds up to",
+            .title = "third part of softmax, the sum of each row",
             .kind = Step::Kind::detail,
             .shown = false,
             .applies = keeps_scores,

@@ -33,7 +33,7 @@ void sums_of_weights(const Tensor& theirs, std::vector<std::string>& found) {
     const std::size_t last = theirs.dimension() - 1;
     const auto [low, high] = sums_along(theirs, last);
     if (near(low, 1) && near(high, 1)) return;
-    found.push_back("rows add up to between " + four_decimals(low) + " and " + four_decimals(high) +
+    found.push_back("rows sum to between " + four_decimals(low) + " and " + four_decimals(high) +
                     ", not to 1");
     for (std::size_t axis = 0; axis < last; ++axis) {
         const auto [lowest, highest] = sums_along(theirs, axis);

@@ -138,7 +138,8 @@ void add_context_mistakes(std::vector<Mistake>& list) {
             {"weights-transposed",
              "context",
              "The transposed weights were applied to the values",
-             "shares no longer add up to 1, and later tokens leak through a causal mask",
+             "the weights of a query no longer sum to 1, and later tokens leak through a causal "
+             "mask",
              "context = weights @ v",
              "context = weights @ v",
              "Row q of the weights belongs to query q: it must meet all values.",

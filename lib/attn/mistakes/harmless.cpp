@@ -268,7 +268,7 @@ Mistake empty_rows_zero() {
         "rows with a visible key do not change",
         "",
         "",
-        "Where nothing may be seen there is nothing to share out: zero says so without nan.",
+        "A fully masked row has no weights that sum to 1: zero says so without nan.",
         "",
         first_of({needs_mask,
                   unless([](const Plan& plan) { return plan.config.empty_row != EmptyRow::zero; },

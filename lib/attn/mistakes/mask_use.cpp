@@ -106,7 +106,7 @@ void add_mask_use_mistakes(std::vector<Mistake>& list) {
             {"mask-after-softmax",
              "masked_scores",
              "The mask was applied to the weights",
-             "rows add up to less than 1, and hidden keys still count in the denominator",
+             "rows sum to less than 1, and hidden keys still count in the denominator",
              "weights = F.softmax(scores.masked_fill(hidden, float('-inf')), dim=-1)",
              "weights = softmax(np.where(hidden, -np.inf, scores))",
              "Mask before softmax, or the hidden keys have already taken their share.",
@@ -155,7 +155,7 @@ void add_mask_use_mistakes(std::vector<Mistake>& list) {
              "the row becomes uniform over padding instead of saying that nothing is left",
              "weights = weights.masked_fill(hidden.all(-1, keepdim=True), 0)",
              "weights = np.where(hidden.all(-1, keepdims=True), 0, weights)",
-             "Where nothing may be seen there is nothing to share out: keep one key or drop the "
+             "A fully masked row has no weights that sum to 1: keep one key or drop the "
              "row.",
              "no difference without an empty row",
              first_of({needs_mask, unless(hides_a_whole_row, "no row hides every key")}),

@@ -10,18 +10,19 @@ namespace {
 const std::vector<std::string> softmax_steps{"row_max", "exponentials", "row_sum", "weights"};
 
 Mistake over_axis(const char* name, SoftmaxAxis axis, const char* effect, NotApplicable possible) {
-    return {std::string("softmax-axis=") + name,
-            "weights",
-            std::string("Softmax runs over the ") + name + " axis",
-            effect,
-            "weights = F.softmax(scores, dim=-1)",
-            "weights = np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True)",
-            "Each query shares out 1 among the keys, and keys are the last axis: write -1.",
-            "",
-            first_of({std::move(possible),
-                      unless([axis](const Plan& plan) { return plan.config.softmax_axis != axis; },
-                             "that is the axis of this walk")}),
-            with_plan(softmax_steps, [axis](Plan& plan) { plan.config.softmax_axis = axis; })};
+    return {
+        std::string("softmax-axis=") + name,
+        "weights",
+        std::string("Softmax runs over the ") + name + " axis",
+        effect,
+        "weights = F.softmax(scores, dim=-1)",
+        "weights = np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True)",
+        "The weights of each query sum to 1 over the keys, and keys are the last axis: write -1.",
+        "",
+        first_of({std::move(possible),
+                  unless([axis](const Plan& plan) { return plan.config.softmax_axis != axis; },
+                         "that is the axis of this walk")}),
+        with_plan(softmax_steps, [axis](Plan& plan) { plan.config.softmax_axis = axis; })};
 }
 
 /// One softmax over all queries and keys of each head, or of each sample with all its heads.
@@ -136,20 +137,20 @@ void add_softmax_mistakes(std::vector<Mistake>& list) {
         {
             over_axis(
                 "query", SoftmaxAxis::query,
-                "columns add up to 1 instead of rows, and causal masks leak",
+                "columns sum to 1 instead of rows, and causal masks leak",
                 unless([](const Plan& plan) { return plan.query_len > 1 || plan.key_len > 1; },
                        "there is one query and one key")),
             over_axis("head", SoftmaxAxis::head,
-                      "the heads share out 1 at each cell, whatever the other keys are",
+                      "the heads sum to 1 at each cell, whatever the other keys are",
                       first_of({unless([](const Plan& plan) { return plan.has_head; },
                                        "there is no head axis")})),
             over_axis(
-                "batch", SoftmaxAxis::batch, "the samples share out 1 at each cell",
+                "batch", SoftmaxAxis::batch, "the samples sum to 1 at each cell",
                 unless([](const Plan& plan) { return plan.has_batch; }, "there is no batch axis")),
             {"softmax-axis=all",
              "weights",
              "Softmax runs over all queries and keys at once",
-             "a whole sample shares out 1 instead of each row",
+             "the weights of a whole sample sum to 1 instead of those of each row",
              "weights = F.softmax(scores, dim=-1)",
              "weights = np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True)",
              "Without an axis a sum takes everything: name the last one.",
@@ -165,7 +166,7 @@ void add_softmax_mistakes(std::vector<Mistake>& list) {
             {"softmax-axis=matrix",
              "weights",
              "Softmax runs over each head's whole matrix",
-             "all queries of a head share out 1 instead of each row",
+             "the weights of a whole head sum to 1 instead of those of each row",
              "weights = F.softmax(scores, dim=-1)",
              "weights = np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True)",
              "Flattened scores have no rows any more: softmax belongs to the last axis alone.",
