@@ -3,7 +3,9 @@
 #include "app/commands/commands.hpp"
 #include "app/flags/model_flags.hpp"
 #include "app/flags/output_flags.hpp"
+#include "app/terminal/messages.hpp"
 #include "attn/models/head_survey.hpp"
+#include "attn/models/model_mistakes.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/version.hpp"
@@ -61,6 +63,14 @@ std::string json_of_heads(const Model& model, const std::vector<HeadFigures>& he
 int run_heads(const Arguments& arguments) {
     const Model model = model_of(arguments);
     const std::vector<std::int64_t> ids = prompt_of(arguments, model);
+    const double gain = attn::models::gain_of_other_pairing(model, ids);
+    if (gain > 0.5) {
+        report_note(fmt::format(
+            "this text would be {:.1f} nats a token likelier if the other features turned "
+            "together: the rows of w_query and w_key may not be in the order of this format "
+            "(half and interleaved)",
+            gain));
+    }
     const std::vector<HeadFigures> heads = attn::models::survey_heads(model, ids);
     write_text(arguments, arguments.has("--json") ? json_of_heads(model, heads, ids)
                                                   : table_of_heads(model, heads, ids.size()));

@@ -131,6 +131,15 @@ TEST_SUITE("models: stories") {
                              "rope-theta?",
                              ConfigError);
     }
+    TEST_CASE("rows in the order of another format are noticed: the text is likelier with it") {
+        Model model = open_model("stories");
+        const Ids ids = model.encode("Once upon a time, there was a little girl named Lily.");
+        CHECK(gain_of_other_pairing(model, ids) < 0);
+        for (LayerKind& layer : model.architecture.layers) layer.pairing = Pairing::half;
+        CHECK(gain_of_other_pairing(model, ids) > 0.5);
+        CHECK(gain_of_other_pairing(model, {1, 403}) == 0);
+        CHECK(gain_of_other_pairing(open_model("sorter"), {0, 1, 2, 0, 1, 2, 0, 1}) == 0);
+    }
     TEST_CASE("heads are named by what more than half of their weights go to") {
         const Model model = open_model("stories");
         const std::vector<HeadFigures> heads = survey_heads(

@@ -1,5 +1,6 @@
 #include "attn/models/model_mistakes.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "attn/tensor/error.hpp"
@@ -111,6 +112,36 @@ const std::vector<ModelMistake>& model_mistakes() {
          always_shows},
     };
     return all;
+}
+
+namespace {
+
+/// The mean logarithm of the probability that a model gives each token behind those before it.
+double mean_log_probability(const Model& model, const AttentionSettings& settings,
+                            const std::vector<std::int64_t>& ids) {
+    Runtime<float> runtime(model, settings, model.architecture.layers.size());
+    const Array<float> logits = runtime.logits(runtime.advance(ids));
+    const std::size_t vocab = logits.shape(1);
+    double total = 0;
+    for (std::size_t t = 0; t + 1 < ids.size(); ++t) {
+        const float* const row = logits.data() + t * vocab;
+        const double largest = *std::max_element(row, row + vocab);
+        double sum = 0;
+        for (std::size_t id = 0; id < vocab; ++id) sum += std::exp(row[id] - largest);
+        total += row[ids[t + 1]] - largest - std::log(sum);
+    }
+    return total / static_cast<double>(ids.size() - 1);
+}
+
+}  // namespace
+
+double gain_of_other_pairing(const Model& model, const std::vector<std::int64_t>& ids) {
+    constexpr std::size_t least_tokens = 8;
+    const Architecture& a = model.architecture;
+    if (ids.size() < least_tokens || !a.writes_text || !needs_rotation(a).empty()) return 0;
+    const AttentionSettings other = settings_with(find_model_mistake("rope-style"), a);
+    return mean_log_probability(model, other, ids) -
+           mean_log_probability(model, settings_of(a), ids);
 }
 
 const ModelMistake& find_model_mistake(std::string_view id) {
