@@ -157,6 +157,10 @@ std::vector<std::string> shipped() { return {"stories", "sorter"}; }
 
 void set_model_layer(const Arguments& arguments, WalkConfig& config) {
     refuse_decided(arguments);
+    if (!arguments.has("--text") && !arguments.has("--ids")) {
+        throw attn::ConfigError(
+            "--model-file needs words to walk over: pass --text 'Once upon a time' or --ids");
+    }
     const Model model = model_of(arguments);
     const std::size_t layer = layer_of(arguments, model);
     const std::vector<std::int64_t> ids = prompt_of(arguments, model);

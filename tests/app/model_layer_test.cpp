@@ -123,10 +123,11 @@ TEST_SUITE("app: model layers") {
         CHECK(run("--x-norm rms --only 'normed_x[0]' -q --ids 1,2 --variant loop").exit_code == 0);
     }
     TEST_CASE("what contradicts the model is one line") {
+        check_refused("--model-file stories", "needs words to walk over: pass --text");
         check_refused("--model-file stories --heads 2", "--heads contradicts --model-file");
-        check_refused("--model-file stories --layer 5", "has the layers 0 to 4");
+        check_refused("--model-file stories --layer 5 --text a", "has the layers 0 to 4");
         check_refused("--model-file stories --text a --text b", "takes one --text");
-        check_refused("--model-file nowhere.bin", "nowhere.bin: cannot be read");
+        check_refused("--model-file nowhere.bin --text a", "nowhere.bin: cannot be read");
         check_refused("--model-file sorter --ids 0,1,2,0,1,2,0,1,2,0,1,2", "12 tokens are more");
         check_refused("--list-layers", "--list-layers needs a model");
     }

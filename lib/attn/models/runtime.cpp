@@ -12,13 +12,6 @@ namespace attn::models {
 namespace {
 
 template <class Real>
-Array<Real> matrix_of(const Model& model, const std::string& name) {
-    if (!model.has(name)) return {};
-    const DType dtype = sizeof(Real) == sizeof(double) ? DType::float64 : DType::float32;
-    return cast(model.read(name), dtype).as<Real>();
-}
-
-template <class Real>
 Real activated(Activation kind, Real x) {
     if (kind == Activation::silu) return x / (1 + std::exp(-x));
     if (kind == Activation::gelu) {
@@ -47,10 +40,10 @@ template <class Real>
 Runtime<Real>::Runtime(const Model& model, AttentionSettings settings, std::size_t layers)
     : model_(&model),
       settings_(std::move(settings)),
-      embedding_(matrix_of<Real>(model, "embedding")),
-      position_embedding_(matrix_of<Real>(model, "position_embedding")),
+      embedding_(model.read("embedding")),
       embedding_norm_(model, "g_embedding", "b_embedding"),
       final_norm_(model, "g_final", "b_final") {
+    if (model.has("position_embedding")) position_embedding_ = model.read("position_embedding");
     layers_.reserve(layers);
     for (std::size_t n = 0; n < layers; ++n) {
         if (!model.has(in_layer(n, "w_up"))) {
@@ -101,12 +94,16 @@ Embedded<Real> Runtime<Real>::embedding_of(std::span<const std::int64_t> ids) co
     Embedded<Real> rows;
     rows.normed = !embedding_norm_.gain.empty();
     rows.tokens = empty_array<Real>({ids.size(), a.embed_dim});
-    if (position_embedding_.size() > 0) rows.positions = rows.tokens;
+    if (position_embedding_) rows.positions = rows.tokens;
     for (std::size_t t = 0; t < ids.size(); ++t) {
         for (std::size_t f = 0; f < a.embed_dim; ++f) {
-            rows.tokens(t, f) = embedding_(ids[t], f) * static_cast<Real>(a.embedding_scale);
-            if (rows.positions.size() == 0) continue;
-            rows.positions(t, f) = position_embedding_(past_ + t + a.position_offset, f);
+            const auto row = static_cast<std::size_t>(ids[t]);
+            rows.tokens(t, f) = static_cast<Real>(embedding_.at(row * a.embed_dim + f)) *
+                                static_cast<Real>(a.embedding_scale);
+            if (!position_embedding_) continue;
+            const std::size_t position = past_ + t + a.position_offset;
+            rows.positions(t, f) =
+                static_cast<Real>(position_embedding_->at(position * a.embed_dim + f));
         }
     }
     return rows;

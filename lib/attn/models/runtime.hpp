@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -93,7 +94,8 @@ private:
     const Model* model_;
     AttentionSettings settings_;
     std::vector<Layer<Real>> layers_;
-    Array<Real> embedding_, position_embedding_;  // (rows, embed_dim)
+    Tensor embedding_;  // (vocab, embed_dim), in the type of the file: it may be large
+    std::optional<Tensor> position_embedding_;
     Norm<Real> embedding_norm_, final_norm_;
     Linear<Real> vocabulary_;  // read when logits are asked for
     std::size_t past_ = 0;
