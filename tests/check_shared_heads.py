@@ -1,4 +1,4 @@
-"""Checks grouped heads against PyTorch in float64, written with primitive operations.
+"""Checks grouped heads, sinks and caches against PyTorch in float64, with primitive operations.
 
 Usage: python3 tests/check_shared_heads.py PROGRAM [CONFIGURATIONS]
 
@@ -43,6 +43,12 @@ def pick(choose):
     size["variant"] = choose.choice(["loop", "vectorized", "fused"])
     size["causal"] = choose.random() < 0.5
     flags += ["--projection", size["projection"], "--variant", size["variant"]]
+    size["sink"] = choose.choice(["none", "zero", "randn"])
+    if size["sink"] != "none":
+        flags += ["--sink", size["sink"]]
+    size["past"] = choose.choice([0, 0, 1, 4])
+    if size["past"]:
+        flags += ["--past", str(size["past"])]
     if choose.random() < 0.5:
         flags.append("--bias")
     if size["causal"]:
@@ -75,14 +81,23 @@ def expected(size, got):
                      for part in ("query", "key", "value")]
         for part, tensor, heads in zip(("query", "key", "value"), parts, (h, k, k)):
             steps[part] = split(tensor, heads)
-    key = steps["repeated_key"] = steps["key"].repeat_interleave(h // k, dim=1)
-    value = steps["repeated_value"] = steps["value"].repeat_interleave(h // k, dim=1)
+    key, value = steps["key"], steps["value"]
+    if size["past"]:
+        key = steps["present_key"] = torch.cat([got["past_key"], key], dim=2)
+        value = steps["present_value"] = torch.cat([got["past_value"], value], dim=2)
+    key = steps["repeated_key"] = key.repeat_interleave(h // k, dim=1)
+    value = steps["repeated_value"] = value.repeat_interleave(h // k, dim=1)
     steps["scores"] = steps["query"] @ key.transpose(-1, -2)
     logits = steps["scaled_scores"] = steps["scores"] * d ** -0.5
     if size["causal"]:
-        hidden = torch.ones(logits.shape[-2:], dtype=torch.bool).triu(1)
+        hidden = torch.ones(logits.shape[-2:], dtype=torch.bool).triu(1 + size["past"])
         logits = steps["masked_scores"] = logits.masked_fill(hidden, -float("inf"))
-    steps["weights"] = torch.exp(logits - logits.logsumexp(-1, keepdim=True))
+    total = logits.logsumexp(-1, keepdim=True)
+    if size["sink"] != "none":
+        sink = got["sink"].view(-1, 1, 1).expand(*total.shape)
+        total = torch.logaddexp(total, sink)
+        steps["sink_weight"] = torch.exp(sink - total).squeeze(-1)
+    steps["weights"] = torch.exp(logits - total)
     context = steps["context"] = steps["weights"] @ value
     merged = steps["merged"] = context.transpose(1, 2).flatten(2)
     steps["output"] = merged @ got["w_output"].T

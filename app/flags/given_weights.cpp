@@ -17,9 +17,9 @@ using attn::Projection;
 using attn::Tensor;
 
 constexpr std::array known_names{
-    "embedding", "memory_embedding", "w_query", "b_query", "w_key", "b_key",
-    "w_value",   "b_value",          "w_qkv",   "b_qkv",   "query", "key",
-    "value",     "w_output",         "b_output"};
+    "embedding", "memory_embedding", "w_query",  "b_query",  "w_key",      "b_key",
+    "w_value",   "b_value",          "w_qkv",    "b_qkv",    "query",      "key",
+    "value",     "w_output",         "b_output", "past_key", "past_value", "sink"};
 
 bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
     return std::find(names.begin(), names.end(), name) != names.end();
@@ -48,6 +48,8 @@ bool is_needed(std::string_view name, const attn::WalkConfig& config) {
     const Projection projection = config.projection;
     const bool direct =
         projection == Projection::none && std::holds_alternative<attn::RandomInput>(config.input);
+    if (name == "sink") return config.sink.has_value();
+    if (name.starts_with("past_")) return config.past.has_value();
     if (name == "embedding") return is_tokens(config.input);
     if (name == "memory_embedding") return config.memory && is_tokens(*config.memory);
     if (is_one_of(name, {"query", "key", "value"})) return direct;
@@ -115,6 +117,7 @@ void set_model_by_names(const Arguments& arguments, const std::vector<attn::Name
         }
         if (is_one_of(each.name, {"w_output", "b_output"})) config.output_projection = true;
         if (each.name == "b_output") config.output_bias = true;
+        if (each.name == "sink" && !config.sink) config.sink = attn::SinkLogit::given;
         const bool per_head =
             config.projection == Projection::stacked || config.projection == Projection::per_head;
         if (per_head && !arguments.has("--heads") && each.name.starts_with("w_") &&

@@ -235,6 +235,12 @@ attn::WalkConfig config_of(const Arguments& arguments) {
     if (config.rng != attn::Rng::torch && seed.starts_with('-')) {
         throw attn::ConfigError("--seed " + seed + " is negative: NumPy takes seeds from 0 on");
     }
+    if (config.past && arguments.has("--causal-align") &&
+        config.causal_align == attn::CausalAlign::start) {
+        throw attn::ConfigError(
+            "--causal-align start would let the first query of x meet the first key of --past, "
+            "which is an earlier token: leave it out");
+    }
     const bool trained = arguments.has("--model-file");
     trained ? set_model_layer(arguments, config) : set_sources(arguments, config);
     set_mask_file(arguments, config);

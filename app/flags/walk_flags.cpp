@@ -355,7 +355,8 @@ const std::vector<Flag>& walk_flags() {
         for (const auto& part :
              {grouped("Input (one source; default: a sentence)", input_rows()),
               grouped("Model", model_rows()), grouped("Trained models", trained_rows()),
-              grouped("Positions", position_rows()), grouped("Numbers", number_rows())}) {
+              grouped("Positions", position_rows()), grouped("Cache and sink", cache_rows()),
+              grouped("Numbers", number_rows())}) {
             rows.insert(rows.end(), part.begin(), part.end());
         }
         return rows;

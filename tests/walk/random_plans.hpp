@@ -65,5 +65,8 @@ inline attn::WalkConfig random_config(std::mt19937& random) {
     if (config.projection != Projection::none && pick(0, 3) == 0) {
         config.x_norm = pick(0, 1) == 1 ? NormKind::rms : NormKind::layer;
     }
+    if (pick(0, 3) == 0) config.sink = pick(0, 1) == 0 ? SinkLogit::zero : SinkLogit::normal;
+    const bool has_documents = !config.mask.documents.empty();
+    if (!config.memory && !has_documents && pick(0, 3) == 0) config.past = pick(1, 4);
     return config;
 }

@@ -67,13 +67,17 @@ TEST_SUITE("walk") {
             const double turned =
                 plan.rotates() ? 2 * (projected + largest * (angle + 4 * eps)) : projected;
             const double q = (plan.rotates() ? 1.5 : 1) * size("query");
-            const double k = (plan.rotates() ? 1.5 : 1) * size("key");
+            const auto with_past = [&](double part, const char* past) {
+                return loops.has(past) ? std::max(part, size(past)) : part;
+            };
+            const double k = with_past((plan.rotates() ? 1.5 : 1) * size("key"), "past_key");
+            const double v = with_past(size("value"), "past_value");
             const double scores =
                 head_dim * turned * (q + k + turned) + 2 * head_dim * eps * head_dim * q * k;
             const double softmax_input = scores + 2 * eps * size("scores");
             const double weights = 2 * softmax_input + (keys + 4) * eps;
-            const double context = keys * (weights * size("value") + projected * (1 + weights)) +
-                                   2 * keys * eps * size("value");
+            const double context =
+                keys * (weights * v + projected * (1 + weights)) + 2 * keys * eps * v;
             const double output = 2 * static_cast<double>(plan.heads * plan.value_dim + 1) *
                                   (context + eps * (size("context") + 1)) * (parameter + 1);
             const std::vector<std::pair<std::string, double>> bounds{
@@ -84,7 +88,6 @@ TEST_SUITE("walk") {
                 {"query", projected},
                 {"key", projected},
                 {"value", projected},
-                {"repeated_key", projected},
                 {"repeated_value", projected},
                 {"inverse_frequencies", 4 * eps},
                 {"angles", angle},
@@ -95,6 +98,9 @@ TEST_SUITE("walk") {
                 {"memory_sin", angle + eps},
                 {"rotated_query", turned},
                 {"rotated_key", turned},
+                {"present_key", turned},
+                {"present_value", projected},
+                {"repeated_key", turned},
                 {"scores", scores},
                 {"scaled_scores", softmax_input},
                 {"masked_scores", softmax_input},
@@ -102,6 +108,7 @@ TEST_SUITE("walk") {
                 {"exponentials", 2 * softmax_input + 4 * eps},
                 {"row_sum", keys * (2 * softmax_input + 4 * eps) + keys * keys * eps},
                 {"weights", weights},
+                {"sink_weight", weights},
                 {"context", context},
                 {"merged", context},
                 {"output", output}};
@@ -127,10 +134,11 @@ TEST_SUITE("walk") {
             const Ledger ledger = walked(random_config(random), Variant::vectorized);
             const Tensor& weights = ledger["weights"];
             const Tensor* masked = ledger.find("masked_scores");
+            const Tensor* sink = ledger.find("sink_weight");
             const std::size_t keys = weights.extent("key");
             for (std::size_t row = 0; row < weights.size() / keys; ++row) {
-                double sum = 0;
-                bool all_hidden = true;
+                double sum = sink ? sink->at(row) : 0;
+                bool all_hidden = !sink;
                 for (std::size_t k = 0; k < keys; ++k) {
                     const double weight = weights.at(row * keys + k);
                     const bool hidden = masked && std::isinf(masked->at(row * keys + k));

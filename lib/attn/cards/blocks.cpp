@@ -17,8 +17,9 @@ namespace {
 
 using namespace notes;
 
-FusedOptions kernel_options(const Plan& plan, const MaskView& mask) {
+FusedOptions kernel_options(const Plan& plan, const MaskView& mask, std::span<const double> sink) {
     FusedOptions options;
+    options.sink = sink;
     options.scale = plan.scale.operation == ScaleFactor::Operation::divide ? 1 / plan.scale.number
                                                                            : plan.scale.number;
     options.softcap = plan.config.softcap;
@@ -26,6 +27,14 @@ FusedOptions kernel_options(const Plan& plan, const MaskView& mask) {
     options.empty_row = plan.config.empty_row;
     options.threads = static_cast<std::size_t>(plan.config.threads);
     return options;
+}
+
+/// The sink's logits as the kernel takes them, whatever the walk's type.
+std::vector<double> sink_logits(const Ledger& ledger) {
+    std::vector<double> logits;
+    const Tensor* sink = ledger.find("sink");
+    for (std::size_t h = 0; sink != nullptr && h < sink->size(); ++h) logits.push_back(sink->at(h));
+    return logits;
 }
 
 std::size_t block_count(const Plan& plan) {
@@ -41,6 +50,8 @@ template <class T>
 Array<T> gathered(const Plan& plan, const Ledger& ledger, Pick pick, bool features) {
     const Visibility visibility(plan);
     const ScoreBias<T> bias(plan, ledger);
+    const std::vector<double> logits = sink_logits(ledger);
+    const std::span<const double> sink = logits;
     const std::size_t queries = plan.query_len;
     const std::size_t blocks = block_count(plan);
     const std::size_t width = features ? plan.value_dim : 1;
@@ -52,7 +63,8 @@ Array<T> gathered(const Plan& plan, const Ledger& ledger, Pick pick, bool featur
     for (std::size_t b = 0; b < plan.batch; ++b) {
         for (std::size_t h = 0; h < plan.heads; ++h) {
             const FusedOptions options =
-                kernel_options(plan, visibility.view().from(b * plan.heads + h, 0));
+                kernel_options(plan, visibility.view().from(b * plan.heads + h, 0),
+                               sink.empty() ? sink : sink.subspan(h, 1));
             const std::size_t group = b * plan.heads + h;
             const std::size_t kv_group = attention_shape(plan).kv_group(group);
             const FusedTrace trace = fused_trace(
@@ -215,15 +227,19 @@ void why_running_max(const WalkView& view, Derivation& derivation) {
     const std::string largest = "the largest score with " + keys_of(view.plan, block);
     derivation.rule = block == 0 ? largest : "the larger of running_max before and " + largest;
     if (block > 0) derivation.sources = {before(view, "running_max")};
+    if (block > 0 || !view.plan.has_sink()) return;
+    derivation.rule = "the larger of the sink and " + largest;
+    derivation.sources = {view.at("sink")};
 }
 
 void why_correction(const WalkView& view, Derivation& derivation) {
     const Cell now = view.at("running_max");
     derivation.rule = "0, for nothing was gathered before block 0";
     derivation.sources = {now};
-    if (view.place.at("block") == 0) return;
-    const Cell then = before(view, "running_max");
-    derivation.rule = "exp(running_max before - running_max)";
+    const bool first = view.place.at("block") == 0;
+    if (first && !view.plan.has_sink()) return;
+    const Cell then = first ? view.at("sink") : before(view, "running_max");
+    derivation.rule = first ? "exp(sink - running_max)" : "exp(running_max before - running_max)";
     derivation.arithmetic =
         "exp(" + four_decimals(then.value) + " - " + four_decimals(now.value) + ")";
     derivation.sources = {then, now};
@@ -235,6 +251,10 @@ void why_gathered(const WalkView& view, const std::string& added, Derivation& de
     const Cell now = view.at("running_max");
     derivation.rule = "the sum over " + keys_of(view.plan, block) + " of " + added;
     derivation.sources = {now};
+    if (block == 0 && view.plan.has_sink() && view.step.name == "running_sum") {
+        derivation.rule = "the correction of the sink's 1 + " + derivation.rule;
+        derivation.sources.push_back(view.at("correction"));
+    }
     if (block == 0) return;
     const Cell correction = view.at("correction");
     const Cell earlier = before(view, view.step.name);
@@ -273,11 +293,12 @@ Tensor blockwise_context(const Plan& plan, const Ledger& ledger) {
         using T = decltype(zero);
         const Visibility visibility(plan);
         const ScoreBias<T> bias(plan, ledger);
+        const std::vector<double> sink = sink_logits(ledger);
         Array<T> context = empty_array<T>(plan.per_head_shape(plan.query_len, plan.value_dim));
         fused_attention(
             ledger.latest(Chain::queries).as<T>().data(), ledger.latest(Chain::keys).as<T>().data(),
             ledger.latest(Chain::values).as<T>().data(), context.data(), attention_shape(plan),
-            kernel_options(plan, visibility.view()), bias.view());
+            kernel_options(plan, visibility.view(), sink), bias.view());
         return {plan.per_head_axes("query", "feature"), std::move(context)};
     });
 }
@@ -286,7 +307,8 @@ namespace {
 
 template <class T>
 void attend_to(const RowBlock<T>& block) {
-    FusedOptions options = kernel_options(block.plan, block.mask);
+    const std::vector<double> sink(block.sink.begin(), block.sink.end());
+    FusedOptions options = kernel_options(block.plan, block.mask, sink);
     options.threads = 1;  // the blocks of rows are shared among threads
     fused_attention(
         block.query.numbers, block.key.numbers, block.value.numbers, block.result.numbers,
@@ -306,7 +328,8 @@ StepTable block_cards() {
     running_max.formula = [](const PlannedStep& of) {
         return "running_max(q, b) = max(running_max(q, b-1), the scores of q in block b); blocks "
                "of " +
-               std::to_string(of.plan.key_block()) + " keys";
+               std::to_string(of.plan.key_block()) + " keys" +
+               (of.plan.has_sink() ? "; before block 0 it is the sink" : "");
     };
     running_max.note = running_max_note;
     running_max.why = why_running_max;

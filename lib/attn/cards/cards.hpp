@@ -12,12 +12,14 @@ StepTable projection_cards();
 StepTable head_cards();
 StepTable angle_cards();
 StepTable rotary_cards();
+StepTable cache_cards();
 StepTable repeated_cards();
 StepTable score_cards();
 Step softcap_card();
 StepTable slope_cards();
 StepTable bias_cards();
 StepTable mask_cards();
+StepTable sink_cards();
 StepTable softmax_cards();
 StepTable block_cards();
 StepTable context_cards();
@@ -27,6 +29,9 @@ Step parameter_card(const std::string& part, bool bias);
 
 /// The lines that make the mask: each kind, and all of them together.
 std::string mask_code(const StepLines& of);
+
+/// What the sink takes, behind the weights.
+Step sink_weight_card();
 
 /// Attention block by block, for the card of the context.
 Tensor blockwise_context(const Plan& plan, const Ledger& ledger);

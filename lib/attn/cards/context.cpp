@@ -9,6 +9,7 @@
 #include "attn/codegen/step_lines.hpp"
 #include "attn/explain/why.hpp"
 #include "attn/notes/attention_rows.hpp"
+#include "attn/notes/chunks.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/steps/heads.hpp"
@@ -123,7 +124,7 @@ std::string example(const Subject& subject, const std::vector<AttentionRow>& row
     return note;
 }
 
-std::string context_note(const Subject& subject) {
+std::string mixing_note(const Subject& subject) {
     if (subject.plan.fused()) return blockwise_context_note(subject);
     const Tensor* weights = subject.ledger.find("weights");
     const std::string mixes = "Each row is the values mixed by that query's weights.";
@@ -136,7 +137,9 @@ std::string context_note(const Subject& subject) {
     if (subject.plan.config.softmax_axis == SoftmaxAxis::key) {
         const bool averages = rows_sum_to_one(rows, *weights);
         say(note, averages ? "Each row is an average of the value rows, weighted by attention."
-                           : mixes + " They do not sum to 1, so it is no average.");
+                  : subject.plan.has_sink()
+                      ? mixes + " They sum to less than 1: the sink's share has no value."
+                      : mixes + " They do not sum to 1, so it is no average.");
         if (averages) say(note, example(subject, rows));
     } else {
         say(note, mixes);
@@ -145,6 +148,13 @@ std::string context_note(const Subject& subject) {
         }
     }
     say(note, nan_sentence(subject, rows));
+    return note;
+}
+
+std::string context_note(const Subject& subject) {
+    std::string note = mixing_note(subject);
+    say(note, chunk_rows(subject));
+    say(note, chunk_check(subject));
     return note;
 }
 

@@ -14,7 +14,7 @@ using namespace notes;
 
 /// query, key or value: cut out of qkv, split into heads, projected, or x itself.
 Tensor compute_part(const Plan& plan, const Ledger& ledger, const Projected& part) {
-    const Axes axes = plan.per_head_axes(part.position, "feature");
+    const Axes axes = plan.per_head_axes(part.axis(plan), "feature");
     if (projects(plan) && !one_product(plan) && !splits_projected(plan)) {
         return project_part(plan, ledger, part, axes);
     }
@@ -91,7 +91,9 @@ std::string origin(const Plan& plan, const Projected& part) {
 std::string longest_sentence(const Subject& subject, Side side) {
     const std::optional<MatrixCell> longest = longest_row(subject.tensor, 0);
     if (!longest) return {};
-    const std::string name = label(subject.plan, side, batch_of(subject.tensor, 0), longest->row);
+    const std::size_t first = side == Side::key ? subject.plan.past_len : 0;
+    const std::string name =
+        label(subject.plan, side, batch_of(subject.tensor, 0), first + longest->row);
     const std::string where = in_matrix(subject.tensor, 0);
     return where + (where.empty() ? capitalised(name) : name) + " has the longest " +
            subject.step.name + " (" + number(longest->value) +
@@ -113,7 +115,7 @@ std::string part_note(const Subject& subject, const Projected& part) {
         say(note, bias_sentence(subject, part.parameter(plan)));
     }
     if (part.letter() == 'v') {
-        say(note, "A query that attended to " + column_label(plan, 0, 0) +
+        say(note, "A query that attended to " + column_label(plan, 0, plan.past_len) +
                       " alone would receive exactly its row.");
         return note;
     }
@@ -193,7 +195,7 @@ Step part_card(const Projected& part) {
         .outline =
             [part](const Plan& plan) {
                 return Outline{
-                    plan.per_head_axes(part.position, "feature"),
+                    plan.per_head_axes(part.axis(plan), "feature"),
                     plan.per_head_shape(part.length(plan), part.width(plan), part.heads(plan))};
             },
         .formula = [part](const PlannedStep& of) { return part_formula(of.plan, part); },

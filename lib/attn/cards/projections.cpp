@@ -93,7 +93,7 @@ Step projected_card(const Projected& part) {
         .reads = [part](const Plan& plan) { return projection_inputs(plan, part); },
         .outline =
             [part](const Plan& plan) {
-                return Outline{plan.per_batch_axes(part.position, "feature"),
+                return Outline{plan.per_batch_axes(part.axis(plan), "feature"),
                                plan.per_batch_shape(part.length(plan), part.all_features(plan))};
             },
         .formula =
@@ -103,7 +103,7 @@ Step projected_card(const Projected& part) {
         .compute =
             [part](const Plan& plan, const Ledger& ledger) {
                 return project_part(plan, ledger, part,
-                                    plan.per_batch_axes(part.position, "feature"));
+                                    plan.per_batch_axes(part.axis(plan), "feature"));
             },
         .note = [part](const Subject& subject) { return projected_note(subject, part); },
         .why =

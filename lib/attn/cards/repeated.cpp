@@ -39,7 +39,7 @@ Step repeated_card(const Projected& part, Chain chain) {
         .outline =
             [part](const Plan& plan) {
                 return Outline{plan.per_head_axes(part.position, "feature"),
-                               plan.per_head_shape(part.length(plan), part.width(plan))};
+                               plan.per_head_shape(plan.key_len, part.width(plan))};
             },
         .formula =
             [name, chain](const PlannedStep& of) {

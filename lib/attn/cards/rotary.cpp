@@ -57,7 +57,7 @@ std::string turned_pair(const Turned& turned, const Subject& subject) {
         return "(" + number(cells[row + a]) + ", " + number(cells[row + b]) + ")";
     };
     const std::string who =
-        turned.is_key ? column_label(plan, 0, token) : row_label(plan, 0, token);
+        turned.is_key ? column_label(plan, 0, plan.past_len + token) : row_label(plan, 0, token);
     return in_matrix(subject.tensor, 0) + "features " + std::to_string(a) + " and " +
            std::to_string(b) + " of " + who + ", at position " + std::to_string(*moved) +
            ", turn from " + pair(before->tensor) + " to " + pair(subject.tensor) + ".";
@@ -142,11 +142,10 @@ Step turned_card(const Turned& turned) {
             },
         .outline =
             [turned](const Plan& plan) {
-                return turned.is_key ? Outline{plan.per_head_axes("key", "feature"),
-                                               plan.per_head_shape(plan.key_len, plan.head_dim,
-                                                                   plan.kv_heads)}
-                                     : Outline{plan.per_head_axes("query", "feature"),
-                                               plan.per_head_shape(plan.query_len, plan.head_dim)};
+                const Projected& part = projected_of(turned.name.front());
+                return Outline{
+                    plan.per_head_axes(part.axis(plan), "feature"),
+                    plan.per_head_shape(part.length(plan), part.width(plan), part.heads(plan))};
             },
         .formula = [turned](const PlannedStep& of) { return turned_formula(turned, of); },
         .compute = [turned](const Plan& plan, const Ledger& ledger) -> Tensor {

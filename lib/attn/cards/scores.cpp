@@ -6,6 +6,7 @@
 #include "attn/codegen/step_lines.hpp"
 #include "attn/explain/why.hpp"
 #include "attn/notes/attention_rows.hpp"
+#include "attn/notes/chunks.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/render/number_text.hpp"
@@ -82,6 +83,7 @@ std::string scores_note(const Subject& subject) {
     }
     say(note, equal_rows_sentence(subject, rows.equal));
     say(note, nan_rows_sentence(subject, rows.holding_nan));
+    say(note, chunk_rows(subject));
     return note;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attn/cards/cards.hpp"
+#include "attn/cards/sinks.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/explain/why.hpp"
 #include "attn/notes/weight_notes.hpp"
@@ -34,9 +35,13 @@ Tensor compute_row_max(const Plan& plan, const Ledger& ledger) {
         const Tensor& scores = ledger.latest(Chain::scores);
         const std::string axis = softmax_axis(plan);
         const std::size_t along = scores.axis(axis);
-        return {without(scores.axes(), axis), is_loop(plan)
-                                                  ? loop::row_max(scores.as<T>(), along)
-                                                  : vectorized::row_max(scores.as<T>(), along)};
+        Array<T> largest = is_loop(plan) ? loop::row_max(scores.as<T>(), along)
+                                         : vectorized::row_max(scores.as<T>(), along);
+        if (plan.has_sink()) {
+            const auto raise = twin(plan, loop::raise_to_sink<T>, vectorized::raise_to_sink<T>);
+            raise(sink_of<T>(ledger), one_a_query(largest));
+        }
+        return {without(scores.axes(), axis), std::move(largest)};
     });
 }
 
@@ -58,9 +63,13 @@ Tensor compute_row_sum(const Plan& plan, const Ledger& ledger) {
         const Tensor& exponentials = ledger["exponentials"];
         const std::string axis = softmax_axis(plan);
         const std::size_t along = exponentials.axis(axis);
-        return {without(exponentials.axes(), axis),
-                is_loop(plan) ? loop::row_sum(exponentials.as<T>(), along)
-                              : vectorized::row_sum(exponentials.as<T>(), along)};
+        Array<T> sums = is_loop(plan) ? loop::row_sum(exponentials.as<T>(), along)
+                                      : vectorized::row_sum(exponentials.as<T>(), along);
+        if (plan.has_sink()) {
+            const auto add = twin(plan, loop::add_sink<T>, vectorized::add_sink<T>);
+            add(sink_of<T>(ledger), one_a_query(ledger["row_max"].as<T>()), one_a_query(sums));
+        }
+        return {without(exponentials.axes(), axis), std::move(sums)};
     });
 }
 
@@ -69,8 +78,8 @@ Tensor compute_weights(const Plan& plan, const Ledger& ledger) {
         using T = decltype(zero);
         const Tensor& scores = ledger.latest(Chain::scores);
         const auto step = twin(plan, loop::softmax<T>, vectorized::softmax<T>);
-        return {scores.axes(),
-                step(scores.as<T>(), scores.axis(softmax_axis(plan)), plan.config.empty_row)};
+        return {scores.axes(), step(scores.as<T>(), scores.axis(softmax_axis(plan)),
+                                    plan.config.empty_row, sink_of<T>(ledger))};
     });
 }
 
@@ -88,6 +97,10 @@ void why_row_max(const WalkView& view, Derivation& derivation) {
         derivation.sources = {cell};
         return;
     }
+    if (!view.plan.has_sink()) return;
+    derivation.rule += ", or the sink where that is larger";
+    derivation.arithmetic = cell_text(view.at("sink"));
+    derivation.sources = {view.at("sink")};
 }
 
 void why_exponentials(const WalkView& view, Derivation& derivation) {
@@ -105,6 +118,7 @@ void why_row_sum(const WalkView& view, Derivation& derivation) {
     for (std::size_t i = 0; i < view.ledger["exponentials"].extent(axis); ++i) {
         derivation.add(view.at("exponentials", with(view.place, axis, i)));
     }
+    if (view.plan.has_sink()) why_sink_in_sum(view, derivation);
 }
 
 void why_weights(const WalkView& view, Derivation& derivation) {
@@ -136,8 +150,10 @@ std::string axis_code(const StepLines& of) {
 }
 
 std::string row_max_code(const StepLines& of) {
-    return "row_max = " + of.latest(Chain::scores) + (of.torch() ? ".amax(dim=" : ".max(axis=") +
-           axis_code(of) + ")";
+    const std::string largest =
+        of.latest(Chain::scores) + (of.torch() ? ".amax(dim=" : ".max(axis=") + axis_code(of) + ")";
+    if (!of.plan.has_sink()) return "row_max = " + largest;
+    return "row_max = " + of.module() + ".maximum(" + largest + ", " + sink_code(of) + ")";
 }
 
 std::string exponentials_code(const StepLines& of) {
@@ -148,11 +164,14 @@ std::string exponentials_code(const StepLines& of) {
 }
 
 std::string row_sum_code(const StepLines& of) {
+    const std::string sink =
+        of.plan.has_sink() ? " + " + of.module() + ".exp(" + sink_code(of) + " - row_max)" : "";
     return std::string("row_sum = exponentials.sum(") + (of.torch() ? "dim=" : "axis=") +
-           axis_code(of) + ")";
+           axis_code(of) + ")" + sink;
 }
 
 std::string weights_code(const StepLines& of) {
+    if (of.plan.has_sink()) return weights_with_sink_code(of);
     const std::string scores = of.latest(Chain::scores);
     const std::string along = "(axis=" + axis_code(of) + ", keepdims=True)";
     std::string code = "weights = F.softmax(" + scores + ", dim=" + axis_code(of) + ")";
@@ -167,6 +186,13 @@ std::string weights_code(const StepLines& of) {
                       ", keepdim=True) == float(\"-inf\"), 0)"
                 : "weights = np.where(" + scores + ".max" + along + " == -np.inf, 0, weights)");
 }
+
+std::vector<Input> scores_and_sink(const Plan& plan) {
+    return plan.has_sink() ? std::vector<Input>{Chain::scores, "sink"}
+                           : std::vector<Input>{Chain::scores};
+}
+
+std::string and_sink(const Plan& plan) { return plan.has_sink() ? " and sink" : ""; }
 
 /// How a part of softmax works on a block of rows: where it runs over the keys.
 template <class Part>
@@ -187,18 +213,21 @@ StepTable softmax_cards() {
             .kind = Step::Kind::detail,
             .shown = false,
             .applies = keeps_scores,
-            .reads = these({Chain::scores}),
+            .reads = scores_and_sink,
             .outline = row_outline,
             .formula =
                 [](const PlannedStep& of) {
                     return "row_max = max over " + softmax_axis(of.plan) + " of " +
-                           of.latest(Chain::scores);
+                           of.latest(Chain::scores) + and_sink(of.plan);
                 },
             .compute = compute_row_max,
             .rows = over_keys(
                 [](const auto& b) {
                     is_loop(b.plan) ? loop::row_max(b.cells, b.result)
                                     : vectorized::row_max(b.cells, b.result);
+                    if (b.sink.empty()) return;
+                    is_loop(b.plan) ? loop::raise_to_sink(b.sink, b.result)
+                                    : vectorized::raise_to_sink(b.sink, b.result);
                 },
                 true),
             .note = notes::row_max_note,
@@ -235,17 +264,25 @@ StepTable softmax_cards() {
             .kind = Step::Kind::detail,
             .shown = false,
             .applies = keeps_scores,
-            .reads = these({"exponentials"}),
+            .reads =
+                [](const Plan& plan) {
+                    return plan.has_sink() ? std::vector<Input>{"exponentials", "row_max", "sink"}
+                                           : std::vector<Input>{"exponentials"};
+                },
             .outline = row_outline,
             .formula =
                 [](const PlannedStep& of) {
-                    return "row_sum = sum over " + softmax_axis(of.plan) + " of exponentials";
+                    return "row_sum = sum over " + softmax_axis(of.plan) + " of exponentials" +
+                           (of.plan.has_sink() ? " + exp(sink - row_max)" : "");
                 },
             .compute = compute_row_sum,
             .rows = over_keys(
                 [](const auto& b) {
                     is_loop(b.plan) ? loop::row_sum(b.cells, b.result)
                                     : vectorized::row_sum(b.cells, b.result);
+                    if (b.sink.empty()) return;
+                    is_loop(b.plan) ? loop::add_sink(b.sink, b.row_max, b.result)
+                                    : vectorized::add_sink(b.sink, b.row_max, b.result);
                 },
                 false),
             .note = notes::row_sum_note,
@@ -256,13 +293,15 @@ StepTable softmax_cards() {
             .name = "weights",
             .title = "how much attention each query pays to each key",
             .applies = keeps_scores,
-            .reads = these({Chain::scores}),
+            .reads = scores_and_sink,
             .outline = score_outline,
             .exponentiates = true,
             .formula =
                 [](const PlannedStep& of) {
-                    return "weights = softmax(" + of.latest(Chain::scores) + ") over the " +
-                           softmax_axis(of.plan) + " axis";
+                    return "weights = softmax(" + of.latest(Chain::scores) +
+                           (of.plan.has_sink() ? ", sink" : "") + ") over the " +
+                           softmax_axis(of.plan) + " axis" +
+                           (of.plan.has_sink() ? ", without the sink's own" : "");
                 },
             .compute = compute_weights,
             .rows = over_keys(
@@ -277,6 +316,7 @@ StepTable softmax_cards() {
             .why = why_weights,
             .code = weights_code,
         },
+        sink_weight_card(),
     };
 }
 

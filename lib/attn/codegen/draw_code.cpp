@@ -127,6 +127,10 @@ private:
             return rng_ == Rng::torch ? "torch.ones(" + size_list(shape) + torch_dtype() + ")"
                                       : "np.ones(" + size_tuple(shape) + ")";
         }
+        if (how == Initialisation::zeros) {
+            return rng_ == Rng::torch ? "torch.zeros(" + size_list(shape) + torch_dtype() + ")"
+                                      : "np.zeros(" + size_tuple(shape) + ")";
+        }
         const bool uniform = how == Initialisation::uniform;
         if (rng_ == Rng::torch) {
             return std::string(uniform ? "torch.rand(" : "torch.randn(") + size_list(shape) +
@@ -219,6 +223,8 @@ std::string draw_code(const DrawList& list, std::string_view step, const Plan& p
     for (const DrawnTensor& row : list) {
         if (row.step != step) continue;
         if (row.taken) return writer.taken(row);
+        const bool spends = row.how != Initialisation::zeros || !row.member.empty();
+        if (!spends && plan.config.parameters.has(row.name)) continue;
         rows.push_back(&row);
     }
     std::string code = rows.empty() ? "" : writer.lines(rows);

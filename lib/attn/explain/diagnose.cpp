@@ -55,7 +55,7 @@ private:
             const bool asks = step == "query";
             const std::vector<Reading> ways =
                 readings(tensor, plan_.per_head_axes(asks ? "query" : "key", "feature"),
-                         plan_.per_head_shape(asks ? plan_.query_len : plan_.key_len,
+                         plan_.per_head_shape(asks ? plan_.query_len : plan_.new_keys(),
                                               step == "value" ? plan_.value_dim : plan_.head_dim,
                                               asks ? plan_.heads : plan_.kv_heads),
                          plan_.compute_dtype);

@@ -98,8 +98,8 @@ bool is_padding(const Plan& plan, std::size_t batch, std::size_t position) {
     const Source& keys = plan.config.memory ? *plan.config.memory : plan.config.input;
     const auto* tokens = std::get_if<Tokens>(&keys);
     const std::vector<std::int64_t>& lengths = plan.config.lengths;
-    const bool pads = tokens != nullptr && tokens->pad_id &&
-                      tokens->sequences[batch][position] == *tokens->pad_id;
+    const bool pads = tokens != nullptr && tokens->pad_id && position >= plan.past_len &&
+                      tokens->sequences[batch][position - plan.past_len] == *tokens->pad_id;
     return pads || (!lengths.empty() && static_cast<std::int64_t>(position) >= lengths[batch]);
 }
 

@@ -38,7 +38,7 @@ ScoreRows seen_scores(const Plan& plan, const Ledger& ledger, std::size_t group)
     }
     ScoreRows result;
     for (std::size_t r = 0; r < rows; ++r) {
-        if (!plan.has_memory && is_padding(plan, batch, r)) continue;
+        if (!plan.has_memory && is_padding(plan, batch, plan.past_len + r)) continue;
         bool sees = false;
         std::vector<double>& row = result.emplace_back();
         for (const std::size_t c : seen) {

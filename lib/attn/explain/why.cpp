@@ -47,6 +47,21 @@ bool is_softmax_row(const WalkView& view) {
     return view.ledger.find_latest(Chain::scores)->name == view.step.name;
 }
 
+/// The cell of the next step of the chain that reads this one: behind the past, and the first of
+/// the heads that share it.
+std::string read_by(const WalkView& view, const std::string& next) {
+    Place place = view.place;
+    const Tensor& tensor = view.ledger[next];
+    if (tensor.has_axis("key") && place.count("key") == 0) {
+        place["key"] = place.at("token") + view.plan.past_len;
+    }
+    if (!tensor.has_axis("head")) return cell_text(view.at(next, place));
+    const std::size_t shared = tensor.extent("head") / view.ledger[view.step.name].extent("head");
+    place["head"] *= shared;
+    return cell_text(view.at(next, place)) +
+           (shared > 1 ? " and the same cell of the heads that share it" : "");
+}
+
 /// Which cells read this one next: the next step of its chain or, at its end, whoever reads that.
 std::string used_by(const WalkView& view) {
     const Chain chain = view.step.chain;
@@ -54,7 +69,7 @@ std::string used_by(const WalkView& view) {
     const Ledger::Entry* last = view.ledger.find_latest(chain);
     for (; last->name != view.step.name; last = view.ledger.find_latest(chain, last->name)) {
         const Ledger::Entry* before = view.ledger.find_latest(chain, last->name);
-        if (before->name == view.step.name) return cell_text(view.at(last->name));
+        if (before->name == view.step.name) return read_by(view, last->name);
     }
     switch (chain) {
         case Chain::queries:

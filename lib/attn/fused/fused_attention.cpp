@@ -56,6 +56,8 @@ QueryBlock<Real> query_block(const Real* query, const Real* key, const Real* val
     block.cap = static_cast<Real>(options.softcap);
     block.empty_row =
         options.empty_row == EmptyRow::nan ? std::numeric_limits<Real>::quiet_NaN() : 0;
+    block.sink =
+        options.sink.empty() ? minus_infinity<Real> : static_cast<Real>(options.sink[head]);
     if (mask.hidden) {
         block.hidden = mask.hidden + batch * mask.batch_stride + head * mask.head_stride +
                        first * mask.query_stride;

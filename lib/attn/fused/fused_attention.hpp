@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <span>
 
 #include "attn/simd/instruction_set.hpp"
 #include "attn/tensor/attention_shape.hpp"
@@ -13,6 +14,8 @@ struct FusedOptions {
     double softcap = 0;
     MaskView mask;
     EmptyRow empty_row = EmptyRow::nan;
+    /// One logit for each head that joins its softmax with a value of zero; empty without.
+    std::span<const double> sink;
     /// At most this many threads; 0 is one for each core. Small work keeps to one whatever is said.
     std::size_t threads = 1;
     InstructionSet instruction_set = InstructionSet::automatic;
@@ -31,6 +34,8 @@ struct FusedOptions {
 ///     c  = exp(m - m')
 ///     l' = c l + sum over the block of exp(s(q,k) - m')
 ///     o' = c o + sum over the block of exp(s(q,k) - m') value(k)
+///
+/// A sink counts as a key that all queries have met before the first block: m = s, l = 1, o = 0.
 ///
 /// Shapes  query (batch, head, query_len, head_dim), key (batch, kv_head, key_len, head_dim),
 ///         value (batch, kv_head, key_len, value_dim), context (batch, head, query_len,

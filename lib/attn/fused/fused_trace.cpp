@@ -32,6 +32,10 @@ public:
             const std::size_t queries = std::min(query_block, shape_.query_len - first);
             Running<Real> unseen;
             unseen.context.assign(shape_.value_dim, 0);
+            if (!options_.sink.empty() && options_.sink[0] != minus_infinity<double>) {
+                unseen.maximum = static_cast<Real>(options_.sink[0]);
+                unseen.sum = 1;
+            }
             std::vector<Running<Real>> running(queries, unseen);
             for (std::size_t key = 0; key < shape_.key_len; key += key_block) {
                 const std::size_t keys = std::min(key_block, shape_.key_len - key);

@@ -63,12 +63,17 @@ std::string quoted(std::string_view token) {
 
 std::string label(const Plan& plan, Side side, std::size_t batch, std::size_t position) {
     const auto& sequences = side == Side::query ? plan.query_tokens : plan.key_tokens;
-    const std::string place = "position " + std::to_string(position);
+    // With a past the queries go on where its keys end.
+    const std::size_t first = side == Side::query ? plan.past_len : 0;
+    const std::string place = "position " + std::to_string(first + position);
+    if (side == Side::key && position < plan.past_len) return place + " of the past";
     if (sequences.empty() || position >= sequences[std::min(batch, sequences.size() - 1)].size()) {
         return side == Side::key && plan.has_memory ? "memory " + place : place;
     }
     const auto& tokens = sequences[std::min(batch, sequences.size() - 1)];
-    const std::string name = token_name(tokens_of(plan, side), batch, position, tokens[position]);
+    const std::string name =
+        token_name(tokens_of(plan, side), batch,
+                   side == Side::key ? position - plan.past_len : position, tokens[position]);
     const bool repeated = std::count(tokens.begin(), tokens.end(), tokens[position]) > 1;
     return repeated ? name + " (" + place + ")" : name;
 }
@@ -82,7 +87,8 @@ std::string column_label(const Plan& plan, std::size_t batch, std::size_t key) {
 }
 
 std::string seen_label(const Plan& plan, std::size_t batch, std::size_t query, std::size_t key) {
-    return !plan.has_memory && query == key ? "itself" : column_label(plan, batch, key);
+    return !plan.has_memory && query + plan.past_len == key ? "itself"
+                                                            : column_label(plan, batch, key);
 }
 
 std::string capitalised(std::string text) {

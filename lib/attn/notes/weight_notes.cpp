@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "attn/notes/attention_rows.hpp"
+#include "attn/notes/chunks.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/steps/groups.hpp"
 
@@ -87,7 +88,9 @@ std::string strongest_sentence(const Subject& subject, const std::vector<Attenti
     return std::string(forced ? "Where there is a choice, the" : "The") + " largest weight" +
            within_matrix(subject.tensor, 0) + " is " + number(row.weight) + ": " +
            attends_text(subject.plan, batch_of(subject.tensor, 0), *query, row) +
-           " (an even share would be " + number(1.0 / static_cast<double>(row.visible)) + ").";
+           (subject.plan.has_sink() ? "."
+                                    : " (an even share would be " +
+                                          number(1.0 / static_cast<double>(row.visible)) + ").");
 }
 
 /// Queries that see a single key: their weight is 1 whatever the score.
@@ -185,11 +188,17 @@ std::string sums_sentence(const Subject& subject, const std::vector<AttentionRow
                          return !row.has_nan && row.sum != 0;
                      }).count > 0;
     if (!any) return {};
+    const bool several = rows.size() > 1 || Matrices(subject.tensor).count > 1;
     if (rows_sum_to_one(rows, subject.tensor)) {
-        const bool several = rows.size() > 1 || Matrices(subject.tensor).count > 1;
         return several ? "Each row sums to 1: it is how this query divides its attention among the "
                          "keys."
                        : "The row sums to 1.";
+    }
+    if (subject.plan.has_sink()) {
+        return std::string(several ? "Each row sums" : "The row sums") +
+               " to less than 1, for the sink takes the rest: that of " +
+               row_label(subject.plan, batch_of(subject.tensor, 0), 0) + " sums to " +
+               number(rows.front().sum) + ".";
     }
     std::size_t query = 0;
     const auto is_no_example = [](const AttentionRow& row) {
@@ -212,6 +221,7 @@ std::string weights_over_keys(const Subject& subject) {
     say(note, even_sentence(subject, rows));
     say(note, empty_sentence(subject, rows));
     say(note, overall_sentence(subject, rows));
+    say(note, chunk_rows(subject));
     return note;
 }
 
@@ -255,6 +265,7 @@ std::string weights_over_other_axis(const Subject& subject) {
 
 std::string row_max_note(const Subject& subject) {
     std::string note = "The largest score of each " + line_text(subject.plan) +
+                       (subject.plan.has_sink() ? ", or the sink where that is larger" : "") +
                        ". It is subtracted first, so that exp() cannot overflow; the weights stay "
                        "the same.";
     if (subject.tensor.size() > most_cells) return note;
@@ -287,6 +298,9 @@ std::string row_sum_note(const Subject& subject) {
     std::string note = "What the exponentials of each " + line_text(plan) +
                        " add up to: from 1, when one score rules, to " + std::to_string(most) +
                        ", when all are equal. Dividing by it gives the weights.";
+    if (plan.has_sink()) {
+        say(note, "The sink adds its own exponential, which belongs to no key.");
+    }
     if (holds_nan(subject.tensor)) say(note, "A nan among them makes the sum nan.");
     return note;
 }

@@ -58,8 +58,9 @@ private:
         pack_queries<width>(block, queries);
         for (std::size_t i = 0; i < block.value_dim * width; ++i) context[i] = 0;
         Batch maximum[Vectors], sum[Vectors];
-        for (std::size_t v = 0; v < Vectors; ++v) maximum[v] = Batch(minus_infinity);
-        for (std::size_t v = 0; v < Vectors; ++v) sum[v] = Batch(Real(0));
+        const Real met = block.sink == minus_infinity ? Real(0) : Real(1);
+        for (std::size_t v = 0; v < Vectors; ++v) maximum[v] = Batch(block.sink * log2_e);
+        for (std::size_t v = 0; v < Vectors; ++v) sum[v] = Batch(met);
 
         const std::size_t most_keys = is_small(block) ? short_chain : key_block;
         for (std::size_t first = block.first_key; first < block.keys; first += most_keys) {

@@ -79,6 +79,7 @@ struct QueryBlock {
     Real scale;
     Real cap;        ///< of the scores; 0: none
     Real empty_row;  ///< what a query that sees no key receives
+    Real sink;       ///< a score that every query meets, of value 0; -inf without
 
     bool causal;
     std::ptrdiff_t last_visible;  ///< if causal: the last key that the first query sees

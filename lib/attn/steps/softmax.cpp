@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "attn/simd/kernels.hpp"
+#include "attn/steps/sink.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/move_axis.hpp"
 
@@ -184,14 +185,18 @@ Array<T> of_cells(void (*exponentials)(MatrixView<const T>, MatrixView<const T>,
         return of_rows<T>(variant::row_sum<T>, exponentials, axis);                               \
     }                                                                                             \
     template <>                                                                                   \
-    Array<T> variant::softmax(const Array<T>& scores, std::size_t axis, EmptyRow empty_row) {     \
-        const Array<T> largest = row_max<T>(scores, axis);                                        \
+    Array<T> variant::softmax(const Array<T>& scores, std::size_t axis, EmptyRow empty_row,       \
+                              std::span<const T> sink) {                                          \
+        Array<T> largest = row_max<T>(scores, axis);                                              \
+        if (!sink.empty()) raise_to_sink<T>(sink, one_a_query(largest));                          \
         if (empty_row == EmptyRow::error) refuse_empty_rows(largest.data(), largest.size());      \
         const Array<T> exps = exponentials<T>(scores, largest, axis);                             \
-        const Array<T> sums = row_sum<T>(exps, axis);                                             \
+        Array<T> sums = row_sum<T>(exps, axis);                                                   \
+        if (!sink.empty())                                                                        \
+            add_sink<T>(sink, one_a_query(std::as_const(largest)), one_a_query(sums));            \
         Array<T> rows = with_axis_last(exps, axis);                                               \
-        weights<T>(rows_of(std::as_const(rows)), one_a_row(largest), one_a_row(sums), empty_row,  \
-                   rows_of(rows));                                                                \
+        weights<T>(rows_of(std::as_const(rows)), one_a_row(std::as_const(largest)),               \
+                   one_a_row(std::as_const(sums)), empty_row, rows_of(rows));                     \
         return with_last_axis_at(rows, axis);                                                     \
     }
 ATTN_INSTANTIATE(loop, float)

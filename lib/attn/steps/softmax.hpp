@@ -1,4 +1,6 @@
 #pragma once
+#include <span>
+
 #include "attn/tensor/attention_shape.hpp"
 #include "attn/tensor/matrix_view.hpp"
 
@@ -93,16 +95,20 @@ Array<T> row_sum(const Array<T>& exponentials, std::size_t axis);
 ///
 ///     m = max over keys of s(q,k);   w(q,k) = exp(s(q,k) - m) / sum over j of exp(s(q,j) - m)
 ///
-/// Shapes  masked_scores (..., query_len, key_len); result the same.
+/// With a sink (attn/steps/sink.hpp), one number for each head, its exponential joins the sum.
+///
+/// Shapes  masked_scores (..., query_len, key_len); result the same. With a sink, axis is the last.
 /// Errors  ConfigError for a fully masked row with EmptyRow::error.
 /// Source  Vaswani et al. 2017, eq. (1).
 namespace loop {
 template <class T>
-Array<T> softmax(const Array<T>& scores, std::size_t axis, EmptyRow empty_row = EmptyRow::nan);
+Array<T> softmax(const Array<T>& scores, std::size_t axis, EmptyRow empty_row = EmptyRow::nan,
+                 std::span<const T> sink = {});
 }
 namespace vectorized {
 template <class T>
-Array<T> softmax(const Array<T>& scores, std::size_t axis, EmptyRow empty_row = EmptyRow::nan);
+Array<T> softmax(const Array<T>& scores, std::size_t axis, EmptyRow empty_row = EmptyRow::nan,
+                 std::span<const T> sink = {});
 }
 
 }  // namespace attn

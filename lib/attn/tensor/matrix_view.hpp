@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstddef>
 
 #include "attn/tensor/array.hpp"
@@ -70,6 +71,18 @@ MatrixView<T> rows_of(Array<T>& array) {
 template <class T>
 MatrixView<T> column_of(T* numbers, std::size_t groups, std::size_t rows) {
     return {numbers, groups, rows, 1, 1, rows};
+}
+
+/// An array with one number for each query, as matrices of one column.
+template <class T>
+MatrixView<T> one_a_query(Array<T>& numbers) {
+    const std::size_t queries = numbers.shape().back();
+    return column_of(numbers.data(), numbers.size() / std::max<std::size_t>(queries, 1), queries);
+}
+template <class T>
+MatrixView<const T> one_a_query(const Array<T>& numbers) {
+    const std::size_t queries = numbers.shape().back();
+    return column_of(numbers.data(), numbers.size() / std::max<std::size_t>(queries, 1), queries);
 }
 
 }  // namespace attn

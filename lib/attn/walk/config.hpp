@@ -96,6 +96,10 @@ struct Rotary {
     std::optional<RopeScaling> scaling{};
 };
 
+/// The logit of each head that joins the denominator of softmax and has no value: 0, drawn, or
+/// among the given parameters.
+enum class SinkLogit { zero, normal, given };
+
 /// Draws spent between the input and the projections.
 struct Burn {
     Distribution distribution;
@@ -147,6 +151,9 @@ struct WalkConfig {
     double softcap = 0;  ///< bounds the scores by tanh; 0 does not
     std::optional<PositionBias> position_bias;
     SoftmaxAxis softmax_axis = SoftmaxAxis::key;
+    std::optional<SinkLogit> sink;          ///< unset: softmax over the keys alone
+    std::optional<std::int64_t> past;  ///< keys and values that are there before those of x
+    std::optional<std::int64_t> prefill;  ///< tokens of a chunk; unset: all tokens at once
 
     Rng rng = Rng::torch;
     std::uint64_t seed = 42;

@@ -23,13 +23,22 @@ public:
         }
         list_norm();
         const bool projects = config_.projection != Projection::none;
-        const std::string first = !projects            ? (plan_.has_x() ? "w_output" : "query")
+        const std::string last = config_.past ? "past_key" : plan_.has_sink() ? "sink" : "w_output";
+        const std::string first = !projects            ? (plan_.has_x() ? last : "query")
                                   : plan_.one_weight() ? "w_qkv"
                                                        : "w_query";
         for (const Burn& burn : config_.burn) {
             list_.push_back({"", first, {{"", burn.count}}, initialisation(burn.distribution)});
         }
         list_projections(first);
+        list_past();
+        if (plan_.has_sink()) {
+            const bool drawn = *config_.sink == SinkLogit::normal;
+            list_.push_back({"sink",
+                             "sink",
+                             {{"head", plan_.heads}},
+                             drawn ? Initialisation::normal : Initialisation::zeros});
+        }
         if (config_.output_projection && config_.projection != Projection::mha) {
             list_matrix("output", "w_output",
                         {"in", plan_.value_dim, plan_.heads, &WalkConfig::value_dim},
@@ -154,7 +163,7 @@ private:
 
     Part part_of(char letter) const {
         const Extent query{"query", plan_.query_len, 1, &WalkConfig::query_len};
-        const Extent key{"key", plan_.key_len, 1,
+        const Extent key{"key", plan_.new_keys(), 1,
                          config_.memory ? &WalkConfig::key_len : &WalkConfig::query_len};
         const std::size_t heads = letter == 'q' ? plan_.heads : plan_.kv_heads;
         const std::size_t times = plan_.head_axis_on_weight() ? 1 : heads;
@@ -164,6 +173,20 @@ private:
         if (letter == 'q') return {"query", init[0], heads, query, embed("in"), head_dim};
         if (letter == 'k') return {"key", init[1], heads, key, memory_features("in"), head_dim};
         return {"value", init[2], heads, key, memory_features("in"), value_dim};
+    }
+
+    /// Keys and values of earlier tokens, which their file counts.
+    void list_past() {
+        for (const char letter : {'k', 'v'}) {
+            const Part part = part_of(letter);
+            const std::string name = "past_" + part.name;
+            if (!config_.past && !config_.parameters.has(name)) continue;
+            std::vector<Extent> extents{{"key", plan_.past_len, 1, &WalkConfig::past},
+                                        {"feature", part.width.size, 1, part.width.setting}};
+            if (plan_.has_head) extents.insert(extents.begin(), {"head", part.heads});
+            list_.push_back(
+                {name, name, for_each_batch(std::move(extents)), Initialisation::normal});
+        }
     }
 
     void list_directly(const Part& part) {

@@ -40,7 +40,8 @@ struct DrawnTensor {
 };
 
 /// The rows in the order of the draws: embedding table or x, the same of the memory, burnt draws,
-/// the projections in draw order (each bias right after its weight), the output projection.
+/// the projections in draw order (each bias right after its weight), keys and values of the past,
+/// the sink, the output projection: as the steps read them.
 ///
 /// Draws are made from it, code is printed from it, and sizes and memory are reckoned by it: what
 /// else a walk starts from needs one more row. The rows point into the plan.

@@ -269,7 +269,8 @@ void resolve_padding(Plan& plan) {
         empty_array<bool>(plan.has_batch ? Shape{plan.batch, plan.key_len} : Shape{plan.key_len});
     for (std::size_t b = 0; b < plan.batch; ++b) {
         for (std::size_t k = 0; k < plan.key_len; ++k) {
-            const bool is_pad = knows_pad && tokens->sequences[b][k] == *tokens->pad_id;
+            const bool is_pad = knows_pad && k >= plan.past_len &&
+                                tokens->sequences[b][k - plan.past_len] == *tokens->pad_id;
             const bool beyond =
                 !config.lengths.empty() && static_cast<std::int64_t>(k) >= config.lengths[b];
             plan.key_padding.data()[b * plan.key_len + k] = is_pad || beyond;

@@ -195,6 +195,11 @@ std::vector<WalkPart> walk_parts(const Plan& plan, const Ledger& given, const St
             const RowSteps whole = row_steps_from(plan, given, table, i, [&](const Step& one) {
                 return is_wanted_whole(one, wanted);
             });
+            for (const Step* before : whole.before) {
+                if (const Tensor* known = given.find(before->name)) {
+                    ledger.record(before->name, *known);
+                }
+            }
             const Ledger made = evaluate_row_blocks(plan, ledger, whole, all_rows(plan));
             for (const auto& [name, tensor] : made.entries()) ledger.record(name, tensor);
         }

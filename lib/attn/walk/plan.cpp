@@ -9,6 +9,7 @@
 #include "attn/walk/memory.hpp"
 #include "attn/walk/positions.hpp"
 #include "attn/walk/score_bias.hpp"
+#include "attn/walk/prefill.hpp"
 #include "attn/walk/words.hpp"
 
 namespace attn {
@@ -102,6 +103,17 @@ std::vector<std::vector<std::string>> token_labels(const Source& source) {
     return labels;
 }
 
+/// Earlier keys stand in front of those of x, whose queries go on where they end.
+void resolve_past(Plan& plan) {
+    WalkConfig& config = plan.config;
+    if (!config.past) return;
+    plan.past_len = positive(*config.past, "past");
+    refuse_unless(!plan.has_memory,
+                  "past belongs to self-attention, whose keys come from x: leave the memory out");
+    plan.key_len += plan.past_len;
+    config.causal_align = CausalAlign::end;
+}
+
 void resolve_sequences(Plan& plan) {
     WalkConfig& config = plan.config;
     even_out(config.input, config.batch);
@@ -136,9 +148,10 @@ void resolve_sequences(Plan& plan) {
                        ? length_of(memory, config.key_len,
                                    static_cast<std::int64_t>(plan.query_len), "memory-len")
                        : plan.query_len;
+    resolve_past(plan);
     config.batch = static_cast<std::int64_t>(plan.batch);
     config.query_len = static_cast<std::int64_t>(plan.query_len);
-    config.key_len = static_cast<std::int64_t>(plan.key_len);
+    config.key_len = static_cast<std::int64_t>(plan.new_keys());
     if (x.features != 0) {
         refuse_unless(
             !config.embed_dim || *config.embed_dim == static_cast<std::int64_t>(x.features),
@@ -294,6 +307,8 @@ void resolve_mask_and_softmax(Plan& plan) {
                   "--softmax-axis out, or use --variant vectorized");
     refuse_unless(!plan.fused() || config.empty_row != EmptyRow::error,
                   "--variant fused cannot stop at an empty row: use --empty-row nan or zero");
+    refuse_unless(!plan.has_sink() || config.softmax_axis == SoftmaxAxis::key,
+                  "a sink joins a softmax over the keys: leave --softmax-axis out");
     refuse_unless(config.softmax_axis != SoftmaxAxis::head || plan.has_head,
                   "softmax over heads needs a head axis: pass --heads 2 or more");
     refuse_unless(config.softmax_axis != SoftmaxAxis::batch || plan.has_batch,
@@ -332,10 +347,16 @@ Plan resolve(WalkConfig config) {
     resolve_positions(plan);
     resolve_mask_and_softmax(plan);
     resolve_score_changes(plan);
+    if (plan.config.prefill) refuse_prefill(plan);
     plan.scale = scale_factor(plan);
     plan.arithmetic = {plan.config.torch_build == TorchBuild::avx2, plan.config.threads};
     plan.query_tokens = token_labels(plan.config.input);
     plan.key_tokens = plan.config.memory ? token_labels(*plan.config.memory) : plan.query_tokens;
+    for (std::vector<std::string>& tokens : plan.key_tokens) {
+        for (std::size_t k = plan.past_len; k-- > 0;) {
+            tokens.insert(tokens.begin(), "past " + std::to_string(k));
+        }
+    }
     return plan;
 }
 

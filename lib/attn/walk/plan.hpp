@@ -15,7 +15,8 @@ struct Plan {
     bool has_memory = false;
     std::size_t batch = 1;
     std::size_t query_len = 0;
-    std::size_t key_len = 0;
+    std::size_t key_len = 0;   ///< of all keys: those of the past and those of x (or memory)
+    std::size_t past_len = 0;  ///< keys and values of earlier tokens
     std::size_t embed_dim = 0;
     std::size_t memory_dim = 0;  ///< features of memory; embed_dim without one
     std::size_t heads = 1;
@@ -61,6 +62,9 @@ struct Plan {
     bool shares_keys() const { return kv_heads < heads; }
     /// The heads that read one head of keys and values: head h reads h / queries_per_key().
     std::size_t queries_per_key() const { return heads / kv_heads; }
+    /// The keys that x (or memory) makes.
+    std::size_t new_keys() const { return key_len - past_len; }
+    bool has_sink() const { return config.sink.has_value(); }
     bool has_x() const;                ///< false when query, key and value are drawn directly
     bool one_weight() const;           ///< query, key and value share w_qkv
     bool head_axis_on_weight() const;  ///< stacked and per_head matrices

@@ -13,11 +13,12 @@ void require(bool fine, const std::string& message) {
     if (!fine) throw ConfigError(message);
 }
 
-/// One position for each token, 0, 1, 2, ... where none are given.
-void resolve_tokens(std::vector<std::int64_t>& positions, std::size_t tokens, const char* of) {
+/// One position for each token, counted from `first` on where none are given.
+void resolve_tokens(std::vector<std::int64_t>& positions, std::size_t tokens, const char* of,
+                    std::size_t first = 0) {
     if (positions.empty()) {
         positions.resize(tokens);
-        std::iota(positions.begin(), positions.end(), 0);
+        std::iota(positions.begin(), positions.end(), static_cast<std::int64_t>(first));
     }
     require(positions.size() == tokens, "--positions gives " + std::to_string(positions.size()) +
                                             " for the " + std::to_string(tokens) + " tokens of " +
@@ -71,7 +72,7 @@ void resolve_rotary(Plan& plan) {
 
 void resolve_positions(Plan& plan) {
     WalkConfig& config = plan.config;
-    resolve_tokens(config.positions, plan.query_len, "x");
+    resolve_tokens(config.positions, plan.query_len, "x", plan.past_len);
     require(plan.has_memory || config.memory_positions.empty(),
             "--positions has a second list, for a memory, and there is none: leave it out");
     if (plan.has_memory) resolve_tokens(config.memory_positions, plan.key_len, "memory");

@@ -10,7 +10,7 @@ namespace attn {
 struct Projected {
     std::size_t number;  ///< its place in w_qkv
     std::string name;
-    std::string position;  ///< the axis of its tokens
+    std::string position;  ///< the axis of its tokens, where they are all the keys there are
 
     char letter() const { return name.front(); }
     bool of_memory(const Plan& plan) const { return number > 0 && plan.has_memory; }
@@ -26,8 +26,12 @@ struct Projected {
     std::size_t heads(const Plan& plan) const { return number == 0 ? plan.heads : plan.kv_heads; }
     /// Features of all heads side by side.
     std::size_t all_features(const Plan& plan) const { return heads(plan) * width(plan); }
+    /// The axis of its tokens: with a past, those of x are not all keys.
+    std::string axis(const Plan& plan) const {
+        return number > 0 && plan.past_len > 0 ? "token" : position;
+    }
     std::size_t length(const Plan& plan) const {
-        return number == 0 ? plan.query_len : plan.key_len;
+        return number == 0 ? plan.query_len : plan.new_keys();
     }
     /// `query` or, where one weight makes all three, `qkv`: what stands behind w_ and b_.
     std::string parameter(const Plan& plan) const { return plan.one_weight() ? "qkv" : name; }

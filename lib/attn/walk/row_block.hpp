@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <span>
 #include <type_traits>
 
 #include "attn/steps/arithmetic.hpp"
@@ -22,6 +23,7 @@ struct RowBlock {
     MatrixView<const T> cells;  ///< scores, or what the last step made of them
     MatrixView<const T> row_max, row_sum;
     MatrixView<T> result;
+    std::span<const T> sink{};  ///< of this head; empty without one
 };
 
 /// How a step works on a block of rows.

@@ -130,10 +130,11 @@ private:
               cells(std::make_unique_for_overwrite<T[]>(keys == 0 ? 0 : height * stride)),
               row_max(std::make_unique_for_overwrite<T[]>(height)),
               row_sum(std::make_unique_for_overwrite<T[]>(height)),
+              sink_weight(std::make_unique_for_overwrite<T[]>(height)),
               products(std::make_unique<PackedProducts>()) {}
 
         std::size_t stride;
-        std::unique_ptr<T[]> cells, row_max, row_sum;
+        std::unique_ptr<T[]> cells, row_max, row_sum, sink_weight;
         std::unique_ptr<PackedProducts> products;
     };
 
@@ -195,6 +196,7 @@ private:
         const MatrixView<T> cells{work.cells.get(), 1, block.count, width, work.stride, 0};
         const MatrixView<T> row_max = column_of(work.row_max.get(), 1, block.count);
         const MatrixView<T> row_sum = column_of(work.row_sum.get(), 1, block.count);
+        const MatrixView<T> sink_weight = column_of(work.sink_weight.get(), 1, block.count);
         load_cells(block, group, cells);
 
         // Products take all rows of the block at once, other steps row after row.
@@ -213,9 +215,13 @@ private:
                              row_max.block(0, first, count),
                              row_sum.block(0, first, count),
                              here};
+            if (!sources_.sink.empty()) rows.sink = sources_.sink.subspan(block.head, 1);
             if (task.makes == PerRow::number) {
-                rows.result =
-                    (task.step->name == "row_max" ? row_max : row_sum).block(0, first, count);
+                const std::string& name = task.step->name;
+                rows.result = (name == "row_max"   ? row_max
+                               : name == "row_sum" ? row_sum
+                                                   : sink_weight)
+                                  .block(0, first, count);
             } else if (task.makes == PerRow::features) {
                 rows.result = kept_rows(task, block.place + first, count);
             }
@@ -303,7 +309,8 @@ RowSteps row_steps_from(const Plan& plan, const Ledger& given, const StepTable& 
         const Step& step = table[i];
         if (!step.applies(plan)) continue;
         const RowStep rows = step.rows ? step.rows(plan) : RowStep();
-        if (!rows && i > first && step.follows_plan) {
+        const bool stands_aside = step.follows_plan || step.kind == Step::Kind::parameter;
+        if (!rows && i > first && stands_aside) {
             found.before.push_back(&step);
             continue;
         }
@@ -350,6 +357,10 @@ Ledger evaluate_row_blocks(const Plan& plan, const Ledger& ledger, const RowStep
                               matrices_of(ledger.latest(Chain::values).as<T>()),
                               {},
                               visibility.view()};
+        if (const Tensor* sink = ledger.find("sink")) {
+            const Array<T>& logits = sink->template as<T>();
+            sources.sink = {logits.data(), logits.size()};
+        }
         // A mask that was given, or replaced by a mistake, is what counts.
         if (const Tensor* mask = ledger.find("mask")) {
             sources.mask = view_of(mask->as<bool>(), plan);

@@ -1,4 +1,6 @@
 #pragma once
+#include <span>
+
 #include "attn/walk/step.hpp"
 
 namespace attn {
@@ -29,6 +31,7 @@ struct RowSources {
     MatrixView<const T> cells;  ///< what the step before the first one made; none before the scores
     MaskView mask;
     BiasView<T> bias{};
+    std::span<const T> sink{};  ///< one for each head; empty without
 };
 
 /// Performs the steps one after the other on some rows at a time, so that these rows of scores and

@@ -52,6 +52,9 @@ inline constexpr std::array<std::pair<std::string_view, ScaleChoice::By>, 3> wor
      {"embed-dim", ScaleChoice::By::embed_dim},
      {"none", ScaleChoice::By::none}}};
 template <>
+inline constexpr std::array<std::pair<std::string_view, SinkLogit>, 3> words<SinkLogit>{
+    {{"zero", SinkLogit::zero}, {"randn", SinkLogit::normal}, {"file", SinkLogit::given}}};
+template <>
 inline constexpr std::array<std::pair<std::string_view, Rng>, 3> words<Rng>{
     {{"torch", Rng::torch}, {"numpy", Rng::numpy}, {"numpy-pcg64", Rng::numpy_pcg64}}};
 template <>

@@ -1,0 +1,114 @@
+#include "attn/steps/cache.hpp"
+
+#include "attn/cards/cards.hpp"
+#include "attn/codegen/step_lines.hpp"
+#include "attn/explain/why.hpp"
+#include "attn/notes/labels.hpp"
+#include "attn/notes/notes.hpp"
+
+namespace attn {
+namespace {
+
+using namespace notes;
+
+// The cache: keys and values of earlier tokens, and those of x behind them.
+
+bool has_past(const Plan& plan) { return plan.past_len > 0; }
+
+Outline cache_outline(const Plan& plan, const Projected& part, std::size_t keys) {
+    return {plan.per_head_axes("key", "feature"),
+            plan.per_head_shape(keys, part.width(plan), part.heads(plan))};
+}
+
+Step past_card(const Projected& part) {
+    const std::string name = "past_" + part.name;
+    return {
+        .name = name,
+        .title = "the " + part.name + "s of earlier tokens, which a cache keeps",
+        .kind = Step::Kind::input,
+        .applies = has_past,
+        .outline = [part](const Plan& plan) { return cache_outline(plan, part, plan.past_len); },
+        .formula =
+            [name](const PlannedStep& of) {
+                return name + (of.plan.config.parameters.has(name) ? " as given" : " ~ N(0, 1)");
+            },
+        .note = [part](const Subject& subject) -> std::string {
+            const std::string tokens = counted(subject.plan.past_len, "earlier token");
+            if (part.letter() == 'v') return "The values of the same " + tokens + ".";
+            return "The keys of " + tokens +
+                   ", made when these were x: no later token changes them. They are kept as the "
+                   "scores read them, with their positions.";
+        },
+    };
+}
+
+std::string present_note(const Subject& subject, const Projected& part) {
+    const Plan& plan = subject.plan;
+    std::string note = counted(plan.past_len, part.name) + " of the past and " +
+                       counted(plan.new_keys(), "new one") + ": the cache for the next token.";
+    if (part.letter() == 'v') return note;
+    const std::string first = std::to_string(plan.past_len);
+    say(note, "The queries of x stand at positions " + first + " to " +
+                  std::to_string(plan.key_len - 1) + ": row 0 of the scores is position " + first +
+                  ".");
+    return note;
+}
+
+Step present_card(const Projected& part, Chain chain) {
+    const std::string name = "present_" + part.name;
+    const std::string past = "past_" + part.name;
+    return {
+        .name = name,
+        .title = "all " + part.name + "s, those of the past and those of x",
+        .chain = chain,
+        .applies = has_past,
+        .reads = these({past, chain}),
+        .outline = [part](const Plan& plan) { return cache_outline(plan, part, plan.key_len); },
+        .formula =
+            [name, past, chain](const PlannedStep& of) {
+                return name + "(t) = " + past +
+                       "(t) for t < past_len = " + std::to_string(of.plan.past_len) + ", else " +
+                       of.latest(chain) + "(t - " + std::to_string(of.plan.past_len) + ")";
+            },
+        .compute =
+            [part, name, past, chain](const Plan& plan, const Ledger& ledger) {
+                return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+                    using T = decltype(zero);
+                    const auto step =
+                        twin(plan, loop::append_tokens<T>, vectorized::append_tokens<T>);
+                    return {cache_outline(plan, part, 0).axes,
+                            step(ledger[past].as<T>(), ledger.latest(chain, name).as<T>())};
+                });
+            },
+        .note = [part](const Subject& subject) { return present_note(subject, part); },
+        .why =
+            [past, chain](const WalkView& view, Derivation& derivation) {
+                const std::size_t key = view.place.at("key");
+                const std::size_t first = view.plan.past_len;
+                if (key < first) {
+                    derivation.copy(view.at(past), "kept from an earlier token");
+                    return;
+                }
+                Place added = at_position(view.place, "token");
+                added["token"] = key - first;
+                derivation.copy(view.latest(chain, added),
+                                "of token " + std::to_string(key - first) + " of x");
+            },
+        .code =
+            [name, past, chain](const StepLines& of) {
+                return name + " = " + (of.torch() ? "torch.cat([" : "np.concatenate([") + past +
+                       ", " + of.latest(chain) + "], " + (of.torch() ? "dim=-2)" : "axis=-2)");
+            },
+    };
+}
+
+}  // namespace
+
+StepTable cache_cards() {
+    const Projected& key = projected_of('k');
+    const Projected& value = projected_of('v');
+    return {past_card(key), past_card(value), present_card(key, Chain::keys),
+            present_card(value, Chain::values)};
+}
+
+}  // namespace attn

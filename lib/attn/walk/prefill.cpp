@@ -1,0 +1,115 @@
+#include "attn/walk/prefill.hpp"
+
+#include <algorithm>
+
+#include "attn/tensor/error.hpp"
+#include "attn/tensor/slice.hpp"
+#include "attn/walk/draw_list.hpp"
+#include "attn/walk/walk.hpp"
+
+namespace attn {
+namespace {
+
+/// The same rows of a list of one entry for each token.
+template <class Entry>
+void keep(std::vector<Entry>& entries, std::size_t first, std::size_t count) {
+    if (entries.size() < first + count) return;
+    const auto begin = entries.begin() + static_cast<std::ptrdiff_t>(first);
+    entries = std::vector<Entry>(begin, begin + static_cast<std::ptrdiff_t>(count));
+}
+
+Array<bool> first_columns(const Array<bool>& cells, std::size_t count) {
+    Shape shape = cells.shape();
+    const std::size_t columns = shape.back();
+    shape.back() = count;
+    Array<bool> kept = empty_array<bool>(shape);
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+        kept.data()[i] = cells.data()[i / count * columns + i % count];
+    }
+    return kept;
+}
+
+/// The plan of one chunk: its queries, and the keys up to its end.
+Plan plan_of(const Plan& whole, const PrefillChunk& chunk) {
+    Plan plan = whole;
+    plan.query_len = chunk.count;
+    plan.past_len = chunk.first;
+    plan.key_len = chunk.first + chunk.count;
+    plan.config.prefill.reset();
+    plan.config.past.reset();
+    if (chunk.first > 0) plan.config.past = static_cast<std::int64_t>(chunk.first);
+    plan.config.query_len = static_cast<std::int64_t>(chunk.count);
+    plan.config.causal_align = CausalAlign::end;
+    keep(plan.config.positions, chunk.first, chunk.count);
+    for (auto& tokens : plan.query_tokens) keep(tokens, chunk.first, chunk.count);
+    for (auto& tokens : plan.key_tokens) keep(tokens, 0, plan.key_len);
+    if (plan.key_padding.size() > 0) {
+        plan.key_padding = first_columns(plan.key_padding, plan.key_len);
+    }
+    return plan;
+}
+
+/// The rows of a chunk of what a walk starts from; what has no tokens is the same for all.
+Tensor rows_of_chunk(const Tensor& tensor, const PrefillChunk& chunk) {
+    std::string indices;
+    for (const std::string& axis : tensor.axes()) {
+        const bool tokens = axis == "token" || axis == "query" || axis == "key";
+        indices += indices.empty() ? "" : ",";
+        indices +=
+            tokens ? std::to_string(chunk.first) + ":" + std::to_string(chunk.first + chunk.count)
+                   : ":";
+    }
+    return slice(tensor, indices);
+}
+
+}  // namespace
+
+std::vector<PrefillChunk> prefill_chunks(const Plan& plan) {
+    const auto size = static_cast<std::size_t>(
+        plan.config.prefill.value_or(static_cast<std::int64_t>(plan.query_len)));
+    std::vector<PrefillChunk> chunks;
+    for (std::size_t first = 0; first < plan.query_len; first += size) {
+        chunks.push_back({first, std::min(size, plan.query_len - first)});
+    }
+    return chunks;
+}
+
+std::vector<Ledger> walk_chunks(const Plan& plan, const Ledger& whole, const StepTable& table) {
+    refuse_prefill(plan);
+    std::vector<Ledger> ledgers;
+    for (const PrefillChunk& chunk : prefill_chunks(plan)) {
+        Ledger given;
+        for (const DrawnTensor& row : draw_list(plan)) {
+            if (const Tensor* tensor = whole.find(row.name)) {
+                given.record(row.name, rows_of_chunk(*tensor, chunk));
+            }
+        }
+        if (chunk.first > 0) {
+            // The cache holds the heads once: what repeats them comes later.
+            given.record("past_key", ledgers.back().latest(Chain::keys, "repeated_key"));
+            given.record("past_value", ledgers.back().latest(Chain::values, "repeated_value"));
+        }
+        Plan part = plan_of(plan, chunk);
+        part.config.output_projection = plan.config.output_projection && whole.has("w_output");
+        ledgers.push_back(walk(part, given, table));
+    }
+    return ledgers;
+}
+
+void refuse_prefill(const Plan& plan) {
+    const WalkConfig& config = plan.config;
+    const auto refuse_unless = [](bool fine, const char* message) {
+        if (!fine) throw ConfigError(message);
+    };
+    refuse_unless(!config.prefill || *config.prefill > 0, "prefill must be at least 1");
+    refuse_unless(config.mask.causal && !config.mask.prefix,
+                  "prefill walks the tokens in chunks, and no query may see the keys of a later "
+                  "chunk: add --mask causal");
+    refuse_unless(!plan.has_memory && plan.past_len == 0,
+                  "prefill fills the cache from x alone: leave the memory and the past out");
+    refuse_unless(!config.mask.given, "prefill cannot cut a mask file: leave it out");
+    refuse_unless(config.softmax_axis == SoftmaxAxis::key,
+                  "prefill needs softmax over the keys: leave --softmax-axis out");
+}
+
+}  // namespace attn

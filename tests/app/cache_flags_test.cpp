@@ -1,0 +1,62 @@
+// --kv-heads, --past, --prefill and --sink as somebody else types them.
+#include "tests/support/program.hpp"
+
+using namespace program;
+
+TEST_SUITE("app: cache") {
+    TEST_CASE("a flag that does not fit is refused in one line that says what to change") {
+        check_refused("--heads 4 --kv-heads 3", "kv-heads 3 does not divide heads 4");
+        check_refused("--heads 4 --kv-heads 2 --projection mha", "use --projection split");
+        check_refused("--past some", "--past: 'some' is not a whole number");
+        check_refused("--past 0", "--past must be at least 1, not 0");
+        check_refused("--past -2", "--past must be at least 1, not -2");
+        check_refused("--past no/such.npz", "no/such.npz");
+        check_refused("--past data/reference/README.md", "data/reference/README.md");
+        check_refused("--past 2 --memory-len 3", "leave the memory out");
+        check_refused("--past 2 --mask causal --causal-align start", "leave it out");
+        check_refused("--prefill 2", "add --mask causal");
+        check_refused("--prefill 2 --mask causal --past 1", "leave the memory and the past out");
+        check_refused("--sink on", "--sink does not know 'on': use zero, randn or a file");
+        check_refused("--sink no/such.npy", "no/such.npy");
+        check_refused("--sink zero --softmax-axis query", "leave --softmax-axis out");
+    }
+
+    TEST_CASE("the cache of one walk is the past of the next, which makes the rows of the whole") {
+        const Folder folder;
+        const std::string whole = folder / "whole.npz";
+        const std::string flags =
+            " --heads 2 --mask causal --rope half --output-projection --variant loop";
+        REQUIRE(run("--seq-len 6" + flags + " -o " + whole).exit_code == 0);
+        const auto part = [&](const std::string& rows, const std::string& more,
+                              const std::string& out) {
+            const std::string x = folder / "x.npy";
+            REQUIRE(run("--seq-len 6" + flags + " --only 'x[" + rows + "]' -o " + x).exit_code ==
+                    0);
+            const Result result =
+                run("--x " + x + flags + more + " --weights " + whole + " " + out);
+            REQUIRE_MESSAGE(result.exit_code == 0, result.err);
+            return result.out;
+        };
+        part("0:2", "", "-o " + (folder / "first.npz"));
+        part("2:4", " --past " + (folder / "first.npz"), "-o " + (folder / "second.npz"));
+        const std::string last =
+            part("4:6", " --past " + (folder / "second.npz"), "--only output -q");
+        CHECK(last == run("--seq-len 6" + flags + " --only 'output[4:6]' -q").out);
+    }
+
+    TEST_CASE("prefill says what the chunks gave beside the whole") {
+        const Result result =
+            run("--seq-len 6 --prefill 4 --mask causal --variant loop --only context");
+        CHECK(result.out.find("Chunk 0 is rows 0 to 3, chunk 1 rows 4 to 5.") != std::string::npos);
+        CHECK(result.out.find("bit for bit") != std::string::npos);
+    }
+
+    TEST_CASE("a sink of one's own is read from a file, and its length is checked") {
+        const Folder folder;
+        const std::string sink = folder / "sinks.csv";
+        std::ofstream(sink) << "0.5,-1\n";
+        const Result result = run("--heads 2 --sink " + sink + " --only sink -q");
+        CHECK(result.out == "tensor([ 0.5000, -1.0000])\n");
+        check_refused("--heads 4 --sink " + sink, "sink");
+    }
+}
