@@ -4,6 +4,7 @@
 
 #include "app/flags/config_file.hpp"
 #include "app/flags/parse.hpp"
+#include "app/flags/presets.hpp"
 #include "app/reference/reference.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
@@ -76,8 +77,14 @@ std::string about_flag(const UnknownFlag& unknown, const Command& command, const
 
 Arguments parsed(const Command& command, const Words& words) {
     Arguments arguments(command.tables);
+    const Words typed(words.begin() + (command.name.empty() ? 0 : 1), words.end());
     try {
-        arguments.parse({words.begin() + (command.name.empty() ? 0 : 1), words.end()});
+        arguments.parse(typed);
+        if (arguments.find("--preset") != nullptr && arguments.has("--preset")) {
+            // What is typed takes the place of what the preset says.
+            arguments.parse(preset_words(arguments.text("--preset")));
+            arguments.parse(typed);
+        }
     } catch (const UnknownFlag& unknown) {
         throw attn::ConfigError(about_flag(unknown, command, words));
     } catch (const UnexpectedWord& unexpected) {

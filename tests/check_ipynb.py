@@ -18,6 +18,16 @@ import sys
 import time
 
 WALKS = """
+--heads 4 --kv-heads 2 --embed-dim 12 --seq-len 4 --output-projection --batch 2
+--heads 6 --kv-heads 3 --projection fused --bias --head-dim 3 --value-dim 5 --seq-len 3 --rng numpy
+--heads 4 --kv-heads 1 --projection stacked --bias --seq-len 3 --variant loop
+--heads 2 --embed-dim 8 --seq-len 4 --sink randn --mask causal --detail
+--seq-len 4 --sink zero --rng numpy --batch 2 --detail
+--heads 4 --kv-heads 2 --past 3 --seq-len 3 --embed-dim 8 --rope half --mask causal --sink randn --batch 2
+--past 2 --seq-len 3 --rng numpy --mask causal --variant loop
+--preset mistral --seq-len 7
+--preset neox --seq-len 5
+--preset gpt-oss --seq-len 6 --past 3
 --rope half
 --rope half --heads 2 --embed-dim 24 --seq-len 5 --rope-scaling linear:4 --rng numpy
 --rope half --heads 2 --embed-dim 24 --seq-len 9 --rope-scaling dynamic:4:6 --variant loop

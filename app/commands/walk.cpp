@@ -5,6 +5,7 @@
 #include "app/commands/commands.hpp"
 #include "app/flags/config_file.hpp"
 #include "app/flags/output_flags.hpp"
+#include "app/flags/presets.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/cards/step_table.hpp"
@@ -84,6 +85,10 @@ bool walks_in_parts(const Arguments& arguments, const attn::Plan& plan, const at
 }
 
 int run_walk(const Arguments& arguments) {
+    if (arguments.has("--list-presets")) {
+        write_text(arguments, list_of_presets());
+        return 0;
+    }
     check_output_flags(arguments);
     if (arguments.has("--list-layers")) {
         if (!arguments.has("--model-file")) {
@@ -132,6 +137,7 @@ const std::vector<Flag>& own_flags() {
     static const std::vector<Flag> all{
         {"--list-steps", "", "list the steps of this walk"},
         {"--list-layers", "", "list the layers of the model in --model-file"},
+        {"--list-presets", "", "list the families of models that --preset knows"},
     };
     return all;
 }

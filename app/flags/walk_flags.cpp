@@ -1,5 +1,6 @@
 #include "app/flags/walk_flags.hpp"
 
+#include "app/flags/presets.hpp"
 #include "app/flags/setting.hpp"
 #include "app/flags/walk_rows.hpp"
 #include "attn/walk/mask_kinds.hpp"
@@ -240,6 +241,10 @@ std::vector<Flag> model_rows() {
     const Need projection{nullptr, has_projection, "a projection: leave --projection none out"};
     const Need heads{nullptr, has_heads, "several heads: pass --heads 2 or more"};
     return {
+        Flag{"--preset", "NAME",
+             "the settings of a family of models, in small (--list-presets); other flags override "
+             "them",
+             one_of(preset_names)},
         setting<&WalkConfig::embed_dim>("--embed-dim", "N", "features of each token",
                                         "heads x head-dim"),
         setting<&WalkConfig::heads>("--heads", "N", "number of heads"),

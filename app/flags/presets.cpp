@@ -1,0 +1,65 @@
+#include "app/flags/presets.hpp"
+
+#include <algorithm>
+
+#include "app/flags/parse.hpp"
+
+namespace app {
+
+// Small sizes that keep what matters: how many heads share keys, which part of a head turns, and
+// widths that are not equal by chance. Numbers that do not depend on the size are the family's own.
+const std::vector<Preset>& presets() {
+    static const std::vector<Preset> all{
+        {"t5", "unscaled scores, a learned bias for each distance (here the encoder's)",
+         "--heads 3 --head-dim 4 --output-projection --scale none --position-bias t5"},
+        {"neox", "weights head by head, a quarter of each head turns (GPT-NeoX, Pythia)",
+         "--projection fused-by-head --heads 3 --head-dim 8 --bias --output-projection "
+         "--output-bias --mask causal --rope half --rotary-dim 2"},
+        {"phi", "part of each head turns (Phi-2)",
+         "--heads 3 --head-dim 10 --bias --output-projection --output-bias --mask causal --rope "
+         "half --rotary-dim 4"},
+        {"llama2", "rotary positions, no biases",
+         "--heads 3 --head-dim 4 --output-projection --mask causal --rope half"},
+        {"mistral", "grouped heads and a sliding window (Mistral 7B v0.1)",
+         "--heads 6 --kv-heads 2 --head-dim 4 --output-projection --mask causal,window:4 --rope "
+         "half"},
+        {"llama3", "grouped heads, slow rotation for long inputs (Llama 3.1)",
+         "--heads 6 --kv-heads 2 --head-dim 4 --output-projection --mask causal --rope half "
+         "--rope-theta 500000 --rope-scaling llama3:8:1:4:8192"},
+        {"qwen2", "grouped heads, biases on query, key and value alone",
+         "--heads 6 --kv-heads 2 --head-dim 4 --bias --output-projection --mask causal --rope half "
+         "--rope-theta 1000000"},
+        {"gemma2", "scores capped at 50, grouped heads, every second layer a window",
+         "--heads 4 --kv-heads 2 --head-dim 6 --embed-dim 10 --output-projection --mask "
+         "causal,window:4 --rope half --softcap 50"},
+        {"gpt-oss", "a learned sink for each head, biases everywhere, every second layer a window",
+         "--heads 6 --kv-heads 2 --head-dim 4 --embed-dim 10 --bias --output-projection "
+         "--output-bias --mask causal,window:4 --rope half --rope-theta 150000 --sink randn"},
+    };
+    return all;
+}
+
+std::vector<std::string> preset_names() {
+    std::vector<std::string> names;
+    for (const Preset& preset : presets()) names.push_back(preset.name);
+    return names;
+}
+
+std::vector<std::string> preset_words(const std::string& name) {
+    const auto found = std::find_if(presets().begin(), presets().end(),
+                                    [&](const Preset& preset) { return preset.name == name; });
+    if (found == presets().end()) refuse_word("--preset", name, preset_names());
+    return split(found->flags, ' ');
+}
+
+std::string list_of_presets() {
+    std::string text;
+    for (const Preset& preset : presets()) {
+        std::string name = preset.name;
+        name.resize(10, ' ');
+        text += name + preset.what + "\n          " + preset.flags + "\n";
+    }
+    return text;
+}
+
+}  // namespace app

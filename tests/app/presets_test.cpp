@@ -1,0 +1,59 @@
+// --preset: the settings of a family of models.
+#include <sstream>
+
+#include "tests/support/program.hpp"
+
+using namespace program;
+
+namespace {
+
+struct Family {
+    std::string name, flags;
+};
+
+/// As --list-presets prints them: a line with the name, and one with the flags.
+std::vector<Family> families() {
+    std::istringstream lines(run("--list-presets").out);
+    std::vector<Family> all;
+    for (std::string line, flags; std::getline(lines, line) && std::getline(lines, flags);) {
+        all.push_back({line.substr(0, line.find(' ')), flags.substr(flags.find("--"))});
+    }
+    return all;
+}
+
+}  // namespace
+
+TEST_SUITE("app: presets") {
+    TEST_CASE("every family walks without a word on standard error, in every variant") {
+        CHECK(families().size() >= 5);
+        for (const Family& family : families()) {
+            for (const char* variant : {"loop", "vectorized", "fused"}) {
+                INFO(family.name << " " << variant);
+                const Result result =
+                    run("--preset " + family.name + " --seq-len 7 --only output -q --variant " +
+                        variant);
+                CHECK(result.exit_code == 0);
+                CHECK_MESSAGE(result.err.empty(), result.err);
+                CHECK(result.out.starts_with("tensor(["));
+            }
+        }
+    }
+
+    TEST_CASE("a preset is its flags, and flags beside it win wherever they stand") {
+        for (const Family& family : families()) {
+            INFO(family.name);
+            const std::string said = run("--seq-len 5 --only output -q " + family.flags).out;
+            CHECK(run("--seq-len 5 --only output -q --preset " + family.name).out == said);
+        }
+        const std::string many =
+            run("--seq-len 3 --kv-heads 6 --list-steps --preset mistral --mask none").out;
+        CHECK(many.find("repeated_key") == std::string::npos);
+        CHECK(many.find("masked_scores") == std::string::npos);
+        CHECK(many.find("rotated_key") != std::string::npos);
+    }
+
+    TEST_CASE("a family that is not known is refused, with the one that was meant") {
+        check_refused("--preset lama3", "llama3");
+        check_refused("--preset", "--preset lacks its value");
+    }
+}
