@@ -110,7 +110,7 @@ const std::vector<Flag>& config_flags() {
     static const std::vector<Flag> all = grouped(
         "Input (one source; default: a sentence)",
         {{"--config", "FILE",
-          "settings from a file, as --save-config writes them or --format json holds them; flags "
+          "settings from a file, as --save-config writes them or JSON output holds them; flags "
           "win over it",
           file()},
          {"--save-config", "FILE", "write the settings to a file, for --config", file()}});

@@ -95,6 +95,24 @@ std::string only_one(const Arguments& arguments, std::span<const char* const> na
     return used;
 }
 
+/// Text as tokens, with a hint for scripts that put no blanks between words.
+attn::Tokens tokens_of(const Arguments& arguments, const std::vector<std::string>& texts) {
+    const attn::Splitting splitting{arguments.text("--split"), arguments.has("--keep-case")};
+    attn::Tokens tokens = attn::tokenize(texts, splitting);
+    constexpr std::size_t long_word = 18;  // six characters of three bytes each
+    const bool one_word =
+        std::any_of(tokens.sequences.begin(), tokens.sequences.end(), [&](const auto& sequence) {
+            const std::string& word = tokens.vocabulary[static_cast<std::size_t>(sequence.front())];
+            return sequence.size() == 1 && word.size() >= long_word && word.front() < 0;
+        });
+    if (one_word && splitting.by == "words") {
+        report_note(
+            "a text without blanks is one word: --split chars makes a token of each "
+            "character");
+    }
+    return tokens;
+}
+
 attn::Source input_source(const Arguments& arguments) {
     const std::string used = only_one(arguments, sources);
     if (used == "--x") return attn::read_tensor(arguments.text("--x"), report_note);
@@ -110,11 +128,11 @@ attn::Source input_source(const Arguments& arguments) {
     if (used == "--ids") {
         tokens = parse_ids("--ids", arguments.text("--ids"));
     } else if (used == "--text-file") {
-        tokens = attn::tokenize(read_lines(arguments.text("--text-file")));
+        tokens = tokens_of(arguments, read_lines(arguments.text("--text-file")));
     } else if (used == "--text") {
-        tokens = attn::tokenize(arguments.all("--text"));
+        tokens = tokens_of(arguments, arguments.all("--text"));
     } else {
-        tokens = attn::tokenize({"Life is short, eat dessert first"});
+        tokens = tokens_of(arguments, {"Life is short, eat dessert first"});
     }
     if (arguments.has("--vocab-size")) tokens.vocab_size = arguments.integer("--vocab-size");
     set_padding(arguments, tokens);
@@ -125,7 +143,7 @@ std::optional<attn::Source> memory_source(const Arguments& arguments, const attn
     const std::string used = only_one(arguments, memory_sources);
     if (used.empty()) return std::nullopt;
     if (used == "--memory") return attn::read_tensor(arguments.text("--memory"), report_note);
-    if (used == "--memory-text") return attn::tokenize(arguments.all("--memory-text"));
+    if (used == "--memory-text") return tokens_of(arguments, arguments.all("--memory-text"));
     if (used == "--memory-ids") {
         attn::Tokens tokens = parse_ids("--memory-ids", arguments.text("--memory-ids"));
         set_padding(arguments, tokens);
@@ -146,7 +164,8 @@ void set_sources(const Arguments& arguments, attn::WalkConfig& config) {
 /// Refuses two flags that would read standard input.
 void check_standard_input(const Arguments& arguments) {
     std::string reader;
-    for (const char* flag : {"--text-file", "--x", "--memory", "--mask-file", "--weights", "--position-bias"}) {
+    for (const char* flag :
+         {"--text-file", "--x", "--memory", "--mask-file", "--weights", "--position-bias"}) {
         const std::string spec = arguments.text(flag);
         if (spec != "-" && !spec.starts_with("-:")) continue;
         if (!reader.empty()) {

@@ -175,6 +175,13 @@ bool has_tokens(const Plan& plan) {
     };
     return is_tokens(plan.config.input) || (plan.config.memory && is_tokens(*plan.config.memory));
 }
+bool has_text(const Plan& plan) {
+    const auto is_text = [](const attn::Source& source) {
+        const auto* tokens = std::get_if<attn::Tokens>(&source);
+        return tokens != nullptr && !tokens->vocabulary.empty();
+    };
+    return is_text(plan.config.input) || (plan.config.memory && is_text(*plan.config.memory));
+}
 bool has_projection(const Plan& plan) { return plan.config.projection != Projection::none; }
 bool has_matrix(const Plan& plan) { return has_projection(plan) || plan.config.output_projection; }
 bool draws_parts(const Plan& plan) { return has_projection(plan) || !plan.has_x(); }
@@ -189,6 +196,7 @@ bool aligns(const Plan& plan) {
 bool projects_output(const Plan& plan) { return plan.config.output_projection; }
 bool has_heads(const Plan& plan) { return plan.has_head; }
 
+std::vector<std::string> words_or_chars() { return {"words", "chars"}; }
 std::vector<std::string> only_none() { return {"none"}; }
 std::vector<std::string> keep_or_drop() { return {"keep", "drop"}; }
 std::vector<std::string> families() { return {"gpt2", "bert"}; }
@@ -201,6 +209,13 @@ std::vector<Flag> input_rows() {
             "input", [](const Plan& plan) { return source_json(plan.config.input, plan); }),
         Flag{"--text-file", "FILE",
              "text to attend over, one sequence a line (- is standard input)", file()},
+        Flag{"--split", "HOW",
+             "how text is cut into tokens: words, chars, or a regular expression whose matches "
+             "they are",
+             such_as(words_or_chars), "words"}
+            .needing({nullptr, has_text, "text: pass --text or --text-file"}),
+        Flag{"--keep-case", "", "keep capital letters of text"}.needing(
+            {nullptr, has_text, "text: pass --text or --text-file"}),
         Flag{"--ids", "IDS",
              "token ids to attend over, ';' between sequences: \"1,2,0,0;1,2,3,4\""},
         Flag{"--vocab-size", "N", "rows of the embedding table", integer(1, 1'000'000'000),

@@ -44,6 +44,27 @@ TEST_SUITE("app: everyday") {
         program::check_refused("--only 'weights[short,wrod]'", "wrod");
     }
 
+    TEST_CASE("text is cut into words, characters or the matches of an expression") {
+        const auto first_words = [](const std::string& flags) {
+            return run("--only ids -q " + flags).out;
+        };
+        CHECK(first_words("--text 'ab a' --split chars") == "tensor([2, 3, 1, 2])\n");
+        CHECK(first_words("--text 'To be, to' --split '[a-z]+|,'") == "tensor([3, 2, 1, 3])\n");
+        CHECK(first_words("--text 'To be to' --keep-case") == "tensor([1, 2, 3])\n");
+        CHECK(first_words("--text 'To be to'") == "tensor([2, 1, 2])\n");
+        CHECK(first_words("--text '\xEF\xBB\xBF"
+                          "a b'") == "tensor([1, 2])\n");
+        const std::string han =
+            "\xE6\x88\x91\xE6\x83\xB3\xE8\xA6\x81\xE5\x90\x83\xE7\x94\x9C\xE7\x82\xB9";
+        CHECK(has(run("--only ids -q --text " + han).err, "--split chars"));
+        const std::string ids = first_words("--split chars --text " + han);
+        CHECK(std::count(ids.begin(), ids.end(), ',') == 5);
+        program::check_refused("--text 'a b' --split '['", "not a regular expression");
+        program::check_refused("--text 'a b' --split wrods", "no tokens by --split wrods");
+        CHECK(has(run("--ids 1,2 --keep-case").err, "--keep-case has no effect here"));
+        program::check_refused("--split '.*' --text '" + std::string(5000, 'a') + "'", "2000");
+    }
+
     TEST_CASE("what if gives a row of weights, and of other steps the cell") {
         CHECK(has(run("why 'weights[0,1]' --what-if mask=causal").out, "sum 1.0000"));
         const std::string x = run("why 'x[0,1]' --what-if mask=causal").out;

@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <memory>
+#include <regex>
 
 #include "attn/tensor/error.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {
 
 std::vector<utf8proc_int32_t> codepoints_of(std::string_view text) {
     std::vector<utf8proc_int32_t> codepoints;
+    if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte order mark
     for (std::size_t at = 0; at < text.size();) {
         utf8proc_int32_t codepoint = 0;
         const utf8proc_ssize_t length =
@@ -41,12 +44,12 @@ bool is_stripped(utf8proc_int32_t codepoint) {
            category == UTF8PROC_CATEGORY_CC;
 }
 
-std::string encoded(const utf8proc_int32_t* begin, const utf8proc_int32_t* end) {
+std::string encoded(const utf8proc_int32_t* begin, const utf8proc_int32_t* end, bool keep_case) {
     std::string text;
     for (; begin != end; ++begin) {
         std::array<utf8proc_uint8_t, 4> bytes{};
         const utf8proc_ssize_t length =
-            utf8proc_encode_char(utf8proc_tolower(*begin), bytes.data());
+            utf8proc_encode_char(keep_case ? *begin : utf8proc_tolower(*begin), bytes.data());
         text.append(reinterpret_cast<const char*>(bytes.data()), static_cast<std::size_t>(length));
     }
     return text;
@@ -60,9 +63,39 @@ std::string composed(const std::string& text) {
     return form ? std::string(reinterpret_cast<const char*>(form.get())) : text;
 }
 
+std::vector<std::string> matches_of(const std::string& text, const std::string& expression) {
+    // The library searches and compiles by recursion: longer ones could exhaust the stack.
+    if (text.size() > 2000 || expression.size() > 200) {
+        throw ConfigError(
+            "--split takes a regular expression of up to 200 bytes for texts of up "
+            "to 2000: use --split words or chars, or shorter texts");
+    }
+    std::regex compiled;
+    try {
+        compiled = std::regex(expression);
+    } catch (const std::regex_error&) {
+        throw ConfigError("--split: '" + expression +
+                          "' is not a regular expression: use words, chars, or one such as "
+                          "[a-z]+");
+    }
+    std::vector<std::string> matches;
+    for (std::sregex_iterator at(text.begin(), text.end(), compiled), end; at != end; ++at) {
+        if (at->length() > 0) matches.push_back(at->str());
+    }
+    return matches;
+}
+
+std::vector<std::string> tokens_of(const std::string& text, const Splitting& splitting) {
+    if (splitting.by == "words") return words_of(text, splitting.keep_case);
+    const std::vector<utf8proc_int32_t> codepoints = codepoints_of(text);
+    const std::string plain = composed(
+        encoded(codepoints.data(), codepoints.data() + codepoints.size(), splitting.keep_case));
+    return splitting.by == "chars" ? visible_characters(plain) : matches_of(plain, splitting.by);
+}
+
 }  // namespace
 
-std::vector<std::string> words_of(std::string_view text) {
+std::vector<std::string> words_of(std::string_view text, bool keep_case) {
     const std::vector<utf8proc_int32_t> codepoints = codepoints_of(text);
     std::vector<std::string> words;
     for (auto at = codepoints.begin(); at != codepoints.end();) {
@@ -72,19 +105,23 @@ std::vector<std::string> words_of(std::string_view text) {
         const auto first = std::find_if_not(start, end, is_stripped);
         auto last = end;
         while (last != first && is_stripped(*(last - 1))) --last;
-        if (first != last) words.push_back(composed(encoded(&*first, &*first + (last - first))));
+        if (first != last)
+            words.push_back(composed(encoded(&*first, &*first + (last - first), keep_case)));
     }
     return words;
 }
 
-Tokens tokenize(const std::vector<std::string>& texts) {
+Tokens tokenize(const std::vector<std::string>& texts, const Splitting& splitting) {
     std::vector<std::vector<std::string>> sequences;
     Tokens tokens;
     tokens.pad_id = 0;
     for (const std::string& text : texts) {
-        sequences.push_back(words_of(text));
+        sequences.push_back(tokens_of(text, splitting));
         if (sequences.back().empty()) {
-            throw InputError("'" + text + "' has no words: give at least one");
+            const bool words = splitting.by == "words";
+            throw InputError("'" + text + "' has no " +
+                             (words ? "words" : "tokens by --split " + splitting.by) +
+                             ": give at least one");
         }
         tokens.vocabulary.insert(tokens.vocabulary.end(), sequences.back().begin(),
                                  sequences.back().end());

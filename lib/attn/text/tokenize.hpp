@@ -11,13 +11,23 @@ namespace attn {
 /// Words of any script stay as they are otherwise; what is only punctuation is no word.
 ///
 /// Errors  InputError for bytes that are not UTF-8.
-std::vector<std::string> words_of(std::string_view text);
+std::vector<std::string> words_of(std::string_view text, bool keep_case = false);
 
-/// Texts as token ids: the vocabulary is the sorted distinct words, ids from 1; 0 is the padding
+/// How a text becomes tokens.
+struct Splitting {
+    /// `words`, as words_of gives them; `chars`, what a reader calls characters, blanks too; or a
+    /// regular expression (ECMAScript), whose matches are the tokens.
+    std::string by = "words";
+    bool keep_case = false;
+};
+
+/// Texts as token ids: the vocabulary is the sorted distinct tokens, ids from 1; 0 is the padding
 /// id `<pad>`, which fills shorter sequences up at the end.
 ///
-/// Errors  InputError for a text without words, or bytes that are not UTF-8.
-Tokens tokenize(const std::vector<std::string>& texts);
+/// Errors  InputError for a text without tokens, or bytes that are not UTF-8; ConfigError for what
+///         is no regular expression, and for one of more than 200 bytes or a text of more than
+///         2000, whose search could need more stack than there is.
+Tokens tokenize(const std::vector<std::string>& texts, const Splitting& splitting = {});
 
 /// Where a word stands among the tokens of one sequence, in any case.
 std::vector<std::size_t> places_of(const std::vector<std::string>& tokens, std::string_view word);
