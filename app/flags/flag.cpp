@@ -28,6 +28,7 @@ std::string taken_by(const Flag& flag) {
 /// Checks one text against what its flag takes.
 void check(const Flag& flag, const std::string& text) {
     const Takes& takes = flag.takes;
+    if (text.empty() && flag.may_stand_alone) return;
     if (text.empty() && !takes.or_nothing) {
         refuse(flag.name + " is given an empty text: it takes " + taken_by(flag) +
                "; leave it out for the default");

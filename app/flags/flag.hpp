@@ -51,6 +51,7 @@ struct Flag {
     std::string group = "Options";  ///< the heading that it stands under in help
     bool repeats = false;
     bool required = false;
+    bool may_stand_alone = false;  ///< its value, if any, follows an equals sign: `--heatmap=row`
     Need need{};
 
     // Of the settings of a walk alone.
@@ -73,8 +74,16 @@ struct Flag {
         return key = name_in_json, json = value_of, std::move(*this);
     }
 
+    Flag&& or_alone() && { return may_stand_alone = true, std::move(*this); }
+
     bool is_positional() const { return !name.starts_with('-'); }
     bool takes_value() const { return !value.empty(); }
+    /// Whether the word after it is its value.
+    bool takes_next_word() const { return takes_value() && !may_stand_alone; }
+    /// The value as help shows it behind the name: ` N`, `[=SCALE]`.
+    std::string value_text() const {
+        return !takes_value() ? "" : may_stand_alone ? "[=" + value + "]" : " " + value;
+    }
     /// The names as they are typed: `-o`, `--output`.
     std::vector<std::string> names() const;
     /// The help with the words to choose from and the default.

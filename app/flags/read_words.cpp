@@ -92,12 +92,14 @@ TypedWords read_words(const std::vector<FlagTable>& tables, const std::vector<st
             throw attn::ConfigError(flag->name + " stands alone: leave " +
                                     word.substr(word.find('=')) + " out");
         }
-        const bool waits = flag && flag->takes_value() && is_name_of(*flag, word);
+        const bool waits = flag && flag->takes_next_word() && is_name_of(*flag, word);
         if (waits && (i + 1 == words.size() || looks_like_flag(words[i + 1]))) {
             typed.lacks_value = flag;
             break;
         }
-        if (flag && word.back() == '=') {
+        if (flag && flag->may_stand_alone && word == flag->name) {
+            given.insert(given.end(), {word, ""});
+        } else if (flag && word.back() == '=') {
             given.insert(given.end(), {word.substr(0, word.size() - 1), ""});
         } else if (flag && has_text && !word.starts_with("--")) {
             // `-o=FILE`, which CLI11 would read as the value `=FILE`.

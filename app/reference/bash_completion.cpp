@@ -37,7 +37,7 @@ std::string command_case(const Command& command) {
     std::string names;
     for (const Flag* flag : flags_of(command)) {
         names += (names.empty() ? "" : " ") + attn::joined(flag->names(), " ");
-        if (!flag->takes_value()) continue;
+        if (!flag->takes_next_word()) continue;
         text += "                " + attn::joined(flag->names(), "|") + ") " + offer(flag->takes) +
                 "; return;;\n";
     }

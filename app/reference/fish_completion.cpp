@@ -53,7 +53,7 @@ std::string fish_completion() {
                 text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
             }
             text += " -d " + fish_quoted(flag->whole_help());
-            if (flag->takes_value()) text += " -r" + files_of(flag->takes) + words_of(flag->takes);
+            if (flag->takes_next_word()) text += " -r" + files_of(flag->takes) + words_of(flag->takes);
             text += "\n";
         }
         const std::vector<const Flag*> positionals = positionals_of(command);

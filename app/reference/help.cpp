@@ -28,7 +28,7 @@ std::string flag_entry(const Flag& flag) {
     std::string name = flag.letter.empty() ? "    " : flag.letter + ", ";
     if (flag.is_positional() || flag.name.size() == 2) name.clear();
     name += flag.name;
-    if (!flag.is_positional() && flag.takes_value()) name += " " + flag.value;
+    if (!flag.is_positional()) name += flag.value_text();
     return entry(name, flag.whole_help() + (flag.repeats ? "; can be repeated" : ""));
 }
 

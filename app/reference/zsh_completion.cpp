@@ -38,7 +38,7 @@ std::string with_value(const std::string& name) { return name + (name[1] == '-' 
 
 std::string specification(const Flag& flag, const std::string& name) {
     const std::string others = flag.repeats ? "*" : "(" + attn::joined(flag.names(), " ") + ")";
-    const bool alone = !flag.takes_value();
+    const bool alone = !flag.takes_next_word();
     std::string text =
         others + (alone ? name : with_value(name)) + "[" + escaped(flag.whole_help(), "[]\\") + "]";
     if (!alone) text += ":" + escaped(flag.value, ":\\") + ":" + action(flag.takes);

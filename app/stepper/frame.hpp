@@ -11,7 +11,7 @@ namespace app {
 
 /// How a piece of a line looks.
 struct Look {
-    std::optional<Color> background{};  ///< the text takes black or white, whichever is read best
+    std::optional<attn::Color> background{};  ///< the text takes black or white, whichever is read best
     bool bold = false;
     bool reverse = false;
     bool underline = false;

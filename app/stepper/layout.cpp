@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "app/terminal/cell_view.hpp"
+#include "attn/render/cell_view.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/text/width.hpp"

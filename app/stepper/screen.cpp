@@ -89,13 +89,13 @@ private:
     }
 
     /// The colour pair for a background; 0 where the terminal has too few colours to shade.
-    int pair_of(Color background) {
+    int pair_of(attn::Color background) {
         if (COLORS < 256) return 0;
         const int back = color_index(background);
         const auto [place, is_new] = pairs_.try_emplace(back, 1 + static_cast<int>(pairs_.size()));
         if (is_new) {
             init_pair(static_cast<short>(place->second),
-                      static_cast<short>(color_index(readable_on(background))),
+                      static_cast<short>(color_index(attn::readable_on(background))),
                       static_cast<short>(back));
         }
         return place->second;

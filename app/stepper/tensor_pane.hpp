@@ -4,7 +4,7 @@
 
 #include "app/stepper/frame.hpp"
 #include "app/stepper/session.hpp"
-#include "app/terminal/cell_view.hpp"
+#include "attn/render/cell_view.hpp"
 
 namespace app {
 
@@ -31,7 +31,7 @@ private:
     Span cell(const Session& session, std::vector<std::size_t> indices, bool shaded) const;
 
     // What was measured, and of what.
-    std::unique_ptr<CellView> view_;
+    std::unique_ptr<attn::CellView> view_;
     attn::Section section_;
     attn::Document tokens_;  ///< without sections
     std::size_t revision_ = 0;

@@ -1,10 +1,11 @@
 #include "app/terminal/heatmap.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <optional>
 
-#include "app/terminal/cell_view.hpp"
-#include "attn/render/document.hpp"
+#include "attn/render/cell_view.hpp"
 #include "attn/render/shown.hpp"
 #include "attn/text/width.hpp"
 
@@ -14,6 +15,35 @@ namespace {
 using attn::Section;
 using attn::Tensor;
 
+attn::Color shade(const attn::CellView& view, double share) {
+    return attn::scale_color(share, view.kind(), attn::Page::dark);
+}
+
+/// One line: the colour scale between its ends.
+std::string legend(const attn::CellView& view, ColorDepth depth) {
+    constexpr int steps = 16;
+    const double low = view.kind() == attn::ScaleKind::from_zero ? 0 : -1;
+    std::string line = view.low_end() + " ";
+    for (int i = 0; i <= steps; ++i) {
+        line += colored("  ", shade(view, low + (1 - low) * i / steps), depth);
+    }
+    line += " " + view.high_end();
+    if (!view.has_non_finite()) return line;
+    return line + "   " + colored(" -inf ", shade(view, -INFINITY), depth) +
+           colored(" inf ", shade(view, INFINITY), depth) +
+           colored(" nan ", shade(view, NAN), depth);
+}
+
+/// Two columns that stand for a value where there are no colours: its sign, and how large it is.
+std::string glyphs(double share) {
+    if (std::isnan(share)) return " ?";
+    if (std::isinf(share)) return share > 0 ? " ∞" : "-∞";
+    static constexpr std::array<const char*, 5> densities{"·", "░", "▒", "▓", "█"};
+    const double size = std::min(std::abs(share), 1.0);
+    return std::string(share < 0 ? "-" : " ") +
+           densities[static_cast<std::size_t>(std::lround(4 * size))];
+}
+
 /// Draws one tensor.
 class Grid {
 public:
@@ -22,12 +52,13 @@ public:
         : tensor_(tensor),
           choices_(choices),
           shown_(tensor.shape(), attn::settings_for(choices.options, attn::torch_defaults)),
-          view_(section, document, choices.options, shown_),
+          view_(section, document, choices.options, shown_, choices.end),
+          compact_(choices.compact && view_.has_colors()),
           batch_(view_.picked_sequence()) {}
 
     std::string text() {
         draw_axis(0, 0);
-        if (is_shaded()) text_ += view_.legend(choices_.depth) + "\n";
+        if (is_shaded()) text_ += legend(view_, choices_.depth) + "\n";
         text_.erase(text_.find_last_not_of('\n') + 1);
         return std::move(text_);
     }
@@ -76,7 +107,7 @@ private:
         const std::size_t dimension = tensor_.dimension();
         if (!caption_.empty()) text_ += caption_ + "\n";
         if (dimension == 0) {
-            text_ += cell(tensor_.at(offset));
+            text_ += cell(offset);
             text_.erase(text_.find_last_not_of(' ') + 1);
             text_ += "\n";
             return;
@@ -94,9 +125,9 @@ private:
             label_width = std::max(label_width, attn::display_width(label(last - 1, *row)));
         }
         label_width = std::min(label_width, widest_label);
-        std::size_t width = view_.width();
+        std::size_t width = compact_ ? 0 : view_.width();
         for (const auto& column : columns) {
-            if (!column) continue;
+            if (!column || compact_) continue;
             width = std::max(width,
                              std::min<std::size_t>(8, attn::display_width(label(last, *column))));
         }
@@ -110,9 +141,7 @@ private:
             const std::size_t end = std::min(columns.size(), begin + per_block);
             text_ += std::string(label_width, ' ');
             for (std::size_t c = begin; c < end; ++c) {
-                text_ += " " +
-                         attn::fitted(columns[c] ? label(last, *columns[c]) : "…", width, true) +
-                         " ";
+                text_ += heading(columns[c], last);
             }
             text_.erase(text_.find_last_not_of(' ') + 1);
             text_ += "\n";
@@ -136,23 +165,35 @@ private:
             offset += *row * shown_.axis(last - 1).stride;
         }
         for (std::size_t c = begin; c < end; ++c) {
-            text_ += columns[c] ? cell(tensor_.at(offset + *columns[c]))
-                                : " " + attn::fitted("…", width_, true) + " ";
+            text_ += columns[c] ? cell(offset + *columns[c]) : heading(columns[c], last);
         }
         text_.erase(text_.find_last_not_of(' ') + 1);
         text_ += "\n";
     }
 
-    std::string cell(double value) const {
+    /// What stands above a column; the number of it where two columns have no room for a word.
+    std::string heading(const std::optional<std::size_t>& column, std::size_t axis) const {
+        if (!column) return compact_ ? " …" : " " + attn::fitted("…", width_, true) + " ";
+        if (!compact_) return " " + attn::fitted(label(axis, *column), width_, true) + " ";
+        return attn::fitted(std::to_string(view_.whole_index(axis, *column) % 100), 2, true);
+    }
+
+    std::string cell(std::size_t flat) const {
+        const double value = tensor_.at(flat);
+        const double share = view_.share_at(flat);
+        if (compact_) {
+            return is_shaded() ? colored("  ", shade(view_, share), choices_.depth) : glyphs(share);
+        }
         const std::size_t width = std::max(width_, view_.width());
         const std::string text = " " + attn::fitted(view_.number(value), width, true) + " ";
-        return is_shaded() ? colored(text, view_.color(value), choices_.depth) : text;
+        return is_shaded() ? colored(text, shade(view_, share), choices_.depth) : text;
     }
 
     const Tensor& tensor_;
     const HeatmapChoices& choices_;
     attn::Shown shown_;
-    CellView view_;
+    attn::CellView view_;
+    bool compact_;
     std::size_t width_ = 1;
     std::optional<std::size_t> batch_;
     std::string caption_;

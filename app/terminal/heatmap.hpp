@@ -2,7 +2,7 @@
 #include <string>
 
 #include "app/terminal/color.hpp"
-#include "attn/render/document.hpp"
+#include "attn/render/cell_view.hpp"
 
 namespace app {
 
@@ -11,11 +11,14 @@ struct HeatmapChoices {
     attn::PrintOptions options;
     ColorDepth depth = ColorDepth::none;
     std::size_t columns = 80;  ///< of the terminal; wider matrices are broken into blocks
+    attn::ScaleEnd end = attn::ScaleEnd::automatic;
+    bool compact = false;  ///< two columns a cell, without digits
 };
 
 /// The tensor of a section as a grid of cells, shaded by value and labelled with the tokens along
-/// its axes, and a legend. Weights and masks run from 0 to 1; other numbers are shaded by sign and
-/// size, as part of the largest. What is not finite is grey. Without colours the grid alone.
+/// its axes, and a legend. Weights and masks are shaded from 0 on; other numbers by sign and size.
+/// What is not finite is grey. Without colours the grid alone, where a compact one has glyphs that
+/// are the denser the larger the value is.
 ///
 /// The document holds the tokens. More elements than the threshold show their corners only.
 std::string heatmap_text(const attn::Section& section, const attn::Document& document,

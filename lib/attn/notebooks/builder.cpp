@@ -77,7 +77,10 @@ NotebookBuilder& NotebookBuilder::mistake(const std::string& id, const std::stri
     return *this;
 }
 
-Document NotebookBuilder::finish(const std::string& notebook, const WalkConfig& config) {
+Document NotebookBuilder::finish(const std::string& notebook, const Plan& plan) {
+    const WalkConfig& config = plan.config;
+    document_.query_tokens = plan.query_tokens;
+    document_.key_tokens = plan.key_tokens;
     document_.config = {{"notebook", json_string(notebook)},
                         {"corrected", replay_.corrected ? "true" : "false"},
                         {"seed", std::to_string(config.seed)},

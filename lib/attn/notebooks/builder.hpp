@@ -31,8 +31,8 @@ public:
     /// corrected.
     NotebookBuilder& mistake(const std::string& id, const std::string& words);
 
-    /// The document, with these settings above it.
-    Document finish(const std::string& notebook, const WalkConfig& config);
+    /// The document, with the settings of this plan above it and its tokens along the axes.
+    Document finish(const std::string& notebook, const Plan& plan);
 
 private:
     Section& begin(std::string name, std::string title);

@@ -358,7 +358,7 @@ Document causal_heads(const ReplayOptions& replay) {
                      ". Under a causal mask the last key is seen by the last query alone, so its "
                      "cell is exactly 1. Write -1, which counts from the end.")
         .grad("Select");
-    return notebook.finish("causal-heads", plan.config);
+    return notebook.finish("causal-heads", plan);
 }
 
 }  // namespace attn

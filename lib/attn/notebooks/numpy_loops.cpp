@@ -255,7 +255,7 @@ Document numpy_loops(const ReplayOptions& replay) {
                 "w_output = np.random.randn(24, 24)\n"
                 "output = head_context.swapaxes(0, 1).reshape(4, 24) @ w_output");
     }
-    return notebook.finish("numpy-loops", one.config);
+    return notebook.finish("numpy-loops", one);
 }
 
 }  // namespace attn

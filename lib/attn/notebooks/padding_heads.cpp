@@ -156,7 +156,7 @@ Document padding_heads(const ReplayOptions& replay) {
             .code(code("w_output") + "\n" + code("output"))
             .grad("UnsafeView");
     }
-    return notebook.finish("padding-heads", plan.config);
+    return notebook.finish("padding-heads", plan);
 }
 
 }  // namespace attn

@@ -295,7 +295,7 @@ Document sentence(const ReplayOptions& replay) {
                   "\nmerged = head_context.transpose(0, 1).reshape(8, 84)\n"
                   "output = merged @ w_output.T");
     }
-    return notebook.finish("sentence", plan.config);
+    return notebook.finish("sentence", plan);
 }
 
 }  // namespace attn

@@ -1,0 +1,123 @@
+#include "attn/render/cell_view.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "attn/notes/labels.hpp"
+#include "attn/render/number_text.hpp"
+#include "attn/render/shown.hpp"
+
+namespace attn {
+namespace {
+
+Survey survey_of(const Tensor& tensor, const Shown& shown) {
+    Survey found;
+    std::visit(
+        [&](const auto& array) {
+            shown.for_each_range([&](std::size_t begin, std::size_t end) {
+                for (std::size_t i = begin; i < end; ++i) {
+                    found.add(static_cast<double>(array.data()[i]));
+                }
+            });
+        },
+        tensor.values());
+    return found;
+}
+
+/// The largest finite magnitude of each row along the last axis.
+std::vector<double> largest_of_rows(const Tensor& tensor) {
+    const std::size_t length = tensor.dimension() == 0 ? 1 : tensor.shape().back();
+    std::vector<double> largest(length == 0 ? 0 : tensor.size() / length, 0.0);
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+        const double size = std::abs(tensor.at(i));
+        if (std::isfinite(size)) largest[i / length] = std::max(largest[i / length], size);
+    }
+    return largest;
+}
+
+}  // namespace
+
+CellView::CellView(const Section& section, const Document& document, const PrintOptions& options,
+                   const Shown& shown, ScaleEnd end)
+    : section_(section),
+      document_(document),
+      tensor_(std::get<Tensor>(section.content)),
+      end_(end) {
+    const Survey found = survey_of(tensor_, shown);
+    style_ = torch_style(found, settings_for(options, torch_defaults));
+    width_ = std::max(width_, found.longest([this](double value) { return number(value).size(); }));
+    if (found.zero) width_ = std::max(width_, number(0).size());
+    if (found.has_non_finite()) width_ = std::max<std::size_t>(width_, 3);
+    if (found.negative_infinity) width_ = std::max<std::size_t>(width_, 4);
+
+    const bool is_share = tensor_.dtype() == DType::boolean || section.name == "weights" ||
+                          section.name == "exponentials";
+    kind_ = is_share ? ScaleKind::from_zero : ScaleKind::around_zero;
+    const bool ends_at_one = end == ScaleEnd::fixed || (is_share && end == ScaleEnd::automatic) ||
+                             tensor_.dtype() == DType::boolean;
+    limit_ = ends_at_one ? 1 : found.maximum();
+    if (end == ScaleEnd::row) row_limits_ = largest_of_rows(tensor_);
+    has_non_finite_ = found.has_non_finite();
+}
+
+std::string CellView::number(double value) const {
+    NumberBuffer buffer;
+    char* end = tensor_.is_floating()
+                    ? write_torch_value(buffer.data(), value, style_.form, style_.precision)
+                    : write_integer(buffer.data(), static_cast<std::int64_t>(value));
+    return {buffer.data(), end};
+}
+
+std::optional<std::size_t> CellView::picked_sequence() const {
+    if (section_.part.empty()) return std::nullopt;
+    const bool first_is_batch = document_.query_tokens.size() > 1 &&
+                                section_.part.front().drops_axis && !tensor_.has_axis("batch");
+    if (!first_is_batch) return std::nullopt;
+    return static_cast<std::size_t>(section_.part.front().first);
+}
+
+std::size_t CellView::whole_index(std::size_t axis, std::size_t i) const {
+    for (const AxisPart& part : section_.part) {
+        if (part.drops_axis) continue;
+        if (axis-- > 0) continue;
+        return static_cast<std::size_t>(part.first + static_cast<std::ptrdiff_t>(i) * part.step);
+    }
+    return i;
+}
+
+std::string CellView::label(std::size_t axis, std::size_t i,
+                            std::optional<std::size_t> batch) const {
+    const std::size_t position = whole_index(axis, i);
+    const auto* sequences = document_.tokens_on(section_, tensor_.axes()[axis]);
+    // Where the rows are the sequences, a column is no one token.
+    const bool of_all = !batch && tensor_.has_axis("batch") && document_.query_tokens.size() > 1;
+    if (sequences != nullptr && !of_all) {
+        const auto& tokens = (*sequences)[std::min(batch.value_or(0), sequences->size() - 1)];
+        if (position < tokens.size()) {
+            const std::string quoted = notes::quoted(tokens[position]);
+            return quoted.substr(1, quoted.size() - 2);
+        }
+    }
+    return std::to_string(position);
+}
+
+double CellView::share_of(double value, double limit) {
+    if (!std::isfinite(value)) return value;
+    return limit > 0 ? value / limit : 0;
+}
+
+double CellView::share_at(std::size_t flat) const {
+    if (row_limits_.empty()) return share(tensor_.at(flat));
+    return share_of(tensor_.at(flat), row_limits_[flat / (tensor_.size() / row_limits_.size())]);
+}
+
+std::string CellView::low_end() const {
+    if (kind_ == ScaleKind::from_zero) return "0";
+    return end_ == ScaleEnd::row ? "-largest" : notes::number(-limit_);
+}
+
+std::string CellView::high_end() const {
+    return end_ == ScaleEnd::row ? "largest of its row" : notes::number(limit_);
+}
+
+}  // namespace attn
