@@ -152,7 +152,6 @@ Derivation derive(const Plan& plan, const StepTable& table, const Ledger& ledger
     const WalkView view{plan, table, ledger, step, place_of(ledger[cell.step], cell)};
     Derivation derivation;
     derivation.cell = cell;
-    derivation.rule = "drawn or given: the walk starts from it";
     if (step.why) step.why(view, derivation);
     for (const Term& term : derivation.terms) {
         derivation.sources.push_back(term.left);

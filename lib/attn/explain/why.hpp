@@ -26,7 +26,8 @@ struct Term {
 /// Where one number comes from.
 struct Derivation {
     Cell cell;
-    std::string rule;         ///< how it was made, in words of the ledger: `exp(scores - row_max)`
+    /// How it was made, in words of the ledger: `exp(scores - row_max)`.
+    std::string rule = "drawn or given: the walk starts from it";
     std::string arithmetic;   ///< the same with the numbers put in; empty for a sum of terms
     std::vector<Term> terms;  ///< of a sum; in the order of the sum
     /// What the terms lack of the value: the rounding of a sum in the walk's own type.

@@ -3,6 +3,22 @@
 #include "attn/notes/notes.hpp"
 
 namespace attn {
+namespace {
+
+/// The entries of the ledger that a step was made from.
+std::vector<std::string> read_by(const Step& step, const Plan& plan, const Ledger& ledger) {
+    std::vector<std::string> names;
+    for (const Input& input : step.reads(plan)) {
+        if (input.chain == Chain::none) {
+            if (ledger.has(input.step)) names.push_back(input.step);
+        } else if (const auto* entry = ledger.find_latest(input.chain, step.name)) {
+            names.push_back(entry->name);
+        }
+    }
+    return names;
+}
+
+}  // namespace
 
 Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& table) {
     Document document;
@@ -24,9 +40,17 @@ Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& ta
         section.shown = step.shown;
         section.detail = step.kind == Step::Kind::detail;
         section.tokens = step.tokens;
+        section.reads = read_by(step, plan, ledger);
         document.sections.push_back(std::move(section));
     }
     return document;
+}
+
+void add_derivations(Document& document, const Plan& plan, const StepTable& table,
+                     const Ledger& ledger) {
+    for (Section& section : document.sections) {
+        section.derivations = derivation_patterns(plan, table, ledger, section.name);
+    }
 }
 
 }  // namespace attn

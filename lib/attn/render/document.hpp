@@ -1,10 +1,12 @@
 #pragma once
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "attn/explain/derivation_patterns.hpp"
 #include "attn/render/print_options.hpp"
 #include "attn/render/text_pieces.hpp"
 #include "attn/tensor/slice.hpp"
@@ -30,6 +32,9 @@ struct Section {
     std::vector<AxisPart> part{};
     bool detail = false;           ///< a part of another step, whose lines are not needed for it
     std::string tokens = "query";  ///< whose positions a `token` axis counts, as in Step
+    std::vector<std::string> reads{};  ///< the sections that it was made from
+    /// How its cells were made; empty unless they were asked for.
+    std::vector<DerivationPattern> derivations{};
 
     /// The axis that counts the same things in other steps: `query` or `key` for `token`.
     const std::string& counted_by(const std::string& axis) const {
@@ -44,6 +49,10 @@ struct Document {
     /// Words (or ids) of each query and key position, as in Plan; may be empty.
     std::vector<std::vector<std::string>> query_tokens{};
     std::vector<std::vector<std::string>> key_tokens{};
+    std::string command{};  ///< the command line that makes it
+    std::string name{};     ///< tells it from `other`: its flags, or `as printed`
+    /// Another document that a page shows beside this one.
+    std::shared_ptr<const Document> other{};
 
     /// The words along an axis of a section, one list for each sequence, or nullptr without words.
     const std::vector<std::vector<std::string>>* tokens_on(const Section& section,
@@ -56,6 +65,10 @@ struct Document {
 
 /// The document of a walk: one section for each entry of the ledger, in the order of the table.
 Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& table);
+
+/// Says beside each section how its cells were made, for pages that answer when touched.
+void add_derivations(Document& document, const Plan& plan, const StepTable& table,
+                     const Ledger& ledger);
 
 /// Which printed form tensors take.
 enum class TextForm { torch, numpy, plain };
