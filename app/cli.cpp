@@ -20,10 +20,7 @@ bool is_command(const std::string& word) { return !word.empty() && find_command(
 
 std::string shell_text(const Words& words) {
     std::string text = "attn-explain";
-    for (const std::string& word : words) {
-        const bool plain = word.find_first_of(" '\"[]*?;&|<>()$`\\") == std::string::npos;
-        text += plain && !word.empty() ? " " + word : " '" + word + "'";
-    }
+    for (const std::string& word : words) text += " " + shell_quoted(word);
     return text;
 }
 

@@ -56,6 +56,10 @@ void render_markdown(const Document& document, const TextChoices& choices, const
     });
 }
 
+void render_figures(const Document& document, const TextChoices& choices, const Sink& sink) {
+    attn::render_svg(document, choices.figure, sink);
+}
+
 enum class Which { shown, all };
 
 std::vector<attn::TensorRef> tensors_of(const Document& document, Which which) {
@@ -137,6 +141,13 @@ const std::vector<Format>& formats() {
          .prints_numbers = true,
          .has_code = true,
          .runs = true},
+        {.name = "svg",
+         .suffixes = {".svg"},
+         .render = render_figures,
+         .prints_numbers = true,
+         .has_words = true,
+         .has_colors = true,
+         .has_figures = true},
         {.name = "csv", .suffixes = {".csv"}, .render = render_csv},
         {.name = "npy", .suffixes = {".npy"}, .write = write_npy},
         {.name = "npz", .suffixes = {".npz"}, .write = write_npz, .has_everything = true},

@@ -5,15 +5,17 @@
 
 #include "attn/io/atomic_file.hpp"
 #include "attn/render/document.hpp"
+#include "attn/render/figures.hpp"
 
 namespace app {
 
-/// What the text forms need to know beside the document.
+/// What the forms for people need to know beside the document.
 struct TextChoices {
     attn::TextForm form = attn::TextForm::torch;
     attn::TextForm program_form = attn::TextForm::torch;  ///< what the lines of --code would print
     attn::PrintOptions options;
     attn::Words words = attn::Words::all;
+    attn::FigureChoices figure;
 };
 
 /// One of the forms that --format names: all that the program knows of it. Text is rendered piece
@@ -31,8 +33,13 @@ struct Format {
     bool has_code = false;        ///< the lines of --code have a place in it
     bool has_everything = false;  ///< steps that are not printed too
     bool runs = false;            ///< it is a program
+    bool has_colors = false;      ///< --theme and the scales of --heatmap change its colours
+    bool has_figures = false;     ///< --figure says what it draws
+    bool answers = false;         ///< it says where each cell comes from, and can show two walks
 
     bool is_text() const { return render != nullptr; }
+    /// Whether it keeps the sections that are not printed: their lines, or their cells.
+    bool keeps_all() const { return runs || answers; }
 };
 
 const std::vector<Format>& formats();

@@ -120,7 +120,7 @@ std::vector<attn::Section> only(const attn::Document& document, const std::strin
 }
 
 /// Puts the sections of `whole` that were not selected back in their places, not printed.
-void keep_lines_of(const attn::Document& whole, attn::Document& selected) {
+void keep_others_of(const attn::Document& whole, attn::Document& selected) {
     std::vector<attn::Section> sections;
     for (const attn::Section& section : whole.sections) {
         bool printed = false;
@@ -146,6 +146,11 @@ std::vector<std::string> inf() { return {"inf"}; }
 std::vector<std::string> auto_on_off() { return {"auto", "on", "off"}; }
 std::vector<std::string> auto_always_never() { return {"auto", "always", "never"}; }
 std::vector<std::string> languages() { return {"torch", "numpy"}; }
+std::vector<std::string> shadings() {
+    std::vector<std::string> all = words_of<attn::ScaleEnd>();
+    all.emplace_back("compact");
+    return all;
+}
 
 // --- what flags need
 
@@ -161,6 +166,8 @@ bool leaves_steps_out(const Arguments& arguments) {
     return !arguments.has("--only") &&
            !(arguments.find("--format") != nullptr && format_of(arguments).has_everything);
 }
+
+constexpr Need colored_page{format_has<&Format::has_colors>, nullptr, "--format svg or html"};
 
 constexpr Need printed_numbers{format_has<&Format::prints_numbers>, nullptr,
                                "a printed form: this format holds every digit"};
@@ -208,7 +215,17 @@ const std::vector<Flag>& output_flags() {
                  folder()},
             Flag{"--summary", "",
                  "one line a tensor: shape, type, range, mean, nan and inf, row sums and entropy"},
-            Flag{"--heatmap", "", "labelled cells, shaded by value on a terminal"},
+            Flag{"--heatmap", "SCALE",
+                 "labelled cells, shaded by value; the scale ends at the largest of each row, of "
+                 "the tensor, or at 1; compact has no digits",
+                 some_of(shadings)}
+                .or_alone(),
+            Flag{"--figure", "FIGURE", "what --format svg draws", one_of<attn::FigureKind>(),
+                 "matrix"}
+                .needing({format_has<&Format::has_figures>, nullptr, "--format svg"}),
+            Flag{"--theme", "THEME", "page that figures and --format html are made for",
+                 one_of<attn::Theme>(), "auto"}
+                .needing(colored_page),
             Flag{"--pace", "", "wait for Enter between the steps, on a terminal"},
             Flag{"--code", "LANGUAGE", "show the lines of code that make each tensor",
                  one_of(languages)}
@@ -268,11 +285,39 @@ void check_output_flags(const Arguments& arguments) {
                                 " is no text for a terminal: pass -o FILE or a pipe");
     }
     for (const char* flag : {"--heatmap", "--pace", "--summary"}) {
-        if (arguments.has(flag) && format.printed == nullptr) {
+        const bool shades = flag == std::string_view("--heatmap") && format.has_colors;
+        if (arguments.has(flag) && format.printed == nullptr && !shades) {
             throw attn::ConfigError(std::string(flag) + " is for printed forms and --format " +
                                     name + " is none: leave one out");
         }
     }
+    shading(arguments);
+    for (const attn::WantedPart& part : wanted_parts(arguments)) {
+        if (format.answers && part.sliced) {
+            throw attn::ConfigError("--only " + part.name + "[" + part.indices + "]: --format " +
+                                    name + " shows whole tensors: leave the slice out");
+        }
+    }
+}
+
+Shading shading(const Arguments& arguments) {
+    Shading result;
+    if (!arguments.has("--heatmap")) return result;
+    bool has_end = false;
+    for (const std::string& word : split(arguments.text("--heatmap"), ',')) {
+        if (word.empty()) continue;
+        if (word == "compact") {
+            result.compact = true;
+            continue;
+        }
+        if (has_end) {
+            throw attn::ConfigError("--heatmap=" + arguments.text("--heatmap") +
+                                    " names two scales: keep one");
+        }
+        has_end = true;
+        result.end = parse_word<attn::ScaleEnd>("--heatmap", word);
+    }
+    return result;
 }
 
 const Format& format_of(const Arguments& arguments, attn::TextForm usual) {
@@ -336,11 +381,11 @@ attn::CodeLanguage code_language(const Arguments& arguments, attn::CodeLanguage 
                                                : attn::CodeLanguage::numpy;
 }
 
-void select_sections(const Arguments& arguments, attn::Document& document, bool runs) {
-    if (runs) {
+void select_sections(const Arguments& arguments, attn::Document& document, bool keep_all) {
+    if (keep_all) {
         const attn::Document whole = document;
         select_sections(arguments, document);
-        keep_lines_of(whole, document);
+        keep_others_of(whole, document);
         return;
     }
     if (arguments.has("--only")) {

@@ -41,6 +41,13 @@ attn::CodeLanguage code_language(const Arguments& arguments, attn::CodeLanguage 
 /// --precision and its like.  Errors  ConfigError naming the flag.
 attn::PrintOptions print_options(const Arguments& arguments);
 
+/// What --heatmap says of its cells.
+struct Shading {
+    attn::ScaleEnd end = attn::ScaleEnd::automatic;
+    bool compact = false;
+};
+Shading shading(const Arguments& arguments);
+
 /// What --only asks for.  Errors  ConfigError for a slice without its closing bracket.
 std::vector<attn::WantedPart> wanted_parts(const Arguments& arguments);
 
@@ -50,11 +57,11 @@ attn::Document document_of_parts(const attn::Plan& plan, const attn::StepTable& 
                                  const std::vector<attn::WantedPart>& wanted,
                                  std::vector<attn::WalkPart> parts);
 
-/// Keeps the sections that --only, --from and --until ask for, cut to their slices. A program
-/// (`runs`) keeps the lines of all others.
+/// Keeps the sections that --only, --from and --until ask for, cut to their slices. With
+/// `keep_all` the others stay, not printed.
 ///
 /// Errors  ConfigError for a name that the document does not have, ShapeError for a slice.
-void select_sections(const Arguments& arguments, attn::Document& document, bool runs = false);
+void select_sections(const Arguments& arguments, attn::Document& document, bool keep_all = false);
 
 /// Writes the document in the format asked for to --output or standard output, and to --save-dir;
 /// that alone prints nothing.
@@ -62,6 +69,9 @@ void select_sections(const Arguments& arguments, attn::Document& document, bool 
 /// `usual` is the text form when no format is asked for; `default_dtype` prints without a note.
 void write_document(const Arguments& arguments, const attn::Document& document,
                     attn::TextForm usual, attn::DType default_dtype);
+
+/// The command line of a command and its flags, as a shell takes it.
+std::string command_line(const std::string& command, const Arguments& arguments);
 
 /// The columns of the terminal that the output goes to; nothing where it goes to none.
 std::optional<std::size_t> terminal_columns(const Arguments& arguments);

@@ -57,6 +57,14 @@ std::vector<std::string> shell_words(std::string_view line) {
     return words;
 }
 
+std::string shell_quoted(const std::string& word) {
+    const bool plain = word.find_first_of(" '\"[]*?;&|<>()$`\\#~!{}\n\t") == std::string::npos;
+    if (plain && !word.empty()) return word;
+    std::string quoted = "'";
+    for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+    return quoted + "'";
+}
+
 std::string listed(const std::vector<std::string>& words, const std::string& before_last) {
     std::string text;
     for (std::size_t i = 0; i < words.size(); ++i) {

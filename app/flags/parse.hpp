@@ -17,6 +17,9 @@ std::vector<std::string> split(std::string_view text, char separator);
 /// The words of a line as a shell would cut them: at blanks outside of quotes.
 std::vector<std::string> shell_words(std::string_view line);
 
+/// A word as it is typed in a shell: quoted where it has to be.
+std::string shell_quoted(const std::string& word);
+
 /// `a, b or c`.
 std::string listed(const std::vector<std::string>& words, const std::string& before_last = "or");
 

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "app/flags/output_flags.hpp"
+#include "app/flags/parse.hpp"
 #include "app/terminal/heatmap.hpp"
 #include "app/terminal/signals.hpp"
 #include "app/terminal/standard_output.hpp"
@@ -27,6 +28,16 @@ TextChoices text_choices(const Arguments& arguments, attn::TextForm usual,
     choices.program_form = code_language(arguments, usual_language) == attn::CodeLanguage::numpy
                                ? attn::TextForm::numpy
                                : attn::TextForm::torch;
+    const Shading shades = shading(arguments);
+    if (shades.end != attn::ScaleEnd::automatic) choices.figure.end = shades.end;
+    choices.figure.kind = parse_word<attn::FigureKind>("--figure", arguments.text("--figure"));
+    choices.figure.theme = parse_word<attn::Theme>("--theme", arguments.text("--theme"));
+    // Numbers side by side are compared: one form without exponents, unless another is asked for.
+    choices.figure.options = choices.options;
+    if (choices.options.sci_mode == attn::SciMode::automatic) {
+        choices.figure.options.sci_mode = attn::SciMode::off;
+    }
+    choices.figure.with_words = choices.words == attn::Words::all;
     return choices;
 }
 
@@ -91,9 +102,10 @@ void render_heatmap(const Arguments& arguments, const attn::Document& document,
                     const TextChoices& choices, const attn::Sink& sink) {
     const std::size_t columns =
         choices.options.linewidth.value_or(terminal_columns(arguments).value_or(80));
+    const Shading shades = shading(arguments);
     const HeatmapChoices heatmap{choices.options,
                                  color_depth(arguments.text("--color"), is_to_terminal(arguments)),
-                                 columns};
+                                 columns, shades.end, shades.compact};
     attn::Document gathered = document;
     attn::gather_code(gathered);
     const attn::ContentForm form = [&](const attn::Section& section) {
@@ -132,6 +144,15 @@ std::optional<std::size_t> terminal_columns(const Arguments& arguments) {
     return size ? std::optional(size->columns) : std::nullopt;
 }
 
+std::string command_line(const std::string& command, const Arguments& arguments) {
+    std::string line = "attn-explain" + (command.empty() ? "" : " " + command);
+    for (const auto& [flag, text] : arguments.said()) {
+        if (!flag->is_positional()) line += " " + flag->name;
+        if (!text.empty()) line += (flag->may_stand_alone ? "=" : " ") + shell_quoted(text);
+    }
+    return line;
+}
+
 void write_text(const Arguments& arguments, const std::string& text) {
     const std::string path = arguments.text("--output");
     if (!path.empty() && path != "-") {
@@ -152,7 +173,7 @@ void write_document(const Arguments& arguments, const attn::Document& document,
     }
     const TextChoices choices = text_choices(arguments, usual, default_dtype);
     const Format& format = format_of(arguments, usual);
-    const bool heatmap = arguments.has("--heatmap");
+    const bool heatmap = arguments.has("--heatmap") && format.printed != nullptr;
     const auto render = [&](const attn::Document& shown, const attn::Sink& sink) {
         if (heatmap) {
             render_heatmap(arguments, shown, choices, sink);

@@ -191,4 +191,50 @@ TEST_SUITE("app: heatmap") {
         CHECK(shaded.rfind(plain, 0) == 0);
         CHECK(shaded.substr(plain.size()).rfind("0 ", 0) == 0);
     }
+
+    TEST_CASE("the scale ends at the largest of each row, of the tensor, or at one") {
+        const auto lightest_of_row = [](const std::string& scale) {
+            const auto cells =
+                cells_of(shell("COLORTERM=truecolor attn-explain --heatmap" + scale +
+                               " --color always -q --only weights --mask causal --precision 6")
+                             .out);
+            REQUIRE(cells.size() == 36 + 17);
+            std::vector<double> lightest(6, 0.0);
+            for (std::size_t i = 0; i < 36; ++i) {
+                lightest[i / 6] = std::max(lightest[i / 6], luminance(cells[i].background));
+            }
+            return lightest;
+        };
+        const std::vector<double> row = lightest_of_row("=row");
+        CHECK(*std::min_element(row.begin(), row.end()) ==
+              *std::max_element(row.begin(), row.end()));
+        const std::vector<double> fixed = lightest_of_row("=fixed");
+        CHECK(fixed == lightest_of_row(""));
+        CHECK(fixed == lightest_of_row("=tensor"));  // the first row is one weight of 1
+        CHECK(fixed[5] < row[5]);
+        const std::string tensor = run("--heatmap=tensor --color always -q --only weights").out;
+        CHECK(without_escapes(tensor).find(" 0.3845\n") != std::string::npos);
+        CHECK(run("--heatmap=row,fixed").err.find("names two scales") != std::string::npos);
+        CHECK(run("--heatmap=rows").err.find("did you mean row?") != std::string::npos);
+    }
+
+    TEST_CASE("a compact heatmap has two columns a cell and no digits") {
+        const std::string plain = run("--heatmap=compact -q --only weights").out;
+        CHECK(plain.rfind("        0 1 2 3 4 5\nlife    ░ ░ ░ ░ · ░\n", 0) == 0);
+        const auto cells = cells_of(
+            shell("COLORTERM=truecolor attn-explain --heatmap=compact,row --color always -q "
+                  "--only weights")
+                .out);
+        REQUIRE(cells.size() == 36 + 17);
+        CHECK(cells[0].text == "  ");
+        const std::string masked =
+            run("--heatmap=compact -q --only masked_scores --mask causal").out;
+        CHECK(masked.find("-∞-∞") != std::string::npos);
+        CHECK(run("--heatmap=compact -q --only ids").out == run("--heatmap -q --only ids").out);
+    }
+
+    TEST_CASE("notebooks are labelled by the tokens that they have") {
+        CHECK(run("notebook 003 --heatmap -q --only weights").out.find("life") !=
+              std::string::npos);
+    }
 }

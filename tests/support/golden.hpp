@@ -26,9 +26,10 @@ inline std::string first_difference(const std::string& ours, const std::string& 
     }
 }
 
-/// Compares `text` with tests/golden/NAME.txt as bytes.
-inline void check(const std::string& name, const std::string& text) {
-    const std::string path = std::string(ATTN_SOURCE_DIR "/tests/golden/") + name + ".txt";
+/// Compares `text` with tests/golden/NAME.txt, or another ending, as bytes.
+inline void check(const std::string& name, const std::string& text,
+                  const std::string& ending = ".txt") {
+    const std::string path = std::string(ATTN_SOURCE_DIR "/tests/golden/") + name + ending;
     if (std::getenv("ATTN_COLLECT_GOLDENS") != nullptr) {
         std::ofstream(path, std::ios::binary) << text;
     }
