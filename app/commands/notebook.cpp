@@ -1,6 +1,7 @@
 #include "attn/notebooks/notebook.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "app/commands/commands.hpp"
 #include "app/flags/config_file.hpp"
@@ -81,6 +82,18 @@ void check_stepping(const Arguments& arguments) {
     }
 }
 
+/// The replay with the other one beside it: as printed and corrected.
+attn::Document on_one_page(const attn::Notebook& notebook, attn::ReplayOptions replay,
+                           attn::Document document) {
+    static constexpr std::array<const char*, 2> names{"as printed", "corrected"};
+    document.name = names[replay.corrected ? 1 : 0];
+    replay.corrected = !replay.corrected;
+    attn::Document other = notebook.replay(replay);
+    other.name = names[replay.corrected ? 1 : 0];
+    document.other = std::make_shared<const attn::Document>(std::move(other));
+    return document;
+}
+
 int run_notebook(const Arguments& arguments) {
     check_output_flags(arguments);
     check_stepping(arguments);
@@ -104,7 +117,10 @@ int run_notebook(const Arguments& arguments) {
 
     const attn::ReplayOptions replay = replay_of(arguments);
     attn::Document document = notebook.replay(replay);
-    if (replay.corrected) {
+    if (format.answers) {
+        document = on_one_page(notebook, replay, std::move(document));
+        document.command = command_line("notebook", arguments);
+    } else if (replay.corrected) {
         attn::ReplayOptions faithful = replay;
         faithful.corrected = false;
         // A program has one course of events: there the corrected notebook runs after the other.
@@ -118,7 +134,12 @@ int run_notebook(const Arguments& arguments) {
     if (wants_code(arguments) && !document.sections.empty()) {
         attn::add_print_options(document, notebook.language, options);
     }
-    select_sections(arguments, document, format.runs);
+    select_sections(arguments, document, format.keeps_all());
+    if (document.other != nullptr) {
+        attn::Document other = *document.other;
+        select_sections(arguments, other, format.keeps_all());
+        document.other = std::make_shared<const attn::Document>(std::move(other));
+    }
     if (replay.corrected && format.printed != nullptr) {
         // As many columns as the terminal has, or as two lines need.
         const std::size_t columns =

@@ -5,6 +5,7 @@
 #include "app/commands/commands.hpp"
 #include "app/flags/config_file.hpp"
 #include "app/flags/output_flags.hpp"
+#include "app/flags/parse.hpp"
 #include "app/flags/presets.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
@@ -84,6 +85,42 @@ bool walks_in_parts(const Arguments& arguments, const attn::Plan& plan, const at
            attn::can_walk_parts(plan, given, table);
 }
 
+/// The document of a walk, or of those parts of it that are asked for.
+attn::Document walk_document(const Arguments& arguments, const attn::Plan& plan) {
+    const attn::StepTable table = table_of(arguments, plan);
+    const attn::Ledger given = attn::draw(plan);
+    attn::Document document;
+    if (walks_in_parts(arguments, plan, given, table)) {
+        const std::vector<attn::WantedPart> wanted = wanted_parts(arguments);
+        document =
+            document_of_parts(plan, table, wanted, attn::walk_parts(plan, given, table, wanted));
+        document.config = config_entries(arguments, plan);
+        return document;
+    }
+    const attn::Ledger ledger = attn::walk(plan, given, table);
+    note_empty_rows(plan, ledger);
+    document = attn::document_of(plan, ledger, table);
+    document.config = config_entries(arguments, plan);
+    if (wants_code(arguments)) {
+        const auto language = plan.config.rng == attn::Rng::torch ? attn::CodeLanguage::torch
+                                                                  : attn::CodeLanguage::numpy;
+        attn::add_code(document, plan, table, code_language(arguments, language),
+                       print_options(arguments));
+    }
+    if (format_of(arguments).answers) attn::add_derivations(document, plan, table, ledger);
+    select_sections(arguments, document, format_of(arguments).keeps_all());
+    return document;
+}
+
+/// The walk of --html-compare: the same flags, with others on top.
+std::shared_ptr<const attn::Document> other_document(const Arguments& arguments) {
+    const std::string flags = arguments.text("--html-compare");
+    const Arguments others = with_flags(arguments, shell_words(flags));
+    attn::Document other = walk_document(others, attn::resolve(config_of(others)));
+    other.name = flags;
+    return std::make_shared<const attn::Document>(std::move(other));
+}
+
 int run_walk(const Arguments& arguments) {
     if (arguments.has("--list-presets")) {
         write_text(arguments, list_of_presets());
@@ -106,29 +143,14 @@ int run_walk(const Arguments& arguments) {
         write_text(arguments, json ? json_of_steps(plan) : list_of_steps(plan));
         return 0;
     }
-    const attn::StepTable table = table_of(arguments, plan);
+    attn::Document document = walk_document(arguments, plan);
+    document.command = command_line("", arguments);
+    if (arguments.has("--html-compare") && format_of(arguments).answers) {
+        document.name = "this walk";
+        document.other = other_document(arguments);
+    }
     const auto usual =
         plan.config.rng == attn::Rng::torch ? attn::TextForm::torch : attn::TextForm::numpy;
-    const attn::Ledger given = attn::draw(plan);
-    if (walks_in_parts(arguments, plan, given, table)) {
-        const std::vector<attn::WantedPart> wanted = wanted_parts(arguments);
-        attn::Document parts =
-            document_of_parts(plan, table, wanted, attn::walk_parts(plan, given, table, wanted));
-        parts.config = config_entries(arguments, plan);
-        write_document(arguments, parts, usual, plan.compute_dtype);
-        return 0;
-    }
-    const attn::Ledger ledger = attn::walk(plan, given, table);
-    note_empty_rows(plan, ledger);
-    attn::Document document = attn::document_of(plan, ledger, table);
-    document.config = config_entries(arguments, plan);
-    if (wants_code(arguments)) {
-        const auto language = plan.config.rng == attn::Rng::torch ? attn::CodeLanguage::torch
-                                                                  : attn::CodeLanguage::numpy;
-        attn::add_code(document, plan, table, code_language(arguments, language),
-                       print_options(arguments));
-    }
-    select_sections(arguments, document, format_of(arguments).runs);
     write_document(arguments, document, usual, plan.compute_dtype);
     return 0;
 }
@@ -138,6 +160,10 @@ const std::vector<Flag>& own_flags() {
         {"--list-steps", "", "list the steps of this walk"},
         {"--list-layers", "", "list the layers of the model in --model-file"},
         {"--list-presets", "", "list the families of models that --preset knows"},
+        Flag{"--html-compare", "FLAGS",
+             "a second walk on the same page, with these flags on top: '--mask none'"}
+            .needing({[](const Arguments& said) { return format_of(said).answers; }, nullptr,
+                      "--format html"}),
     };
     return all;
 }

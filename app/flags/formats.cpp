@@ -9,6 +9,7 @@
 #include "attn/io/npy.hpp"
 #include "attn/io/npz.hpp"
 #include "attn/io/safetensors.hpp"
+#include "attn/render/html_page.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace app {
@@ -58,6 +59,12 @@ void render_markdown(const Document& document, const TextChoices& choices, const
 
 void render_figures(const Document& document, const TextChoices& choices, const Sink& sink) {
     attn::render_svg(document, choices.figure, sink);
+}
+
+void render_page(const Document& document, const TextChoices& choices, const Sink& sink) {
+    with_gathered_code(document, [&](const Document& gathered) {
+        attn::render_html(gathered, choices.figure, sink);
+    });
 }
 
 enum class Which { shown, all };
@@ -141,6 +148,15 @@ const std::vector<Format>& formats() {
          .prints_numbers = true,
          .has_code = true,
          .runs = true},
+        {.name = "html",
+         .suffixes = {".html", ".htm"},
+         .render = render_page,
+         .prints_numbers = true,
+         .has_words = true,
+         .has_code = true,
+         .has_everything = true,
+         .has_colors = true,
+         .answers = true},
         {.name = "svg",
          .suffixes = {".svg"},
          .render = render_figures,

@@ -300,26 +300,6 @@ void check_output_flags(const Arguments& arguments) {
     }
 }
 
-Shading shading(const Arguments& arguments) {
-    Shading result;
-    if (!arguments.has("--heatmap")) return result;
-    bool has_end = false;
-    for (const std::string& word : split(arguments.text("--heatmap"), ',')) {
-        if (word.empty()) continue;
-        if (word == "compact") {
-            result.compact = true;
-            continue;
-        }
-        if (has_end) {
-            throw attn::ConfigError("--heatmap=" + arguments.text("--heatmap") +
-                                    " names two scales: keep one");
-        }
-        has_end = true;
-        result.end = parse_word<attn::ScaleEnd>("--heatmap", word);
-    }
-    return result;
-}
-
 const Format& format_of(const Arguments& arguments, attn::TextForm usual) {
     const std::string path = arguments.text("--output");
     const Format* by_name = arguments.has("--json") ? &find_format("json") : nullptr;

@@ -138,6 +138,26 @@ void save_folder(const std::string& path, const attn::Document& document) {
 
 }  // namespace
 
+Shading shading(const Arguments& arguments) {
+    Shading result;
+    if (!arguments.has("--heatmap")) return result;
+    bool has_end = false;
+    for (const std::string& word : split(arguments.text("--heatmap"), ',')) {
+        if (word.empty()) continue;
+        if (word == "compact") {
+            result.compact = true;
+            continue;
+        }
+        if (has_end) {
+            throw attn::ConfigError("--heatmap=" + arguments.text("--heatmap") +
+                                    " names two scales: keep one");
+        }
+        has_end = true;
+        result.end = parse_word<attn::ScaleEnd>("--heatmap", word);
+    }
+    return result;
+}
+
 std::optional<std::size_t> terminal_columns(const Arguments& arguments) {
     if (!is_to_terminal(arguments)) return std::nullopt;
     const auto size = terminal_size(STDOUT_FILENO);

@@ -1,0 +1,164 @@
+#include "attn/render/html_page.hpp"
+
+#include <array>
+
+#include "attn/render/page/page_files.hpp"
+#include "attn/render/svg.hpp"
+#include "attn/text/json.hpp"
+#include "attn/text/strings.hpp"
+
+namespace attn {
+namespace {
+
+template <class Numbers>
+void write_numbers(TextPieces& out, const Numbers& numbers) {
+    out << '[';
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        out << (i > 0 ? "," : "") << std::to_string(numbers[i]);
+    }
+    out << ']';
+}
+
+/// `["query",[0,4,1]]`, or `["embedding",{"cells":[12,13]}]` where the cells lie irregularly.
+void write_source(TextPieces& out, const SourceCells& source) {
+    out << '[' << json_string(source.step) << ',';
+    if (!source.strides.empty()) {
+        write_numbers(out, source.strides);
+    } else {
+        out << "{\"cells\":";
+        write_numbers(out, source.numbers);
+        out << '}';
+    }
+    out << ']';
+}
+
+void write_pattern(TextPieces& out, const DerivationPattern& pattern) {
+    out << "{\"rule\":" << json_string(pattern.rule);
+    if (!pattern.arithmetic.empty()) out << ",\"text\":" << json_string(pattern.arithmetic);
+    if (pattern.is_sum) out << ",\"sum\":true";
+    out << ",\"cells\":";
+    write_numbers(out, pattern.cells);
+    out << ",\"terms\":[";
+    for (std::size_t i = 0; i < pattern.terms.size(); ++i) {
+        out << (i > 0 ? ",[" : "[") << std::to_string(pattern.terms[i].count);
+        for (const SourceCells& factor : pattern.terms[i].factors) {
+            out << ',';
+            write_source(out, factor);
+        }
+        out << ']';
+    }
+    out << "]}";
+}
+
+/// The tokens along an axis, one list for each sequence, as they are shown.
+void write_tokens(TextPieces& out, const std::vector<std::vector<std::string>>& sequences) {
+    out << '[';
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+        std::vector<std::string> shown;
+        for (const std::string& token : sequences[i]) shown.push_back(visible(token));
+        out << (i > 0 ? "," : "") << json_list(shown);
+    }
+    out << ']';
+}
+
+void write_view(TextPieces& out, const Document& document, const Section& section,
+                const FigureChoices& choices) {
+    static constexpr std::array<const char*, 3> forms{"whole", "fixed", "scientific"};
+    const auto* tensor = std::get_if<Tensor>(&section.content);
+    out << json_string(section.name) << ":{\"shown\":" << (section.shown ? "true" : "false");
+    out << ",\"reads\":" << json_list(section.reads);
+    if (tensor != nullptr) {
+        const CellView view(section, document, choices.options, Shown(tensor->shape()),
+                            choices.end);
+        out << ",\"form\":\"" << forms[static_cast<std::size_t>(view.style().form)]
+            << "\",\"precision\":" << std::to_string(view.style().precision);
+        out << ",\"scale\":\"" << (view.kind() == ScaleKind::from_zero ? "s" : "d") << '"';
+        if (view.has_colors()) {
+            out << ",\"low\":" << json_string(view.low_end())
+                << ",\"high\":" << json_string(view.high_end())
+                << ",\"limit\":" << json_number(view.limit());
+        }
+        std::vector<std::string> sides;
+        for (const std::string& axis : tensor->axes()) sides.push_back(section.counted_by(axis));
+        out << ",\"sides\":" << json_list(sides);
+    }
+    if (!section.derivations.empty()) {
+        out << ",\"derivations\":[";
+        for (std::size_t i = 0; i < section.derivations.size(); ++i) {
+            if (i > 0) out << ",\n";
+            write_pattern(out, section.derivations[i]);
+        }
+        out << ']';
+    }
+    out << '}';
+}
+
+/// What the page needs to know beside the walk.
+void write_views(TextPieces& out, const Document& document, const FigureChoices& choices) {
+    out << "{\"command\":" << json_string(document.command)
+        << ",\"name\":" << json_string(document.name)
+        << ",\"row_scale\":" << (choices.end == ScaleEnd::row ? "true" : "false")
+        << ",\"levels\":" << std::to_string(scale_levels) << ",\"tokens\":{\"query\":";
+    write_tokens(out, document.query_tokens);
+    out << ",\"key\":";
+    write_tokens(out, document.key_tokens);
+    out << "},\n\"sections\":{";
+    for (std::size_t i = 0; i < document.sections.size(); ++i) {
+        if (i > 0) out << ",\n";
+        write_view(out, document, document.sections[i], choices);
+    }
+    out << "}}";
+}
+
+/// Writes JSON into a script element: no `<` in it can end the element.
+template <class Write>
+void write_script(TextPieces& out, std::string_view id, Write&& write) {
+    out << "<script type=\"application/json\" id=\"" << id << "\">";
+    const Sink safe = [&out](std::string_view piece) {
+        for (std::size_t at = 0; at < piece.size();) {
+            const std::size_t next = std::min(piece.find('<', at), piece.size());
+            out << piece.substr(at, next - at) << (next < piece.size() ? "\\u003c" : "");
+            at = next + 1;
+        }
+    };
+    write(safe);
+    out << "</script>\n";
+}
+
+void write_walk(TextPieces& out, const Document& document, const FigureChoices& choices,
+                const std::string& prefix) {
+    write_script(out, prefix + "walk", [&](const Sink& sink) { render_json(document, sink); });
+    write_script(out, prefix + "views", [&](const Sink& sink) {
+        TextPieces pieces(sink);
+        write_views(pieces, document, choices);
+        pieces.flush();
+    });
+}
+
+/// When the dark style sheet applies.
+std::string_view dark_media(Theme theme) {
+    if (theme == Theme::automatic) return "screen and (prefers-color-scheme: dark)";
+    return theme == Theme::dark ? "screen" : "not all";
+}
+
+}  // namespace
+
+void render_html(const Document& document, const FigureChoices& choices, const Sink& sink) {
+    TextPieces out(sink);
+    out << "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+           "<link rel=\"icon\" href=\"data:,\">\n<title>"
+        << xml_text(document.command) << "</title>\n<style>\n"
+        << page_css << scale_style(Page::light, "background-color", "", "color")
+        << "</style>\n<style id=\"dark\" media=\"" << dark_media(choices.theme) << "\">\n"
+        << page_dark_css << scale_style(Page::dark, "background-color", "", "color")
+        << "</style>\n</head>\n<body>\n"
+        << "<noscript><p>This page needs JavaScript, which stands in it; "
+           "attn-explain --format markdown makes one that does not.</p></noscript>\n";
+    write_walk(out, document, choices, "");
+    if (document.other != nullptr) write_walk(out, *document.other, choices, "other-");
+    out << "<script>\n" << page_js << "</script>\n</body>\n</html>\n";
+    out.flush();
+}
+
+}  // namespace attn

@@ -1,0 +1,117 @@
+// Where a cell comes from. The program worked the derivations out with the code of
+// `attn-explain why` and wrote them down as patterns; this reads one cell's out of its pattern.
+
+/** The pattern that a cell belongs to, and which of the pattern's cells it is. */
+function patternOf(section, flat) {
+    for (const pattern of section.view.derivations ?? []) {
+        let before = 0;
+        for (let run = 0; run < pattern.cells.length; run += 2) {
+            const [first, count] = [pattern.cells[run], pattern.cells[run + 1]];
+            if (flat >= first && flat < first + count) {
+                return { pattern, ordinal: before + flat - first };
+            }
+            before += count;
+        }
+    }
+    return undefined;
+}
+
+/** The number of the cell that `places` gives for term `term` of the cell at `indices`. */
+function sourceNumber(places, indices, ordinal, count, term) {
+    if (!Array.isArray(places)) return places.cells[ordinal * count + term];
+    let number = places[0] + places.at(-1) * term;
+    indices.forEach((index, axis) => {
+        number += places[axis + 1] * index;
+    });
+    return number;
+}
+
+/**
+ * The derivation of one cell: `rule`, `arithmetic`, `terms` (each with its `factors` and its
+ * `value`), what the terms lack of the value (`rounding`), and all `sources`.
+ */
+function derive(walk, section, flat) {
+    const value = section.values[flat];
+    const found = patternOf(section, flat);
+    const given = section.view.derivations ? "" : "drawn or given: the walk starts from it";
+    if (!found) {
+        const rule = section.formula || given;
+        return { value, rule, arithmetic: "", isSum: false, terms: [], rounding: 0, sources: [] };
+    }
+    const { pattern, ordinal } = found;
+    const indices = section.indices(flat);
+    const terms = [];
+    for (const [count, ...factors] of pattern.terms) {
+        for (let term = 0; term < count; ++term) {
+            const cells = factors.map(([step, places]) => {
+                const source = walk.byName.get(step);
+                return {
+                    section: source,
+                    flat: sourceNumber(places, indices, ordinal, count, term),
+                };
+            });
+            const product = cells.reduce((p, cell) => p * cell.section.values[cell.flat], 1);
+            terms.push({ factors: cells, value: product });
+        }
+    }
+    const sources = terms.flatMap((term) => term.factors);
+    const rounding = pattern.sum ? value - terms.reduce((sum, term) => sum + term.value, 0) : 0;
+    const arithmetic = (pattern.text ?? "").replace(/\{(\d+)(v?)\}/g, (_, number, asValue) => {
+        const cell = sources[Number(number)];
+        return asValue
+            ? fourDecimals(cell.section.values[cell.flat])
+            : cell.section.address(cell.flat);
+    });
+    return {
+        value,
+        rule: pattern.rule,
+        arithmetic,
+        isSum: Boolean(pattern.sum),
+        terms: pattern.sum ? terms : [],
+        rounding,
+        sources,
+    };
+}
+
+/**
+ * Numbers of one derivation in units of their last printed decimal, so that what is printed adds
+ * up to what is printed.
+ */
+class Decimals {
+    constructor(derivation) {
+        const sizes = [derivation.value, ...derivation.terms.map((term) => term.value)]
+            .map(Math.abs)
+            .filter(Number.isFinite);
+        const largest = sizes.reduce((a, b) => Math.max(a, b), 0);
+        const magnitude = largest > 0 ? Math.floor(Math.log10(largest)) : 0;
+        this.exponent = magnitude < -4 ? magnitude : 0;
+        this.decimals = Math.max(5 - magnitude + this.exponent, 0);
+    }
+    text(value) {
+        if (!Number.isFinite(value)) return exact(value);
+        if (this.exponent === 0) return fixed(value, this.decimals);
+        const digits = fixed(value / 10 ** this.exponent, this.decimals);
+        return `${digits}e-${String(-this.exponent).padStart(2, "0")}`;
+    }
+    units(value) {
+        return Math.round(value * 10 ** (this.decimals - this.exponent));
+    }
+    ofUnits(units) {
+        return this.text(units / 10 ** (this.decimals - this.exponent) + 0);
+    }
+}
+
+/** Every cell that a cell was made of, down to the inputs; no more than `most` are followed. */
+function upstream(walk, section, flat, most) {
+    const seen = new Map();
+    const queue = [{ section, flat }];
+    for (let next = 0; next < queue.length && next < most; ++next) {
+        for (const source of derive(walk, queue[next].section, queue[next].flat).sources) {
+            const address = source.section.address(source.flat);
+            if (seen.has(address)) continue;
+            seen.set(address, source);
+            queue.push(source);
+        }
+    }
+    return seen;
+}

@@ -1,0 +1,29 @@
+// The style and the script of --format html, laid into the program as they are: all files of a
+// kind in a row.
+        .macro  lay name
+        .globl  \name
+\name:
+        .endm
+
+        .section .rodata
+        lay     attn_page_css
+        .incbin "page.css"
+        .incbin "tensor.css"
+        .incbin "screens.css"
+        lay     attn_page_dark_css
+        .incbin "dark.css"
+        lay     attn_page_js
+        .incbin "walk.js"
+        .incbin "derive.js"
+        .incbin "table.js"
+        .incbin "tabs.js"
+        .incbin "search.js"
+        .incbin "lines.js"
+        .incbin "why.js"
+        .incbin "compare.js"
+        .incbin "keys.js"
+        .incbin "frame.js"
+        .incbin "page.js"
+        lay     attn_page_end
+
+        .section .note.GNU-stack, "", %progbits

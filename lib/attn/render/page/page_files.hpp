@@ -1,0 +1,11 @@
+#pragma once
+#include <string_view>
+
+namespace attn {
+
+/// Files of this folder that the program holds, byte for byte (see page.S).
+extern const std::string_view page_css;
+extern const std::string_view page_dark_css;
+extern const std::string_view page_js;
+
+}  // namespace attn

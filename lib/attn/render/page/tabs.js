@@ -1,0 +1,98 @@
+// Tabs for the heads and for the sequences of a batch, one choice for all tensors.
+
+class Tabs {
+    /** `turned` is called when another tab comes to the front. */
+    constructor(turned) {
+        this.turned = turned;
+        this.chosen = {};
+        this.element = element("div", { id: "tabs" });
+    }
+
+    /** One row of tabs for each axis that has more than one index. */
+    make(extents) {
+        this.extents = extents;
+        const axes = Object.keys(extents).filter((axis) => extents[axis] > 1);
+        const rows = axes.map((axis) => {
+            this.chosen[axis] = Math.min(this.chosen[axis] ?? 0, extents[axis] - 1);
+            const row = element(
+                "div",
+                { role: "tablist", "aria-label": axis, "data-axis": axis },
+                element("span", { role: "presentation" }, axis),
+            );
+            for (let i = 0; i < extents[axis]; ++i) {
+                row.append(
+                    element(
+                        "button",
+                        {
+                            type: "button",
+                            role: "tab",
+                            "aria-label": `${axis} ${i}`,
+                            onclick: () => this.turnTo({ [axis]: i }),
+                            onkeydown: (event) => this.onKey(event, axis),
+                        },
+                        String(i),
+                    ),
+                );
+            }
+            return row;
+        });
+        this.element.replaceChildren(...rows);
+        this.mark();
+    }
+
+    mark() {
+        for (const row of this.element.children) {
+            row.querySelectorAll("[role=tab]").forEach((tab, i) => {
+                const front = i === this.chosen[row.dataset.axis];
+                tab.setAttribute("aria-selected", front);
+                tab.tabIndex = front ? 0 : -1;
+            });
+        }
+    }
+
+    turnTo(place) {
+        Object.assign(this.chosen, place);
+        this.mark();
+        this.turned();
+    }
+
+    turnBy(axis, step) {
+        const length = this.extents[axis];
+        if (length > 1) this.turnTo({ [axis]: (this.chosen[axis] + step + length) % length });
+    }
+
+    onKey(event, axis) {
+        const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+        if (!step) return;
+        event.preventDefault();
+        this.turnBy(axis, step);
+        this.element.querySelector(`[data-axis=${axis}] [aria-selected=true]`).focus();
+    }
+
+    /**
+     * The index in front of an axis of a tensor. One with fewer heads than the walk shows the one
+     * that the chosen head shares.
+     */
+    front(section, axis) {
+        if (!(this.extents[axis] > 1)) return undefined;
+        const length = section.shape[section.axes.indexOf(axis)];
+        return Math.floor((this.chosen[axis] * length) / this.extents[axis]);
+    }
+
+    isInFront(section, place) {
+        return Object.entries(place).every(
+            ([axis, index]) => (this.front(section, axis) ?? index) === index,
+        );
+    }
+
+    /** Turns to the matrix that a cell stands in. */
+    bringToFront(section, flat) {
+        const indices = section.indices(flat);
+        const place = {};
+        section.axes.slice(0, -2).forEach((axis, i) => {
+            if ((this.front(section, axis) ?? indices[i]) === indices[i]) return;
+            place[axis] = Math.ceil((indices[i] * this.extents[axis]) / section.shape[i]);
+        });
+        if (Object.keys(place).length > 0) this.turnTo(place);
+    }
+}

@@ -1,0 +1,167 @@
+"use strict";
+// The walk as the page holds it: tensors by name, numbers as they are printed, cells by address.
+
+/** The numbers of nested lists, in row-major order; those of float32 are its own again. */
+function flattened(data, size, dtype) {
+    const values = dtype === "float32" ? new Float32Array(size) : new Float64Array(size);
+    let next = 0;
+    const visit = (part) => {
+        if (Array.isArray(part)) part.forEach(visit);
+        else values[next++] = typeof part === "string" ? special[part] : Number(part);
+    };
+    visit(data);
+    return values;
+}
+const special = { nan: NaN, inf: Infinity, "-inf": -Infinity };
+
+/** `value` with so many decimals, ties to even as C, PyTorch and NumPy round them. */
+function fixed(value, decimals) {
+    const size = Math.abs(value);
+    const sign = value < 0 || Object.is(value, -0) ? "-" : "";
+    const halves = size * 2 ** (decimals + 1);
+    if (halves % 2 !== 1) return sign + size.toFixed(Math.min(decimals, 100));
+    const below = Math.floor(size * 10 ** decimals);
+    return sign + ((below % 2 === 0 ? below : below + 1) / 10 ** decimals).toFixed(decimals);
+}
+
+/** `1.5e-05`: an exponent of at least two digits. */
+function scientific(value, decimals) {
+    return value.toExponential(Math.min(decimals, 100)).replace(/e([+-])(\d)$/, "e$10$2");
+}
+
+/** Every digit of a number of float64. */
+function exact(value) {
+    if (Number.isNaN(value)) return "nan";
+    if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
+    return Object.is(value, -0) ? "-0" : String(value);
+}
+
+/** As `why` writes numbers in a line of arithmetic. */
+function fourDecimals(value) {
+    if (!Number.isFinite(value)) return exact(value);
+    const size = Math.abs(value);
+    return size !== 0 && (size < 5e-5 || size >= 1e7) ? scientific(value, 3) : fixed(value, 4);
+}
+
+/** One tensor of a walk, or one text of a notebook, with the words around it. */
+class Section {
+    constructor(step, view, tokens) {
+        Object.assign(this, step);
+        this.view = view;
+        this.tokens = tokens;
+        this.isTensor = step.data !== undefined;
+        if (!this.isTensor) return;
+        this.size = this.shape.reduce((product, length) => product * length, 1);
+        this.values = flattened(step.data, this.size, this.dtype);
+        delete this.data;
+        this.strides = this.shape.map((_, axis) =>
+            this.shape.slice(axis + 1).reduce((product, length) => product * length, 1),
+        );
+    }
+
+    /** The text of a value in the form that all cells of this tensor share. */
+    number(value) {
+        if (!Number.isFinite(value)) return exact(value);
+        if (this.dtype === "bool") return value ? "True" : "False";
+        if (this.dtype === "int64") return String(value);
+        if (this.view.form === "whole") return fixed(value, 0) + ".";
+        const write = this.view.form === "fixed" ? fixed : scientific;
+        return write(value, this.view.precision);
+    }
+
+    /** Every digit of a cell: the shortest text that reads back to the same bits. */
+    exact(flat) {
+        const value = this.values[flat];
+        if (this.dtype !== "float32" || !Number.isFinite(value)) return exact(value);
+        let digits = 1;
+        while (Math.fround(Number(value.toPrecision(digits))) !== value) ++digits;
+        return exact(Number(value.toPrecision(digits)));
+    }
+
+    indices(flat) {
+        return this.strides.map((stride, axis) => Math.floor(flat / stride) % this.shape[axis]);
+    }
+    flat(indices) {
+        return indices.reduce((sum, index, axis) => sum + index * this.strides[axis], 0);
+    }
+    address(flat) {
+        return `${this.name}[${this.indices(flat).join(",")}]`;
+    }
+
+    /** The token at an index of an axis, or nothing where the axis counts none. */
+    token(axis, index, indices) {
+        const lists = this.tokens[this.view.sides[axis]];
+        if (!lists || lists.length === 0) return undefined;
+        const batch = this.axes.indexOf("batch");
+        if (batch < 0 && lists.length > 1) return undefined;
+        const list = lists[batch < 0 ? 0 : indices[batch]] ?? lists[0];
+        return list[index];
+    }
+    label(axis, index, indices) {
+        return this.token(axis, index, indices) ?? String(index);
+    }
+
+    /** The class that shades a cell: a level of the scale, or that of what is not finite. */
+    shade(flat, levels, rowScale) {
+        if (this.dtype === "int64") return "";
+        const value = this.values[flat];
+        if (Number.isNaN(value)) return "nan";
+        if (!Number.isFinite(value)) return value > 0 ? "inf" : "ninf";
+        const limit = rowScale ? this.rowLimit(flat) : Number(this.view.limit);
+        const share = limit > 0 ? Math.max(-1, Math.min(1, value / limit)) : 0;
+        const place = this.view.scale === "s" ? Math.max(share, 0) : (share + 1) / 2;
+        return this.view.scale + Math.round(place * (levels - 1));
+    }
+    rowLimit(flat) {
+        const length = this.shape.at(-1) ?? 1;
+        const start = Math.floor(flat / length) * length;
+        let limit = 0;
+        for (let i = start; i < start + length; ++i) {
+            const size = Math.abs(this.values[i]);
+            if (Number.isFinite(size)) limit = Math.max(limit, size);
+        }
+        return limit;
+    }
+}
+
+/** A whole walk: what stands in the two scripts of that prefix. */
+class Walk {
+    constructor(prefix) {
+        const read = (id) => JSON.parse(document.getElementById(prefix + id).textContent);
+        const walk = read("walk");
+        const views = read("views");
+        this.config = walk.config;
+        this.command = views.command;
+        this.name = views.name;
+        this.levels = views.levels;
+        this.rowScale = views.row_scale;
+        this.sections = walk.steps.map(
+            (step) => new Section(step, views.sections[step.name], views.tokens),
+        );
+        this.byName = new Map(this.sections.map((section) => [section.name, section]));
+    }
+
+    /** The longest of an axis over all tensors: how many tabs it needs. */
+    extent(axis) {
+        let longest = 0;
+        for (const section of this.sections) {
+            const place = section.isTensor ? section.axes.indexOf(axis) : -1;
+            if (place >= 0 && place < section.axes.length - 2) {
+                longest = Math.max(longest, section.shape[place]);
+            }
+        }
+        return longest;
+    }
+
+    /** The cell of an address, `weights[0,1]`: its section and number; nothing for no cell. */
+    cell(address) {
+        const parts = /^(.+)\[([\d,]*)\]$/.exec(address);
+        const section = parts && this.byName.get(parts[1]);
+        if (!section || !section.isTensor) return undefined;
+        const indices = parts[2] === "" ? [] : parts[2].split(",").map(Number);
+        const fits =
+            indices.length === section.shape.length &&
+            indices.every((index, axis) => index < section.shape[axis]);
+        return fits ? { section, flat: section.flat(indices) } : undefined;
+    }
+}

@@ -1,0 +1,162 @@
+// --format svg and html as somebody would ask for them.
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "tests/support/golden.hpp"
+
+using program::run;
+using program::shell;
+
+namespace {
+
+const std::string eight = "--text 'the cat sat on the mat and slept' --heads 2 --mask causal ";
+
+bool is_installed(const std::string& tool) { return shell("command -v " + tool).exit_code == 0; }
+
+/// The values that a figure writes beside its cells, by address.
+std::map<std::string, std::string> titled_cells(const std::string& svg) {
+    static const std::regex form("<title>([a-z_]+\\[[0-9,]*\\]) = ([^<]*)</title>");
+    std::map<std::string, std::string> cells;
+    for (std::sregex_iterator it(svg.begin(), svg.end(), form), end; it != end; ++it) {
+        cells[(*it)[1]] = (*it)[2];
+    }
+    return cells;
+}
+
+/// Compares every number of nested lists with the figure's cell at that place.
+std::size_t check_cells(const nlohmann::json& data, const std::string& address,
+                        const std::map<std::string, std::string>& cells) {
+    if (!data.is_array()) {
+        const std::string cell = address + "]";
+        REQUIRE_MESSAGE(cells.count(cell) == 1, cell);
+        const std::string value = data.is_string() ? data.get<std::string>() : data.dump();
+        const std::string& written = cells.at(cell);
+        const bool same = written == value || std::stod(written) == data.get<double>();
+        CHECK_MESSAGE(same, cell << ": " << written << " instead of " << value);
+        return 1;
+    }
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < data.size(); ++i) {
+        const std::string between = address.ends_with('[') ? "" : ",";
+        count += check_cells(data[i], address + between + std::to_string(i), cells);
+    }
+    return count;
+}
+
+}  // namespace
+
+TEST_SUITE("app: figures") {
+    TEST_CASE("a figure's cells are those of the JSON, and its text is what fits") {
+        const std::string what = eight + "--only query,masked_scores,weights ";
+        const program::Result figure = run(what + "--format svg");
+        REQUIRE(figure.exit_code == 0);
+        const auto cells = titled_cells(figure.out);
+        std::size_t count = 0;
+        const auto walk = nlohmann::json::parse(run(what + "--json").out);
+        for (const auto& step : walk.at("steps")) {
+            count += check_cells(step.at("data"), step.at("name").get<std::string>() + "[", cells);
+        }
+        CHECK(count == 2 * 8 * 4 + 2 * 2 * 8 * 8);
+        CHECK(count == cells.size());
+        CHECK(figure.out.find(">0.5134</text>") != std::string::npos);
+        CHECK(figure.out.find(">-inf</text>") != std::string::npos);
+        CHECK(figure.out == run(what + "--format svg").out);
+    }
+
+    TEST_CASE("every figure in every theme is XML that a renderer draws") {
+        if (!is_installed("xmllint") || !is_installed("rsvg-convert")) {
+            MESSAGE("SKIPPED: figures were not rendered: there is no xmllint or no rsvg-convert");
+            return;
+        }
+        for (const std::string figure : {"matrix", "arcs", "flow"}) {
+            for (const std::string theme : {"auto", "light", "dark", "print"}) {
+                const program::Result drawn =
+                    shell("attn-explain " + eight + "--output-projection --format svg --figure " +
+                          figure + " --theme " + theme + " | xmllint --noout - && attn-explain " +
+                          eight + "--format svg --figure " + figure + " --theme " + theme +
+                          " | rsvg-convert | od -A n -c -N 4");
+                CHECK_MESSAGE(drawn.exit_code == 0, figure << " " << theme << drawn.err);
+                CHECK_MESSAGE(drawn.out.find("P   N   G") != std::string::npos, drawn.out);
+            }
+        }
+    }
+
+    TEST_CASE("twelve heads of 32 tokens stay below 200 kB") {
+        const std::string many = "--seq-len 32 --heads 12 --embed-dim 48 --format svg ";
+        for (const std::string more :
+             {"--only weights", "--only scores", "--only weights --figure arcs",
+              "--only masked_scores --mask causal"}) {
+            const program::Result figure = run(many + more);
+            CHECK(figure.exit_code == 0);
+            CHECK_MESSAGE(figure.out.size() <= 200000, more << ": " << figure.out.size());
+        }
+    }
+
+    TEST_CASE("the flow has an arrow for each thing that a step reads") {
+        const std::string flow =
+            run("--heads 2 --mask causal --output-projection --format svg --figure flow").out;
+        for (const std::string box : {"w_query", "masked_scores", "mask", "merged", "output"}) {
+            CHECK_MESSAGE(flow.find(">" + box + "</text>") != std::string::npos, box);
+        }
+        CHECK(flow.find(">row_max</text>") == std::string::npos);
+        std::size_t arrows = 0;
+        for (std::size_t at = flow.find("#tip"); at != flow.npos; at = flow.find("#tip", at + 1)) {
+            ++arrows;
+        }
+        // x, three projections, three splits, scores 2, scaled, masked 2, weights, context 2,
+        // merged, output 2
+        CHECK(arrows == 2 + 6 + 3 + 2 + 1 + 2 + 1 + 2 + 1 + 2);
+        CHECK(run("--only weights --format svg --figure flow").exit_code == 2);
+    }
+
+    TEST_CASE("tokens of any script label the axes, each sequence its own") {
+        const std::string figure =
+            run("--text 'the black cat' --text '日本語 א' --mask padding --only weights "
+                "--format svg")
+                .out;
+        for (const std::string word : {"black", "日本語", "א", "&lt;pad&gt;", "batch 1"}) {
+            CHECK_MESSAGE(figure.find(">" + word + "</text>") != std::string::npos, word);
+        }
+    }
+
+    TEST_CASE("flags that have no effect say so, and those that cannot be are refused") {
+        CHECK(run("--figure arcs").err.find("--figure has no effect here: it needs --format svg") !=
+              std::string::npos);
+        CHECK(run("--theme dark").err.find("needs --format svg or html") != std::string::npos);
+        CHECK(run("--html-compare '--mask none'").err.find("needs --format html") !=
+              std::string::npos);
+        CHECK(run("--format html --only 'weights[0]'").err.find("leave the slice out") !=
+              std::string::npos);
+        const program::Result bad = run("--format html --html-compare '--msk none'");
+        CHECK(bad.exit_code == 2);
+        CHECK(bad.err.find("--msk") != std::string::npos);
+        CHECK(bad.out.empty());
+    }
+
+    TEST_CASE("a page holds the walk as --format json writes it, its command, and nothing else's") {
+        const program::Folder folder;
+        const std::string file = folder / "walk.html";
+        REQUIRE(run(eight + "--output-projection -o " + file).exit_code == 0);
+        const std::string page = program::read_file(file);
+        CHECK(page.size() <= 150000);
+        const std::size_t begin = page.find("id=\"walk\">") + 10;
+        const std::string walk = page.substr(begin, page.find("</script>", begin) - begin);
+        CHECK(nlohmann::json::parse(walk) ==
+              nlohmann::json::parse(run(eight + "--output-projection --json").out));
+        CHECK(page.find("<title>attn-explain --text &#39;the cat sat") != std::string::npos);
+        CHECK(page.find("http://www.w3.org/2000/svg") != std::string::npos);
+        static const std::regex foreign("(src|href)=\"?(https?:|//)");
+        CHECK_FALSE(std::regex_search(page, foreign));
+    }
+
+    TEST_CASE("figures of the README") {
+        golden::check("weights", run(eight + "--variant loop --only weights --format svg").out,
+                      ".svg");
+        golden::check("arcs",
+                      run(eight + "--variant loop --only weights --format svg --figure arcs").out,
+                      ".svg");
+        golden::check("flow", run(eight + "--format svg --figure flow").out, ".svg");
+    }
+}

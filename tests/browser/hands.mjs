@@ -1,0 +1,162 @@
+// The page under mouse and keys.
+import { checkNumbers } from "./in_page.mjs";
+import { check, checkQuiet, pageOf, picture, walks } from "./pages.mjs";
+
+export async function testHands() {
+    const opened = await pageOf(walks[1]);
+    const { page } = opened;
+    const title = () => page.run(() => document.querySelector("#why h2")?.textContent ?? "");
+    const lit = () =>
+        page.run(() => [...document.querySelectorAll("td.lit")].map((cell) => cell.dataset.cell));
+    await page.mouse('[data-cell="scores[0,2,1]"]');
+    check(
+        (await title()).startsWith("scores[0,2,1] = "),
+        "resting on a cell shows why",
+        await title(),
+    );
+    check(
+        String(await lit()).includes("query[0,2,0]") && String(await lit()).includes("key[0,1,0]"),
+        "its sources light up",
+        await lit(),
+    );
+    await page.mouse('[data-cell="weights[0,3,1]"]', true);
+    check((await title()).startsWith("weights[0,3,1] = "), "pressing chooses", await title());
+    const far = await page.run(() =>
+        [...document.querySelectorAll("td.far")].map((cell) => cell.dataset.cell.split("[")[0]),
+    );
+    check(far.includes("embedding") && far.includes("w_query"), "the inputs light up too", [
+        ...new Set(far),
+    ]);
+    await page.key("ArrowLeft");
+    check((await title()).startsWith("weights[0,3,0] = "), "an arrow key moves on", await title());
+    await page.key("ArrowDown");
+    check((await title()).startsWith("weights[0,4,0] = "), "and down", await title());
+    await page.key("Enter");
+    check(
+        await page.run(() => document.activeElement.closest("#why") !== null),
+        "Enter goes into the derivation",
+    );
+    await page.key("Enter");
+    check(!(await title()).startsWith("weights"), "and there to a source", await title());
+    await page.key("Backspace", "Backspace");
+    check((await title()).startsWith("weights[0,4,0] = "), "Backspace comes back", await title());
+    check(
+        (await page.run(() => document.activeElement.dataset.cell)) === "weights[0,4,0]",
+        "with the focus",
+    );
+
+    await page.mouse("#tabs [data-axis=head] [role=tab]:nth-of-type(2)", true);
+    check(
+        await page.run(
+            () =>
+                document.querySelector('[data-cell="weights[1,0,0]"]').offsetParent !== null &&
+                document.querySelector('[data-cell="weights[0,0,0]"]').offsetParent === null,
+        ),
+        "a tab turns to its head",
+    );
+    await page.key("ArrowLeft");
+    check(
+        await page.run(
+            () => document.querySelector('[data-cell="weights[0,0,0]"]').offsetParent !== null,
+        ),
+        "arrows turn tabs",
+    );
+
+    await page.run(() => document.activeElement.blur());
+    await page.key("/", "Slash");
+    for (const letter of "mat") await page.key(letter);
+    await page.key("Enter");
+    check(
+        (await page.run(() => document.querySelectorAll("th.found").length)) > 2,
+        "/ finds a token",
+    );
+    check(
+        (await page.run(() => document.getElementById("search").value)) === "mat",
+        "and types into the field",
+    );
+    await page.key("Escape");
+    check(
+        (await page.run(() => document.querySelectorAll(".found").length)) === 0,
+        "Escape ends the search",
+    );
+
+    await page.mouse("#step-weights .view", true);
+    const lines = await page.run(
+        () => document.querySelectorAll("#step-weights .panel:not([hidden]) path").length,
+    );
+    check(lines === 36, "lines join what may be seen", String(lines));
+    await page.mouse("#step-weights .tokens.query li:nth-of-type(3) button");
+    check(
+        (await page.run(
+            () =>
+                document.querySelectorAll("#step-weights .panel:not([hidden]) path:not(.away)")
+                    .length,
+        )) === 3,
+        "a token leaves its own lines",
+    );
+    checkQuiet(opened);
+    await picture(page, "lines");
+    await page.close();
+}
+
+export async function testTwoWalks() {
+    const opened = await pageOf([...walks[1], "--html-compare", "--mask none"]);
+    const { page } = opened;
+    const marked = () =>
+        page.run(() =>
+            [...document.querySelectorAll("td.differs")].map((cell) => cell.dataset.cell),
+        );
+    check(
+        (await marked()).includes("weights[0,0,1]") &&
+            !(await marked()).some((cell) => cell.startsWith("query")),
+        "what differs is marked",
+        (await marked()).slice(0, 5),
+    );
+    const before = await page.run(
+        () => document.querySelector('[data-cell="weights[0,0,1]"]').textContent,
+    );
+    await page.mouse("#switch button:nth-of-type(2)", true);
+    const after = await page.run(
+        () => document.querySelector('[data-cell="weights[0,0,1]"]').textContent,
+    );
+    check(
+        before === "0.0000" && after !== before,
+        "the switch shows the other walk",
+        `${before} ${after}`,
+    );
+    await page.mouse('[data-cell="weights[0,0,1]"]', true);
+    check(
+        await page.run(() =>
+            document.getElementById("why").textContent.includes("in “this walk”: 0"),
+        ),
+        "and says what the first one has",
+    );
+    checkQuiet(opened);
+    await picture(page, "compare");
+    await page.close();
+    for (const number of ["000", "001", "002", "003"]) {
+        const notebook = await pageOf(["notebook", number]);
+        const names = await notebook.page.run(() =>
+            [...document.querySelectorAll("#switch button")].map((one) => one.textContent),
+        );
+        check(String(names) === "as printed,corrected", `notebook ${number} has a switch`, names);
+        check(
+            (await notebook.page.run(() => document.querySelectorAll("p.margin").length)) > 0,
+            `notebook ${number} has margin notes`,
+        );
+        check(
+            (await notebook.page.run(checkNumbers)).wrong.length === 0,
+            `notebook ${number}: numbers`,
+        );
+        await notebook.page.mouse("#switch button:nth-of-type(2)", true);
+        check(
+            (await notebook.page.run(
+                () => document.querySelector("#switch [aria-pressed=true]").textContent,
+            )) === "corrected",
+            "the switch turns",
+        );
+        checkQuiet(notebook);
+        await picture(notebook.page, `notebook-${number}`);
+        await notebook.page.close();
+    }
+}

@@ -1,0 +1,164 @@
+// Functions that run inside the page. They read what a person would read, and do not call the
+// page's own script.
+
+/** Every cell's text against the walk's JSON: a list of what is wrong, and how many were read. */
+export function checkNumbers() {
+    const walk = JSON.parse(document.getElementById("walk").textContent);
+    const wrong = [];
+    let read = 0;
+    const check = (name, value, path) => {
+        if (Array.isArray(value)) {
+            value.forEach((part, i) => check(name, part, [...path, i]));
+            return;
+        }
+        const address = `${name}[${path.join(",")}]`;
+        const cell = document.querySelector(`[data-cell="${CSS.escape(address)}"]`);
+        const text = cell?.textContent;
+        ++read;
+        if (text === undefined) {
+            wrong.push(`${address} has no cell`);
+        } else if (typeof value === "boolean") {
+            if (text !== (value ? "True" : "False")) wrong.push(`${address}: ${text}`);
+        } else if (typeof value === "string") {
+            if (text !== value) wrong.push(`${address}: ${text} instead of ${value}`);
+        } else {
+            const [digits, exponent] = text.split("e");
+            const decimals = (digits.split(".")[1] ?? "").length - Number(exponent ?? 0);
+            const shown = Number(text);
+            const right = Math.abs(shown - value) <= 0.5000001 * 10 ** -decimals;
+            if (!right || text === "") wrong.push(`${address}: ${text} instead of ${value}`);
+        }
+    };
+    for (const step of walk.steps) if (step.data !== undefined) check(step.name, step.data, []);
+    return { read, wrong: wrong.slice(0, 5) };
+}
+
+/** Rests the mouse on every cell and adds up again what its derivation shows. */
+export function checkDerivations() {
+    const walk = JSON.parse(document.getElementById("walk").textContent);
+    const special = { nan: NaN, inf: Infinity, "-inf": -Infinity };
+    const numberAt = (address) => {
+        const [, name, indices] = /^(.+)\[(.*)\]$/.exec(address);
+        const step = walk.steps.find((one) => one.name === name);
+        let part = step.data;
+        for (const index of indices === "" ? [] : indices.split(",")) part = part[Number(index)];
+        if (typeof part === "string") return special[part];
+        return step.dtype === "float32" ? Math.fround(part) : Number(part);
+    };
+    const near = (a, b, size) => Object.is(a, b) || a === b || Math.abs(a - b) <= size;
+    const wrong = [];
+    const count = { sums: 0, lines: 0, given: 0 };
+    const epsilon = walk.config.compute_dtype === "float64" ? 2 ** -52 : 2 ** -23;
+    for (const cell of document.querySelectorAll("td[data-cell]")) {
+        const address = cell.dataset.cell;
+        cell.dispatchEvent(new MouseEvent("mouseover", { bubbles: true }));
+        const why = document.getElementById("why");
+        const value = numberAt(address);
+        const title = why.querySelector("h2").textContent;
+        const shown = title.slice(title.indexOf(" = ") + 3);
+        const digits = shown in special ? special[shown] : Number(shown);
+        const isFloat32 =
+            walk.steps.find((step) => step.name === address.split("[")[0]).dtype === "float32";
+        const said = isFloat32 ? Math.fround(digits) : digits;
+        if (!title.startsWith(address + " = ") || !Object.is(said, value))
+            wrong.push(`title: ${title}`);
+        const rows = [...why.querySelectorAll(".terms tbody tr")];
+        const line = why.querySelector(".arithmetic");
+        if (rows.length > 0) {
+            ++count.sums;
+            const read = (row) =>
+                row.dataset.value in special
+                    ? special[row.dataset.value]
+                    : Number(row.dataset.value);
+            const terms = rows.map(read);
+            const sum = terms.reduce((a, b) => a + b, 0);
+            const size = terms.reduce((a, b) => a + Math.abs(b), 0);
+            const bound = (terms.length + 2) * epsilon * size;
+            if (Number.isNaN(value) ? !Number.isNaN(sum) : !near(sum, value, bound))
+                wrong.push(`${address}: ${terms} adds up to ${sum}`);
+            // What is printed adds up to what is printed, and each product to its factors.
+            const printed = [...why.querySelectorAll(".terms .sum")].map(
+                (each) => each.textContent,
+            );
+            if (Number.isFinite(value) && terms.every(Number.isFinite)) {
+                const decimals = Math.max(
+                    ...printed.map(
+                        (text) =>
+                            (text.split("e")[0].split(".")[1] ?? "").length -
+                            Number(text.split("e")[1] ?? 0),
+                    ),
+                );
+                const units = printed.map((text) => Math.round(Number(text) * 10 ** decimals));
+                const together = units.pop();
+                if (units.reduce((a, b) => a + b, 0) !== together)
+                    wrong.push(`${address}: printed ${printed}`);
+            }
+            rows.forEach((row, i) => {
+                const product = [...row.querySelectorAll(".cell")].reduce(
+                    (p, button) => p * numberAt(button.textContent),
+                    1,
+                );
+                if (!near(product, terms[i], 1e-12 * Math.abs(product)))
+                    wrong.push(`${address}: term ${row.textContent}`);
+            });
+        } else if (line) {
+            ++count.lines;
+            for (const side of line.textContent
+                .split(" = ")
+                .map((text) => text.replace(/^= /, ""))) {
+                const formula = side
+                    .replace(/[a-z_]+\[[\d,]*\]/g, (name) => `(${numberAt(name)})`)
+                    .replace(/exp/g, "Math.exp")
+                    .replace(/-inf/g, "(-Infinity)")
+                    .replace(/\bnan\b/g, "NaN")
+                    .replace(/- -/g, "+ ");
+                const result = Function(`return ${formula}`)();
+                if (!near(result, value, 2e-3 * Math.max(1, Math.abs(value))))
+                    wrong.push(`${address}: ${side} gives ${result}`);
+            }
+        } else {
+            ++count.given;
+        }
+    }
+    return { ...count, wrong: wrong.slice(0, 5) };
+}
+
+/** Contrast of texts and what is behind them, where it is less than WCAG's AA asks for. */
+export function checkContrast() {
+    const parse = (text) => (text.match(/[\d.]+/g) ?? []).map(Number);
+    const luminance = ([r, g, b]) => {
+        const [x, y, z] = [r, g, b]
+            .map((v) => v / 255)
+            .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+    };
+    const behind = (element) => {
+        for (let at = element; at; at = at.parentElement) {
+            const color = parse(getComputedStyle(at).backgroundColor);
+            if (color.length === 3 || color[3] === 1) return color;
+        }
+        return [255, 255, 255];
+    };
+    const poor = [];
+    for (const element of document.querySelectorAll("body *")) {
+        const own = [...element.childNodes].some(
+            (node) => node.nodeType === 3 && node.data.trim() !== "",
+        );
+        if (
+            !own ||
+            element.getClientRects().length === 0 ||
+            ["SCRIPT", "STYLE"].includes(element.tagName)
+        )
+            continue;
+        const [a, b] = [
+            luminance(parse(getComputedStyle(element).color)),
+            luminance(behind(element)),
+        ];
+        const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        if (contrast < 4.5)
+            poor.push(
+                `${element.tagName}.${element.className} "${element.textContent.slice(0, 20)}" ${contrast.toFixed(2)}`,
+            );
+    }
+    return poor.slice(0, 5);
+}

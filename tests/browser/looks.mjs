@@ -1,0 +1,98 @@
+// The page on small and large screens, dark, calm and on paper; its tables.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { checkContrast } from "./in_page.mjs";
+import { check, checkQuiet, pageOf, picture, pictures, walks } from "./pages.mjs";
+
+export async function testLooks() {
+    const opened = await pageOf(walks[1]);
+    const { page } = opened;
+    for (const width of [360, 800, 1600]) {
+        for (const dark of [false, true]) {
+            await page.look({ width, height: width === 360 ? 740 : 1000, dark });
+            await page.run(() => scrollTo({ top: 0, behavior: "instant" }));
+            await picture(page, `${width}-${dark ? "dark" : "light"}-top`);
+            await page.mouse('[data-cell="weights[0,3,1]"]', true);
+            const wide = await page.run(() => document.documentElement.scrollWidth - innerWidth);
+            check(wide <= 0, `${width}: the page is no wider than the screen`, String(wide));
+            const poor = await page.run(checkContrast);
+            check(poor.length === 0, `${width} ${dark ? "dark" : "light"}: contrast AA`, poor);
+            const inSight = await page.run(() => {
+                const cell = document
+                    .querySelector('[data-cell="weights[0,3,1]"]')
+                    .getBoundingClientRect();
+                const at = document.elementFromPoint(
+                    cell.x + cell.width / 2,
+                    cell.y + cell.height / 2,
+                );
+                return (
+                    at?.dataset.cell === "weights[0,3,1]" &&
+                    document.getElementById("why").getBoundingClientRect().height > 50
+                );
+            });
+            check(inSight, `${width}: cell and derivation are both in sight`);
+            await picture(page, `${width}-${dark ? "dark" : "light"}`);
+            await page.key("Escape");
+        }
+    }
+    await page.look({ calm: true });
+    check(
+        (await page.run(() => getComputedStyle(document.documentElement).scrollBehavior)) ===
+            "auto",
+        "reduced motion is respected",
+    );
+    const color = () => page.run(() => getComputedStyle(document.body).backgroundColor);
+    const light = await color();
+    await page.run(() => document.activeElement.blur());
+    await page.key("t", "KeyT");
+    await page.key("t", "KeyT");
+    check((await color()) !== light, "t turns the page dark");
+    await page.look({ print: true, width: 794, height: 1123 });
+    check((await color()) === light, "paper is white");
+    check(
+        await page.run(() =>
+            [...document.querySelectorAll("#step-weights .panel")].every(
+                (panel) => panel.offsetParent !== null,
+            ),
+        ),
+        "print shows every head",
+    );
+    await page.run(() => scrollTo(0, 0));
+    await picture(page, "print");
+    if (pictures) writeFileSync(join(pictures, "print.pdf"), await page.pdf());
+    await page.look({});
+    checkQuiet(opened);
+    await page.close();
+}
+
+export async function testTables() {
+    const opened = await pageOf(walks[2]);
+    const shape = await opened.page.run(() =>
+        [...document.querySelectorAll("table.tensor")].every(
+            (table) =>
+                table.caption &&
+                [...table.tBodies[0].rows].every(
+                    (row) =>
+                        row.querySelectorAll("td").length > 0 &&
+                        row.querySelectorAll('th:not([scope="row"])').length === 0,
+                ),
+        ),
+    );
+    check(shape, "a table has a caption, and rows with headers");
+    const reachable = await opened.page.run(() =>
+        [...document.querySelectorAll("table.tensor")].every(
+            (table) => table.querySelectorAll('td[tabindex="0"]').length === 1,
+        ),
+    );
+    check(reachable, "Tab reaches each table once");
+    check(
+        await opened.page.run(() =>
+            [...document.querySelectorAll("button, input, summary, a")].every(
+                (one) => (one.textContent || one.getAttribute("aria-label")).trim() !== "",
+            ),
+        ),
+        "everything that is pressed has a name",
+    );
+    await opened.page.close();
+}

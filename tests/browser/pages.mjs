@@ -1,0 +1,121 @@
+// Pages that the program makes, opened in the browser, and what is said of them.
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+import { Chromium, installedChromium } from "./chromium.mjs";
+
+export const [program, pictures] = process.argv.slice(2);
+const name = installedChromium();
+if (!name) {
+    console.log(
+        "SKIPPED: no page was tried in a browser: there is no Chromium (.ci/setup --browser)",
+    );
+    process.exit(0);
+}
+const folder = mkdtempSync(join(tmpdir(), "attn-pages-"));
+if (pictures) mkdirSync(pictures, { recursive: true });
+const browser = new Chromium(name);
+let failures = 0;
+let pages = 0;
+
+export function check(holds, what, more = "") {
+    if (holds) return;
+    ++failures;
+    console.log(`FAILED: ${what} ${typeof more === "string" ? more : JSON.stringify(more)}`);
+}
+
+/** The page of these flags in a new tab, and the file it stands in. */
+export async function pageOf(flags) {
+    const file = join(folder, `${++pages}.html`);
+    execFileSync(program, [...flags, "-o", file], { stdio: ["ignore", "ignore", "pipe"] });
+    const page = await browser.page();
+    await page.look({});
+    await page.open(pathToFileURL(file).href);
+    return { page, file, flags };
+}
+
+/** That the page was quiet: no complaint, and nothing asked for but its own file. */
+export function checkQuiet({ page, flags }) {
+    check(
+        page.complaints.length === 0,
+        `${flags.join(" ")}: the console is silent`,
+        page.complaints,
+    );
+    const others = page.requests.filter(
+        (url) => !url.startsWith("file://" + folder) && !url.startsWith("data:"),
+    );
+    check(others.length === 0, `${flags.join(" ")}: no request`, others);
+}
+
+/** What the program prints as JSON with these flags. */
+export function jsonOf(flags) {
+    const quietly = { stdio: ["ignore", "pipe", "ignore"] };
+    return JSON.parse(execFileSync(program, [...flags, "--format", "json"], quietly));
+}
+
+/** Keeps a picture of the page for somebody to look at, where a folder was named. */
+export async function picture(page, title) {
+    if (pictures) writeFileSync(join(pictures, `${title}.png`), await page.screenshot());
+}
+
+/** Ends the browser; gives the exit code. */
+export async function finish() {
+    await browser.close();
+    rmSync(folder, { recursive: true, force: true });
+    console.log(failures === 0 ? "browser: all is well" : `browser: ${failures} failed`);
+    return failures === 0 ? 0 : 1;
+}
+
+export const words = ["--text", "the cat sat on the mat and slept"];
+export const walks = [
+    [],
+    words.concat("--heads", "2", "--mask", "causal", "--output-projection"),
+    ["--text", "the black cat", "--text", "日本語 א", "--mask", "padding", "--heads", "2"],
+    ["--text", "le chat noir", "--memory-text", "the black cat sat", "--bias"],
+    ["--rng", "numpy", "--seed", "0", "--projection", "none", "--seq-len", "3", "--embed-dim", "3"],
+    ["--ids", "1,2,3;3,2,1", "--heads", "2", "--projection", "fused", "--bias", "--mask", "causal"],
+    [
+        "--ids",
+        "1,2,0",
+        "--pad-id",
+        "0",
+        "--mask",
+        "padding",
+        "--empty-row",
+        "nan",
+        "--softmax-axis",
+        "query",
+    ],
+    [
+        "--seq-len",
+        "5",
+        "--embed-dim",
+        "6",
+        "--heads",
+        "3",
+        "--projection",
+        "stacked",
+        "--scale",
+        "none",
+    ],
+    ["--heads", "2", "--variant", "fused"],
+    [
+        "--batch",
+        "2",
+        "--seq-len",
+        "4",
+        "--embed-dim",
+        "8",
+        "--heads",
+        "4",
+        "--projection",
+        "mha",
+        "--output-projection",
+        "--output-bias",
+        "--dtype",
+        "float64",
+    ],
+];

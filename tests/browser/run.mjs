@@ -1,0 +1,19 @@
+// Opens pages that the program makes in a real browser and reads them as a person would.
+//
+//     node tests/browser/run.mjs build/dev/app/attn-explain [FOLDER FOR SCREENSHOTS]
+//
+// Ends with 0 when all is well, with 1 after naming what is not, and says aloud when there is no
+// Chromium to try it with.
+import * as hands from "./hands.mjs";
+import * as looks from "./looks.mjs";
+import * as numbers from "./numbers.mjs";
+import { check, finish } from "./pages.mjs";
+
+for (const [title, test] of Object.entries({ ...numbers, ...hands, ...looks })) {
+    try {
+        await test();
+    } catch (error) {
+        check(false, `${title} came to an end`, error.stack);
+    }
+}
+process.exit(await finish());
