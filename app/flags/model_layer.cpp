@@ -18,13 +18,35 @@ using attn::models::LayerKind;
 using attn::models::Model;
 
 /// What the model decides, so that no flag may.
-constexpr const char* decided[]{
-    "--text-file",  "--random",           "--x",          "--memory-text", "--memory-ids",
-    "--memory",     "--memory-len",       "--batch",      "--seq-len",     "--vocab-size",
-    "--pad-id",     "--embed-dim",        "--heads",      "--kv-heads",    "--head-dim",
-    "--value-dim",  "--output-dim",       "--projection", "--bias",        "--init",
-    "--draw-order", "--weight-layout",    "--weights",    "--model",       "--output-bias",
-    "--no-merge",   "--output-projection"};
+constexpr const char* decided[]{"--text-file",
+                                "--random",
+                                "--x",
+                                "--memory-text",
+                                "--memory-ids",
+                                "--memory",
+                                "--memory-len",
+                                "--batch",
+                                "--seq-len",
+                                "--vocab-size",
+                                "--pad-id",
+                                "--embed-dim",
+                                "--heads",
+                                "--kv-heads",
+                                "--head-dim",
+                                "--value-dim",
+                                "--output-dim",
+                                "--projection",
+                                "--bias",
+                                "--init",
+                                "--draw-order",
+                                "--weight-layout",
+                                "--weights",
+                                "--model",
+                                "--output-bias",
+                                "--past",
+                                "--preset",
+                                "--no-merge",
+                                "--output-projection"};
 
 void refuse_decided(const Arguments& arguments) {
     for (const char* flag : decided) {
@@ -146,7 +168,11 @@ void set_attention(const Arguments& arguments, const Model& model, std::size_t l
     if (model.has(attn::models::in_layer(layer, "g_query"))) {
         cannot(model, layer, "takes a norm of its queries and keys");
     }
-    if (model.has(attn::models::in_layer(layer, "sink"))) cannot(model, layer, "has sinks");
+    const std::string sink = attn::models::in_layer(layer, "sink");
+    if (model.has(sink) && !arguments.has("--sink")) {
+        config.sink = attn::SinkLogit::given;
+        config.parameters.record("sink", model.read(sink));
+    }
 }
 
 bool has_model(const attn::Plan& plan) { return !plan.config.model_file.empty(); }

@@ -37,7 +37,8 @@ public:
                 if (row->member.empty()) spent += draw(row->how, row->shape()) + "  # spent\n";
                 continue;
             }
-            if (row->how == Initialisation::zeros && row->member.empty()) continue;  // given
+            const bool given = plan_.config.parameters.has(row->name);
+            if (row->how == Initialisation::zeros && row->member.empty() && given) continue;
             if (row->how == Initialisation::xavier && once.empty()) once = multihead();
             draws = draws || row->member.empty() || row->how == Initialisation::xavier;
             once += (once.empty() ? "" : "\n") + line(*row);
@@ -123,9 +124,10 @@ private:
             return std::string(rng_ == Rng::numpy ? "np.random" : "generator") +
                    ".uniform(-bound, bound, " + size_tuple(shape) + ")";
         }
-        if (how == Initialisation::ones) {
-            return rng_ == Rng::torch ? "torch.ones(" + size_list(shape) + torch_dtype() + ")"
-                                      : "np.ones(" + size_tuple(shape) + ")";
+        if (how == Initialisation::ones || how == Initialisation::zeros) {
+            const std::string name = how == Initialisation::ones ? "ones(" : "zeros(";
+            return rng_ == Rng::torch ? "torch." + name + size_list(shape) + torch_dtype() + ")"
+                                      : "np." + name + size_tuple(shape) + ")";
         }
         if (how == Initialisation::zeros) {
             return rng_ == Rng::torch ? "torch.zeros(" + size_list(shape) + torch_dtype() + ")"
