@@ -53,6 +53,17 @@ inline WalkConfig seeded_config(std::uint64_t seed) {
         config.lengths.push_back(std::max<std::int64_t>(keys - (b + 1) % 3, 1));
     }
     if (chance(10)) config.lengths.back() = 0;
+
+    // What models of today change in the scores, and which keys they hide.
+    if (chance(15)) config.mask.window = pick({1, 2, 3});
+    if (chance(10)) config.mask.chunk = pick({2, 3});
+    if (chance(10)) config.mask.prefix = 2;
+    if (!config.memory && chance(10)) config.mask.documents = {1, keys - 1};
+    if (chance(20)) config.softcap = 0.5;
+    if (chance(30)) {
+        const auto kind = chance(50) ? PositionBias::Kind::alibi : PositionBias::Kind::t5;
+        config.position_bias = PositionBias{kind, 8, 6, {}};
+    }
     return config;
 }
 

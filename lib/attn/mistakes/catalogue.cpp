@@ -11,11 +11,12 @@ const std::vector<Mistake>& mistakes() {
     // Never destroyed: that would take as long as to build it, when the program ends anyway.
     static const std::vector<Mistake>& all = *[] {
         auto* const list = new std::vector<Mistake>;
-        list->reserve(100);  // more than there are: moving them to a larger list takes a while
+        list->reserve(200);  // more than there are: moving them to a larger list takes a while
         for (const auto& add_part :
              {add_input_mistakes, add_projection_mistakes, add_head_mistakes, add_score_mistakes,
-              add_scale_mistakes, add_mask_shape_mistakes, add_mask_use_mistakes,
-              add_softmax_mistakes, add_context_mistakes, add_output_mistakes}) {
+              add_scale_mistakes, add_score_bias_mistakes, add_mask_shape_mistakes,
+              add_mask_kind_mistakes, add_mask_use_mistakes, add_softmax_mistakes,
+              add_context_mistakes, add_output_mistakes}) {
             add_part(*list);
         }
         return list;

@@ -196,6 +196,13 @@ void replace_latest(Ledger& ledger, Chain chain, Tensor tensor) {
     ledger.record(name, std::move(tensor));
 }
 
+Tensor mask_of(const Grid& hidden, const Plan& plan) {
+    const Tensor numbers = tensor_of(hidden, plan.per_head_axes("query", "key"), DType::float64);
+    Array<bool> mask = empty_array<bool>(numbers.shape());
+    for (std::size_t i = 0; i < mask.size(); ++i) mask.data()[i] = numbers.at(i) != 0;
+    return {numbers.axes(), mask};
+}
+
 const Tensor& unmasked(const Ledger& ledger) {
     return ledger.latest(Chain::scores, "masked_scores");
 }

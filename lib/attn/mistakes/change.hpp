@@ -117,6 +117,9 @@ Grid hidden_cells(const Plan& plan);
 /// The mask that a walk has with a mistake in it.
 Grid hidden_cells(const Plan& plan, const Mistake& mistake);
 
+/// The mask of which these cells are hidden.
+Tensor mask_of(const Grid& hidden, const Plan& plan);
+
 /// Puts a tensor in the place of the latest of a chain, which is what the steps behind it read.
 void replace_latest(Ledger& ledger, Chain chain, Tensor tensor);
 
@@ -137,6 +140,8 @@ void add(std::vector<Mistake>& list, Mistake (&&entries)[count]) {
 
 /// An entry with a file of its own.
 Mistake shared_head_weight();
+/// ALiBi in the form of a number for each key: harmless where later keys are hidden.
+Mistake alibi_of_keys(bool harmless);
 
 // The catalogue is written in parts, one file for each place in the walk.
 void add_input_mistakes(std::vector<Mistake>& list);
@@ -144,6 +149,8 @@ void add_projection_mistakes(std::vector<Mistake>& list);
 void add_head_mistakes(std::vector<Mistake>& list);
 void add_score_mistakes(std::vector<Mistake>& list);
 void add_scale_mistakes(std::vector<Mistake>& list);
+void add_score_bias_mistakes(std::vector<Mistake>& list);
+void add_mask_kind_mistakes(std::vector<Mistake>& list);
 void add_mask_use_mistakes(std::vector<Mistake>& list);
 void add_mask_shape_mistakes(std::vector<Mistake>& list);
 void add_softmax_mistakes(std::vector<Mistake>& list);

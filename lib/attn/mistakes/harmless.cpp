@@ -316,6 +316,7 @@ const std::vector<Mistake>& harmless_differences() {
                       "Query and key were each scaled by the root of the factor", {"query", "key"},
                       0.5),
         masked_before_scaled(),
+        alibi_of_keys(true),
         empty_rows_zero(),
         padded_rows_zero("weights"),
         padded_rows_zero("context"),

@@ -10,13 +10,6 @@ using Causal = std::function<bool(std::size_t q, std::size_t k, const Plan&)>;
 using Hides = std::function<bool(std::size_t b, std::size_t h, std::size_t q, std::size_t k,
                                  const Grid& right, const Plan&)>;
 
-Tensor mask_of(const Grid& hidden, const Plan& plan) {
-    const Tensor numbers = tensor_of(hidden, plan.per_head_axes("query", "key"), DType::float64);
-    Array<bool> mask = empty_array<bool>(numbers.shape());
-    for (std::size_t i = 0; i < mask.size(); ++i) mask.data()[i] = numbers.at(i) != 0;
-    return {numbers.axes(), mask};
-}
-
 /// The whole mask by another rule.
 TableEdit hidden_by(Hides hides) {
     return replace_step(

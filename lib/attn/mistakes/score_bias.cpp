@@ -1,0 +1,335 @@
+#include "attn/walk/score_bias.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "attn/mistakes/change.hpp"
+#include "attn/render/number_text.hpp"
+#include "attn/steps/scaling.hpp"
+#include "attn/steps/softcap.hpp"
+#include "attn/walk/mask_kinds.hpp"
+
+namespace attn {
+namespace {
+
+bool is_bias(const Plan& plan, PositionBias::Kind kind) {
+    return plan.biases() && plan.config.position_bias->kind == kind;
+}
+
+NotApplicable needs_cap() {
+    return unless([](const Plan& plan) { return plan.caps(); }, "there is no cap");
+}
+NotApplicable needs_alibi() {
+    return unless([](const Plan& plan) { return is_bias(plan, PositionBias::Kind::alibi); },
+                  "there is no ALiBi");
+}
+NotApplicable needs_t5() {
+    return unless([](const Plan& plan) { return is_bias(plan, PositionBias::Kind::t5); },
+                  "there is no bias of T5");
+}
+
+/// The cells of a tensor by another rule.
+TableEdit cells_as(const std::string& step, std::function<double(double, const Plan&)> rule) {
+    return replace_step({step},
+                        [rule](const Plan& plan, const Ledger& ledger, const Compute& before) {
+                            Tensor right = before(plan, ledger);
+                            return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+                                using T = decltype(zero);
+                                Array<T> cells = right.as<T>();
+                                for (T& cell : cells)
+                                    cell = static_cast<T>(rule(static_cast<double>(cell), plan));
+                                return {right.axes(), std::move(cells)};
+                            });
+                        });
+}
+
+/// Other slopes, one for each head.
+Mistake sloped(std::string id, std::string title, std::string effect, std::string lesson,
+               NotApplicable not_applicable,
+               std::function<std::vector<double>(std::size_t heads)> slopes, Lines lines) {
+    const auto compute = [slopes](const Plan& plan, const Ledger&, const Compute&) {
+        return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+            using T = decltype(zero);
+            const std::vector<double> wrong = slopes(plan.heads);
+            Array<T> result = empty_array<T>({plan.heads});
+            for (std::size_t h = 0; h < plan.heads; ++h) result(h) = static_cast<T>(wrong[h]);
+            return {{"head"}, std::move(result)};
+        });
+    };
+    return {std::move(id),
+            "slopes",
+            std::move(title),
+            std::move(effect),
+            "slopes = [2 ** (-8 * (h + 1) / H) for h in range(H)]  # H a power of two",
+            "slopes = 2.0 ** (-8 * np.arange(1, H + 1) / H)  # H a power of two",
+            std::move(lesson),
+            "",
+            std::move(not_applicable),
+            replace_step({"slopes"}, compute),
+            {{"slopes", std::move(lines)}}};
+}
+
+NotApplicable odd_alibi() {
+    return first_of(
+        {needs_alibi(), unless([](const Plan& plan) { return !std::has_single_bit(plan.heads); },
+                               "the heads are a power of two")});
+}
+
+std::vector<double> plain_slopes(std::size_t heads) {
+    std::vector<double> slopes;
+    for (std::size_t h = 0; h < heads; ++h) {
+        slopes.push_back(std::exp2(-8.0 * static_cast<double>(h + 1) / static_cast<double>(heads)));
+    }
+    return slopes;
+}
+
+std::vector<double> sorted_slopes(std::size_t heads) {
+    std::vector<double> slopes = alibi_slopes(heads);
+    std::sort(slopes.rbegin(), slopes.rend());
+    return slopes;
+}
+
+/// 2^(-8 h / H), h from 0 on.
+std::vector<double> early_slopes(std::size_t heads) {
+    std::vector<double> slopes = alibi_slopes(heads);
+    const auto regular = static_cast<double>(std::bit_floor(heads));
+    for (std::size_t h = 0; h < heads; ++h) {
+        slopes[h] *= std::exp2(8 / (static_cast<double>(h) < regular ? regular : 2 * regular));
+    }
+    return slopes;
+}
+
+/// The score before the cap: the cap has not been applied, or not to this.
+Tensor before_cap(const Plan&, const Ledger& ledger, const Compute&) {
+    return ledger.latest(Chain::scores, "capped_scores");
+}
+
+Tensor capped_first(const Plan& plan, const Ledger& ledger, const Compute&) {
+    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        const Tensor& scores = ledger["scores"];
+        return {scores.axes(),
+                loop::scale(loop::soft_cap(scores.as<T>(), plan.config.softcap), plan.scale)};
+    });
+}
+
+/// T5's bias with the sign of the distance turned round.
+Tensor turned_buckets(const Plan& plan, const Ledger& ledger, const Compute& before) {
+    const Tensor right = before(plan, ledger);
+    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        const DistanceBias<T> bias = distance_bias<T>(plan, ledger);
+        Array<T> result = empty_array<T>(right.shape());
+        T* cell = result.data();
+        for (std::size_t h = 0; h < plan.heads; ++h) {
+            for (std::size_t q = 0; q < plan.query_len; ++q) {
+                const std::int64_t position = static_cast<std::int64_t>(q) + causal_offset(plan);
+                for (std::size_t k = 0; k < plan.key_len; ++k) {
+                    *cell++ = bias.at(h, position - static_cast<std::int64_t>(k));
+                }
+            }
+        }
+        return {right.axes(), std::move(result)};
+    });
+}
+
+/// ALiBi that grows with the key's position, whatever the query.
+Tensor by_key(const Plan& plan, const Ledger& ledger, const Compute& before) {
+    const Tensor right = before(plan, ledger);
+    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        const Array<T>& slopes = ledger["slopes"].as<T>();
+        Array<T> result = empty_array<T>(right.shape());
+        for (std::size_t i = 0; i < result.size(); ++i) {
+            const std::size_t head = i / (plan.query_len * plan.key_len);
+            result.data()[i] = static_cast<T>(i % plan.key_len) * slopes(head);
+        }
+        return {right.axes(), std::move(result)};
+    });
+}
+
+std::string cap_text(const Plan& plan) {
+    NumberBuffer buffer;
+    return {buffer.data(), write_scalar(buffer.data(), plan.config.softcap)};
+}
+
+Lines key_form() {
+    return replaced("-(torch|np)\\.abs\\(.* - ((torch|np)\\.arange\\([0-9]+\\))\\)", "$2");
+}
+
+const std::string cap_torch = "scores = cap * torch.tanh(scores / cap)";
+const std::string cap_numpy = "scores = cap * np.tanh(scores / cap)";
+const std::string alibi_torch = "scores = scores - slopes[:, None, None] * (q - k).abs()";
+const std::string alibi_numpy = "scores = scores - slopes[:, None, None] * np.abs(q - k)";
+const std::string t5_torch = "bucket(k[None, :] - q[:, None], bidirectional=not is_decoder)";
+
+}  // namespace
+
+Mistake alibi_of_keys(bool harmless) {
+    const bool causal = harmless;
+    return {
+        harmless ? "alibi-key-form" : "alibi-key-form-bidirectional",
+        "position_bias",
+        "ALiBi was counted from the first key",
+        harmless ? "all numbers of a row are larger by the same amount"
+                 : "weights drift to the last keys, whatever the query",
+        alibi_torch,
+        alibi_numpy,
+        harmless ? "Softmax drops what a whole row has in common."
+                 : "A bias by keys alone is the same only where later keys are hidden.",
+        "",
+        first_of({needs_alibi(), unless(
+                                     [causal](const Plan& plan) {
+                                         const MaskChoice& mask = plan.config.mask;
+                                         return causal == (mask.causal && !mask.prefix);
+                                     },
+                                     causal ? "later keys are seen" : "later keys are hidden")}),
+        replace_step({"position_bias"}, by_key),
+        {{"position_bias", key_form()}}};
+}
+
+void add_score_bias_mistakes(std::vector<Mistake>& list) {
+    add(list,
+        {
+            {"softcap-missing",
+             "capped_scores",
+             "The scores were not capped",
+             "scores beyond the cap, and weights too sharp",
+             cap_torch,
+             cap_numpy,
+             "A fused kernel may not know the argument: look for scores beyond the cap.",
+             "",
+             needs_cap(),
+             replace_step({"capped_scores"}, before_cap),
+             {{"capped_scores", say("capped_scores = {scores}")}}},
+            {"softcap-before-scale",
+             "capped_scores",
+             "The scores were capped before they were scaled",
+             "no score comes near the cap: they end at the cap times the scale",
+             cap_torch,
+             cap_numpy,
+             "The cap is for what softmax takes: scale first.",
+             "",
+             first_of({needs_cap(), unless([](const Plan& plan) { return plan.scales(); },
+                                           "nothing is scaled")}),
+             replace_step({"capped_scores"}, capped_first),
+             {{"capped_scores",
+               [](const StepLines& of, const std::string& right) {
+                   return say("{right}{scale}")(of, replaced("scaled_scores", "scores")(of, right));
+               }}}},
+            {"softcap-after-mask",
+             "masked_scores",
+             "The cap came after the mask",
+             "hidden keys have the score -cap instead of -inf, and a small weight",
+             cap_torch + "\nscores = scores.masked_fill(hidden, float('-inf'))",
+             cap_numpy + "\nscores = np.where(hidden, -np.inf, scores)",
+             "tanh makes minus infinity finite: mask last.",
+             "",
+             first_of({needs_cap(), needs_mask}),
+             cells_as("masked_scores",
+                      [](double score, const Plan& plan) {
+                          return score == -infinity ? -plan.config.softcap : score;
+                      }),
+             {{"masked_scores",
+               [](const StepLines& of, const std::string& right) {
+                   return replaced("float\\(\"-inf\"\\)|-np\\.inf", "-" + cap_text(of.plan))(of,
+                                                                                             right);
+               }}}},
+            sloped("alibi-slopes", "The slopes of a power of two were used for another number",
+                   "every head but the last has another slope",
+                   "ALiBi's slopes go by powers of two, whatever the number of heads.", odd_alibi(),
+                   plain_slopes,
+                   say("slopes = 2.0 ** (-8.0 * torch.arange(1, {H} + 1) / {H})",
+                       "slopes = 2.0 ** (-8.0 * np.arange(1, {H} + 1) / {H})")),
+            sloped("alibi-slopes=sorted", "The slopes were sorted",
+                   "heads have the slopes of other heads",
+                   "With a number of heads that is no power of two, slopes are not in order.",
+                   odd_alibi(), sorted_slopes,
+                   say("{right}\nslopes = torch.sort(slopes, descending=True).values",
+                       "{right}\nslopes = np.sort(slopes)[::-1]")),
+            sloped("alibi-exponent", "The slopes begin one step too early",
+                   "every slope is too large by the same factor, the first is 1",
+                   "Heads count from 1 in the exponent.", needs_alibi(), early_slopes,
+                   [](const StepLines& of, const std::string& right) {
+                       const Lines first = replaced("\\(h \\+ 1\\)", "h");
+                       return replaced("\\(2 \\* h \\+ 1\\)", "2 * h")(of, first(of, right));
+                   }),
+            {"alibi-sign",
+             "position_bias",
+             "ALiBi was added instead of taken off",
+             "far keys gain what they should lose",
+             alibi_torch,
+             alibi_numpy,
+             "Distance costs: the bias is negative away from the diagonal.",
+             "",
+             needs_alibi(),
+             cells_as("position_bias", [](double bias, const Plan&) { return -bias; }),
+             {{"position_bias", replaced("= -", "= ")}}},
+            {"alibi-scale",
+             "position_bias",
+             "The bias was scaled with the scores",
+             "distances count too little, by the root of the head's width",
+             alibi_torch,
+             alibi_numpy,
+             "BLOOM adds the bias after the scale; Falcon, trained so, before.",
+             "",
+             first_of(
+                 {needs_alibi(),
+                  unless([](const Plan& plan) { return plan.scales() && plan.scale.number != 1; },
+                         "nothing is scaled")}),
+             cells_as("position_bias",
+                      [](double bias, const Plan& plan) {
+                          const bool divides =
+                              plan.scale.operation == ScaleFactor::Operation::divide;
+                          return divides ? bias / plan.scale.number : bias * plan.scale.number;
+                      }),
+             {{"position_bias", say("{right}{scale}")}}},
+            alibi_of_keys(false),
+            {"t5-cross-bias=dropped",
+             "position_bias",
+             "T5's bias was left out",
+             "scores know no distance",
+             "scores = scores + position_bias",
+             "scores = scores + position_bias",
+             "The first layer's table serves every layer of self-attention, and each call of it.",
+             "",
+             needs_t5(),
+             cells_as("position_bias", [](double, const Plan&) { return 0.0; }),
+             {{"position_bias", say("{right}\nposition_bias = torch.zeros_like(position_bias)",
+                                    "{right}\nposition_bias = np.zeros_like(position_bias)")}}},
+            {"t5-direction",
+             "position_bias",
+             "The sign of the distance was turned round",
+             "earlier keys take the numbers of later ones",
+             t5_torch,
+             t5_torch,
+             "T5 counts from the query to the key: position of the key minus that of the query.",
+             "",
+             first_of({needs_t5(), unless([](const Plan& plan) { return plan.key_len > 1; },
+                                          "there is only one key")}),
+             replace_step({"position_bias"}, turned_buckets),
+             {{"position_bias", replaced("(distance = .*)", "$1\ndistance = -distance")}}},
+            {"t5-direction=flag", "position_bias", "The buckets of the other direction were used",
+             "an encoder's table is read as a decoder's, or the other way round", t5_torch,
+             t5_torch,
+             "Encoders tell later keys apart, decoders have all buckets for earlier ones.", "",
+             first_of({needs_t5(),
+                       unless(
+                           [](const Plan& plan) {
+                               const PositionBias& bias = *plan.config.position_bias;
+                               return bias.buckets % 4 == 0 && bias.max_distance > bias.buckets / 2;
+                           },
+                           "the buckets fit one direction alone"),
+                       unless([](const Plan& plan) { return plan.key_len > 1; },
+                              "there is only one key")}),
+             with_plan({"buckets", "position_bias"},
+                       [](Plan& plan) {
+                           MaskChoice& mask = plan.config.mask;
+                           mask.causal = bucket_rule(plan).bidirectional;
+                           mask.prefix.reset();
+                       })},
+        });
+}
+
+}  // namespace attn
