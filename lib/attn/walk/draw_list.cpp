@@ -39,12 +39,6 @@ public:
                              {{"head", plan_.heads}},
                              drawn ? Initialisation::normal : Initialisation::zeros});
         }
-        if (config_.output_projection && config_.projection != Projection::mha) {
-            list_matrix("output", "w_output",
-                        {"in", plan_.value_dim, plan_.heads, &WalkConfig::value_dim},
-                        {"out", plan_.output_dim, 1, &WalkConfig::output_dim}, Init::linear,
-                        config_.output_bias);
-        }
         const std::optional<PositionBias>& bias = config_.position_bias;
         if (bias && bias->kind == PositionBias::Kind::t5) {
             list_.push_back(
@@ -52,6 +46,12 @@ public:
                  "relative_attention_bias",
                  {{"bucket", static_cast<std::size_t>(bias->buckets)}, {"head", plan_.heads}},
                  Initialisation::embedding});
+        }
+        if (config_.output_projection && config_.projection != Projection::mha) {
+            list_matrix("output", "w_output",
+                        {"in", plan_.value_dim, plan_.heads, &WalkConfig::value_dim},
+                        {"out", plan_.output_dim, 1, &WalkConfig::output_dim}, Init::linear,
+                        config_.output_bias);
         }
         return std::move(list_);
     }
