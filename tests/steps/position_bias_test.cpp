@@ -82,6 +82,6 @@ TEST_SUITE("steps: position_bias") {
         CHECK(scores == Array<float>{{11.0F, 12.0F}, {23.0F, 24.0F}});
         loop::add_bias<float>(matrices_of(scores), view, matrices_of(scores));
         CHECK(scores == Array<float>{{21.0F, 22.0F}, {43.0F, 44.0F}});
-        CHECK_THROWS_AS(bias_view(Array<float>{{1.0F, 2.0F, 3.0F}}, Shape{2, 2}), ShapeError);
+        CHECK_THROWS_AS(bias_view(Array<float>{1.0F, 2.0F, 3.0F}, Shape{2, 2}), ShapeError);
     }
 }
