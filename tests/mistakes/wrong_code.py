@@ -882,7 +882,8 @@ def inputs_of(program, walk, given):
         subprocess.run([program, *command, "-o", str(path)], check=True, capture_output=True)
         with np.load(path) as file:
             return {name: torch.from_numpy(file[name]) for name in file
-                    if name in ("x", "memory", "mask", "embedding") or name[:2] in ("w_", "b_")}
+                    if name in ("x", "memory", "mask", "embedding", "relative_attention_bias")
+                    or name[:2] in ("w_", "b_")}
 
 
 def main():

@@ -12,16 +12,17 @@ using program::run;
 
 namespace {
 
-constexpr const char* wrong_code_folder = "data/reference/wrong/";
-
-nlohmann::json wrong_code_cases() {
-    const auto index = nlohmann::json::parse(
-        program::read_file(std::string(ATTN_SOURCE_DIR "/") + wrong_code_folder + "index.json"));
-    return index.at("cases");
+/// The cases of wrong_code.py, or of todays_code.py.
+nlohmann::json wrong_code_cases(const std::string& folder = "data/reference/wrong/") {
+    auto cases =
+        nlohmann::json::parse(program::read_file(ATTN_SOURCE_DIR "/" + folder + "index.json"))
+            .at("cases");
+    for (auto& one : cases) one["folder"] = folder;
+    return cases;
 }
 
 std::string path_of(const nlohmann::json& one) {
-    return wrong_code_folder + one.at("file").get<std::string>();
+    return one.at("folder").get<std::string>() + one.at("file").get<std::string>();
 }
 
 /// What `diagnose` says of the tensors of one case, which lie at `path`.
@@ -90,6 +91,24 @@ TEST_SUITE("mistakes: other people's code") {
         }
         CHECK(correct >= 4);
         CHECK(mistakes.size() >= 25);
+    }
+    TEST_CASE("windows, caps and biases: the mistake is named, and what only looks wrong is not") {
+        std::size_t correct = 0;
+        for (const auto& one : wrong_code_cases("data/reference/today/")) {
+            const program::Result result = diagnosis_of(one, path_of(one), "");
+            INFO(path_of(one) << "\n" << result.out << result.err);
+            REQUIRE(result.exit_code != 2);
+            const auto findings = nlohmann::json::parse(result.out).at("findings");
+            if (one.at("expects") == "none") {
+                for (const auto& finding : findings) CHECK(finding.at("harmless").get<bool>());
+                ++correct;
+                continue;
+            }
+            REQUIRE_FALSE(findings.empty());
+            CHECK(named(findings.front()).count(one.at("expects")) == 1);
+            CHECK_FALSE(findings.front().at("harmless").get<bool>());
+        }
+        CHECK(correct >= 10);
     }
     TEST_CASE("three decimals of the same tensors are enough") {
         const program::Folder folder;
