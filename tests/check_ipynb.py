@@ -28,6 +28,9 @@ WALKS = """
 --preset mistral --seq-len 7
 --preset neox --seq-len 5
 --preset gpt-oss --seq-len 6 --past 3
+--qk-norm head --heads 2 --embed-dim 8 --seq-len 5 --rope half
+--qk-norm all --heads 4 --kv-heads 2 --embed-dim 16 --batch 2 --seq-len 5 --rope interleaved --qk-norm-place after --dtype float64
+--qk-norm l2 --norm-eps 1e-12 --rng numpy --variant loop
 --rope half
 --rope half --heads 2 --embed-dim 24 --seq-len 5 --rope-scaling linear:4 --rng numpy
 --rope half --heads 2 --embed-dim 24 --seq-len 9 --rope-scaling dynamic:4:6 --variant loop

@@ -44,7 +44,7 @@ int run_compare(const Arguments& arguments) {
                                          : attn::resolve(config_of(arguments));
     note_useless_flags(arguments, &plan);
     const attn::Comparison comparison =
-        attn::compare(plan, attn::step_table(), left.ledger, right.ledger, tolerance_of(arguments));
+        attn::compare(plan, attn::step_table(plan), left.ledger, right.ledger, tolerance_of(arguments));
     if (comparison.steps.empty()) {
         throw attn::ConfigError(a + " and " + b +
                                 " have no step in common: name the arrays after the steps");

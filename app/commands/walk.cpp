@@ -31,7 +31,7 @@ std::string json_of_steps(const attn::Plan& plan) {
 
 std::string list_of_steps(const attn::Plan& plan) {
     std::string text;
-    for (const attn::Step& step : attn::step_table()) {
+    for (const attn::Step& step : attn::step_table(plan)) {
         if (!step.applies(plan)) continue;
         std::string line = step.name;
         line.resize(std::max<std::size_t>(line.size() + 2, 18), ' ');

@@ -16,10 +16,16 @@ namespace {
 using attn::Projection;
 using attn::Tensor;
 
-constexpr std::array known_names{
-    "embedding", "memory_embedding", "w_query",  "b_query",  "w_key",      "b_key",
-    "w_value",   "b_value",          "w_qkv",    "b_qkv",    "query",      "key",
-    "value",     "w_output",         "b_output", "past_key", "past_value", "sink"};
+constexpr std::array known_names{"embedding",  "memory_embedding",
+                                 "w_query",    "b_query",
+                                 "w_key",      "b_key",
+                                 "w_value",    "b_value",
+                                 "w_qkv",      "b_qkv",
+                                 "query",      "key",
+                                 "value",      "g_query",
+                                 "g_key",      "w_output",
+                                 "b_output",   "past_key",
+                                 "past_value", "sink"};
 
 bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
     return std::find(names.begin(), names.end(), name) != names.end();
@@ -53,6 +59,9 @@ bool is_needed(std::string_view name, const attn::WalkConfig& config) {
     if (name == "embedding") return is_tokens(config.input);
     if (name == "memory_embedding") return config.memory && is_tokens(*config.memory);
     if (is_one_of(name, {"query", "key", "value"})) return direct;
+    if (is_one_of(name, {"g_query", "g_key"})) {
+        return config.qk_norm.over && config.qk_norm.over != attn::NormOver::l2;
+    }
     if (name == "w_output") return config.output_projection || projection == Projection::mha;
     if (name == "b_output") {
         return config.output_bias || (projection == Projection::mha && config.bias);

@@ -10,6 +10,7 @@ namespace app {
 namespace {
 
 using attn::Plan;
+using attn::QkNorm;
 using attn::Rotary;
 using attn::WalkConfig;
 
@@ -131,6 +132,8 @@ std::vector<std::string> scaling_words() {
     return words;
 }
 
+bool norms(const Plan& plan) { return plan.norms(); }
+bool norms_and_rotates(const Plan& plan) { return plan.norms() && plan.rotates(); }
 bool rotates(const Plan& plan) { return plan.rotates(); }
 
 std::string positions_json(const Plan& plan) {
@@ -212,6 +215,19 @@ std::vector<Flag> position_rows() {
              such_as(bias_words), "none"}
             .set_by(set_position_bias)
             .recorded("position_bias", position_bias_json),
+        setting<&WalkConfig::qk_norm, &QkNorm::over>(
+            "--qk-norm", "OVER",
+            "normalise query and key: RMSNorm over each head (Qwen3, Gemma 3), over all heads "
+            "together (OLMo 2), or each row to length 1",
+            "none"),
+        setting<&WalkConfig::qk_norm, &QkNorm::place>(
+            "--qk-norm-place", "WHERE", "normalise query and key before they turn, or after")
+            .needing({nullptr, norms_and_rotates, "--qk-norm head and --rope half"}),
+        setting<&WalkConfig::qk_norm, &QkNorm::eps>(
+            "--norm-eps", "X",
+            "added to the mean square in the norms of query and key; of l2 the "
+            "least length")
+            .needing({nullptr, norms, "a norm: add --qk-norm head"}),
     };
 }
 

@@ -288,7 +288,7 @@ const std::vector<Flag>& bug_flags() {
 attn::StepTable table_of(const Arguments& arguments, const attn::Plan& plan) {
     const std::vector<std::string> bugs = arguments.all("--bug");
     if (!bugs.empty()) require_all_steps(plan.config, "--bug");
-    return attn::with_mistakes(attn::step_table(), plan, bugs);
+    return attn::with_mistakes(attn::step_table(plan), plan, bugs);
 }
 
 }  // namespace app

@@ -26,6 +26,12 @@ double largest_magnitude(const Tensor& tensor) {
     return largest;
 }
 
+/// The largest number of a normalised query or key.
+double largest_row_of(const Ledger& ledger) {
+    return std::max(largest_magnitude(ledger["normed_query"]),
+                    largest_magnitude(ledger["normed_key"]));
+}
+
 bool close(double a, double b, double tolerance) {
     return a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= tolerance;
 }
@@ -64,13 +70,21 @@ TEST_SUITE("walk") {
             // as much as their angle: a position of at most 9 times an inverse frequency.
             const double angle = 9 * 4 * eps;
             const double largest = std::max(size("query"), size("key"));
+            // A norm divides by a root of the mean square, whose own difference is that of the
+            // numbers times what they are divided by: relative to a root of 1e-3 at least, eps.
+            const double grows =
+                plan.norms() ? 2e3 * largest * (static_cast<double>(plan.head_dim) + 1) : 1;
+            const double normed =
+                plan.norms() ? grows * (projected + 8 * eps * (largest + 1)) : projected;
+            const double row = plan.norms() ? largest_row_of(loops) : largest;
             const double turned =
-                plan.rotates() ? 2 * (projected + largest * (angle + 4 * eps)) : projected;
-            const double q = (plan.rotates() ? 1.5 : 1) * size("query");
+                plan.rotates() ? 2 * (normed + row * grows * (angle + 4 * eps)) : normed;
+            const double q = plan.norms() ? 1.5 * row : (plan.rotates() ? 1.5 : 1) * size("query");
             const auto with_past = [&](double part, const char* past) {
                 return loops.has(past) ? std::max(part, size(past)) : part;
             };
-            const double k = with_past((plan.rotates() ? 1.5 : 1) * size("key"), "past_key");
+            const double k = with_past(
+                plan.norms() ? 1.5 * row : (plan.rotates() ? 1.5 : 1) * size("key"), "past_key");
             const double v = with_past(size("value"), "past_value");
             const double scores =
                 head_dim * turned * (q + k + turned) + 2 * head_dim * eps * head_dim * q * k;
@@ -96,6 +110,8 @@ TEST_SUITE("walk") {
                 {"memory_angles", angle},
                 {"memory_cos", angle + eps},
                 {"memory_sin", angle + eps},
+                {"normed_query", turned},
+                {"normed_key", turned},
                 {"rotated_query", turned},
                 {"rotated_key", turned},
                 {"present_key", turned},

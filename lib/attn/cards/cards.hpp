@@ -10,6 +10,7 @@ StepTable norm_cards();
 StepTable parameter_cards();
 StepTable projection_cards();
 StepTable head_cards();
+StepTable normed_cards();
 StepTable angle_cards();
 StepTable rotary_cards();
 StepTable cache_cards();

@@ -1,23 +1,46 @@
 #include "attn/cards/step_table.hpp"
 
+#include <algorithm>
+
 #include "attn/cards/cards.hpp"
 
 namespace attn {
 
+namespace {
+
+using Cards = StepTable (*)();
+
+StepTable joined(std::initializer_list<Cards> parts) {
+    StepTable all;
+    for (const Cards cards : parts) {
+        for (Step& card : cards()) all.push_back(std::move(card));
+    }
+    return all;
+}
+
+}  // namespace
+
 const StepTable& step_table() {
-    static const StepTable table = [] {
-        StepTable all;
-        for (const auto& cards :
-             {input_cards, norm_cards, parameter_cards, projection_cards, head_cards, angle_cards,
-              rotary_cards, cache_cards, repeated_cards, slope_cards, score_cards, bias_cards,
-              mask_cards, sink_cards, softmax_cards, block_cards, context_cards}) {
-            for (Step& card : cards()) all.push_back(std::move(card));
-        }
-        return all;
-    }();
+    static const StepTable table = joined(
+        {input_cards, norm_cards, parameter_cards, projection_cards, head_cards, normed_cards,
+         angle_cards, rotary_cards, cache_cards, repeated_cards, slope_cards, score_cards,
+         bias_cards, mask_cards, sink_cards, softmax_cards, block_cards, context_cards});
     return table;
 }
 
-Ledger walk(const Plan& plan, const Ledger& given) { return walk(plan, given, step_table()); }
+const StepTable& step_table(const Plan& plan) {
+    if (plan.config.qk_norm.place == QkNorm::Place::before) return step_table();
+    static const StepTable norms_last = [] {
+        StepTable table = step_table();
+        const auto place_of = [&](const char* name) {
+            return std::ranges::find(table, name, &Step::name);
+        };
+        std::rotate(place_of("g_query"), place_of("normed_key") + 1, place_of("rotated_key") + 1);
+        return table;
+    }();
+    return norms_last;
+}
+
+Ledger walk(const Plan& plan, const Ledger& given) { return walk(plan, given, step_table(plan)); }
 
 }  // namespace attn

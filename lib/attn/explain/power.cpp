@@ -15,7 +15,7 @@ bool same(const Plan& plan, const Ledger& reference, const std::string& name, co
           const Tensor& b) {
     if (a.shape() != b.shape()) return false;
     const Tolerance tolerance =
-        rounding_tolerance(plan, step_table(), reference, name, b, coarser_type(a, b));
+        rounding_tolerance(plan, step_table(plan), reference, name, b, coarser_type(a, b));
     return distance(a, b, tolerance).within();
 }
 
@@ -44,7 +44,7 @@ Power power(const Plan& plan, const Ledger& given) {
             result.blind.push_back({&mistake, reason});
             continue;
         }
-        const Ledger wrong = walk(plan, given, mistake.apply(step_table(), plan));
+        const Ledger wrong = walk(plan, given, mistake.apply(step_table(plan), plan));
         const Tensor& outcome = wrong.entries().back().tensor;
         // Whoever has only the result cannot know which cells dropout hit.
         const bool by_chance = mistake.id == "dropout-at-eval";

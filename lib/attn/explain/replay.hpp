@@ -43,7 +43,7 @@ private:
 
     const Plan* plan_;
     Ledger given_;
-    StepTable table_ = step_table();
+    StepTable table_ = step_table(*plan_);
     std::set<std::string> altered_;  ///< steps that a mistake replaced: they may read anything
     Ledger known_;                   ///< what has been computed
     std::size_t upto_ = 0;           ///< the steps before this place are known

@@ -43,7 +43,7 @@ private:
     const Plan& plan_;
     const Ledger& given_;
     const DiagnoseOptions& options_;
-    StepTable table_ = step_table();
+    StepTable table_ = step_table(plan_);
     Ledger reference_;
 };
 

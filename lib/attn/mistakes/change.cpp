@@ -185,10 +185,10 @@ Grid hidden_by_table(const Plan& plan, const StepTable& table) {
 
 }  // namespace
 
-Grid hidden_cells(const Plan& plan) { return hidden_by_table(plan, step_table()); }
+Grid hidden_cells(const Plan& plan) { return hidden_by_table(plan, step_table(plan)); }
 
 Grid hidden_cells(const Plan& plan, const Mistake& mistake) {
-    return hidden_by_table(plan, mistake.apply(step_table(), plan));
+    return hidden_by_table(plan, mistake.apply(step_table(plan), plan));
 }
 
 void replace_latest(Ledger& ledger, Chain chain, Tensor tensor) {

@@ -11,6 +11,7 @@
 #include "attn/steps/mask.hpp"
 #include "attn/steps/norm.hpp"
 #include "attn/steps/projection.hpp"
+#include "attn/steps/qk_norm.hpp"
 #include "attn/steps/rope_scaling.hpp"
 #include "attn/steps/rotary.hpp"
 #include "attn/steps/softmax.hpp"
@@ -100,6 +101,14 @@ struct Rotary {
 /// among the given parameters.
 enum class SinkLogit { zero, normal, given };
 
+/// Norms of query and key.
+struct QkNorm {
+    enum class Place { before, after };
+    std::optional<NormOver> over;  ///< unset: there are none
+    Place place = Place::before;   ///< the rotation
+    double eps = 1e-6;
+};
+
 /// Draws spent between the input and the projections.
 struct Burn {
     Distribution distribution;
@@ -140,6 +149,7 @@ struct WalkConfig {
     std::optional<NormKind> x_norm;  ///< of x, in front of the projections
     double x_norm_eps = 1e-5;        ///< added to the mean square, so that none is 0
 
+    QkNorm qk_norm;
     Rotary rotary;
     std::vector<std::int64_t> positions;         ///< of the tokens of x; default 0, 1, 2, ...
     std::vector<std::int64_t> memory_positions;  ///< of the tokens of memory; the same

@@ -31,6 +31,15 @@ public:
             list_.push_back({"", first, {{"", burn.count}}, initialisation(burn.distribution)});
         }
         list_projections(first);
+        if (plan_.has_gains()) {
+            const bool all = config_.qk_norm.over == NormOver::all;
+            for (const auto& [name, heads] :
+                 {std::pair("g_query", plan_.heads), {"g_key", plan_.kv_heads}}) {
+                const Extent features{"feature", plan_.head_dim, all ? heads : 1,
+                                      &WalkConfig::head_dim};
+                list_.push_back({name, name, {features}, Initialisation::ones});
+            }
+        }
         list_past();
         if (plan_.has_sink()) {
             const bool drawn = *config_.sink == SinkLogit::normal;

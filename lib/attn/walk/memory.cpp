@@ -43,8 +43,9 @@ double bytes_needed(const Plan& plan, Kept kept) {
     const double kinds = 5 + (plan.caps() ? 1 : 0) + (plan.biases() ? 2 : 0);
     const double score_cells =
         squares ? batch * heads * queries * keys * kinds + queries * keys : 0;
-    // query and key once more where they turn
-    const double turned = plan.rotates() ? heads * static_cast<double>(2 * plan.head_dim) : 0;
+    // query and key once more where they turn, and where they are normalised
+    const double turned = static_cast<double>((plan.rotates() + plan.norms()) * plan.head_dim *
+                                              (plan.heads + plan.kv_heads));
     // x and memory, each projected, split, mixed, merged and projected again
     const double token_cells = batch * (queries + keys) *
                                (static_cast<double>(plan.embed_dim) + 4 * width + turned +

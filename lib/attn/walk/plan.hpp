@@ -39,6 +39,9 @@ struct Plan {
 
     /// What query, key and value are projected from: x, or its norm.
     std::string projected_x() const { return config.x_norm ? "normed_x" : "x"; }
+    bool norms() const { return config.qk_norm.over.has_value(); }
+    /// Whether the norms of query and key have a gain for each feature.
+    bool has_gains() const { return norms() && config.qk_norm.over != NormOver::l2; }
     bool rotates() const { return config.rotary.pairing.has_value(); }
     /// How many pairs of features of a head turn.
     std::size_t rotary_pairs() const { return static_cast<std::size_t>(*config.rotary.dim) / 2; }

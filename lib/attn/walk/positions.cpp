@@ -77,6 +77,8 @@ void resolve_positions(Plan& plan) {
             "--positions has a second list, for a memory, and there is none: leave it out");
     if (plan.has_memory) resolve_tokens(config.memory_positions, plan.key_len, "memory");
     resolve_rotary(plan);
+    require(std::isfinite(config.qk_norm.eps) && config.qk_norm.eps >= 0,
+            "--norm-eps must be a number from 0 on: models take 1e-6 or 1e-5");
 }
 
 double Plan::rotary_base() const {

@@ -78,6 +78,13 @@ inline constexpr std::array<std::pair<std::string_view, RopeScaling::Kind>, 4>
                               {"llama3", RopeScaling::Kind::llama3},
                               {"yarn", RopeScaling::Kind::yarn}}};
 
+template <>
+inline constexpr std::array<std::pair<std::string_view, NormOver>, 3> words<NormOver>{
+    {{"head", NormOver::head}, {"all", NormOver::all}, {"l2", NormOver::l2}}};
+template <>
+inline constexpr std::array<std::pair<std::string_view, QkNorm::Place>, 2> words<QkNorm::Place>{
+    {{"before", QkNorm::Place::before}, {"after", QkNorm::Place::after}}};
+
 /// The word of one choice.
 template <class Choice>
 constexpr std::string_view word(Choice choice) {

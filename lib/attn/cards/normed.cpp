@@ -1,0 +1,199 @@
+#include <algorithm>
+#include <cmath>
+
+#include "attn/cards/cards.hpp"
+#include "attn/cards/products.hpp"
+#include "attn/codegen/step_lines.hpp"
+#include "attn/explain/why.hpp"
+#include "attn/notes/findings.hpp"
+#include "attn/notes/labels.hpp"
+#include "attn/notes/notes.hpp"
+#include "attn/steps/qk_norm.hpp"
+#include "attn/text/numbers.hpp"
+#include "attn/walk/draw_list.hpp"
+
+namespace attn {
+namespace {
+
+using namespace notes;
+
+/// Query or key, and the gain of its norm.
+struct NormedPart {
+    Projected part;
+    Chain chain;
+
+    std::string step() const { return "normed_" + part.name; }
+    std::string gain() const { return "g_" + part.name; }
+};
+
+const QkNorm& norm_of(const Plan& plan) { return plan.config.qk_norm; }
+
+std::string norm_eps_text(const Plan& plan) { return brief(norm_of(plan).eps); }
+
+/// How many features of a token make one mean.
+std::size_t norm_width(const NormedPart& of, const Plan& plan) {
+    return norm_of(plan).over == NormOver::all ? of.part.all_features(plan) : plan.head_dim;
+}
+
+Tensor compute_normed(const NormedPart& normed, const Plan& plan, const Ledger& ledger) {
+    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        const Tensor& before = ledger.latest(normed.chain, normed.step());
+        const Tensor* gain = ledger.find(normed.gain());
+        const auto step = twin(plan, loop::normalise<T>, vectorized::normalise<T>);
+        return {before.axes(),
+                step(before.as<T>(), gain ? gain->as<T>() : Array<T>(), *norm_of(plan).over,
+                     norm_of(plan).eps, plan.has_head ? normed.part.heads(plan) : 1)};
+    });
+}
+
+std::string normed_formula(const NormedPart& normed, const PlannedStep& of) {
+    const std::string before = of.latest(normed.chain);
+    const std::string eps = norm_eps_text(of.plan);
+    if (norm_of(of.plan).over == NormOver::l2) {
+        return normed.step() + "(t, f) = " + before + "(t, f) / max(|" + before + "(t)|, " + eps +
+               ")";
+    }
+    const bool all = norm_of(of.plan).over == NormOver::all && of.plan.has_head;
+    return normed.step() + "(t, f) = " + before + "(t, f) / sqrt(mean of " + before +
+           "(t)^2 over " + counted(norm_width(normed, of.plan), "feature") +
+           (all ? " of all heads" : "") + " + " + eps + ") * " + normed.gain() + "(f)";
+}
+
+/// The longest row before and after.
+std::string longest_row_sentence(const NormedPart& normed, const Subject& subject) {
+    const Ledger::Entry* before = subject.ledger.find_latest(normed.chain, subject.step.name);
+    if (before == nullptr || before->tensor.shape() != subject.tensor.shape()) return {};
+    const std::optional<MatrixCell> longest = longest_row(before->tensor, 0);
+    if (!longest || !Matrices(subject.tensor).readable()) return {};
+    const std::size_t width = subject.tensor.shape().back();
+    const Cells cells(subject.tensor);
+    double squares = 0;
+    for (std::size_t f = 0; f < width; ++f) {
+        squares += cells[longest->row * width + f] * cells[longest->row * width + f];
+    }
+    const bool is_key = normed.chain == Chain::keys;
+    return in_matrix(subject.tensor, 0) + "the row of " +
+           (is_key ? column_label(subject.plan, 0, longest->row)
+                   : row_label(subject.plan, 0, longest->row)) +
+           " had length " + number(longest->value) + " and has " + number(std::sqrt(squares)) + ".";
+}
+
+std::string normed_note(const NormedPart& normed, const Subject& subject) {
+    const std::optional<NormOver> over = norm_of(subject.plan).over;
+    std::string note = over == NormOver::l2 ? "Each row is divided by its length."
+                                            : "Each row is divided by its root mean square "
+                                              "(RMSNorm), then multiplied by the gain.";
+    say(note, capitalised(longest_row_sentence(normed, subject)));
+    return note;
+}
+
+void why_normed(const NormedPart& normed, const WalkView& view, Derivation& derivation) {
+    const Plan& plan = view.plan;
+    const bool all = norm_of(plan).over == NormOver::all;
+    const std::size_t head = view.place.count("head") != 0 ? view.place.at("head") : 0;
+    const std::size_t heads = all && plan.has_head ? normed.part.heads(plan) : 1;
+    double squares = 0;
+    for (std::size_t h = 0; h < heads; ++h) {
+        const Place row = all && plan.has_head ? with(view.place, "head", h) : view.place;
+        for (std::size_t f = 0; f < plan.head_dim; ++f) {
+            const double value = view.latest(normed.chain, with(row, "feature", f)).value;
+            squares += value * value;
+        }
+    }
+    const Cell before = view.latest(normed.chain);
+    const std::string start = four_decimals(before.value) + " / ";
+    derivation.sources = {before};
+    if (norm_of(plan).over == NormOver::l2) {
+        derivation.rule = before.step + " / the length of its row";
+        derivation.arithmetic =
+            start + four_decimals(std::max(std::sqrt(squares), norm_of(plan).eps));
+        return;
+    }
+    const std::size_t feature = view.place.at("feature");
+    const Cell gain =
+        view.at(normed.gain(), {{"feature", all ? head * plan.head_dim + feature : feature}});
+    const double mean = squares / static_cast<double>(heads * plan.head_dim);
+    derivation.rule = before.step + " / sqrt(mean of squares + eps) * " + normed.gain();
+    derivation.arithmetic = start + "sqrt(" + four_decimals(mean) + " + " + norm_eps_text(plan) +
+                            ") * " + four_decimals(gain.value);
+    derivation.sources.push_back(gain);
+}
+
+std::string normed_code(const NormedPart& normed, const StepLines& of) {
+    const Plan& plan = of.plan;
+    const std::string before = of.latest(normed.chain);
+    const std::string eps = norm_eps_text(plan);
+    const std::string start = normed.step() + " = ";
+    if (norm_of(plan).over == NormOver::l2) {
+        return start + (of.torch() ? "F.normalize(" + before + ", dim=-1, eps=" + eps + ")"
+                                   : before + " / np.maximum(np.linalg.norm(" + before +
+                                         ", axis=-1, keepdims=True), " + eps + ")");
+    }
+    const bool all = norm_of(plan).over == NormOver::all && plan.has_head;
+    const std::string axes = all ? "(-3, -1)" : "-1";
+    const std::string gain =
+        normed.gain() + (all ? ".reshape(" + std::to_string(normed.part.heads(plan)) + ", 1, " +
+                                   std::to_string(plan.head_dim) + ")"
+                             : "");
+    const std::string mean = "(" + before + " ** 2).mean(" + (of.torch() ? "dim=" : "axis=") +
+                             axes + (of.torch() ? ", keepdim=True)" : ", keepdims=True)");
+    return start + before + " * (1 / " + of.module() + ".sqrt(" + mean + " + " + eps + ")) * " +
+           gain;
+}
+
+Step gain_card(const NormedPart& normed) {
+    return {
+        .name = normed.gain(),
+        .title = "the gain of the norm of the " + normed.part.name,
+        .kind = Step::Kind::parameter,
+        .shown = false,
+        .applies = [](const Plan& plan) { return plan.has_gains(); },
+        .outline =
+            [normed](const Plan& plan) {
+                return Outline{{"feature"}, {norm_width(normed, plan)}};
+            },
+        .formula = learned,
+        .note = [](const Subject&) -> std::string {
+            return "Multiplies each feature of the normed rows; training starts it at 1.";
+        },
+    };
+}
+
+Step normed_card(const NormedPart& normed) {
+    return {
+        .name = normed.step(),
+        .title = "the " + normed.part.name + ", every row brought to one length",
+        .chain = normed.chain,
+        .applies = [](const Plan& plan) { return plan.norms(); },
+        .reads =
+            [normed](const Plan& plan) {
+                std::vector<Input> inputs{normed.chain};
+                if (plan.has_gains()) inputs.push_back(normed.gain());
+                return inputs;
+            },
+        .outline =
+            [normed](const Plan& plan) {
+                return Outline{plan.per_head_axes(normed.part.position, "feature"),
+                               plan.per_head_shape(normed.part.length(plan), plan.head_dim,
+                                                   normed.part.heads(plan))};
+            },
+        .formula = [normed](const PlannedStep& of) { return normed_formula(normed, of); },
+        .compute = [normed](const Plan& plan,
+                            const Ledger& ledger) { return compute_normed(normed, plan, ledger); },
+        .note = [normed](const Subject& subject) { return normed_note(normed, subject); },
+        .why = [normed](const WalkView& view,
+                        Derivation& derivation) { why_normed(normed, view, derivation); },
+        .code = [normed](const StepLines& of) { return normed_code(normed, of); },
+    };
+}
+
+}  // namespace
+
+StepTable normed_cards() {
+    const NormedPart query{projected_of('q'), Chain::queries};
+    const NormedPart key{projected_of('k'), Chain::keys};
+    return {gain_card(query), gain_card(key), normed_card(query), normed_card(key)};
+}
+
+}  // namespace attn
