@@ -28,6 +28,9 @@ WALKS = """
 --preset mistral --seq-len 7
 --preset neox --seq-len 5
 --preset gpt-oss --seq-len 6 --past 3
+--position-embedding learned --text "the cat saw the dog" --detail
+--position-embedding sinusoidal --batch 2 --seq-len 5 --embed-dim 6 --positions 3,1,4,1,5 --rope half
+--position-embedding sinusoidal --ids "1,2;2,3" --embed-dim 5 --rng numpy --memory-len 3
 --qk-norm head --heads 2 --embed-dim 8 --seq-len 5 --rope half
 --qk-norm all --heads 4 --kv-heads 2 --embed-dim 16 --batch 2 --seq-len 5 --rope interleaved --qk-norm-place after --dtype float64
 --qk-norm l2 --norm-eps 1e-12 --rng numpy --variant loop

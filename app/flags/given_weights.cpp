@@ -16,16 +16,17 @@ namespace {
 using attn::Projection;
 using attn::Tensor;
 
-constexpr std::array known_names{"embedding",  "memory_embedding",
-                                 "w_query",    "b_query",
-                                 "w_key",      "b_key",
-                                 "w_value",    "b_value",
-                                 "w_qkv",      "b_qkv",
-                                 "query",      "key",
-                                 "value",      "g_query",
-                                 "g_key",      "w_output",
-                                 "b_output",   "past_key",
-                                 "past_value", "sink"};
+constexpr std::array known_names{"embedding",     "memory_embedding",
+                                 "w_query",       "b_query",
+                                 "w_key",         "b_key",
+                                 "w_value",       "b_value",
+                                 "w_qkv",         "b_qkv",
+                                 "query",         "key",
+                                 "value",         "g_query",
+                                 "g_key",         "w_output",
+                                 "b_output",      "past_key",
+                                 "past_value",    "sink",
+                                 "position_table"};
 
 bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
     return std::find(names.begin(), names.end(), name) != names.end();
@@ -59,6 +60,9 @@ bool is_needed(std::string_view name, const attn::WalkConfig& config) {
     if (name == "embedding") return is_tokens(config.input);
     if (name == "memory_embedding") return config.memory && is_tokens(*config.memory);
     if (is_one_of(name, {"query", "key", "value"})) return direct;
+    if (name == "position_table") {
+        return config.position_embedding == attn::PositionEmbedding::learned;
+    }
     if (is_one_of(name, {"g_query", "g_key"})) {
         return config.qk_norm.over && config.qk_norm.over != attn::NormOver::l2;
     }

@@ -132,14 +132,15 @@ std::vector<std::string> scaling_words() {
     return words;
 }
 
+bool counts(const Plan& plan) { return plan.rotates() || plan.adds_positions(); }
 bool norms(const Plan& plan) { return plan.norms(); }
 bool norms_and_rotates(const Plan& plan) { return plan.norms() && plan.rotates(); }
 bool rotates(const Plan& plan) { return plan.rotates(); }
 
 std::string positions_json(const Plan& plan) {
-    if (!rotates(plan)) return json_of(std::string());
+    if (!counts(plan)) return json_of(std::string());
     const std::string positions = json_of(plan.config.positions);
-    if (!plan.has_memory) return positions;
+    if (!plan.has_memory || !rotates(plan)) return positions;
     return "[" + positions + "," + json_of(plan.config.memory_positions) + "]";
 }
 
@@ -182,6 +183,11 @@ std::string position_bias_json(const Plan& plan) {
 std::vector<Flag> position_rows() {
     const Need rope{nullptr, rotates, "rotary positions: add --rope half"};
     return {
+        setting<&WalkConfig::position_embedding>(
+            "--position-embedding", "KIND",
+            "add a row for its position to each token: of a learned table (GPT-2, BERT), or the "
+            "sines and cosines of the first Transformer",
+            "none"),
         Flag{"--positions",
              "N,N",
              "where the tokens stand: 7,8,9; behind a semicolon those of the memory",
@@ -189,7 +195,8 @@ std::vector<Flag> position_rows() {
              "0,1,2,..."}
             .set_by(set_positions)
             .recorded("positions", positions_json)
-            .needing(rope),
+            .needing(
+                {nullptr, counts, "positions: add --rope half or --position-embedding learned"}),
         setting<&WalkConfig::rotary, &Rotary::pairing>(
             "--rope", "PAIRING",
             "rotary positions: turn pairs of features of query and key, each with the one half a "

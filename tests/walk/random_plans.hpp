@@ -61,6 +61,11 @@ inline attn::WalkConfig random_config(std::mt19937& random) {
     if (pick(0, 4) == 0) config.mask.prefix = pick(0, 4);
     if (!config.memory && *config.query_len > 1 && pick(0, 4) == 0) {
         config.mask.documents = {1, *config.query_len - 1};
+    }
+    if (config.projection != Projection::none && pick(0, 3) == 0) {
+        config.position_embedding =
+            pick(0, 1) == 0 ? PositionEmbedding::learned : PositionEmbedding::sinusoidal;
+    }
     if (pick(0, 2) == 0) {
         constexpr std::array norms{NormOver::head, NormOver::all, NormOver::l2};
         config.qk_norm.over = norms[random() % norms.size()];

@@ -113,3 +113,56 @@ TEST_SUITE("walk: rotary positions") {
         refused([](WalkConfig& config) { config.rotary.theta = std::nan(""); });
     }
 }
+
+TEST_SUITE("walk: position embedding") {
+    TEST_CASE("x is the sum of tokens and positions, in every sequence") {
+        for (const PositionEmbedding kind :
+             {PositionEmbedding::learned, PositionEmbedding::sinusoidal}) {
+            WalkConfig config;
+            Tokens tokens;
+            tokens.sequences = {{1, 2, 1}, {2, 2, 0}};
+            config.input = tokens;
+            config.embed_dim = 6;
+            config.dtype = DType::float64;
+            config.position_embedding = kind;
+            config.positions = {4, 0, 2};
+            const Plan plan = resolve(config);
+            const Ledger ledger = walk(plan, draw(plan));
+            for (std::size_t i = 0; i < ledger["x"].size(); ++i) {
+                CHECK(ledger["x"].at(i) ==
+                      ledger["token_embedding"].at(i) + ledger["position_embedding"].at(i % 18));
+            }
+            CHECK(ledger.has("position_table") == (kind == PositionEmbedding::learned));
+            if (!ledger.has("position_table")) continue;
+            CHECK(ledger["position_table"].shape() == Shape{5, 6});
+            CHECK(ledger["position_embedding"].at(3) == ledger["position_table"].at(4 * 6 + 3));
+        }
+    }
+
+    TEST_CASE("the tokens are those of the walk without positions") {
+        WalkConfig config;
+        config.query_len = 4;
+        config.embed_dim = 4;
+        const Ledger plain = walked(config);
+        config.position_embedding = PositionEmbedding::sinusoidal;
+        const Ledger placed = walked(config);
+        CHECK(apart(plain["x"], placed["token_embedding"]) == 0);
+        CHECK(apart(plain["w_query"], placed["w_query"]) == 0);
+        CHECK(apart(plain["x"], placed["x"]) > 0.1);
+    }
+
+    TEST_CASE("a position without a row, and positions without an x, are refused") {
+        WalkConfig config;
+        config.query_len = 2;
+        config.position_embedding = PositionEmbedding::learned;
+        config.positions = {0, 7};
+        CHECK(*resolve(config).config.position_rows == 8);
+        config.parameters.record("position_table",
+                                 Tensor({"position", "feature"}, Array<double>{{1, 2}, {3, 4}}));
+        CHECK_THROWS_AS(resolve(config), ConfigError);
+        config.positions = {1, 0};
+        CHECK(*resolve(config).config.embed_dim == 2);
+        config.projection = Projection::none;
+        CHECK_THROWS_AS(resolve(config), ConfigError);
+    }
+}

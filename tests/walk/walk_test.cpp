@@ -61,14 +61,17 @@ TEST_SUITE("walk") {
             for (const auto& [name, tensor] : loops.entries()) {
                 if (name[1] == '_') parameter = std::max(parameter, largest_magnitude(tensor));
             }
+            // Positions are at most 9, and times an inverse frequency they are angles.
+            const double angle = 9 * 4 * eps;
+            const double placed = plan.adds_positions() ? angle + eps * (x + 4) : 0;
             const double projected = plan.config.projection == Projection::none
                                          ? 0.0
-                                         : 2 * width * eps * (width * x * parameter + parameter);
+                                         : 2 * width * eps * (width * x * parameter + parameter) +
+                                               width * placed * parameter;
             const double head_dim = static_cast<double>(plan.head_dim);
             const double keys = static_cast<double>(plan.key_len);
             // A turned feature is a sum of two products with a cosine and a sine, which differ by
-            // as much as their angle: a position of at most 9 times an inverse frequency.
-            const double angle = 9 * 4 * eps;
+            // as much as their angle.
             const double largest = std::max(size("query"), size("key"));
             // A norm divides by a root of the mean square, whose own difference is that of the
             // numbers times what they are divided by: relative to a root of 1e-3 at least, eps.
@@ -103,6 +106,8 @@ TEST_SUITE("walk") {
                 {"key", projected},
                 {"value", projected},
                 {"repeated_value", projected},
+                {"position_embedding", placed},
+                {"x", placed},
                 {"inverse_frequencies", 4 * eps},
                 {"angles", angle},
                 {"cos", angle + eps},

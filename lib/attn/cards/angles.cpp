@@ -55,13 +55,16 @@ std::string positions_code(const Standing& standing, const StepLines& of) {
     return start + (of.torch() ? ".tensor([" : ".array([") + list + "])";
 }
 
-Step positions_card(const Standing& standing) {
+}  // namespace
+
+Step positions_card(bool of_memory) {
+    const Standing standing{of_memory};
     return {
         .name = standing.name("positions"),
         .title = "where each token stands",
         .shown = false,
         .tokens = standing.of_memory ? "key" : "query",
-        .applies = [standing](const Plan& plan) { return standing.applies(plan); },
+        .applies = [standing](const Plan& plan) { return standing.counts(plan); },
         .outline =
             [standing](const Plan& plan) {
                 return Outline{{"token"}, {standing.positions(plan).size()}};
@@ -77,8 +80,10 @@ Step positions_card(const Standing& standing) {
             std::copy(positions.begin(), positions.end(), numbers.data());
             return {{"token"}, std::move(numbers)};
         },
-        .note = [](const Subject&) -> std::string {
-            return "With rotary positions only their differences matter to the scores.";
+        .note = [](const Subject& subject) -> std::string {
+            return subject.plan.rotates()
+                       ? "With rotary positions only their differences matter to the scores."
+                       : "Each position adds its own row to the token that stands there.";
         },
         .why =
             [](const WalkView&, Derivation& derivation) {
@@ -88,6 +93,8 @@ Step positions_card(const Standing& standing) {
         .code = [standing](const StepLines& of) { return positions_code(standing, of); },
     };
 }
+
+namespace {
 
 // inverse_frequencies: how fast each pair turns.
 
@@ -340,9 +347,8 @@ Step circle_card(const Standing& standing, const std::string& function) {
 }  // namespace
 
 StepTable angle_cards() {
-    StepTable cards{positions_card({false}), inverse_frequencies_card()};
+    StepTable cards{inverse_frequencies_card()};
     for (const Standing standing : {Standing{false}, Standing{true}}) {
-        if (standing.of_memory) cards.push_back(positions_card(standing));
         cards.push_back(angles_card(standing));
         cards.push_back(circle_card(standing, "cos"));
         cards.push_back(circle_card(standing, "sin"));

@@ -25,6 +25,19 @@ StepTable softmax_cards();
 StepTable block_cards();
 StepTable context_cards();
 
+/// Where the tokens of x stand, or those of the memory.
+Step positions_card(bool of_memory);
+
+/// What is added to the tokens of x for their positions, and x as their sum, under the title of
+/// `x`.
+Step position_table_card();
+Step position_embedding_card();
+Step position_sum_card(const Step& x);
+
+/// Two cards of one step: the first where `meant` says so, the second elsewhere. Title and kind are
+/// those of the second.
+Step either(bool (*meant)(const Plan&), const Step& first, const Step& second);
+
 /// The weight matrix (or the bias) of one projection: query, key, value, qkv or output.
 Step parameter_card(const std::string& part, bool bias);
 

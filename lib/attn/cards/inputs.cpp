@@ -21,6 +21,7 @@ struct Start {
     bool of_memory;
 
     bool exists(const Plan& plan) const { return plan.has_x() && (!of_memory || plan.has_memory); }
+    bool is_token_embedding() const { return tensor == std::string_view("token_embedding"); }
     const Source& source(const Plan& plan) const {
         return of_memory ? *plan.config.memory : plan.config.input;
     }
@@ -39,6 +40,8 @@ struct Start {
 
 constexpr Start starts[]{{"ids", "embedding", "x", false},
                          {"memory_ids", "memory_embedding", "memory", true}};
+/// x before positions are added.
+constexpr Start tokens_alone{"ids", "embedding", "token_embedding", false};
 
 /// Looks the ids of one source up in its table.
 Tensor look_up(const Plan& plan, const Tensor& ids, const Tensor& table) {
@@ -287,14 +290,22 @@ Step embedding_card(const Start& start) {
     };
 }
 
+bool x_is_embedded(const Plan& plan) { return starts[0].embedded(plan); }
+
+bool adds_positions(const Plan& plan) { return plan.adds_positions(); }
+
 Step start_card(const Start& start) {
     return {
         .name = start.tensor,
-        .title = start.of_memory ? "the second source, which the queries look at"
-                                 : "the input, one row of features for each token",
+        .title = start.of_memory              ? "the second source, which the queries look at"
+                 : start.is_token_embedding() ? "the tokens, before their positions are added"
+                                              : "the input, one row of features for each token",
         .kind = Step::Kind::input,
         .tokens = start.of_memory ? "key" : "query",
-        .applies = [start](const Plan& plan) { return start.exists(plan); },
+        .applies =
+            [start](const Plan& plan) {
+                return start.exists(plan) && (!start.is_token_embedding() || plan.adds_positions());
+            },
         .reads =
             [start](const Plan& plan) {
                 if (start.embedded(plan)) return embedded_x_inputs(plan);
@@ -326,12 +337,18 @@ StepTable input_cards() {
     for (const Start& start : starts) {
         cards.push_back(ids_card(start));
         cards.push_back(embedding_card(start));
-        if (!start.of_memory) {
-            for (const char* name : {"token_embedding", "position_embedding"}) {
-                cards.push_back(embedded_card(name));
-            }
+        cards.push_back(positions_card(start.of_memory));
+        if (start.of_memory) {
+            cards.push_back(start_card(start));
+            continue;
         }
-        cards.push_back(start_card(start));
+        cards.push_back(position_table_card());
+        cards.push_back(
+            either(x_is_embedded, embedded_card("token_embedding"), start_card(tokens_alone)));
+        cards.push_back(
+            either(x_is_embedded, embedded_card("position_embedding"), position_embedding_card()));
+        cards.push_back(
+            either(adds_positions, position_sum_card(start_card(start)), start_card(start)));
     }
     return cards;
 }

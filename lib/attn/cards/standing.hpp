@@ -14,6 +14,10 @@ struct Standing {
     bool applies(const Plan& plan) const {
         return plan.rotates() && (!of_memory || plan.has_memory);
     }
+    /// Whether there is a step for the positions alone.
+    bool counts(const Plan& plan) const {
+        return applies(plan) || (!of_memory && plan.adds_positions());
+    }
     const std::vector<std::int64_t>& positions(const Plan& plan) const {
         return of_memory ? plan.config.memory_positions : plan.config.positions;
     }

@@ -109,6 +109,9 @@ struct QkNorm {
     double eps = 1e-6;
 };
 
+/// What is added to each token for its position: a row of a table, or a fixed pattern.
+enum class PositionEmbedding { learned, sinusoidal };
+
 /// Draws spent between the input and the projections.
 struct Burn {
     Distribution distribution;
@@ -149,6 +152,8 @@ struct WalkConfig {
     std::optional<NormKind> x_norm;  ///< of x, in front of the projections
     double x_norm_eps = 1e-5;        ///< added to the mean square, so that none is 0
 
+    std::optional<PositionEmbedding> position_embedding;
+    std::optional<std::int64_t> position_rows;  ///< of a learned table; default as many as needed
     QkNorm qk_norm;
     Rotary rotary;
     std::vector<std::int64_t> positions;         ///< of the tokens of x; default 0, 1, 2, ...

@@ -14,8 +14,10 @@ public:
 
     DrawList list() && {
         if (plan_.has_x()) {
-            list_source(config_.input, {"ids", "embedding", "x"}, plan_.query_len,
-                        embed("feature"));
+            list_source(config_.input,
+                        {"ids", "embedding", plan_.adds_positions() ? "token_embedding" : "x"},
+                        plan_.query_len, embed("feature"));
+            list_position_table();
             if (config_.memory) {
                 list_source(*config_.memory, {"memory_ids", "memory_embedding", "memory"},
                             plan_.key_len, memory_features("feature"));
@@ -134,6 +136,15 @@ private:
         list_.push_back({"g_x", "g_x", {embed("feature")}, Initialisation::ones});
         if (!config_.parameters.has("b_x")) return;
         list_.push_back({"b_x", "b_x", {embed("feature")}, Initialisation::zeros});
+    }
+
+    void list_position_table() {
+        if (config_.position_embedding != PositionEmbedding::learned) return;
+        const auto rows = static_cast<std::size_t>(config_.position_rows.value_or(0));
+        list_.push_back({"position_table",
+                         "position_table",
+                         {{"position", rows, 1, &WalkConfig::position_rows}, embed("feature")},
+                         Initialisation::embedding});
     }
 
     void list_projections(const std::string& first) {

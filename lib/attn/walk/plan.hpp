@@ -39,6 +39,7 @@ struct Plan {
 
     /// What query, key and value are projected from: x, or its norm.
     std::string projected_x() const { return config.x_norm ? "normed_x" : "x"; }
+    bool adds_positions() const { return config.position_embedding.has_value(); }
     bool norms() const { return config.qk_norm.over.has_value(); }
     /// Whether the norms of query and key have a gain for each feature.
     bool has_gains() const { return norms() && config.qk_norm.over != NormOver::l2; }

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "attn/tensor/error.hpp"
+#include "attn/walk/memory.hpp"
 
 namespace attn {
 namespace {
@@ -45,6 +46,27 @@ void check_scaling(const RopeScaling& scaling) {
     above_zero(scaling.cosine_factor(), "attention factor");
 }
 
+void resolve_position_table(Plan& plan) {
+    WalkConfig& config = plan.config;
+    if (!plan.adds_positions()) return;
+    require(plan.has_x(),
+            "--position-embedding is added to x, and query and key are drawn directly: leave it "
+            "out, or --projection none");
+    const auto* tokens = std::get_if<Tokens>(&config.input);
+    require(tokens == nullptr || !tokens->embedded,
+            "--position-embedding is for a walk without a model, which has positions of its own: "
+            "leave it out");
+    const std::int64_t last = *std::ranges::max_element(config.positions);
+    if (config.position_embedding != PositionEmbedding::learned) return;
+    config.position_rows = config.position_rows.value_or(last + 1);
+    require(last < *config.position_rows, "position " + std::to_string(last) +
+                                              " has no row in a position_table of " +
+                                              std::to_string(*config.position_rows) +
+                                              ": pass other --positions, or a larger "
+                                              "table");
+    require_bytes(plan, bytes_needed(plan, Kept::inputs));
+}
+
 void resolve_rotary(Plan& plan) {
     Rotary& rotary = plan.config.rotary;
     require(std::isfinite(rotary.theta) && rotary.theta > 0,
@@ -76,6 +98,7 @@ void resolve_positions(Plan& plan) {
     require(plan.has_memory || config.memory_positions.empty(),
             "--positions has a second list, for a memory, and there is none: leave it out");
     if (plan.has_memory) resolve_tokens(config.memory_positions, plan.key_len, "memory");
+    resolve_position_table(plan);
     resolve_rotary(plan);
     require(std::isfinite(config.qk_norm.eps) && config.qk_norm.eps >= 0,
             "--norm-eps must be a number from 0 on: models take 1e-6 or 1e-5");

@@ -85,6 +85,11 @@ template <>
 inline constexpr std::array<std::pair<std::string_view, QkNorm::Place>, 2> words<QkNorm::Place>{
     {{"before", QkNorm::Place::before}, {"after", QkNorm::Place::after}}};
 
+template <>
+inline constexpr std::array<std::pair<std::string_view, PositionEmbedding>, 2>
+    words<PositionEmbedding>{
+        {{"learned", PositionEmbedding::learned}, {"sinusoidal", PositionEmbedding::sinusoidal}}};
+
 /// The word of one choice.
 template <class Choice>
 constexpr std::string_view word(Choice choice) {

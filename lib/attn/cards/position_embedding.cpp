@@ -1,0 +1,193 @@
+#include "attn/cards/cards.hpp"
+#include "attn/cards/products.hpp"
+#include "attn/cards/standing.hpp"
+#include "attn/codegen/literal.hpp"
+#include "attn/codegen/step_lines.hpp"
+#include "attn/explain/why.hpp"
+#include "attn/notes/findings.hpp"
+#include "attn/notes/labels.hpp"
+#include "attn/notes/notes.hpp"
+#include "attn/steps/embedding.hpp"
+#include "attn/steps/sinusoids.hpp"
+#include "attn/text/numbers.hpp"
+#include "attn/walk/draw_list.hpp"
+
+namespace attn {
+namespace {
+
+using namespace notes;
+
+bool learns_positions(const Plan& plan) {
+    return plan.config.position_embedding == PositionEmbedding::learned;
+}
+
+Tensor compute_position_embedding(const Plan& plan, const Ledger& ledger) {
+    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        const Array<std::int64_t>& positions = ledger["positions"].as<std::int64_t>();
+        const Axes axes{"token", "feature"};
+        if (learns_positions(plan)) {
+            const auto look_up = twin(plan, loop::embed<T>, vectorized::embed<T>);
+            return {axes, look_up(positions, ledger["position_table"].as<T>())};
+        }
+        const auto step = twin(plan, loop::sinusoids<T>, vectorized::sinusoids<T>);
+        return {axes, step(positions, plan.embed_dim)};
+    });
+}
+
+std::string position_formula(const PlannedStep& of) {
+    if (learns_positions(of.plan)) return "position_embedding(t) = position_table(positions(t))";
+    const std::string angle =
+        "(positions(t) / 10000^(2i / " + std::to_string(of.plan.embed_dim) + "))";
+    return "position_embedding(t, 2i) = sin" + angle + ", position_embedding(t, 2i+1) = cos" +
+           angle;
+}
+
+std::string position_note(const Subject& subject) {
+    return learns_positions(subject.plan)
+               ? "Each position has a row of its own, as each word has: training would learn them."
+               : "A fixed pattern that training does not change: early features swing fast from "
+                 "one position to the next, late ones slowly.";
+}
+
+void why_position(const WalkView& view, Derivation& derivation) {
+    const Cell position = view.at("positions");
+    const std::size_t feature = view.place.at("feature");
+    if (learns_positions(view.plan)) {
+        const auto row = static_cast<std::size_t>(position.value);
+        derivation.copy(view.at("position_table", {{"position", row}, {"feature", feature}}),
+                        "the row of position_table for position " + std::to_string(row));
+        return;
+    }
+    const std::string function = feature % 2 == 0 ? "sin(" : "cos(";
+    derivation.rule = function + "position / 10000^(2i / features))";
+    derivation.arithmetic = function + brief(position.value) + " / 10000^(" +
+                            std::to_string(feature - feature % 2) + " / " +
+                            std::to_string(view.plan.embed_dim) + "))";
+    derivation.sources = {position};
+}
+
+std::string position_code(const StepLines& of) {
+    const std::string name = "position_embedding";
+    if (learns_positions(of.plan)) return name + " = position_table[positions]";
+    const std::string width = std::to_string(of.plan.embed_dim);
+    const std::string dtype = dtype_code(of.plan.compute_dtype, of.language);
+    const std::string tokens = std::to_string(of.plan.query_len);
+    const std::string half = std::to_string(of.plan.embed_dim / 2);
+    return "angles_of_positions = positions" + std::string(of.torch() ? ".to(" : ".astype(") +
+           dtype + ")[:, None] * (1 / 10000 ** (" + of.module() + ".arange(0, " + width +
+           ", 2, dtype=" + dtype + ") / " + width + "))\n" + name + " = " + of.module() +
+           ".empty((" + tokens + ", " + width + "), dtype=" + dtype + ")\n" + name +
+           "[:, 0::2] = " + of.module() + ".sin(angles_of_positions)\n" + name +
+           "[:, 1::2] = " + of.module() + ".cos(angles_of_positions[:, :" + half + "])";
+}
+
+Tensor compute_sum(const Plan& plan, const Ledger& ledger) {
+    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        const Tensor& tokens = ledger["token_embedding"];
+        const auto step = twin(plan, loop::add_rows<T>, vectorized::add_rows<T>);
+        return {tokens.axes(), step(tokens.as<T>(), ledger["position_embedding"].as<T>())};
+    });
+}
+
+}  // namespace
+
+Step position_table_card() {
+    return {
+        .name = "position_table",
+        .title = "one row of features for each position",
+        .kind = Step::Kind::input,
+        .shown = false,
+        .applies = learns_positions,
+        .outline =
+            [](const Plan& plan) {
+                const DrawList list = draw_list(plan);
+                const DrawnTensor& row = *find_drawn(list, "position_table");
+                return Outline{row.axes(), row.shape()};
+            },
+        .formula = learned,
+        .note =
+            [](const Subject& subject) {
+                return "One row for each of " + counted(subject.tensor.shape()[0], "position") +
+                       ": a longer input would have no row to take.";
+            },
+    };
+}
+
+Step position_embedding_card() {
+    return {
+        .name = "position_embedding",
+        .title = "what is added to a token for its position",
+        .applies = [](const Plan& plan) { return plan.adds_positions(); },
+        .reads =
+            [](const Plan& plan) {
+                std::vector<Input> inputs{"positions"};
+                if (learns_positions(plan)) inputs.push_back("position_table");
+                return inputs;
+            },
+        .outline =
+            [](const Plan& plan) {
+                return Outline{{"token", "feature"}, {plan.query_len, plan.embed_dim}};
+            },
+        .formula = position_formula,
+        .compute = compute_position_embedding,
+        .note = position_note,
+        .why = why_position,
+        .code = position_code,
+    };
+}
+
+Step position_sum_card(const Step& x) {
+    Step sum = x;
+    sum.reads = these({"token_embedding", "position_embedding"});
+    sum.formula = always("x = token_embedding + position_embedding");
+    sum.compute = compute_sum;
+    sum.note = [](const Subject&) -> std::string {
+        return "Token and position, added feature by feature: equal tokens at other places are no "
+               "longer equal.";
+    };
+    sum.why = [](const WalkView& view, Derivation& derivation) {
+        derivation.rule = "sum of token_embedding and position_embedding";
+        derivation.add(view.at("token_embedding"));
+        derivation.add(view.at("position_embedding"));
+    };
+    sum.code = [](const StepLines&) -> std::string {
+        return "x = token_embedding + position_embedding";
+    };
+    return sum;
+}
+
+Step either(bool (*meant)(const Plan&), const Step& first, const Step& second) {
+    Step step = second;
+    step.applies = [=](const Plan& plan) {
+        return meant(plan) ? first.applies(plan) : second.applies(plan);
+    };
+    step.reads = [=](const Plan& plan) {
+        return meant(plan) ? first.reads(plan) : second.reads(plan);
+    };
+    step.outline = [=](const Plan& plan) {
+        return meant(plan) ? first.outline(plan) : second.outline(plan);
+    };
+    step.formula = [=](const PlannedStep& of) {
+        return meant(of.plan) ? first.formula(of) : second.formula(of);
+    };
+    step.compute = [=](const Plan& plan, const Ledger& ledger) {
+        return meant(plan) ? first.compute(plan, ledger) : second.compute(plan, ledger);
+    };
+    step.note = [=](const Subject& subject) {
+        const auto& note = meant(subject.plan) ? first.note : second.note;
+        return note ? note(subject) : std::string();
+    };
+    step.why = [=](const WalkView& view, Derivation& derivation) {
+        const auto& why = meant(view.plan) ? first.why : second.why;
+        if (why) why(view, derivation);
+    };
+    step.code = [=](const StepLines& of) {
+        const auto& code = meant(of.plan) ? first.code : second.code;
+        return code ? code(of) : std::string();
+    };
+    return step;
+}
+
+}  // namespace attn
