@@ -93,6 +93,9 @@ WALKS = """
 
 # Each mistake is made in every one of these walks in which it can show.
 MISTAKEN = """
+--heads 2 --embed-dim 16 --seq-len 4 --rope half --positions 3,4,5,6 --rope-scaling yarn:4:64:8:1 --qk-norm head --weights data/norm-gains.npz --scale 0.2
+--heads 2 --embed-dim 16 --seq-len 4 --rope half --positions 3,4,5,6 --rotary-dim 4 --qk-norm all
+--heads 2 --embed-dim 16 --seq-len 4 --rope interleaved --positions 3,4,5,6 --scale none
 --text "the cat sat on the mat" --heads 2 --embed-dim 8 --mask causal --output-projection --bias --output-bias
 --ids "1,2,0,0;1,2,3,1" --pad-id 0 --vocab-size 9 --heads 2 --embed-dim 8 --mask padding,causal --bias --output-projection
 --ids "1,2,0,0;1,2,3,1" --pad-id 0 --vocab-size 9 --heads 2 --embed-dim 8 --mask padding

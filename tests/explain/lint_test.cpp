@@ -217,4 +217,39 @@ TEST_SUITE("explain: lint") {
         config.heads = 2;
         CHECK_FALSE(says(line_of("no-power", config), "1 head"));
     }
+
+    TEST_CASE("positions: beyond training, twice the same, a scaling that changes nothing") {
+        WalkConfig config = sound_config();
+        config.head_dim = 8;
+        config.rotary.pairing = Pairing::half;
+        CHECK(says(line_of("rotary-width", config), "head_dim 8"));
+        config.head_dim = 16;
+        CHECK(line_of("rotary-width", config).empty());
+        CHECK(line_of("beyond-training", config).empty());
+        config.positions = {0, 1, 2, 3, 9000};
+        CHECK(says(line_of("beyond-training", config), "position 9000 with base 10000"));
+        config.rotary.theta = 500000;
+        CHECK(line_of("beyond-training", config).empty());
+        CHECK(line_of("equal-positions", config).empty());
+        config.positions = {0, 1, 2, 1, 4};
+        CHECK(says(line_of("equal-positions", config), "tokens 1 and 3 both stand at position 1"));
+        config.rotary.scaling.emplace();
+        config.rotary.scaling->factor = 8;
+        CHECK(line_of("unseen-scaling", config).empty());
+        config.rotary.scaling->kind = RopeScaling::Kind::llama3;
+        config.rotary.scaling->length = 1e9;
+        CHECK(says(line_of("unseen-scaling", config), "none of the 8 frequencies"));
+    }
+
+    TEST_CASE("repeated words are told apart where positions are said") {
+        WalkConfig config = sound_config();
+        config.input = tokens({{1, 2, 1, 3, 4}});
+        CHECK_FALSE(line_of("no-position", config).empty());
+        config.position_embedding = PositionEmbedding::sinusoidal;
+        CHECK(line_of("no-position", config).empty());
+        config.position_embedding.reset();
+        config.head_dim = 4;
+        config.rotary.pairing = Pairing::half;
+        CHECK(line_of("no-position", config).empty());
+    }
 }

@@ -51,8 +51,32 @@ std::vector<Plan> walks() {
     wide.heads = 2;
     wide.head_dim = 4;
     wide.embed_dim = 5;
+    WalkConfig turning;
+    turning.heads = 2;
+    turning.head_dim = 8;
+    turning.query_len = 4;
+    turning.positions = {3, 4, 5, 6};
+    turning.rotary.pairing = Pairing::half;
+    turning.rotary.scaling.emplace();
+    turning.rotary.scaling->kind = RopeScaling::Kind::yarn;
+    turning.rotary.scaling->factor = 4;
+    turning.rotary.scaling->length = 64;
+    turning.rotary.scaling->beta_fast = 8;
+    turning.qk_norm.over = NormOver::head;
+    for (const char* gain : {"g_query", "g_key"}) {
+        turning.parameters.record(gain,
+                                  Tensor({"feature"}, Array<float>{1, 2, 3, 4, 0.5F, 0.25F, 1, 2}));
+    }
+    turning.scale = {ScaleChoice::By::number, 0.2};
+    WalkConfig partial = turning;
+    partial.rotary.dim = 4;
+    WalkConfig neighbours = partial;
+    neighbours.rotary = {};
+    neighbours.rotary.pairing = Pairing::interleaved;
+    neighbours.scale.by = ScaleChoice::By::none;
     std::vector<Plan> plans;
-    for (const WalkConfig& config : {padded, batch, fused, memory, late, empty, wide}) {
+    for (const WalkConfig& config :
+         {padded, batch, fused, memory, late, empty, wide, turning, partial, neighbours}) {
         plans.push_back(resolve(config));
     }
     return plans;

@@ -30,7 +30,8 @@ TEST_SUITE("steps: qk norm") {
 
     TEST_CASE("over all heads, the features of a token in every head make one row") {
         // two heads, two tokens, one feature: token 0 holds 3 and 4, token 1 holds 6 and 8
-        const Matrix x{{{3}, {6}}, {{4}, {8}}};
+        Matrix x{3, 6, 4, 8};
+        x.reshape({2, 2, 1});
         FOR_BOTH_TWINS(normalise) {
             const double root = std::sqrt(12.5);
             check_cells(normalise(x, Matrix{1, 2}, NormOver::all, 0., std::size_t{2}),

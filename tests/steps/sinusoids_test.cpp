@@ -44,7 +44,8 @@ TEST_SUITE("steps: position_embedding") {
     }
 
     TEST_CASE("the rows are added to every sequence") {
-        const Array<double> x{{{1, 2}, {3, 4}}, {{5, 6}, {7, 8}}};
+        Matrix x{1, 2, 3, 4, 5, 6, 7, 8};
+        x.reshape({2, 2, 2});
         const Matrix rows{{10, 20}, {30, 40}};
         FOR_BOTH_TWINS(add_rows) check_cells(add_rows(x, rows), {11, 22, 33, 44, 15, 26, 37, 48});
     }

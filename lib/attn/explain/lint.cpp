@@ -41,6 +41,15 @@ const std::vector<LintRule>& lint_rules() {
         {"no-position", Severity::warning, lint_checks::no_position,
          "Attention sees a bag of tokens: the same token twice gives the same row twice. Add "
          "positions to the embedding, or rotate query and key."},
+        {"beyond-training", Severity::warning, lint_checks::beyond_training,
+         "Angles that a model never met in training give scores that it never learned. Scale the "
+         "frequencies (linear, dynamic, yarn), or take the base that the model was trained with."},
+        {"equal-positions", Severity::warning, lint_checks::equal_positions,
+         "Tokens at one position cannot be told apart by their order. Positions of packed "
+         "documents may start again, but then a mask must keep the documents apart."},
+        {"unseen-scaling", Severity::warning, lint_checks::unseen_scaling,
+         "llama3 and yarn scale the slow pairs of wide heads alone. Try them with more pairs, or a "
+         "smaller length of training."},
         {"vocabulary-gaps", Severity::warning, lint_checks::vocabulary_gaps,
          "Number the distinct words, not the words as they come: otherwise ids have holes and "
          "the table has rows that nothing uses."},
@@ -57,6 +66,9 @@ const std::vector<LintRule>& lint_rules() {
         {"no-output-projection", Severity::info, lint_checks::no_output_projection,
          "Putting heads side by side does not let them speak to each other; the output "
          "projection does."},
+        {"rotary-width", Severity::info, lint_checks::rotary_width,
+         "Engines have limits of their own: a width that one of them refuses cannot be compared "
+         "with it."},
         {"fused-by-head", Severity::info, lint_checks::fused_by_head,
          "Both orders of a fused weight are right, but not exchangeable: a checkpoint must be "
          "cut the way it was made."},

@@ -26,6 +26,12 @@ Answer no_position(const Plan& plan, const Ledger& ledger);
 Answer vocabulary_gaps(const Plan& plan, const Ledger& ledger);
 Answer blind_padding(const Plan& plan, const Ledger& ledger);
 
+// Positions.
+Answer beyond_training(const Plan& plan, const Ledger& ledger);
+Answer equal_positions(const Plan& plan, const Ledger& ledger);
+Answer unseen_scaling(const Plan& plan, const Ledger& ledger);
+Answer rotary_width(const Plan& plan, const Ledger& ledger);
+
 // Sizes and layouts.
 Answer coincident_sizes(const Plan& plan, const Ledger& ledger);
 Answer causal_lengths(const Plan& plan, const Ledger& ledger);

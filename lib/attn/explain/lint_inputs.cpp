@@ -141,6 +141,7 @@ Answer positive_init(const Plan&, const Ledger& ledger) {
 }
 
 Answer no_position(const Plan& plan, const Ledger& ledger) {
+    if (plan.rotates() || plan.adds_positions()) return std::nullopt;
     return of_each_side(plan, ledger, repeated_token);
 }
 
