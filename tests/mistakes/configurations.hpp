@@ -64,6 +64,39 @@ inline WalkConfig seeded_config(std::uint64_t seed) {
         const auto kind = chance(50) ? PositionBias::Kind::alibi : PositionBias::Kind::t5;
         config.position_bias = PositionBias{kind, 8, 6, {}};
     }
+
+    // Rotary positions, norms of query and key, a scale of the model's own.
+    if (chance(50)) {
+        Rotary& rotary = config.rotary;
+        config.head_dim = pick({4, 6});
+        rotary.pairing = chance(50) ? Pairing::half : Pairing::interleaved;
+        if (chance(40)) rotary.dim = 4;
+        if (chance(30)) rotary.theta = 500000;
+        if (chance(60)) {
+            for (std::int64_t t = 0; t < *config.query_len; ++t) config.positions.push_back(3 + t);
+        }
+        if (chance(50)) {
+            using Kind = RopeScaling::Kind;
+            static constexpr std::array kinds{Kind::linear, Kind::dynamic, Kind::llama3, Kind::yarn,
+                                              Kind::yarn};
+            rotary.scaling.emplace();
+            rotary.scaling->kind = kinds[random() % kinds.size()];
+            rotary.scaling->factor = 4;
+            rotary.scaling->length = 5;
+            rotary.scaling->beta_fast = 2;
+        }
+    }
+    if (chance(40)) {
+        config.qk_norm.over = chance(50) ? NormOver::head : NormOver::all;
+        if (chance(60) && config.qk_norm.over == NormOver::head) {
+            Array<double> gain = empty_array<double>({static_cast<std::size_t>(*config.head_dim)});
+            for (std::size_t i = 0; i < gain.size(); ++i) gain(i) = 1 + 0.3 * double(i + 1);
+            config.parameters.record("g_query", Tensor({"feature"}, gain));
+            config.parameters.record("g_key", Tensor({"feature"}, gain));
+        }
+    }
+    if (chance(15)) config.scale = {ScaleChoice::By::number, 0.3};
+    if (chance(15)) config.scale.by = ScaleChoice::By::none;
     return config;
 }
 

@@ -70,6 +70,30 @@ TableEdit all_of(std::vector<TableEdit> edits) {
     };
 }
 
+Chain chain_of_side(const std::string& step) {
+    return step.ends_with("query") ? Chain::queries : Chain::keys;
+}
+
+TableEdit left_out(std::vector<std::string> steps) {
+    return [steps = std::move(steps)](StepTable table, const Plan& plan) {
+        for (const std::string& step : steps) {
+            table = replace_step({step}, [step](const Plan&, const Ledger& ledger, const Compute&) {
+                return ledger.latest(chain_of_side(step), step);
+            })(std::move(table), plan);
+        }
+        return table;
+    };
+}
+
+std::vector<WrongLines> left_out_lines(const std::vector<std::string>& steps) {
+    std::vector<WrongLines> lines;
+    for (const std::string& step : steps) {
+        const bool query = chain_of_side(step) == Chain::queries;
+        lines.push_back({step, say(step + (query ? " = {queries}" : " = {keys}"))});
+    }
+    return lines;
+}
+
 bool projects(const Plan& plan) { return plan.config.projection != Projection::none; }
 
 std::size_t stored_width(const Plan& plan, std::size_t part) {

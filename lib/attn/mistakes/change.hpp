@@ -52,6 +52,12 @@ std::string slice_text(std::size_t first, std::size_t count);
 std::function<std::string(const std::string&)> formula(std::string text);
 std::function<std::string(const std::string&)> formula_with(std::string expression, std::string by);
 
+/// The chain of a step of the query's or the key's side: queries or keys.
+Chain chain_of_side(const std::string& step);
+/// Leaves the named steps of these sides as their chain was in front of them, and the lines of it.
+TableEdit left_out(std::vector<std::string> steps);
+std::vector<WrongLines> left_out_lines(const std::vector<std::string>& steps);
+
 /// Every step that may multiply x or memory by a projection weight.
 const std::vector<std::string>& projecting_steps();
 /// query, key and value.
@@ -66,6 +72,10 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// Where nothing is masked, why a mistake of the mask cannot show.
 std::string needs_mask(const Plan& plan);
+
+/// Where nothing turns, or something else is missing, why a mistake of the rotation cannot show.
+NotApplicable needs_rope();
+NotApplicable rope_and(std::function<bool(const Plan&)> possible, std::string reason);
 
 /// A tensor as double numbers on four axes; those that it lacks have length 1.
 struct Grid {
@@ -147,6 +157,10 @@ Mistake alibi_of_keys(bool harmless);
 void add_input_mistakes(std::vector<Mistake>& list);
 void add_projection_mistakes(std::vector<Mistake>& list);
 void add_head_mistakes(std::vector<Mistake>& list);
+void add_qk_norm_mistakes(std::vector<Mistake>& list);
+void add_rotary_mistakes(std::vector<Mistake>& list);
+void add_harmless_rotations(std::vector<Mistake>& list);
+void add_frequency_mistakes(std::vector<Mistake>& list);
 void add_score_mistakes(std::vector<Mistake>& list);
 void add_scale_mistakes(std::vector<Mistake>& list);
 void add_score_bias_mistakes(std::vector<Mistake>& list);

@@ -12,6 +12,11 @@ namespace {
 
 std::string needs_scale(const Plan& plan) { return plan.scales() ? "" : "nothing is scaled"; }
 
+/// A norm behind it takes a factor out again.
+std::string needs_lasting_scale(const Plan& plan) {
+    return plan.norms() ? "query and key are normalised afterwards" : needs_scale(plan);
+}
+
 /// Every floating cell of a tensor passed through `f`.
 template <class F>
 Tensor mapped(const Tensor& tensor, F&& f) {
@@ -67,7 +72,7 @@ Mistake scaled_before(std::string id, std::string title, std::vector<std::string
             "",
             "Scaling the query, the key or the scores is the same product.",
             "",
-            needs_scale,
+            needs_lasting_scale,
             all_of({multiplied(steps, power), no_scaling_later()}),
             scaled_lines(steps, power)};
 }
@@ -304,33 +309,37 @@ const Mistake& mistaken_fill(double fill) {
 }
 
 const std::vector<Mistake>& harmless_differences() {
-    static const std::vector<Mistake>& all = *new std::vector<Mistake>{
-        finite_fill(-1e9),
-        added_fill(-1e4),
-        added_fill(-1e9),
-        scaled_before("query-scaled-first", "The query was scaled before it met the keys",
-                      {"query"}, 1),
-        scaled_before("key-scaled-first", "The key was scaled before it met the queries", {"key"},
-                      1),
-        scaled_before("query-and-key-scaled",
-                      "Query and key were each scaled by the root of the factor", {"query", "key"},
-                      0.5),
-        masked_before_scaled(),
-        alibi_of_keys(true),
-        empty_rows_zero(),
-        padded_rows_zero("weights"),
-        padded_rows_zero("context"),
-        padded_rows_zero("output"),
-        read_off("mask-polarity", "mask", "The mask says keep where ours says hidden",
-                 "the same cells are hidden as long as the code means keep where it says true",
-                 "masked_fill takes true for hidden, scaled_dot_product_attention takes it for "
-                 "kept: say which."),
-        read_off(
-            "same-after-softmax", "masked_scores",
-            "The scores differ, and softmax takes the difference out again",
-            "the weights are those of the reference",
-            "Softmax reads differences within a row: a constant added to a whole row is lost."),
-    };
+    static const std::vector<Mistake>& all = *[] {
+        auto* const list = new std::vector<Mistake>{
+            finite_fill(-1e9),
+            added_fill(-1e4),
+            added_fill(-1e9),
+            scaled_before("query-scaled-first", "The query was scaled before it met the keys",
+                          {"query"}, 1),
+            scaled_before("key-scaled-first", "The key was scaled before it met the queries",
+                          {"key"}, 1),
+            scaled_before("query-and-key-scaled",
+                          "Query and key were each scaled by the root of the factor",
+                          {"query", "key"}, 0.5),
+            masked_before_scaled(),
+            alibi_of_keys(true),
+            empty_rows_zero(),
+            padded_rows_zero("weights"),
+            padded_rows_zero("context"),
+            padded_rows_zero("output"),
+            read_off("mask-polarity", "mask", "The mask says keep where ours says hidden",
+                     "the same cells are hidden as long as the code means keep where it says true",
+                     "masked_fill takes true for hidden, scaled_dot_product_attention takes it for "
+                     "kept: say which."),
+            read_off(
+                "same-after-softmax", "masked_scores",
+                "The scores differ, and softmax takes the difference out again",
+                "the weights are those of the reference",
+                "Softmax reads differences within a row: a constant added to a whole row is lost."),
+        };
+        add_harmless_rotations(*list);
+        return list;
+    }();
     return all;
 }
 

@@ -54,6 +54,42 @@ double root(std::size_t size) { return std::sqrt(static_cast<double>(size)); }
 void add_scale_mistakes(std::vector<Mistake>& list) {
     add(list,
         {
+            {"scale-pre-attn-scalar", "scaled_scores",
+             "The scores were divided by the root of head_dim, not by the model's own number",
+             "all scores are off by one factor, those of a token with itself too",
+             "scores = scores * config.query_pre_attn_scalar ** -0.5",
+             "scores = scores * query_pre_attn_scalar ** -0.5",
+             "Gemma 2, Granite and muP models say in their configuration what scales the scores.",
+             "",
+             first_of({unless(
+                           [](const Plan& plan) {
+                               return plan.config.scale.by == ScaleChoice::By::number;
+                           },
+                           "the scale is no number of the model's own"),
+                       scale_not_applicable(
+                           [](const Plan& plan) { return divide_by(root(plan.head_dim)); })}),
+             with_plan({"scaled_scores"},
+                       [](Plan& plan) {
+                           plan.config.scale.by = ScaleChoice::By::head_dim;
+                           plan.scale = divide_by(root(plan.head_dim));
+                       })},
+            {"scale-t5",
+             "scores",
+             "The scores of a model without scale were scaled",
+             "scores are too small and the weights too flat",
+             "scores = q @ k.transpose(-2, -1)  # T5: nothing divides them",
+             "scores = q @ k.swapaxes(-2, -1)  # T5: nothing divides them",
+             "T5 folds the scale into its weights: divide nothing.",
+             "",
+             unless([](const Plan& plan) { return !plan.scales(); }, "the scores are scaled here"),
+             replace_step({"scores"},
+                          [](const Plan& plan, const Ledger& ledger, const Compute& before) {
+                              return divided(plan, before(plan, ledger), root(plan.head_dim));
+                          }),
+             {{"scores",
+               [](const StepLines& of, const std::string& right) {
+                   return right + " / math.sqrt(" + std::to_string(of.plan.head_dim) + ")";
+               }}}},
             scaled_by(
                 "scale-missing", "The scores were not scaled",
                 "scores are too large by the missing factor and the weights too sharp",
