@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
 #include "attn/render/number_text.hpp"
 #include "attn/steps/scaling.hpp"
