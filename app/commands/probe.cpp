@@ -19,11 +19,73 @@ attn::Tensor numbers(const std::vector<std::int64_t>& values) {
     return {{"setting"}, std::move(array)};
 }
 
+/// A program that runs somebody's own attention on a probe; as it stands, it is right.
+constexpr std::string_view program =
+    R"(# Runs your attention on a probe and saves its tensors for attn-explain diagnose.
+import math
+import pathlib
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+here = pathlib.Path(__file__).resolve().parent
+with np.load(here / "PROBE") as file:
+    p = {name: torch.from_numpy(file[name]) for name in file.files}
+
+
+def attention(x, hidden, heads):
+    """x is (batch, token, feature); hidden (batch, 1, query, key), true where a key is hidden."""
+    # ---- your own code from here on; any names and layouts will do ----
+    B, T, C = x.shape
+    q, k, v = (F.linear(x, p["w_" + name], p["b_" + name]).view(B, T, heads, -1).transpose(1, 2)
+               for name in ("query", "key", "value"))
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
+    attn = scores.masked_fill(hidden, float("-inf")).softmax(dim=-1)
+    context = (attn @ v).transpose(1, 2).reshape(B, T, -1)
+    output = F.linear(context, p["w_output"], p["b_output"])
+    # ---- to here: return everything that your code makes, under your names ----
+    return dict(q=q, k=k, v=v, attn=attn, context=context, output=output)
+
+
+tensors = attention(p["x"], p["mask"], int(p["heads"]))
+np.savez(here / "MINE", **{name: t.detach().float().numpy() for name, t in tensors.items()})
+print("now: attn-explain diagnose MINE --given PROBE")
+)";
+
+/// The file beside `path` with another ending of its name.
+std::string beside(const std::string& path, const std::string& ending) {
+    return path.substr(0, path.size() - 3) + ending;
+}
+
+/// Writes the program; PROBE and MINE become the names of its two files.
+void write_program(const std::string& path) {
+    std::string text(program);
+    const std::string name = path.substr(path.find_last_of('/') + 1);
+    for (const auto& [word, ending] :
+         {std::pair<std::string, std::string>{"PROBE", ".npz"}, {"MINE", "_mine.npz"}}) {
+        for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at)) {
+            text.replace(at, word.size(), beside(name, ending));
+        }
+    }
+    attn::write_file(path, text);
+}
+
 int run_probe(const Arguments& arguments) {
-    const std::string path = arguments.text("--output");
-    if (path.empty()) {
+    const bool as_program = arguments.has("--code");
+    const std::string output = arguments.text("--output");
+    if (output.empty()) {
         throw attn::ConfigError("a probe is a file: pass -o probe.npz");
     }
+    if (as_program && output.find_first_of("\"\\\n") != output.npos) {
+        throw attn::ConfigError("-o: the name stands in a Python program: leave quotes out of it");
+    }
+    if (as_program != output.ends_with(".py") || output == ".py") {
+        throw attn::ConfigError(
+            "a program is written to a Python file: pass --code torch "
+            "-o probe.py");
+    }
+    const std::string path = as_program ? beside(output, ".npz") : output;
     const attn::Plan plan = attn::resolve(attn::probe_config());
     const attn::Ledger ledger = attn::walk(plan, attn::draw(plan));
     attn::Ledger settings;
@@ -42,6 +104,7 @@ int run_probe(const Arguments& arguments) {
     attn::OutputFile file(path);
     attn::write_npz(file, arrays);
     file.commit();
+    if (as_program) write_program(output);
     if (arguments.has("--json")) {
         std::string json;
         for (const attn::TensorRef& array : arrays) {
@@ -53,10 +116,16 @@ int run_probe(const Arguments& arguments) {
                     ("{\"name\": " + attn::json_string(array.name)) + ", \"shape\": [" + shape +
                     "]}";
         }
-        StandardOutput output;
-        output.write("{\"file\": " + attn::json_string(path) + ",\n \"arrays\": [\n  " + json +
-                     "]}\n");
-        output.flush();
+        StandardOutput printed;
+        printed.write("{\"file\": " + attn::json_string(path) + ",\n \"arrays\": [\n  " + json +
+                      "]}\n");
+        printed.flush();
+    }
+    if (as_program) {
+        report_note("put your own attention into " + output + " (with its inputs, " + path +
+                    "), run it, and then: attn-explain diagnose " + beside(output, "_mine.npz") +
+                    " --given " + path);
+        return 0;
     }
     report_note("run your own attention on the arrays of " + path +
                 " (mask true = hidden), save its tensors, and then: attn-explain diagnose "
@@ -65,14 +134,27 @@ int run_probe(const Arguments& arguments) {
     return 0;
 }
 
+std::vector<std::string> only_torch() { return {"torch"}; }
+
+const std::vector<Flag>& probe_flags() {
+    static const std::vector<Flag> all{
+        {"--code", "LANGUAGE",
+         "write a program too, with a place for your own attention, to -o FILE.py",
+         one_of(only_torch)},
+    };
+    return all;
+}
+
 }  // namespace
 
 Command probe_command() {
     return {"probe",
             "write inputs on which nearly every mistake shows",
-            {file_flags, json_flags},
+            {probe_flags, file_flags, json_flags},
             run_probe,
-            {{"attn-explain probe -o probe.npz", "Writes inputs for your own code."}}};
+            {{"attn-explain probe -o probe.npz", "Writes inputs for your own code."},
+             {"attn-explain probe --code torch -o probe.py",
+              "The same with a PyTorch program to put your own attention into."}}};
 }
 
 }  // namespace app

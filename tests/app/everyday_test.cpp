@@ -65,6 +65,25 @@ TEST_SUITE("app: everyday") {
         program::check_refused("--split '.*' --text '" + std::string(5000, 'a') + "'", "2000");
     }
 
+    TEST_CASE("a probe is a program too, which runs under PyTorch and is right as it stands") {
+        const program::Folder folder;
+        const std::string path = folder / "probe.py";
+        REQUIRE(run("probe --code torch -o " + path).exit_code == 0);
+        const std::string text = program::read_file(path);
+        CHECK(has(text, "your own code from here on"));
+        CHECK(has(text, "diagnose probe_mine.npz --given probe.npz"));
+        program::check_refused("probe --code torch -o " + (folder / "probe.npz"), "-o probe.py");
+        program::check_refused("probe -o " + path, "--code torch");
+        if (program::shell("python3 -c 'import torch'").exit_code != 0) {
+            MESSAGE("PyTorch is not installed: the program was not run");
+            return;
+        }
+        const program::Result ran = program::shell("python3 " + path);
+        REQUIRE_MESSAGE(ran.exit_code == 0, ran.err);
+        CHECK(run("diagnose " + (folder / "probe_mine.npz") + " --given " + (folder / "probe.npz"))
+                  .exit_code == 0);
+    }
+
     TEST_CASE("what if gives a row of weights, and of other steps the cell") {
         CHECK(has(run("why 'weights[0,1]' --what-if mask=causal").out, "sum 1.0000"));
         const std::string x = run("why 'x[0,1]' --what-if mask=causal").out;
