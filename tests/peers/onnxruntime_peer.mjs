@@ -1,71 +1,13 @@
 // Attention by onnxruntime: `mha`, its MultiHeadAttention operator, or `unfused`, a graph of matmul,
-// softmax and matmul. The models are written here, as the bytes of their protocol buffers.
+// softmax and matmul.
 import readline from "node:readline";
 import { createRequire } from "node:module";
+
+import { model, node } from "./onnx_model.mjs";
 
 // node_modules may lie elsewhere: PEERS_NODE_MODULES names the folder it is in.
 const base = process.env.PEERS_NODE_MODULES ?? process.cwd();
 const { default: ort } = await import(createRequire(base + "/").resolve("onnxruntime-node"));
-
-// --- protocol buffers: a field is its number and kind, then the bytes
-
-const varint = (value) => {
-  const bytes = [];
-  let rest = BigInt(value);
-  for (; rest >= 128n; rest >>= 7n) bytes.push(Number(rest & 127n) | 128);
-  return Buffer.from([...bytes, Number(rest)]);
-};
-const number = (field, value) => Buffer.concat([varint(field * 8), varint(value)]);
-const bytes = (field, value) =>
-  Buffer.concat([varint(field * 8 + 2), varint(value.length), value]);
-const text = (field, value) => bytes(field, Buffer.from(value));
-const message = (field, ...parts) => bytes(field, Buffer.concat(parts));
-const real = (field, value) => {
-  const data = Buffer.alloc(4);
-  data.writeFloatLE(value);
-  return Buffer.concat([varint(field * 8 + 5), data]);
-};
-
-const FLOAT = 1;
-
-const attribute = (name, value) =>
-  Array.isArray(value)
-    ? message(5, text(1, name), ...value.map((one) => number(8, one)), number(20, 7))
-    : Number.isInteger(value)
-      ? message(5, text(1, name), number(3, value), number(20, 2))
-      : message(5, text(1, name), real(2, value), number(20, 1));
-
-const node = (kind, inputs, output, attributes = {}, domain = "") =>
-  message(
-    1,
-    ...inputs.map((name) => text(1, name)),
-    text(2, output),
-    text(3, output),
-    text(4, kind),
-    ...Object.entries(attributes).map(([name, value]) => attribute(name, value)),
-    text(7, domain),
-  );
-
-const tensor = (field, name, dims) =>
-  message(
-    field,
-    text(1, name),
-    message(2, message(1, number(1, FLOAT), message(2, ...dims.map((d) => message(1, number(1, d)))))),
-  );
-
-const model = (nodes, inputs, output) =>
-  Buffer.concat([
-    number(1, 8),
-    message(
-      7,
-      ...nodes,
-      text(2, "attention"),
-      ...Object.entries(inputs).map(([name, dims]) => tensor(11, name, dims)),
-      tensor(12, "context", output),
-    ),
-    message(8, text(1, ""), number(2, 17)),
-    message(8, text(1, "com.microsoft"), number(2, 1)),
-  ]);
 
 /// Tokens first, the heads side by side, as the operator takes them.
 const mhaModel = (groups, length, dim, causal) => {
@@ -73,7 +15,7 @@ const mhaModel = (groups, length, dim, causal) => {
   const attributes = { num_heads: groups, unidirectional: causal ? 1 : 0 };
   const one = node("MultiHeadAttention", ["query", "key", "value"], "context", attributes,
                    "com.microsoft");
-  return model([one], { query: dims, key: dims, value: dims }, dims);
+  return model([one], { query: dims, key: dims, value: dims }, { context: dims });
 };
 
 const unfusedModel = (groups, length, dim, causal) => {
@@ -90,7 +32,7 @@ const unfusedModel = (groups, length, dim, causal) => {
   }
   nodes.push(node("Softmax", [causal ? "masked" : "scaled"], "weights", { axis: 3 }));
   nodes.push(node("MatMul", ["weights", "value"], "context"));
-  return model(nodes, inputs, dims);
+  return model(nodes, inputs, { context: dims });
 };
 
 // --- inputs and reference
