@@ -173,7 +173,7 @@ def reference(c, given):
 
             query, key = whole(query, given["g_query"]), whole(key, given["g_key"])
         else:
-            query, key = rms(query, eps), rms(key, eps)
+            query, key = (torch.nn.functional.normalize(y, dim=-1, eps=eps) for y in (query, key))
         out.update(normed_query=query, normed_key=key)
         return query, key
 
@@ -212,7 +212,7 @@ def reference(c, given):
         s = s + bias
         out["biased_scores"] = s
     elif c.get("bias") == "t5":
-        table = next(t for n, t in given.items() if t.dim() == 2 and t.shape[0] == 32 and n not in ("x",))
+        table = given["relative_attention_bias"]
         index = torch.tensor(
             [[bucket(j - i, 32, 128, not c.get("causal")) for j in columns] for i in rows]
         )

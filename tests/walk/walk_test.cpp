@@ -92,7 +92,11 @@ TEST_SUITE("walk") {
             const double scores =
                 head_dim * turned * (q + k + turned) + 2 * head_dim * eps * head_dim * q * k;
             const double softmax_input = scores + 2 * eps * size("scores");
-            const double weights = 2 * softmax_input + (keys + 4) * eps;
+            // A cap is never steeper than 1; a bias is added to what comes out of it.
+            const double capped = softmax_input + 8 * eps * size("scores");
+            const double bias = loops.has("position_bias") ? size("position_bias") : 0;
+            const double biased = capped + 4 * eps * (size("scores") + bias);
+            const double weights = 2 * biased + (keys + 4) * eps;
             const double context =
                 keys * (weights * v + projected * (1 + weights)) + 2 * keys * eps * v;
             const double output = 2 * static_cast<double>(plan.heads * plan.value_dim + 1) *
@@ -124,10 +128,13 @@ TEST_SUITE("walk") {
                 {"repeated_key", turned},
                 {"scores", scores},
                 {"scaled_scores", softmax_input},
-                {"masked_scores", softmax_input},
-                {"row_max", softmax_input},
-                {"exponentials", 2 * softmax_input + 4 * eps},
-                {"row_sum", keys * (2 * softmax_input + 4 * eps) + keys * keys * eps},
+                {"capped_scores", capped},
+                {"position_bias", 4 * eps * bias},
+                {"biased_scores", biased},
+                {"masked_scores", biased},
+                {"row_max", biased},
+                {"exponentials", 2 * biased + 4 * eps},
+                {"row_sum", keys * (2 * biased + 4 * eps) + keys * keys * eps},
                 {"weights", weights},
                 {"sink_weight", weights},
                 {"context", context},
