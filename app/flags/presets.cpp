@@ -10,6 +10,12 @@ namespace app {
 // widths that are not equal by chance. Numbers that do not depend on the size are the family's own.
 const std::vector<Preset>& presets() {
     static const std::vector<Preset> all{
+        {"gpt2", "one weight for query, key and value, learned positions, causal",
+         "--projection fused --heads 3 --head-dim 4 --bias --output-projection --output-bias "
+         "--mask causal --position-embedding learned"},
+        {"bert", "sees both ways, learned positions",
+         "--heads 3 --head-dim 4 --bias --output-projection --output-bias --position-embedding "
+         "learned"},
         {"t5", "unscaled scores, a learned bias for each distance (here the encoder's)",
          "--heads 3 --head-dim 4 --output-projection --scale none --position-bias t5"},
         {"neox", "weights head by head, a quarter of each head turns (GPT-NeoX, Pythia)",
@@ -32,6 +38,15 @@ const std::vector<Preset>& presets() {
         {"gemma2", "scores capped at 50, grouped heads, every second layer a window",
          "--heads 4 --kv-heads 2 --head-dim 6 --embed-dim 10 --output-projection --mask "
          "causal,window:4 --rope half --softcap 50"},
+        {"olmo2", "query and key normed over all heads",
+         "--heads 3 --head-dim 4 --output-projection --mask causal --rope half --rope-theta 500000 "
+         "--qk-norm all"},
+        {"qwen3", "query and key normed in each head, head-dim free of embed-dim",
+         "--heads 6 --kv-heads 2 --head-dim 4 --embed-dim 10 --output-projection --mask causal "
+         "--rope half --rope-theta 1000000 --qk-norm head"},
+        {"gemma3", "one key head, normed query and key, five of six layers a window",
+         "--heads 4 --kv-heads 1 --head-dim 6 --embed-dim 10 --output-projection --mask "
+         "causal,window:4 --rope half --qk-norm head"},
         {"gpt-oss", "a learned sink for each head, biases everywhere, every second layer a window",
          "--heads 6 --kv-heads 2 --head-dim 4 --embed-dim 10 --bias --output-projection "
          "--output-bias --mask causal,window:4 --rope half --rope-theta 150000 --sink randn"},
