@@ -100,6 +100,32 @@ inline WalkConfig seeded_config(std::uint64_t seed) {
     return config;
 }
 
+/// Walks with shared key heads, sinks and a cache, each of awkward sizes.
+inline std::vector<WalkConfig> shared_configs() {
+    WalkConfig grouped;
+    grouped.heads = 6;
+    grouped.kv_heads = 3;
+    grouped.head_dim = 3;
+    grouped.value_dim = 2;
+    grouped.embed_dim = 7;
+    grouped.query_len = 4;
+    grouped.batch = 2;
+    grouped.bias = true;
+    grouped.output_projection = true;
+    grouped.mask.causal = true;
+    grouped.sink = SinkLogit::normal;
+    grouped.past = 2;
+    WalkConfig fused = grouped;
+    fused.projection = Projection::fused;
+    fused.sink = SinkLogit::zero;
+    fused.past.reset();
+    WalkConfig alone;
+    alone.query_len = 5;
+    alone.past = 3;
+    alone.sink = SinkLogit::normal;
+    return {grouped, fused, alone};
+}
+
 /// A tensor as the ledger of somebody else might hold it: the same numbers in another type.
 inline Ledger as_type(const Ledger& ledger, DType dtype) {
     Ledger result;

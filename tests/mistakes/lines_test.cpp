@@ -10,6 +10,7 @@
 #include "attn/mistakes/mistake.hpp"
 #include "attn/walk/draw.hpp"
 #include "attn/walk/walk.hpp"
+#include "tests/mistakes/configurations.hpp"
 
 using namespace attn;
 
@@ -77,6 +78,9 @@ std::vector<Plan> walks() {
     std::vector<Plan> plans;
     for (const WalkConfig& config :
          {padded, batch, fused, memory, late, empty, wide, turning, partial, neighbours}) {
+        plans.push_back(resolve(config));
+    }
+    for (const WalkConfig& config : attn::testing::shared_configs()) {
         plans.push_back(resolve(config));
     }
     return plans;

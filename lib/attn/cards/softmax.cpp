@@ -78,8 +78,9 @@ Tensor compute_weights(const Plan& plan, const Ledger& ledger) {
         using T = decltype(zero);
         const Tensor& scores = ledger.latest(Chain::scores);
         const auto step = twin(plan, loop::softmax<T>, vectorized::softmax<T>);
-        return {scores.axes(), step(scores.as<T>(), scores.axis(softmax_axis(plan)),
-                                    plan.config.empty_row, sink_of<T>(ledger))};
+        return {scores.axes(),
+                step(scores.as<T>(), scores.axis(softmax_axis(plan)), plan.config.empty_row,
+                     plan.has_sink() ? sink_of<T>(ledger) : std::span<const T>())};
     });
 }
 

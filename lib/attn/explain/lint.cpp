@@ -60,6 +60,18 @@ const std::vector<LintRule>& lint_rules() {
          "Keys that are all zero have score 0 before any mask, so this input cannot tell a mask "
          "that works from one that multiplies by zero. Use a bias, or a padding row that is "
          "not zero."},
+        {"past-positions", Severity::error, lint_checks::past_positions,
+         "New tokens go on where the cache ends: a token at position 0 behind a past is rotated as "
+         "if it were the first. Leave --positions out, or count from the length of the past."},
+        {"sink-share", Severity::warning, lint_checks::sink_share,
+         "A sink without a value takes attention away from all keys. Where it takes most, contexts "
+         "are short: compare the logit with the scores it meets."},
+        {"shared-heads", Severity::info, lint_checks::equal_groups,
+         "Head h reads key head h / (heads / kv_heads). With one key head, or as many as heads "
+         "share it, the usual mistakes (h % kv_heads, h / kv_heads) give the same: try others."},
+        {"engine-width", Severity::info, lint_checks::engine_width,
+         "Kernels of other engines take some widths alone. Small walks are fine here, and may be "
+         "refused there."},
         {"causal-lengths", Severity::info, lint_checks::causal_lengths,
          "With a cache of earlier keys the last query should meet the last key (align end); "
          "PyTorch's tril meets them at the start."},

@@ -40,6 +40,12 @@ Answer fused_by_head(const Plan& plan, const Ledger& ledger);
 Answer three_heads(const Plan& plan, const Ledger& ledger);
 Answer no_power(const Plan& plan, const Ledger& ledger);
 
+// Shared heads, sinks and caches.
+Answer equal_groups(const Plan& plan, const Ledger& ledger);
+Answer engine_width(const Plan& plan, const Ledger& ledger);
+Answer sink_share(const Plan& plan, const Ledger& ledger);
+Answer past_positions(const Plan& plan, const Ledger& ledger);
+
 /// True where this key (or query, without a memory) only fills up a shorter sequence.
 bool is_padding(const Plan& plan, std::size_t batch, std::size_t position);
 

@@ -161,6 +161,8 @@ void add_qk_norm_mistakes(std::vector<Mistake>& list);
 void add_rotary_mistakes(std::vector<Mistake>& list);
 void add_harmless_rotations(std::vector<Mistake>& list);
 void add_frequency_mistakes(std::vector<Mistake>& list);
+void add_grouped_mistakes(std::vector<Mistake>& list);
+void add_cache_mistakes(std::vector<Mistake>& list);
 void add_score_mistakes(std::vector<Mistake>& list);
 void add_scale_mistakes(std::vector<Mistake>& list);
 void add_score_bias_mistakes(std::vector<Mistake>& list);
