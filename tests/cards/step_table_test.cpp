@@ -56,7 +56,7 @@ TEST_SUITE("cards: step table") {
             const Ledger ledger = walk(plan, draw(plan));
             for (const auto& [name, tensor] : ledger.entries()) {
                 INFO(name);
-                const Outline outline = find_step(step_table(), name).outline(plan);
+                const Outline outline = find_step(step_table(plan), name).outline(plan);
                 CHECK(outline.axes == tensor.axes());
                 CHECK(outline.shape == tensor.shape());
             }
@@ -68,11 +68,11 @@ TEST_SUITE("cards: step table") {
         for (int i = 0; i < 100; ++i) {
             const Plan plan = resolve(random_config(random));
             const Ledger given = draw(plan);
-            Ledger before(chains_of(step_table()));
+            Ledger before(chains_of(step_table(plan)));
             const Ledger ledger = walk(plan, given);
             for (const auto& [name, tensor] : ledger.entries()) {
                 INFO(name);
-                const Step& step = find_step(step_table(), name);
+                const Step& step = find_step(step_table(plan), name);
                 for (const Input& input : step.reads(plan)) {
                     const bool is_there = input.chain == Chain::none
                                               ? before.has(input.step)
@@ -82,7 +82,7 @@ TEST_SUITE("cards: step table") {
                 before.record(name, tensor);
                 if (given.has(name)) continue;
                 // Nothing but what it reads is needed to compute it.
-                Ledger inputs(chains_of(step_table()));
+                Ledger inputs(chains_of(step_table(plan)));
                 for (const auto& entry : before.entries()) {
                     const auto reads = step.reads(plan);
                     const bool is_read =
@@ -110,7 +110,7 @@ TEST_SUITE("cards: step table") {
                  Case{"value", "context", "weights @ doubled", "weights @ doubled"},
              }) {
             INFO(one.after);
-            const StepTable table = with_doubled(step_table(), one.after);
+            const StepTable table = with_doubled(step_table(plan), one.after);
             const Step& reader = find_step(table, one.reader);
             CHECK(says(formula_of(reader, plan, table), one.formula));
             CHECK(says(step_code(one.reader, plan, table, CodeLanguage::torch), one.code));

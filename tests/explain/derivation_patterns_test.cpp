@@ -86,7 +86,7 @@ TEST_SUITE("explain: derivation patterns") {
             const Ledger ledger = walk(plan, draw(plan));
             for (const Ledger::Entry& entry : ledger.entries()) {
                 INFO(entry.name);
-                check_step(plan, step_table(), ledger, entry.name);
+                check_step(plan, step_table(plan), ledger, entry.name);
             }
         }
     }
@@ -99,14 +99,14 @@ TEST_SUITE("explain: derivation patterns") {
         config.heads = 2;
         const Plan plan = resolve(config);
         const Ledger ledger = walk(plan, draw(plan));
-        const auto scores = derivation_patterns(plan, step_table(), ledger, "scores");
+        const auto scores = derivation_patterns(plan, step_table(plan), ledger, "scores");
         REQUIRE(scores.size() == 1);
         CHECK(scores[0].cells == std::vector<std::size_t>{0, 2 * 9 * 9});
         CHECK(scores[0].terms.at(0).count == 4);
-        const auto weights = derivation_patterns(plan, step_table(), ledger, "weights");
+        const auto weights = derivation_patterns(plan, step_table(plan), ledger, "weights");
         CHECK(weights.size() <= 4);
         CHECK(weights.back().arithmetic == "exp({0v} - {1v}) / {2v} = {3v} / {2v}");
-        CHECK(derivation_patterns(plan, step_table(), ledger, "w_query").empty());
+        CHECK(derivation_patterns(plan, step_table(plan), ledger, "w_query").empty());
     }
 
     TEST_CASE("where a mistake made the number, no rule is claimed for it") {
@@ -115,7 +115,7 @@ TEST_SUITE("explain: derivation patterns") {
         config.query_len = 4;
         config.embed_dim = 4;
         const Plan plan = resolve(config);
-        const StepTable table = with_mistakes(step_table(), plan, {"q-dot-q"});
+        const StepTable table = with_mistakes(step_table(plan), plan, {"q-dot-q"});
         const Ledger ledger = walk(plan, draw(plan), table);
         const auto scores = derivation_patterns(plan, table, ledger, "scores");
         REQUIRE(scores.size() == 1);

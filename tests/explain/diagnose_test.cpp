@@ -74,7 +74,7 @@ const Mistake& harmless_difference(const std::string& id) {
 /// True when two ledgers differ in some step by more than rounding, or than axes of length 1. A
 /// mask of another shape shows where it is applied.
 bool visible(const Plan& plan, const Ledger& right, const Ledger& wrong) {
-    const Comparison found = compare(plan, step_table(), wrong, right);
+    const Comparison found = compare(plan, step_table(plan), wrong, right);
     return std::any_of(found.steps.begin(), found.steps.end(), [](const StepComparison& step) {
         if (step.same_shape()) return !step.equal();
         return step.name != "mask" && element_count(step.left) != element_count(step.right);
@@ -93,7 +93,7 @@ TEST_SUITE("explain: diagnose") {
                 const Plan plan = resolve(testing::seeded_config(seed));
                 if (!mistake.applies(plan)) continue;
                 const Ledger given = draw(plan);
-                const Ledger wrong = walk(plan, given, mistake.apply(step_table(), plan));
+                const Ledger wrong = walk(plan, given, mistake.apply(step_table(plan), plan));
                 const Ledger theirs = computed_steps(wrong);
                 if (!visible(plan, computed_steps(walk(plan, given)), theirs)) continue;
                 ++tried;
@@ -113,7 +113,7 @@ TEST_SUITE("explain: diagnose") {
         config.scale = {ScaleChoice::By::number, 100};
         const Plan plan = resolve(config);
         const Ledger given = draw(plan);
-        const StepTable table = with_mistakes(step_table(), plan, {"softmax-overflow"});
+        const StepTable table = with_mistakes(step_table(plan), plan, {"softmax-overflow"});
         Ledger theirs;
         const Ledger wrong = walk(plan, given, table);
         for (const char* name : {"scores", "scaled_scores", "weights", "context"}) {
@@ -133,7 +133,7 @@ TEST_SUITE("explain: diagnose") {
                 const Plan plan = resolve(testing::seeded_config(seed));
                 if (!mistake.applies(plan)) continue;
                 const Ledger given = draw(plan);
-                const Ledger wrong = walk(plan, given, mistake.apply(step_table(), plan));
+                const Ledger wrong = walk(plan, given, mistake.apply(step_table(plan), plan));
                 const std::string last = wrong.entries().back().name;
                 Ledger theirs;
                 theirs.record(last, rounded(wrong[last], 4));
@@ -172,7 +172,7 @@ TEST_SUITE("explain: diagnose") {
         const Plan plan = resolve(causal_config());
         const Ledger given = draw(plan);
         const StepTable table =
-            with_mistakes(step_table(), plan, {"scale-missing", "weights-transposed"});
+            with_mistakes(step_table(plan), plan, {"scale-missing", "weights-transposed"});
         const Diagnosis diagnosis = diagnose(plan, given, computed_steps(walk(plan, given, table)));
         REQUIRE(diagnosis.findings.size() == 2);
         CHECK(diagnosis.findings[0].mistake->id == "scale-missing");
@@ -191,7 +191,7 @@ TEST_SUITE("explain: diagnose") {
         const Plan plan = resolve(config);
         const Ledger given = draw(plan);
         const StepTable table =
-            with_mistakes(step_table(), plan, {"scale-missing", "weights-transposed"});
+            with_mistakes(step_table(plan), plan, {"scale-missing", "weights-transposed"});
         Ledger theirs;
         theirs.record("context", walk(plan, given, table)["context"]);
         CHECK(diagnose(plan, given, theirs).has_unknown());
@@ -239,9 +239,9 @@ TEST_SUITE("explain: diagnose") {
         };
         for (const Mistake& entry : harmless_differences()) {
             if (!entry.applies(plan) || entry.id == "empty-rows-zero") continue;
-            harmless(entry.apply(step_table(), plan), entry.id);
+            harmless(entry.apply(step_table(plan), plan), entry.id);
         }
-        harmless(with_mistakes(step_table(), plan, {"bias-missing=key"}), "bias-missing=key");
+        harmless(with_mistakes(step_table(plan), plan, {"bias-missing=key"}), "bias-missing=key");
     }
 
     TEST_CASE("a mistake is named beside any harmless difference, from the output alone") {
@@ -250,7 +250,7 @@ TEST_SUITE("explain: diagnose") {
         for (const Mistake& harmless : harmless_differences()) {
             if (!harmless.applies(plan)) continue;
             const StepTable table =
-                find_mistake("causal-diag-minus1").apply(harmless.apply(step_table(), plan), plan);
+                find_mistake("causal-diag-minus1").apply(harmless.apply(step_table(plan), plan), plan);
             Ledger theirs;
             theirs.record("merged", walk(plan, given, table)["merged"]);
             const Diagnosis diagnosis = diagnose(plan, given, theirs);
@@ -266,7 +266,7 @@ TEST_SUITE("explain: diagnose") {
         config.lengths = {5, 0, 5};
         const Plan plan = resolve(config);
         const Ledger given = draw(plan);
-        const StepTable table = harmless_difference("finite-fill=-1e9").apply(step_table(), plan);
+        const StepTable table = harmless_difference("finite-fill=-1e9").apply(step_table(plan), plan);
         const Diagnosis diagnosis = diagnose(plan, given, computed_steps(walk(plan, given, table)));
         REQUIRE_FALSE(diagnosis.findings.empty());
         CHECK(is_named(diagnosis.findings.front(), "fully-masked-row"));
@@ -354,7 +354,7 @@ TEST_SUITE("explain: diagnose") {
         const Plan plan = resolve(config);
         const Ledger given = draw(plan);
         const auto saved = [&](const std::string& id, bool keep, bool added, Shape shape) {
-            StepTable table = step_table();
+            StepTable table = step_table(plan);
             if (!id.empty()) table = find_mistake(id).apply(std::move(table), plan);
             const Ledger wrong = walk(plan, given, table);
             const Tensor& full = wrong["mask"];

@@ -59,12 +59,12 @@ TEST_SUITE("explain: why") {
             const Ledger ledger = walk(plan, draw(plan));
             for (const auto& [step, tensor] : ledger.entries()) {
                 const Cell cell = cell_at(ledger, step, random() % tensor.size());
-                const Derivation derivation = derive(plan, step_table(), ledger, cell);
+                const Derivation derivation = derive(plan, step_table(plan), ledger, cell);
                 const bool same = derivation.cell.value == cell.value || std::isnan(cell.value);
                 CHECK(same);
                 CHECK_FALSE(derivation.rule.empty());
                 for (const Cell& source : derivation.sources) {
-                    CHECK(parse_cell(plan, step_table(), ledger, cell_text(source)).step ==
+                    CHECK(parse_cell(plan, step_table(plan), ledger, cell_text(source)).step ==
                           source.step);
                 }
                 if (derivation.terms.empty() || !std::isfinite(cell.value)) continue;
@@ -87,7 +87,7 @@ TEST_SUITE("explain: why") {
                 const Tensor* tensor = ledger.find(step);
                 if (tensor == nullptr) continue;
                 const Cell cell = cell_at(ledger, step, random() % tensor->size());
-                const Derivation derivation = derive(plan, step_table(), ledger, cell);
+                const Derivation derivation = derive(plan, step_table(plan), ledger, cell);
                 if (!derivation.terms.empty() || derivation.sources.size() != 1) continue;
                 const bool same =
                     derivation.sources[0].value == cell.value ||
@@ -109,7 +109,7 @@ TEST_SUITE("explain: why") {
             const Cell cell = cell_at(ledger, "scores", random() % ledger["scores"].size());
             WhyOptions options;
             options.top = 3;
-            const std::string text = why_text(plan, step_table(), ledger, cell, options);
+            const std::string text = why_text(plan, step_table(plan), ledger, cell, options);
             CHECK(std::count(text.begin(), text.end(), '\n') <= 25);
             std::istringstream lines(text);
             double sum = 0;
@@ -145,8 +145,8 @@ TEST_SUITE("explain: why") {
         config.dtype = DType::float64;
         const Plan plan = resolve(config);
         const Ledger ledger = walk(plan, draw(plan));
-        const Cell cell = parse_cell(plan, step_table(), ledger, "scores[0,0]");
-        const std::string text = why_text(plan, step_table(), ledger, cell, {});
+        const Cell cell = parse_cell(plan, step_table(plan), ledger, "scores[0,0]");
+        const std::string text = why_text(plan, step_table(plan), ledger, cell, {});
         CHECK(text.rfind("scores[0,0] = 4.00000e-06\n", 0) == 0);
         CHECK(text.find(" 2.50000e-06   query[0,1] * key[0,1]") != std::string::npos);
         CHECK(text.find(" 1.50000e-06   query[0,0] * key[0,0]") != std::string::npos);
@@ -160,21 +160,23 @@ TEST_SUITE("explain: why") {
         config.input = tokens;
         const Plan plan = resolve(config);
         const Ledger ledger = walk(plan, draw(plan));
-        CHECK(parse_cell(plan, step_table(), ledger, "weights[short,'eat']").indices ==
+        CHECK(parse_cell(plan, step_table(plan), ledger, "weights[short,'eat']").indices ==
               std::vector<std::size_t>{1, 0});
-        CHECK(parse_cell(plan, step_table(), ledger, "weights[SHORT,Eat]").indices ==
+        CHECK(parse_cell(plan, step_table(plan), ledger, "weights[SHORT,Eat]").indices ==
               std::vector<std::size_t>{1, 0});
-        CHECK(parse_cell(plan, step_table(), ledger, "x[Short,-1]").indices ==
+        CHECK(parse_cell(plan, step_table(plan), ledger, "x[Short,-1]").indices ==
               std::vector<std::size_t>{1, 3});
-        const Derivation repeated = derive(plan, step_table(), ledger,
-                                           parse_cell(plan, step_table(), ledger, "key[eat,0]"));
+        const Derivation repeated =
+            derive(plan, step_table(plan), ledger,
+                   parse_cell(plan, step_table(plan), ledger, "key[eat,0]"));
         CHECK(repeated.remarks.front() == "'eat' is the first of 2: 0 and 2");
-        CHECK(parse_cell(plan, step_table(), ledger, "weights[-1, 0]").indices ==
+        CHECK(parse_cell(plan, step_table(plan), ledger, "weights[-1, 0]").indices ==
               std::vector<std::size_t>{2, 0});
-        CHECK_THROWS_AS(parse_cell(plan, step_table(), ledger, "weights[lunch,0]"), ConfigError);
-        CHECK_THROWS_AS(parse_cell(plan, step_table(), ledger, "weights[0]"), ConfigError);
-        CHECK_THROWS_AS(parse_cell(plan, step_table(), ledger, "weights[3,0]"), ShapeError);
-        CHECK_THROWS_AS(parse_cell(plan, step_table(), ledger, "weights"), ConfigError);
-        CHECK_THROWS_AS(parse_cell(plan, step_table(), ledger, "wights[0,0]"), ConfigError);
+        CHECK_THROWS_AS(parse_cell(plan, step_table(plan), ledger, "weights[lunch,0]"),
+                        ConfigError);
+        CHECK_THROWS_AS(parse_cell(plan, step_table(plan), ledger, "weights[0]"), ConfigError);
+        CHECK_THROWS_AS(parse_cell(plan, step_table(plan), ledger, "weights[3,0]"), ShapeError);
+        CHECK_THROWS_AS(parse_cell(plan, step_table(plan), ledger, "weights"), ConfigError);
+        CHECK_THROWS_AS(parse_cell(plan, step_table(plan), ledger, "wights[0,0]"), ConfigError);
     }
 }

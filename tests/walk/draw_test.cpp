@@ -53,7 +53,7 @@ TEST_SUITE("walk: draw") {
             const DrawList list = draw_list(plan);
             const Ledger given = draw(plan);
             std::string program;
-            for (const StepCode& step : program_of(plan, step_table(), CodeLanguage::torch)) {
+            for (const StepCode& step : program_of(plan, step_table(plan), CodeLanguage::torch)) {
                 program += step.code + "\n";
             }
             for (const DrawnTensor& row : list) {

@@ -46,8 +46,9 @@ TEST_SUITE("walk: parts") {
             for (const auto& [name, tensor] : whole.entries()) {
                 const std::string indices = random_slice(tensor.shape(), random);
                 INFO("seed " << seed << " " << name << "[" << indices << "]");
-                const std::vector<attn::WalkPart> parts = attn::walk_parts(
-                    plan, given, attn::step_table(), {{name, indices, true}, {name, {}, false}});
+                const std::vector<attn::WalkPart> parts =
+                    attn::walk_parts(plan, given, attn::step_table(plan),
+                                     {{name, indices, true}, {name, {}, false}});
                 const attn::Tensor expected = attn::slice(tensor, indices);
                 REQUIRE(parts.size() == 2);
                 REQUIRE(parts[0].tensor.shape() == expected.shape());
@@ -71,8 +72,9 @@ TEST_SUITE("walk: parts") {
         const attn::Plan plan = attn::resolve(config);
         const attn::Ledger given = attn::draw(plan);
         CHECK_THROWS_AS(attn::walk(plan, given), attn::ConfigError);
-        const std::vector<attn::WalkPart> parts = attn::walk_parts(
-            plan, given, attn::step_table(), {{"weights", "2", true}, {"weights", "199999", true}});
+        const std::vector<attn::WalkPart> parts =
+            attn::walk_parts(plan, given, attn::step_table(plan),
+                             {{"weights", "2", true}, {"weights", "199999", true}});
         CHECK(parts[0].tensor.at(3) == 0);
         CHECK(parts[0].place.front().first == 2);
         for (const attn::WalkPart& part : parts) {
@@ -80,8 +82,9 @@ TEST_SUITE("walk: parts") {
             for (std::size_t k = 0; k < part.tensor.size(); ++k) sum += part.tensor.at(k);
             CHECK(sum == doctest::Approx(1));
         }
-        CHECK_THROWS_AS(attn::walk_parts(plan, given, attn::step_table(), {{"weights", {}, false}}),
-                        attn::ConfigError);
+        CHECK_THROWS_AS(
+            attn::walk_parts(plan, given, attn::step_table(plan), {{"weights", {}, false}}),
+            attn::ConfigError);
     }
     TEST_CASE("what is not in the walk, and an empty part, are refused") {
         const attn::Plan plan = attn::resolve({});
@@ -89,11 +92,12 @@ TEST_SUITE("walk: parts") {
         for (const attn::WantedPart& wanted : std::vector<attn::WantedPart>{
                  {"output", {}, false}, {"nothing", {}, false}, {"weights", "2:2", true}}) {
             INFO(wanted.name);
-            CHECK_THROWS_AS(attn::walk_parts(plan, given, attn::step_table(), {wanted}),
+            CHECK_THROWS_AS(attn::walk_parts(plan, given, attn::step_table(plan), {wanted}),
                             attn::ConfigError);
         }
-        CHECK_THROWS_AS(attn::walk_parts(plan, given, attn::step_table(), {{"weights", "9", true}}),
-                        attn::ShapeError);
+        CHECK_THROWS_AS(
+            attn::walk_parts(plan, given, attn::step_table(plan), {{"weights", "9", true}}),
+            attn::ShapeError);
     }
 
     TEST_CASE("a column of many rows is gathered piece by piece") {
@@ -104,7 +108,7 @@ TEST_SUITE("walk: parts") {
         const attn::Plan plan = attn::resolve(config);
         const attn::Ledger given = attn::draw(plan);
         const std::vector<attn::WalkPart> parts =
-            attn::walk_parts(plan, given, attn::step_table(),
+            attn::walk_parts(plan, given, attn::step_table(plan),
                              {{"weights", ":,:,0", true},
                               {"weights", ":,5999", true},
                               {"weights", "1,::-2,7:9", true}});
@@ -129,7 +133,7 @@ TEST_SUITE("walk: parts") {
         const attn::Plan plan = attn::resolve(config);
         const attn::Ledger given = attn::draw(plan);
         CHECK_THROWS_WITH_AS(
-            attn::walk_parts(plan, given, attn::step_table(), {{"weights", "::2", true}}),
+            attn::walk_parts(plan, given, attn::step_table(plan), {{"weights", "::2", true}}),
             doctest::Contains("GB"), attn::ConfigError);
     }
 }
