@@ -174,7 +174,7 @@ Step normed_card(const NormedPart& normed) {
             },
         .outline =
             [normed](const Plan& plan) {
-                return Outline{plan.per_head_axes(normed.part.position, "feature"),
+                return Outline{plan.per_head_axes(normed.part.axis(plan), "feature"),
                                plan.per_head_shape(normed.part.length(plan), plan.head_dim,
                                                    normed.part.heads(plan))};
             },

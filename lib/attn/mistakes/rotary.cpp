@@ -215,9 +215,10 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
              "",
              rope_and(
                  [](const Plan& plan) {
-                     return plan.value_dim >= 2 * plan.rotary_pairs() && !plan.fused();
+                     return plan.value_dim >= 2 * plan.rotary_pairs() && !plan.fused() &&
+                            plan.past_len == 0;
                  },
-                 "the values have fewer features than turn"),
+                 "the values have fewer features than turn, or a past that has turned"),
              with_ledger({"context"},
                          [](Ledger& ledger, const Plan& plan) {
                              const std::string prefix = plan.has_memory ? "memory_" : "";
