@@ -18,35 +18,13 @@ using attn::models::LayerKind;
 using attn::models::Model;
 
 /// What the model decides, so that no flag may.
-constexpr const char* decided[]{"--text-file",
-                                "--random",
-                                "--x",
-                                "--memory-text",
-                                "--memory-ids",
-                                "--memory",
-                                "--memory-len",
-                                "--batch",
-                                "--seq-len",
-                                "--vocab-size",
-                                "--pad-id",
-                                "--embed-dim",
-                                "--heads",
-                                "--kv-heads",
-                                "--head-dim",
-                                "--value-dim",
-                                "--output-dim",
-                                "--projection",
-                                "--bias",
-                                "--init",
-                                "--draw-order",
-                                "--weight-layout",
-                                "--weights",
-                                "--model",
-                                "--output-bias",
-                                "--past",
-                                "--preset",
-                                "--no-merge",
-                                "--output-projection"};
+constexpr const char* decided[]{
+    "--text-file",  "--random",        "--x",          "--memory-text", "--memory-ids",
+    "--memory",     "--memory-len",    "--batch",      "--seq-len",     "--vocab-size",
+    "--pad-id",     "--embed-dim",     "--heads",      "--kv-heads",    "--head-dim",
+    "--value-dim",  "--output-dim",    "--projection", "--bias",        "--init",
+    "--draw-order", "--weight-layout", "--weights",    "--model",       "--output-bias",
+    "--past",       "--preset",        "--qk-norm",    "--no-merge",    "--output-projection"};
 
 void refuse_decided(const Arguments& arguments) {
     for (const char* flag : decided) {
@@ -120,16 +98,15 @@ void give_parameters(const Model& model, std::size_t layer, WalkConfig& config) 
         std::copy(numbers.begin(), numbers.end(), array.data());
         config.parameters.record(name, Tensor({"feature"}, std::move(array)));
     };
+    for (const std::string name : {"g_query", "g_key"}) {
+        give(name.c_str(),
+             attn::models::Norm<double>(model, attn::models::in_layer(layer, name), "").gain);
+    }
     give("g_x", norm.gain);
     give("b_x", norm.bias);
     if (norm.gain.empty()) return;
     config.x_norm = a.norm;
     config.x_norm_eps = a.norm_eps;
-}
-
-[[noreturn]] void cannot(const Model& model, std::size_t layer, const std::string& what) {
-    throw attn::ConfigError("layer " + std::to_string(layer) + " of " + model.label + " " + what +
-                            ", which a walk does not do yet: choose another layer or model");
 }
 
 void set_rotation(const Arguments& arguments, const Model& model, std::size_t layer,
@@ -165,8 +142,9 @@ void set_attention(const Arguments& arguments, const Model& model, std::size_t l
         if (kind.window) config.mask.window = size(*kind.window);
     }
     if (!arguments.has("--softcap")) config.softcap = a.attention_softcap;
-    if (model.has(attn::models::in_layer(layer, "g_query"))) {
-        cannot(model, layer, "takes a norm of its queries and keys");
+    if (a.qk_norm) {
+        config.qk_norm.over = a.qk_norm;
+        config.qk_norm.eps = a.norm_eps;
     }
     const std::string sink = attn::models::in_layer(layer, "sink");
     if (model.has(sink) && !arguments.has("--sink")) {

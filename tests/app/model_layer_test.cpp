@@ -66,8 +66,9 @@ TEST_SUITE("app: model layers") {
     }
     TEST_CASE("a walk through a checkpoint of each family has the output that NumPy computes") {
         const std::string folder = ATTN_SOURCE_DIR "/tests/models/fixtures/";
-        for (const std::string family : {"gpt_oss", "llama", "mistral", "qwen2", "gemma2", "phi",
-                                         "phi3", "gpt_neox", "gpt2", "bert"}) {
+        for (const std::string family :
+             {"gpt_oss", "llama", "mistral", "qwen2", "qwen3", "gemma2", "gemma3_text", "olmo2",
+              "phi", "phi3", "gpt_neox", "gpt2", "bert"}) {
             const json expected =
                 json::parse(program::read_file(folder + family + "/expected.json"));
             for (std::size_t layer = 0; layer < expected["outputs"].size(); ++layer) {

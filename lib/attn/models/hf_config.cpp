@@ -247,8 +247,8 @@ Architecture architecture_of(const Json& json, Family family, const std::string&
                                             : family == Family::phi         ? "gelu_new"
                                             : layer_norm                    ? "gelu"
                                                                             : "silu");
-    if (family == Family::olmo2) made.qk_norm = QkNorm::all;
-    if (family == Family::qwen3 || family == Family::gemma3) made.qk_norm = QkNorm::head;
+    if (family == Family::olmo2) made.qk_norm = NormOver::all;
+    if (family == Family::qwen3 || family == Family::gemma3) made.qk_norm = NormOver::head;
     const double width =
         gemma ? config.number({"query_pre_attn_scalar"}, 256) : static_cast<double>(made.head_dim);
     made.scale = 1 / std::sqrt(width);

@@ -228,11 +228,11 @@ Names names_of(Family family) {
 }
 
 /// The shape that one of our tensors has.
-Shape shape_of_ours(std::string_view name, const Architecture& a, QkNorm qk_norm) {
+Shape shape_of_ours(std::string_view name, const Architecture& a) {
     const std::size_t c = a.embed_dim;
     const std::size_t queries = a.heads * a.head_dim;
     const std::size_t keys = a.kv_heads * a.head_dim;
-    const bool all = qk_norm == QkNorm::all;
+    const bool all = a.qk_norm == NormOver::all;
     const std::map<std::string_view, Shape> shapes{
         {"embedding", {a.vocab_size, c}},
         {"position_embedding", {a.most_tokens, c}},
@@ -370,7 +370,7 @@ void add_tensors(Model& model, Family family, const std::vector<StoredArray>& al
     Arrays arrays;
     for (const StoredArray& each : all) arrays[each.name] = &each;
     const auto add = [&](const Name& name, const std::string& ours, const std::string& theirs) {
-        const Shape shape = shape_of_ours(name.ours, a, a.qk_norm);
+        const Shape shape = shape_of_ours(name.ours, a);
         const StoredArray* const found = find_array(arrays, theirs);
         if (found == nullptr) {
             if (!name.required) return;

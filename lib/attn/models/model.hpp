@@ -10,6 +10,7 @@
 
 #include "attn/models/tokenizer.hpp"
 #include "attn/steps/norm.hpp"
+#include "attn/steps/qk_norm.hpp"
 #include "attn/steps/rope_scaling.hpp"
 #include "attn/steps/rotary.hpp"
 #include "attn/tensor/tensor.hpp"
@@ -17,8 +18,6 @@
 namespace attn::models {
 
 enum class Activation { silu, gelu, gelu_tanh };
-/// Over what a norm of query and key is taken: each head, or all heads at once.
-enum class QkNorm { none, head, all };
 
 /// What may differ between the layers of a model.
 struct LayerKind {
@@ -48,11 +47,11 @@ struct Architecture {
     double norm_eps = 1e-5;
     bool norm_adds_one = false;  ///< Gemma: gains are stored less 1
     Activation activation = Activation::silu;
-    QkNorm qk_norm = QkNorm::none;
-    double scale = 1;              ///< factor on the scores
-    double embedding_scale = 1;    ///< Gemma: sqrt(embed_dim)
-    double attention_softcap = 0;  ///< 0: none
-    double logit_softcap = 0;      ///< 0: none
+    std::optional<NormOver> qk_norm;  ///< norm of query and key in front of the rotation
+    double scale = 1;                 ///< factor on the scores
+    double embedding_scale = 1;       ///< Gemma: sqrt(embed_dim)
+    double attention_softcap = 0;     ///< 0: none
+    double logit_softcap = 0;         ///< 0: none
     bool causal = true;
     bool writes_text = true;      ///< its logits are those of the next token
     bool parallel = false;        ///< attention and MLP read the same x, and both are added to it
