@@ -46,7 +46,20 @@ TEST_SUITE("app: lint") {
             {"no-output-projection", "--heads 2", "--heads 2 --output-projection"},
             {"fused-by-head", "--projection fused-by-head", "--projection fused"},
             {"three-heads", "--projection fused --heads 3", "--projection fused --heads 2"},
-            {"no-power", "--seq-len 1 --heads 2", "--seq-len 2 --heads 2"}};
+            {"no-power", "--seq-len 1 --heads 2", "--seq-len 2 --heads 2"},
+            {"beyond-training", "--rope half --seq-len 2 --positions 0,9000",
+             "--rope half --seq-len 2 --positions 0,9"},
+            {"equal-positions", "--rope half --seq-len 2 --positions 3,3",
+             "--rope half --seq-len 2 --positions 3,4"},
+            {"unseen-scaling", "--rope half --rope-scaling llama3:8:1:4:1000000000",
+             "--rope half --rope-scaling linear:8"},
+            {"rotary-width", "--rope half --head-dim 8", "--rope half --head-dim 16"},
+            {"past-positions", "--rope half --past 3 --seq-len 2 --positions 0,1",
+             "--rope half --past 3 --seq-len 2 --positions 3,4"},
+            {"sink-share",
+             "--sink zero --seq-len 1 --scale none --softcap 0.001 --position-bias alibi",
+             "--sink zero --seq-len 5"},
+            {"shared-heads", "--heads 4 --kv-heads 1", "--heads 8 --kv-heads 2"}};
         for (const Case& one : cases) {
             INFO(one.id);
             CHECK(fires(one.id, one.met));

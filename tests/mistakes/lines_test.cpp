@@ -75,9 +75,35 @@ std::vector<Plan> walks() {
     neighbours.rotary = {};
     neighbours.rotary.pairing = Pairing::interleaved;
     neighbours.scale.by = ScaleChoice::By::none;
+    WalkConfig capped;
+    capped.heads = 6;
+    capped.head_dim = 4;
+    capped.query_len = 7;
+    capped.softcap = 0.5;
+    capped.position_bias = PositionBias{PositionBias::Kind::alibi, 8, 6, {}};
+    WalkConfig windowed = capped;
+    windowed.mask.causal = true;
+    windowed.mask.window = 2;
+    windowed.position_bias = PositionBias{PositionBias::Kind::t5, 8, 6, {}};
+    WalkConfig two_ways = windowed;
+    two_ways.mask = {};
+    WalkConfig chunked = windowed;
+    chunked.mask.window.reset();
+    chunked.mask.chunk = 3;
+    WalkConfig prefixed = capped;
+    prefixed.mask.causal = true;
+    prefixed.mask.prefix = 3;
+    WalkConfig packed = capped;
+    packed.mask.causal = true;
+    packed.mask.documents = {3, 4};
+    WalkConfig ended = memory;
+    ended.mask.causal = true;
+    ended.mask.window = 2;
+    ended.causal_align = CausalAlign::end;
     std::vector<Plan> plans;
     for (const WalkConfig& config :
-         {padded, batch, fused, memory, late, empty, wide, turning, partial, neighbours}) {
+         {padded, batch, fused, memory, late, empty, wide, turning, partial, neighbours, capped,
+          windowed, two_ways, chunked, prefixed, packed, ended}) {
         plans.push_back(resolve(config));
     }
     for (const WalkConfig& config : attn::testing::shared_configs()) {

@@ -69,9 +69,6 @@ const std::vector<LintRule>& lint_rules() {
         {"shared-heads", Severity::info, lint_checks::equal_groups,
          "Head h reads key head h / (heads / kv_heads). With one key head, or as many as heads "
          "share it, the usual mistakes (h % kv_heads, h / kv_heads) give the same: try others."},
-        {"engine-width", Severity::info, lint_checks::engine_width,
-         "Kernels of other engines take some widths alone. Small walks are fine here, and may be "
-         "refused there."},
         {"causal-lengths", Severity::info, lint_checks::causal_lengths,
          "With a cache of earlier keys the last query should meet the last key (align end); "
          "PyTorch's tril meets them at the start."},

@@ -16,12 +16,6 @@ Answer equal_groups(const Plan& plan, const Ledger&) {
            " query heads for each: taking one number for the other would go unnoticed";
 }
 
-Answer engine_width(const Plan& plan, const Ledger&) {
-    if (!plan.shares_keys() || !plan.rotates() || plan.head_dim % 16 == 0) return std::nullopt;
-    return "head_dim is " + std::to_string(plan.head_dim) +
-           ": GroupQueryAttention of onnxruntime rotates multiples of 16 alone";
-}
-
 Answer sink_share(const Plan& plan, const Ledger& ledger) {
     const Tensor* taken = ledger.find("sink_weight");
     if (!plan.has_sink() || taken == nullptr || taken->size() == 0) return std::nullopt;

@@ -42,7 +42,6 @@ Answer no_power(const Plan& plan, const Ledger& ledger);
 
 // Shared heads, sinks and caches.
 Answer equal_groups(const Plan& plan, const Ledger& ledger);
-Answer engine_width(const Plan& plan, const Ledger& ledger);
 Answer sink_share(const Plan& plan, const Ledger& ledger);
 Answer past_positions(const Plan& plan, const Ledger& ledger);
 
