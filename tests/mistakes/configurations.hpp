@@ -97,6 +97,23 @@ inline WalkConfig seeded_config(std::uint64_t seed) {
     }
     if (chance(15)) config.scale = {ScaleChoice::By::number, 0.3};
     if (chance(15)) config.scale.by = ScaleChoice::By::none;
+
+    // Heads that share keys, widths of their own, sinks and a cache.
+    const bool shares = config.projection == Projection::split ||
+                        config.projection == Projection::fused ||
+                        config.projection == Projection::stacked;
+    if (shares && config.heads > 1 && chance(30)) {
+        config.heads = 6;
+        config.kv_heads = pick({1, 2, 3});
+    }
+    if (config.heads > 1 && chance(20)) config.embed_dim = config.heads * (*config.head_dim + 1);
+    if (chance(25)) config.sink = chance(70) ? SinkLogit::normal : SinkLogit::zero;
+    const bool continues = !config.memory && !config.mask.padding && config.positions.empty() &&
+                           config.mask.documents.empty();
+    if (continues && chance(50)) {
+        config.lengths.clear();
+        config.past = pick({1, 3});
+    }
     return config;
 }
 

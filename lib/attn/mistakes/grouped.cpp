@@ -205,10 +205,10 @@ void add_grouped_mistakes(std::vector<Mistake>& list) {
                            "the scores are not scaled by head-dim"),
                        unless(
                            [](const Plan& plan) {
-                               return plan.embed_dim >= plan.heads &&
+                               return plan.heads > 1 && plan.embed_dim >= plan.heads &&
                                       plan.embed_dim / plan.heads != plan.head_dim;
                            },
-                           "embed-dim / heads is the width of a head here")}),
+                           "embed-dim / heads is the width of a head here, or there is one head")}),
              with_plan({"scaled_scores"}, take_width_from_embedding)},
         });
 }
