@@ -213,8 +213,9 @@ def reference(c, given):
         out["biased_scores"] = s
     elif c.get("bias") == "t5":
         table = given["relative_attention_bias"]
+        both_ways = not c.get("causal") or bool(c.get("prefix"))  # some later keys are visible
         index = torch.tensor(
-            [[bucket(j - i, 32, 128, not c.get("causal")) for j in columns] for i in rows]
+            [[bucket(j - i, 32, 128, both_ways) for j in columns] for i in rows]
         )
         bias = table[index].permute(2, 0, 1)
         out["position_bias"] = bias
