@@ -113,6 +113,16 @@ MISTAKEN = """
 --batch 2 --seq-len 4 --heads 4 --kv-heads 2 --embed-dim 8 --bias --mask causal
 --batch 2 --seq-len 4 --heads 4 --kv-heads 2 --embed-dim 8 --projection fused --bias --code numpy
 --batch 2 --seq-len 4 --heads 2 --embed-dim 8 --rope half --mask causal --bias
+--batch 2 --seq-len 5 --heads 2 --embed-dim 8 --softcap 2 --mask window:2,causal --position-bias alibi
+--seq-len 6 --heads 4 --kv-heads 2 --embed-dim 16 --qk-norm head --rope interleaved --rotary-dim 2
+--seq-len 6 --heads 2 --embed-dim 8 --mask chunk:3,prefix:2 --position-bias t5
+--seq-len 6 --heads 2 --embed-dim 8 --mask documents:2+4,causal --qk-norm all --qk-norm-place after --rope half
+--seq-len 6 --heads 2 --embed-dim 8 --mask prefix:2,causal --qk-norm l2
+--seq-len 4 --heads 2 --embed-dim 8 --past 3 --mask window:2,causal --sink randn
+--seq-len 5 --heads 6 --embed-dim 24 --position-bias alibi
+--seq-len 5 --heads 8 --kv-heads 2 --embed-dim 16 --output-projection --sink randn
+--seq-len 5 --heads 8 --kv-heads 2 --embed-dim 16 --projection fused --past 2 --sink zero
+--seq-len 5 --heads 2 --head-dim 4 --embed-dim 6
 """
 
 NOTEBOOKS = [

@@ -65,6 +65,7 @@ std::ptrdiff_t ahead(std::size_t q, std::size_t k, const Plan& plan) {
 }
 
 std::string needs_causal(const Plan& plan) {
+    if (plan.config.mask.prefix) return "a prefix is open in both directions";
     return plan.config.mask.causal ? "" : "there is no causal mask";
 }
 
