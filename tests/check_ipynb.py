@@ -123,6 +123,7 @@ MISTAKEN = """
 --seq-len 5 --heads 8 --kv-heads 2 --embed-dim 16 --output-projection --sink randn
 --seq-len 5 --heads 8 --kv-heads 2 --embed-dim 16 --projection fused --past 2 --sink zero
 --seq-len 5 --heads 2 --head-dim 4 --embed-dim 6
+--seq-len 5 --heads 6 --kv-heads 3 --embed-dim 12
 """
 
 NOTEBOOKS = [

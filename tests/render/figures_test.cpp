@@ -119,7 +119,8 @@ TEST_SUITE("render: figures") {
         const std::string notebook = text_of([](const Sink& sink) {
             render_ipynb(hostile_document(), TextForm::torch, PrintOptions{}, sink);
         });
-        for (const auto& cell : nlohmann::json::parse(notebook).at("cells")) {
+        const auto parsed = nlohmann::json::parse(notebook);
+        for (const auto& cell : parsed.at("cells")) {
             if (cell.at("cell_type") != "markdown") continue;
             CHECK(cell.at("source").dump().find("<img") == std::string::npos);
         }

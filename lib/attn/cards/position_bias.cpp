@@ -273,7 +273,11 @@ Tensor compute_biased(const Plan& plan, const Ledger& ledger) {
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
         const Tensor& scores = ledger.latest(Chain::scores, "biased_scores");
-        const ScoreBias<T> bias(plan, ledger);
+        // A mistake may have made scores of other lengths: they meet the bias of their distances.
+        Plan fitting = plan;
+        fitting.query_len = scores.shape()[scores.dimension() - 2];
+        fitting.key_len = scores.shape()[scores.dimension() - 1];
+        const ScoreBias<T> bias(fitting, ledger);
         Array<T> result = empty_array<T>(scores.shape());
         twin(plan, loop::add_bias<T>, vectorized::add_bias<T>)(matrices_of(scores.as<T>()),
                                                                bias.view(), matrices_of(result));

@@ -88,7 +88,8 @@ Derived derived(const WalkView& view, const std::vector<std::size_t>& indices) {
     const std::string rest = with_places(result.arithmetic, derivation.sources);
     for (const Ledger::Entry& entry : view.ledger.entries()) {
         if (entry.name == view.step.name) break;
-        if (entry.tensor.axes() != view.ledger[view.step.name].axes()) continue;
+        const Tensor& own = view.ledger[view.step.name];
+        if (entry.tensor.axes() != own.axes() || entry.tensor.shape() != own.shape()) continue;
         const Cell same = view.at(entry.name);
         const std::string value = four_decimals(same.value);
         for (std::size_t at = rest.find(value); at != rest.npos; at = rest.find(value, at + 1)) {

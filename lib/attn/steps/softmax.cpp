@@ -158,6 +158,10 @@ Array<T> of_rows(void (*part)(MatrixView<const T>, MatrixView<T>), const Array<T
 template <class T>
 Array<T> of_cells(void (*exponentials)(MatrixView<const T>, MatrixView<const T>, MatrixView<T>),
                   const Array<T>& scores, const Array<T>& row_max, std::size_t axis) {
+    if (row_max.size() != element_count(without_axis(scores.shape(), axis))) {
+        throw ShapeError("row_max " + shape_text(row_max.shape()) + " and scores " +
+                         shape_text(scores.shape()) + " need one maximum for each row");
+    }
     Array<T> rows = with_axis_last(scores, axis);
     exponentials(rows_of(std::as_const(rows)), one_a_row(row_max), rows_of(rows));
     return with_last_axis_at(rows, axis);
