@@ -1,5 +1,6 @@
 // The driver over blocks of rows against the same steps for whole tensors, and under mistakes.
 #include "attn/walk/row_blocks.hpp"
+#include "attn/tensor/error.hpp"
 
 #include <doctest/doctest.h>
 
@@ -93,7 +94,12 @@ TEST_SUITE("walk: blocks of rows") {
             for (const Mistake& mistake : mistakes()) {
                 if (!mistake.applies(plan)) continue;
                 const StepTable table = mistake.apply(step_table(plan), plan);
-                const Ledger wrong = walk(plan, given, table);
+                Ledger wrong;
+                try {
+                    wrong = walk(plan, given, table);
+                } catch (const ShapeError&) {
+                    continue;  // scores of another shape meet a bias that cannot be added
+                }
                 bool replaced_one = false;
                 for (const Step& step : table) {
                     const Step& reference = find_step(step_table(plan), step.name);
