@@ -277,7 +277,11 @@ Tensor compute_biased(const Plan& plan, const Ledger& ledger) {
         Plan fitting = plan;
         fitting.query_len = scores.shape()[scores.dimension() - 2];
         fitting.key_len = scores.shape()[scores.dimension() - 1];
-        const ScoreBias<T> bias(fitting, ledger);
+        Ledger own = ledger;
+        if (fitting.query_len != plan.query_len || fitting.key_len != plan.key_len) {
+            own.record("position_bias", compute_position_bias(fitting, ledger));
+        }
+        const ScoreBias<T> bias(fitting, own);
         Array<T> result = empty_array<T>(scores.shape());
         twin(plan, loop::add_bias<T>, vectorized::add_bias<T>)(matrices_of(scores.as<T>()),
                                                                bias.view(), matrices_of(result));
