@@ -111,6 +111,13 @@ TEST_SUITE("app: config") {
         program::check_refused("--config " + path, "c.json:3: there is no setting 'embed-dimm'");
         std::ofstream(path) << "{\n  \"heads\": \"two\"\n}\n";
         program::check_refused("--config " + path, "c.json:2: --heads");
+        // The word stands elsewhere too: as a token, as another object's key.
+        std::ofstream(path) << "{\n  \"text\": [\"heads\", \"a\"],\n  \"heads\": \"two\"\n}\n";
+        program::check_refused("--config " + path, "c.json:3: --heads");
+        std::ofstream(path)
+            << "{\n  \"attn_explain\": \"\", \"of\": [\"config\", {\"heads\": 1}],\n"
+               "  \"heads\": 1,\n  \"config\": {\n    \"heads\": \"two\"}\n}\n";
+        program::check_refused("--config " + path, "c.json:5: --heads");
         std::ofstream(path) << "[1, 2]";
         program::check_refused("--config " + path, "holds no settings");
         std::ofstream(path) << "{\"heads\": 2,";

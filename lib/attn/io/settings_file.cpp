@@ -1,12 +1,11 @@
 #include "attn/io/settings_file.hpp"
 
-#include <algorithm>
+#include <map>
 
 #include <nlohmann/json.hpp>
 
 #include "attn/io/json.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/json.hpp"
 
 namespace attn {
 namespace {
@@ -15,29 +14,46 @@ std::string text_of(const nlohmann::json& value) {
     return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-/// The line on which a key stands, behind `start`.
-std::size_t line_of(std::string_view text, const std::string& key, std::size_t start) {
-    const std::size_t at = text.find(json_string(key), start);
-    const std::string_view before = text.substr(0, at == text.npos ? 0 : at);
-    return 1 + static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
+/// The lines on which the keys of an object stand. `place` leads to it: the keys of the objects
+/// that it lies in, the first of which, the whole text, has none.
+std::map<std::string, std::size_t> lines_of_keys(std::string_view text,
+                                                 const std::vector<std::string>& place) {
+    std::map<std::string, std::size_t> lines;
+    std::vector<std::string> here;
+    std::string last;  // string that was read, and where it stood
+    std::size_t last_line = 1;
+    std::size_t line = 1;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (text[i] == '\n') ++line;
+        if (text[i] == '{' || text[i] == '[') here.push_back(last);
+        if (text[i] == '}' || text[i] == ']') here.pop_back();
+        if (text[i] == ':' && here == place) lines[last] = last_line;
+        if (text[i] != '"') continue;
+        const std::size_t begin = i++;
+        while (text[i] != '"') i += text[i] == '\\' ? 2 : 1;
+        last = nlohmann::json::parse(text.substr(begin, i + 1 - begin)).get<std::string>();
+        last_line = line;
+    }
+    return lines;
 }
 
 }  // namespace
 
 std::vector<FileSetting> read_settings(std::string_view text, const std::string& label) {
     nlohmann::json file = parse_json(text, label);
-    std::size_t start = 0;
+    std::vector<std::string> place{""};
     if (file.is_object() && file.contains("attn_explain") && file.contains("config")) {
-        start = text.find("\"config\"");
+        place.emplace_back("config");
         file = nlohmann::json(file["config"]);
     }
     if (!file.is_object()) {
         throw InputError(label + ": holds no settings: write an object, {\"heads\": 2}");
     }
+    const std::map<std::string, std::size_t> lines = lines_of_keys(text, place);
     std::vector<FileSetting> settings;
     for (const auto& [key, value] : file.items()) {
         if (value.is_null()) continue;
-        FileSetting setting{key, {}, line_of(text, key, start), value.is_string()};
+        FileSetting setting{key, {}, lines.at(key), value.is_string()};
         if (value.is_object()) {
             setting.is_source = true;
             if (value.contains("random")) setting.values.push_back(text_of(value["random"]));
