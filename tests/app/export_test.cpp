@@ -3,9 +3,22 @@
 #include "attn/models/open_model.hpp"
 #include "tests/support/program.hpp"
 
+using nlohmann::json;
 using program::check_refused;
 using program::read_file;
 using program::run;
+
+namespace {
+
+/// The small Llama of the tests with some keys of its configuration set.
+void copy_llama(const std::string& folder, const json& settings) {
+    std::filesystem::copy(ATTN_SOURCE_DIR "/tests/models/fixtures/llama", folder);
+    json config = json::parse(read_file(folder + "/config.json"));
+    config.update(settings);
+    std::ofstream(folder + "/config.json") << config;
+}
+
+}  // namespace
 
 TEST_SUITE("app: export") {
     TEST_CASE("there and back, every byte of the model is the same") {
@@ -50,6 +63,32 @@ TEST_SUITE("app: export") {
             CHECK(theirs.read(name).at((8 + 1) * 64) == ours.read(name).at((8 + 2) * 64));
         }
         CHECK(theirs.read("2.w_value").numbers() == ours.read("2.w_value").numbers());
+    }
+    TEST_CASE("the tokens that end a text are those of the model") {
+        const program::Folder folder;
+        const std::string hf = folder / "hf";
+        REQUIRE(run("export --model-file stories -o " + hf).exit_code == 0);
+        CHECK(attn::models::open_model(hf).architecture.end_ids ==
+              attn::models::open_model("stories").architecture.end_ids);
+        // A Llama that ends with 7, or does not say with what.
+        for (const json& end : {json(7), json()}) {
+            const std::string llama = folder / (end.is_null() ? "without" : "with");
+            copy_llama(llama, {{"rope_scaling", {}}, {"eos_token_id", end}});
+            REQUIRE(run("export --model-file " + llama + " -o " + llama + "-hf").exit_code == 0);
+            const json config = json::parse(read_file(llama + "-hf/config.json"));
+            CHECK(config.at("eos_token_id") == end);
+            CHECK(config.at("bos_token_id").is_null());
+        }
+    }
+    TEST_CASE("a window of a later layer is not lost in silence") {
+        const program::Folder folder;
+        const std::string llama = folder / "llama";
+        copy_llama(llama, {{"rope_scaling", {}},
+                           {"sliding_window", 3},
+                           {"layer_types", {"full_attention", "sliding_attention"}}});
+        check_refused("export --model-file " + llama + " -o " + (folder / "hf"), "its attention");
+        check_refused("export --model-file " + llama + " --as llama2c -o " + (folder / "x.bin"),
+                      "its attention");
     }
     TEST_CASE("what cannot be written is one line, and a folder in use stays") {
         check_refused("export --model-file sorter -o x", "writes models like Llama, and sorter");

@@ -25,12 +25,17 @@ constexpr std::array<std::pair<const char*, const char*>, 9> layer_names{{
 /// Refuses what a Llama does not have.
 void require_llama(const Model& model, const std::string& format) {
     const Architecture& a = model.architecture;
-    const LayerKind& kind = a.layers.front();
     std::string other;
     if (a.norm != NormKind::rms || a.norm_adds_one) other = "its norm";
     if (a.activation != Activation::silu || !model.has("0.w_gate")) other = "its MLP";
-    if (!kind.pairing || kind.scaling || kind.rotary_dim() != a.head_dim) other = "its positions";
-    if (kind.window || a.attention_softcap > 0 || a.parallel) other = "its attention";
+    if (a.attention_softcap > 0 || a.parallel) other = "its attention";
+    for (const LayerKind& kind : a.layers) {
+        if (!kind.pairing || kind.scaling || kind.rotary_dim() != a.head_dim ||
+            kind.theta != a.layers.front().theta) {
+            other = "its positions";
+        }
+        if (kind.window) other = "its attention";
+    }
     for (const char* name : {"0.b_query", "0.b_output", "0.g_query", "0.sink",
                              "0.g_attention_output", "position_embedding"}) {
         if (model.has(name)) other = name;
@@ -76,11 +81,18 @@ Tensor paired(const Model& model, std::size_t n, const std::string& name, Pairin
 std::string config_json(const Model& model) {
     require_llama(model, "hf");
     const Architecture& a = model.architecture;
+    std::string ends;
+    for (const std::int64_t id : a.end_ids) ends += (ends.empty() ? "" : ", ") + std::to_string(id);
     std::string json =
         "{\n  \"architectures\": [\"LlamaForCausalLM\"],\n"
         "  \"model_type\": \"llama\",\n  \"hidden_act\": \"silu\",\n"
         "  \"attention_bias\": false,\n  \"torch_dtype\": \"float32\",\n"
-        "  \"bos_token_id\": 1,\n  \"eos_token_id\": 2,\n";
+        "  \"bos_token_id\": " +
+        std::string(a.family == "llama2.c" ? "1" : "null") + ",\n  \"eos_token_id\": " +
+        (ends.empty()            ? "null"
+         : a.end_ids.size() == 1 ? ends
+                                 : "[" + ends + "]") +
+        ",\n";
     for (const auto& [key, size] : {std::pair{"hidden_size", a.embed_dim},
                                     {"intermediate_size", a.mlp_dim},
                                     {"num_hidden_layers", a.layers.size()},
