@@ -27,6 +27,20 @@ TEST_SUITE("app: generate") {
         CHECK(run("generate -q --tokens 3 --tokenizer data/models/tok512.bin --model-file " + copy)
                   .out == "Once upon a\n");
     }
+    TEST_CASE("a tokenizer that is named is the one that is used, or is refused") {
+        const program::Folder folder;
+        const std::string hf = folder / "hf";
+        REQUIRE(run("export --model-file stories -o " + hf).exit_code == 0);
+        const std::string other = folder / "other.json";
+        std::filesystem::rename(hf + "/tokenizer.json", other);
+        const std::string generate = "generate -q --tokens 3 --model-file " + hf;
+        check_refused(generate, "comes without a tokenizer");
+        CHECK(run(generate + " --tokenizer " + other).out == "Once upon a\n");
+        check_refused(generate + " --tokenizer missing.json", "missing.json: cannot be read");
+        check_refused(generate + " --tokenizer data/models/tok512.bin", "data/models/tok512.bin");
+        check_refused("generate --model-file sorter --text CBABBC --tokenizer " + other,
+                      "--tokenizer: sorter is a model of llm-viz, which takes no tokenizer");
+    }
     TEST_CASE("the sorter sorts") {
         CHECK(run("generate -q --model-file sorter --text CBABBC --tokens 6").out ==
               "CBABBCABBBCC\n");
@@ -68,8 +82,7 @@ TEST_SUITE("app: generate") {
         CHECK(run("generate --all-bugs --tokens 5 --model-file sorter --text ABC").exit_code == 0);
     }
     TEST_CASE("why takes the logit of a token apart: the parts add up to it") {
-        for (const std::string model :
-             {"stories --text 'Once'", "sorter --text CBABBC"}) {
+        for (const std::string model : {"stories --text 'Once'", "sorter --text CBABBC"}) {
             const std::string token = model.starts_with("stories") ? "upon" : "A";
             const json next =
                 json::parse(run("why 'next[" + token + "]' --json --model-file " + model).out);

@@ -55,7 +55,7 @@ std::vector<std::string> shards_in(const fs::path& folder) {
 
 }  // namespace
 
-Model open_hugging_face(const std::string& path) {
+Model open_hugging_face(const std::string& path, const std::string& named_tokenizer) {
     std::error_code ignored;
     const fs::path given(path);
     const bool is_folder = fs::is_directory(given, ignored);
@@ -91,8 +91,9 @@ Model open_hugging_face(const std::string& path) {
         }
     }
     add_tensors(model, family, arrays);
-    const fs::path tokenizer = folder / "tokenizer.json";
-    if (fs::exists(tokenizer, ignored)) {
+    const fs::path tokenizer =
+        named_tokenizer.empty() ? folder / "tokenizer.json" : fs::path(named_tokenizer);
+    if (!named_tokenizer.empty() || fs::exists(tokenizer, ignored)) {
         constexpr std::uint64_t largest = 256U << 20U;
         InputFile file(tokenizer.string());
         if (file.size() > largest)

@@ -43,8 +43,8 @@ Architecture architecture_of(const nlohmann::json& config, Family family, const 
 /// Errors  InputError naming a tensor that is missing and the shape that it should have.
 void add_tensors(Model& model, Family family, const std::vector<StoredArray>& arrays);
 
-/// The model in a folder, or in the file of one.
+/// The model in a folder, or in the file of one; `tokenizer` in the place of its tokenizer.json.
 /// Errors  as those above and the readers of its files.
-Model open_hugging_face(const std::string& path);
+Model open_hugging_face(const std::string& path, const std::string& tokenizer = {});
 
 }  // namespace attn::models

@@ -36,16 +36,25 @@ Model stories(const std::string& tokenizer) {
     return model;
 }
 
+/// A model of llm-viz, whose tokens are letters or have no names.
+Model viz_model(std::string_view text, const std::string& label, const std::string& tokenizer) {
+    if (!tokenizer.empty()) {
+        throw ConfigError("--tokenizer: " + label +
+                          " is a model of llm-viz, which takes no tokenizer: leave it out");
+    }
+    return read_llm_viz(std::string(text), label);
+}
+
 }  // namespace
 
 Model open_model(const std::string& path, const std::string& tokenizer) {
     if (path == "stories") return stories(tokenizer);
-    if (path == "sorter") return read_llm_viz(std::string(sorter_json), "sorter");
+    if (path == "sorter") return viz_model(sorter_json, "sorter", tokenizer);
     std::error_code ignored;
     const std::string ending = fs::path(path).extension().string();
     if (fs::is_directory(path, ignored) || ending == ".safetensors" ||
         path.ends_with(".index.json")) {
-        return open_hugging_face(path);
+        return open_hugging_face(path, tokenizer);
     }
     auto file = std::make_shared<InputFile>(path);
     const std::string beginning = file->text(0, 64);
@@ -55,7 +64,7 @@ Model open_model(const std::string& path, const std::string& tokenizer) {
         if (file->size() > most) {
             throw InputError(file->label() + ": is too large for a model of llm-viz");
         }
-        return read_llm_viz(std::string(file->all()), file->label());
+        return viz_model(file->all(), file->label(), tokenizer);
     }
     Model model = read_llama2c(std::move(file));
     model.tokenizer = tokenizer_beside(path, tokenizer, model.architecture.vocab_size);

@@ -10,9 +10,11 @@ namespace attn::models {
 /// The model in a file, or one that the program holds: `stories` (stories260K, a Llama that tells
 /// children's stories) and `sorter` (a GPT that sorts the letters A, B and C).
 ///
-/// `tokenizer` is a file to take in the place of the one that lies beside the model.
+/// `tokenizer` is a file to take in the place of the one that lies beside the model: of llama2.c, or
+/// tokenizer.json for a model of Hugging Face.
 ///
-/// Errors  InputError naming the file, what is wrong in it and what to do.
+/// Errors  InputError naming the file, what is wrong in it and what to do; ConfigError for a
+///         tokenizer where the model takes none.
 Model open_model(const std::string& path, const std::string& tokenizer = {});
 
 /// A model as llama2.c writes it (version 0): 7 int32 (embed_dim, mlp_dim, layers, heads, kv_heads,
