@@ -50,7 +50,7 @@ void stream(const Arguments& arguments, const Model& model) {
         output.flush();
         waiting.erase(0, waiting.size() - kept);
     };
-    write_with(arguments, model, settings_of(model.architecture), [&](const WrittenToken& token) {
+    Writer(arguments, model).write(settings_of(model.architecture), [&](const WrittenToken& token) {
         waiting += table ? line_of(model, position++, token) : piece_of(model, token.id, previous);
         previous = token.id;
         flush(unfinished(waiting));
@@ -64,10 +64,10 @@ int run_generate(const Arguments& arguments) {
     if (arguments.has("--bug") || arguments.has("--all-bugs")) {
         generate_with_bugs(arguments, model);
     } else if (arguments.has("--json")) {
-        const WrittenText written = write_with(arguments, model, settings_of(model.architecture));
+        const WrittenText written = Writer(arguments, model).write(settings_of(model.architecture));
         write_text(arguments, json_head(model) + written_json(model, written) + "}\n");
     } else if (arguments.has("--output")) {
-        const WrittenText written = write_with(arguments, model, settings_of(model.architecture));
+        const WrittenText written = Writer(arguments, model).write(settings_of(model.architecture));
         write_text(arguments, whole_text(model, written) + "\n");
     } else {
         stream(arguments, model);

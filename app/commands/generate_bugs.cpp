@@ -23,17 +23,25 @@ struct Compared {
     std::optional<Parting> parting;
 };
 
-Compared compare_with(const Arguments& arguments, const Model& model, const WrittenText& right,
-                      const ModelMistake& mistake) {
-    const AttentionSettings settings = settings_with(mistake, model.architecture);
-    Compared compared{&mistake, write_with(arguments, model, settings), {}, {}};
-    const TokenIds ids = right.ids();
+/// The text of a model as it was trained, and what its mistakes are compared with.
+struct Right {
+    const Model& model;
+    Writer writer;
+    std::shared_ptr<const Parameters<double>> parameters = writer.precise();
+    WrittenText written = writer.write(settings_of(model.architecture));
+};
+
+Compared compare_with(const Right& right, const ModelMistake& mistake) {
+    const Architecture& architecture = right.model.architecture;
+    const AttentionSettings settings = settings_with(mistake, architecture);
+    Compared compared{&mistake, right.writer.write(settings), {}, {}};
+    const TokenIds ids = right.written.ids();
     const TokenIds others = compared.written.ids();
     const auto parted = std::mismatch(ids.begin(), ids.end(), others.begin(), others.end()).first;
     if (ids != others) compared.first_other = static_cast<std::size_t>(parted - ids.begin());
-    TokenIds read = right.prompt;
+    TokenIds read = right.written.prompt;
     read.insert(read.end(), ids.begin(), parted);
-    compared.parting = first_parting(model, settings_of(model.architecture), settings, read);
+    compared.parting = first_parting(right.parameters, settings_of(architecture), settings, read);
     return compared;
 }
 
@@ -108,17 +116,19 @@ std::string bug_line(const Model& model, const WrittenText& right, const Compare
                        compared.parting ? place_of(*compared.parting) : "nowhere", text);
 }
 
-std::string all_bugs(const Arguments& arguments, const Model& model, const WrittenText& right) {
+std::string all_bugs(const Arguments& arguments, const Right& right) {
+    const Model& model = right.model;
     const bool json = arguments.has("--json");
     std::string text =
-        json ? json_head(model) + written_json(model, right) + ",\n \"bugs\": ["
-             : fmt::format("# {}\n{:20}{:>5}  {:46}  {}\n", whole_text(model, right), "mistake",
-                           "token", "the numbers part in", "the text goes on");
+        json ? json_head(model) + written_json(model, right.written) + ",\n \"bugs\": ["
+             : fmt::format("# {}\n{:20}{:>5}  {:46}  {}\n", whole_text(model, right.written),
+                           "mistake", "token", "the numbers part in", "the text goes on");
     std::string between;
     for (const ModelMistake& mistake : model_mistakes()) {
         if (!mistake.no_effect(model.architecture).empty()) continue;
-        const Compared compared = compare_with(arguments, model, right, mistake);
-        text += json ? between + bug_json(model, compared) : bug_line(model, right, compared);
+        const Compared compared = compare_with(right, mistake);
+        text +=
+            json ? between + bug_json(model, compared) : bug_line(model, right.written, compared);
         between = ",\n ";
     }
     return json ? text + "]}\n" : text;
@@ -136,15 +146,15 @@ void generate_with_bugs(const Arguments& arguments, const Model& model) {
         mistake = &find_model_mistake(arguments.text("--bug"));
         settings_with(*mistake, model.architecture);
     }
-    const WrittenText right = write_with(arguments, model, settings_of(model.architecture));
+    const Right right{model, Writer(arguments, model)};
     std::string text;
     if (mistake == nullptr) {
-        text = all_bugs(arguments, model, right);
+        text = all_bugs(arguments, right);
     } else {
-        const Compared compared = compare_with(arguments, model, right, *mistake);
-        text = json ? json_head(model) + written_json(model, right) +
+        const Compared compared = compare_with(right, *mistake);
+        text = json ? json_head(model) + written_json(model, right.written) +
                           ",\n \"bug\": " + bug_json(model, compared) + "}\n"
-                    : bug_text(model, right, compared);
+                    : bug_text(model, right.written, compared);
     }
     write_text(arguments, json ? text : printable(text));
 }

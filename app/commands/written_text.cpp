@@ -12,28 +12,6 @@ using namespace attn::models;  // NOLINT: nearly every word here is of that room
 
 namespace {
 
-using Emit = std::function<void(const WrittenToken&)>;
-
-template <class Real>
-WrittenText write_as(const Arguments& arguments, const Model& model,
-                     const AttentionSettings& settings, const Emit& emit) {
-    if (!model.architecture.writes_text) {
-        throw attn::ConfigError(model.label + " is a " + model.architecture.family +
-                                ", which fills gaps and writes no text: use heads, or a walk");
-    }
-    WrittenText written{prompt_of(arguments, model), {}};
-    Runtime<Real> runtime(model, settings, model.architecture.layers.size());
-    Sampler sampler(sampling_of(arguments));
-    const auto count = static_cast<std::size_t>(*arguments.integer("--tokens"));
-    const auto top = static_cast<std::size_t>(arguments.integer("--top").value_or(0));
-    generate<Real>(runtime, model, written.prompt, count, sampler, top,
-                   [&](const WrittenToken& token) {
-                       written.tokens.push_back(token);
-                       if (emit) emit(token);
-                   });
-    return written;
-}
-
 std::string token_json(const Model& model, const WrittenToken& token) {
     const auto piece = [&](std::int64_t id) {
         return attn::json_string(model.tokenizer ? model.tokenizer->label(id) : "");
@@ -82,13 +60,45 @@ Sampling sampling_of(const Arguments& arguments) {
     return sampling;
 }
 
-WrittenText write_with(const Arguments& arguments, const Model& model,
-                       const AttentionSettings& settings, const Emit& emit) {
+Writer::Writer(const Arguments& arguments, const Model& model)
+    : arguments_(arguments), model_(model) {
+    if (!model.architecture.writes_text) {
+        throw attn::ConfigError(model.label + " is a " + model.architecture.family +
+                                ", which fills gaps and writes no text: use heads, or a walk");
+    }
+    prompt_ = prompt_of(arguments, model);
     const bool precise = arguments.has("--dtype")
                              ? arguments.text("--dtype") == "float64"
                              : arguments.has("--bug") || arguments.has("--all-bugs");
-    return precise ? write_as<double>(arguments, model, settings, emit)
-                   : write_as<float>(arguments, model, settings, emit);
+    if (precise) {
+        parameters_ = parameters_of<double>(model);
+    } else {
+        parameters_ = parameters_of<float>(model);
+    }
+}
+
+WrittenText Writer::write(const AttentionSettings& settings, const Emit& emit) const {
+    WrittenText written{prompt_, {}};
+    Sampler sampler(sampling_of(arguments_));
+    const auto count = static_cast<std::size_t>(*arguments_.integer("--tokens"));
+    const auto top = static_cast<std::size_t>(arguments_.integer("--top").value_or(0));
+    const auto keep = [&](const WrittenToken& token) {
+        written.tokens.push_back(token);
+        if (emit) emit(token);
+    };
+    std::visit(
+        [&](const auto& parameters) {
+            Runtime runtime(parameters, settings);
+            generate(runtime, model_, prompt_, count, sampler, top, keep);
+        },
+        parameters_);
+    return written;
+}
+
+std::shared_ptr<const Parameters<double>> Writer::precise() const {
+    using Precise = std::shared_ptr<const Parameters<double>>;
+    const auto* const read = std::get_if<Precise>(&parameters_);
+    return read != nullptr ? *read : parameters_of<double>(model_);
 }
 
 std::string piece_of(const Model& model, std::int64_t id, std::int64_t previous) {

@@ -1,6 +1,8 @@
 #pragma once
 #include <functional>
+#include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "app/flags/flag.hpp"
@@ -18,13 +20,28 @@ struct WrittenText {
     TokenIds ids() const;  ///< of what was written
 };
 
-/// Writes a text as the flags of `generate` say, in float64 where texts are compared, so that no
-/// rounding decides between two tokens. `emit` is called with each token.
-///
-/// Errors  ConfigError naming the flag.
-WrittenText write_with(const Arguments& arguments, const attn::models::Model& model,
-                       const attn::models::AttentionSettings& settings,
-                       const std::function<void(const attn::models::WrittenToken&)>& emit = {});
+/// Writes texts as the flags of `generate` say, in float64 where texts are compared, so that no
+/// rounding decides between two tokens. The model is read once for all of them.
+class Writer {
+public:
+    using Emit = std::function<void(const attn::models::WrittenToken&)>;
+
+    /// Errors  ConfigError naming the flag, or for a model that writes no text.
+    Writer(const Arguments& arguments, const attn::models::Model& model);
+
+    /// The text with these settings. `emit` is called with each token.
+    WrittenText write(const attn::models::AttentionSettings& settings, const Emit& emit = {}) const;
+    /// The model in float64.
+    std::shared_ptr<const attn::models::Parameters<double>> precise() const;
+
+private:
+    const Arguments& arguments_;
+    const attn::models::Model& model_;
+    TokenIds prompt_;
+    std::variant<std::shared_ptr<const attn::models::Parameters<float>>,
+                 std::shared_ptr<const attn::models::Parameters<double>>>
+        parameters_;
+};
 
 attn::models::Sampling sampling_of(const Arguments& arguments);
 

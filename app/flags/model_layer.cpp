@@ -68,8 +68,9 @@ attn::Tokens tokens_of(const Model& model, const std::vector<std::int64_t>& ids)
 /// Gives the walk the rows that the layer starts from; earlier layers are run for it.
 void give_inputs(const Model& model, const std::vector<std::int64_t>& ids, std::size_t layer,
                  WalkConfig& config) {
-    attn::models::Runtime<double> earlier(model, attn::models::settings_of(model.architecture),
-                                          layer);
+    attn::models::Runtime<double> earlier(
+        std::make_shared<attn::models::Parameters<double>>(model, layer),
+        attn::models::settings_of(model.architecture));
     const attn::models::Embedded<double> rows = earlier.embedding_of(ids);
     const auto give = [&](const char* name, const attn::Array<double>& numbers) {
         config.parameters.record(name, Tensor({"token", "feature"}, numbers));

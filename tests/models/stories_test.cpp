@@ -15,7 +15,7 @@ using Ids = std::vector<std::int64_t>;
 
 template <class Real>
 Ids greedy(const Model& model, const AttentionSettings& settings, std::size_t count) {
-    Runtime<Real> runtime(model, settings, model.architecture.layers.size());
+    Runtime<Real> runtime(parameters_of<Real>(model), settings);
     Sampler sampler(Sampling{});
     Ids ids;
     generate<Real>(runtime, model, {1}, count, sampler, 0,
@@ -107,12 +107,13 @@ TEST_SUITE("models: stories") {
     TEST_CASE("the numbers part where the mistake is made") {
         const Model model = open_model("stories");
         const AttentionSettings right = settings_of(model.architecture);
+        const auto parameters = parameters_of<double>(model);
         const auto parting = [&](const char* id) {
-            return first_parting(model, right,
+            return first_parting(parameters, right,
                                  settings_with(find_model_mistake(id), model.architecture),
                                  {1, 403, 407, 261, 378, 432, 383, 286, 261, 376});
         };
-        CHECK_FALSE(first_parting(model, right, right, {1, 403, 407}).has_value());
+        CHECK_FALSE(first_parting(parameters, right, right, {1, 403, 407}).has_value());
         CHECK(parting("rope-q-only")->step == "rotated_key");
         CHECK(parting("rope-q-only")->token == 1);
         CHECK(parting("rope-value")->step == "value");

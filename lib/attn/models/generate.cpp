@@ -49,12 +49,11 @@ std::optional<Parting> difference(const Passing& right, const Passing& wrong) {
 
 }  // namespace
 
-std::optional<Parting> first_parting(const Model& model, const AttentionSettings& right,
-                                     const AttentionSettings& wrong,
+std::optional<Parting> first_parting(const std::shared_ptr<const Parameters<double>>& parameters,
+                                     const AttentionSettings& right, const AttentionSettings& wrong,
                                      const std::vector<std::int64_t>& ids) {
-    const std::size_t layers = model.architecture.layers.size();
-    Runtime<double> first(model, right, layers);
-    Runtime<double> second(model, wrong, layers);
+    Runtime<double> first(parameters, right);
+    Runtime<double> second(parameters, wrong);
     std::vector<Passing> rights, wrongs;
     first.watch([&](const Passing& passing) { rights.push_back(passing); });
     second.watch([&](const Passing& passing) { wrongs.push_back(passing); });

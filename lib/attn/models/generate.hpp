@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,8 +38,8 @@ struct Parting {
 
 /// Runs a model with both settings on the same tokens and compares every tensor of every layer, in
 /// float64; nothing when all are equal.
-std::optional<Parting> first_parting(const Model& model, const AttentionSettings& right,
-                                     const AttentionSettings& wrong,
+std::optional<Parting> first_parting(const std::shared_ptr<const Parameters<double>>& parameters,
+                                     const AttentionSettings& right, const AttentionSettings& wrong,
                                      const std::vector<std::int64_t>& ids);
 
 }  // namespace attn::models

@@ -93,8 +93,7 @@ void KeyValueCache<Real>::append(const Array<Real>& key, const Array<Real>& valu
 }
 
 template <class Real>
-Layer<Real>::Layer(const Model& model, std::size_t n)
-    : cache(model.architecture.kv_heads, model.architecture.head_dim) {
+Layer<Real>::Layer(const Model& model, std::size_t n) {
     const auto norm = [&](const char* part) {
         const std::string name(part);
         return Norm<Real>(model, in_layer(n, "g_" + name), in_layer(n, "b_" + name));
@@ -119,6 +118,33 @@ Layer<Real>::Layer(const Model& model, std::size_t n)
     down = linear("down");
 }
 
+template <class Real>
+Parameters<Real>::Parameters(const Model& read, std::size_t count)
+    : model(read),
+      embedding(model.read("embedding")),
+      embedding_norm(model, "g_embedding", "b_embedding"),
+      final_norm(model, "g_final", "b_final") {
+    if (model.has("position_embedding")) position_embedding = model.read("position_embedding");
+    layers.reserve(count);
+    for (std::size_t n = 0; n < count; ++n) {
+        if (!model.has(in_layer(n, "w_up"))) {
+            throw ConfigError(model.label + ": the MLP of layer " + std::to_string(n) +
+                              " is a mixture of experts, which is not run here: only attention in "
+                              "layer 0 can be looked at");
+        }
+        layers.emplace_back(model, n);
+    }
+}
+
+template <class Real>
+const Linear<Real>& Parameters<Real>::vocabulary() const {
+    if (!vocabulary_.present()) {
+        const bool tied = !model.has("w_vocab");
+        vocabulary_ = Linear<Real>(model, tied ? "embedding" : "w_vocab", "b_vocab");
+    }
+    return vocabulary_;
+}
+
 template std::vector<float> numbers_of(const Model&, const std::string&);
 template std::vector<double> numbers_of(const Model&, const std::string&);
 template struct Linear<float>;
@@ -129,5 +155,7 @@ template class KeyValueCache<float>;
 template class KeyValueCache<double>;
 template struct Layer<float>;
 template struct Layer<double>;
+template class Parameters<float>;
+template class Parameters<double>;
 
 }  // namespace attn::models

@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -80,9 +81,30 @@ struct Layer {
     std::vector<Real> sink;  ///< a logit for each head, or none
     Norm<Real> mlp_norm, mlp_output_norm;
     Linear<Real> gate, up, down;
-    KeyValueCache<Real> cache;
 
     Layer(const Model& model, std::size_t n);
+};
+
+/// The numbers of a model that all its runs share, read and packed once.
+template <class Real>
+class Parameters {
+public:
+    /// Reads the first `layers` layers of a model, which must outlive this.
+    ///
+    /// Errors  ConfigError for layers that are not run here; as Model::read.
+    Parameters(const Model& model, std::size_t layers);
+
+    /// The map from the last x to logits, read when it is first asked for.
+    const Linear<Real>& vocabulary() const;
+
+    const Model& model;
+    std::vector<Layer<Real>> layers;
+    Tensor embedding;  ///< (vocab, embed_dim), in the type of the file: it may be large
+    std::optional<Tensor> position_embedding;
+    Norm<Real> embedding_norm, final_norm;
+
+private:
+    mutable Linear<Real> vocabulary_;
 };
 
 }  // namespace attn::models

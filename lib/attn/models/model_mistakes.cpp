@@ -117,9 +117,10 @@ const std::vector<ModelMistake>& model_mistakes() {
 namespace {
 
 /// The mean logarithm of the probability that a model gives each token behind those before it.
-double mean_log_probability(const Model& model, const AttentionSettings& settings,
+double mean_log_probability(const std::shared_ptr<const Parameters<float>>& parameters,
+                            const AttentionSettings& settings,
                             const std::vector<std::int64_t>& ids) {
-    Runtime<float> runtime(model, settings, model.architecture.layers.size());
+    Runtime<float> runtime(parameters, settings);
     const Array<float> logits = runtime.logits(runtime.advance(ids));
     const std::size_t vocab = logits.shape(1);
     double total = 0;
@@ -140,8 +141,9 @@ double gain_of_other_pairing(const Model& model, const std::vector<std::int64_t>
     const Architecture& a = model.architecture;
     if (ids.size() < least_tokens || !a.writes_text || !needs_rotation(a).empty()) return 0;
     const AttentionSettings other = settings_with(find_model_mistake("rope-style"), a);
-    return mean_log_probability(model, other, ids) -
-           mean_log_probability(model, settings_of(a), ids);
+    const auto parameters = parameters_of<float>(model);
+    return mean_log_probability(parameters, other, ids) -
+           mean_log_probability(parameters, settings_of(a), ids);
 }
 
 const ModelMistake& find_model_mistake(std::string_view id) {

@@ -37,36 +37,25 @@ AttentionSettings settings_of(const Architecture& architecture) {
 }
 
 template <class Real>
-Runtime<Real>::Runtime(const Model& model, AttentionSettings settings, std::size_t layers)
-    : model_(&model),
+Runtime<Real>::Runtime(std::shared_ptr<const Parameters<Real>> parameters,
+                       AttentionSettings settings)
+    : parameters_(std::move(parameters)),
       settings_(std::move(settings)),
-      embedding_(model.read("embedding")),
-      embedding_norm_(model, "g_embedding", "b_embedding"),
-      final_norm_(model, "g_final", "b_final") {
-    if (model.has("position_embedding")) position_embedding_ = model.read("position_embedding");
-    layers_.reserve(layers);
-    for (std::size_t n = 0; n < layers; ++n) {
-        if (!model.has(in_layer(n, "w_up"))) {
-            throw ConfigError(model.label + ": the MLP of layer " + std::to_string(n) +
-                              " is a mixture of experts, which is not run here: only attention in "
-                              "layer 0 can be looked at");
-        }
-        layers_.emplace_back(model, n);
-    }
-}
+      caches_(parameters_->layers.size(), {architecture().kv_heads, architecture().head_dim}) {}
 
 template <class Real>
 Array<Real> Runtime<Real>::advance(std::span<const std::int64_t> ids) {
-    const Architecture& a = model_->architecture;
-    model_->check_ids({ids.begin(), ids.end()});
+    const Architecture& a = architecture();
+    parameters_->model.check_ids({ids.begin(), ids.end()});
     if (past_ + ids.size() > a.most_tokens) {
-        throw ConfigError(model_->label + " was made for " + std::to_string(a.most_tokens) +
-                          " tokens: ask for fewer");
+        throw ConfigError(parameters_->model.label + " was made for " +
+                          std::to_string(a.most_tokens) + " tokens: ask for fewer");
     }
     Embedded<Real> rows = embedding_of(ids);
     if (rows.positions.size() > 0) add(rows.positions, rows.tokens);
-    Array<Real> x = embedding_norm_(rows.tokens);
-    for (std::size_t n = 0; n < layers_.size(); ++n) {
+    Array<Real> x = parameters_->embedding_norm(rows.tokens);
+    for (std::size_t n = 0; n < caches_.size(); ++n) {
+        const Layer<Real>& layer = parameters_->layers[n];
         seen(n, "x", x);
         if (a.parallel) {
             const Array<Real> from_mlp = mlp(n, x);
@@ -74,9 +63,9 @@ Array<Real> Runtime<Real>::advance(std::span<const std::int64_t> ids) {
             add(from_mlp, x);
         } else if (a.norm_after_sum) {
             add(attention(n, x), x);
-            x = layers_[n].attention_output_norm(x);
+            x = layer.attention_output_norm(x);
             add(mlp(n, x), x);
-            x = layers_[n].mlp_output_norm(x);
+            x = layer.mlp_output_norm(x);
         } else {
             add(attention(n, x), x);
             seen(n, "x_after_attention", x);
@@ -90,20 +79,21 @@ Array<Real> Runtime<Real>::advance(std::span<const std::int64_t> ids) {
 
 template <class Real>
 Embedded<Real> Runtime<Real>::embedding_of(std::span<const std::int64_t> ids) const {
-    const Architecture& a = model_->architecture;
+    const Architecture& a = architecture();
     Embedded<Real> rows;
-    rows.normed = !embedding_norm_.gain.empty();
+    const std::optional<Tensor>& positions = parameters_->position_embedding;
+    rows.normed = !parameters_->embedding_norm.gain.empty();
     rows.tokens = empty_array<Real>({ids.size(), a.embed_dim});
-    if (position_embedding_) rows.positions = rows.tokens;
+    if (positions) rows.positions = rows.tokens;
     for (std::size_t t = 0; t < ids.size(); ++t) {
         for (std::size_t f = 0; f < a.embed_dim; ++f) {
             const auto row = static_cast<std::size_t>(ids[t]);
-            rows.tokens(t, f) = static_cast<Real>(embedding_.at(row * a.embed_dim + f)) *
-                                static_cast<Real>(a.embedding_scale);
-            if (!position_embedding_) continue;
+            rows.tokens(t, f) =
+                static_cast<Real>(parameters_->embedding.at(row * a.embed_dim + f)) *
+                static_cast<Real>(a.embedding_scale);
+            if (!positions) continue;
             const std::size_t position = past_ + t + a.position_offset;
-            rows.positions(t, f) =
-                static_cast<Real>(position_embedding_->at(position * a.embed_dim + f));
+            rows.positions(t, f) = static_cast<Real>(positions->at(position * a.embed_dim + f));
         }
     }
     return rows;
@@ -112,7 +102,7 @@ Embedded<Real> Runtime<Real>::embedding_of(std::span<const std::int64_t> ids) co
 /// What a layer's attention adds to x.
 template <class Real>
 Array<Real> Runtime<Real>::attention(std::size_t n, const Array<Real>& x) {
-    Layer<Real>& layer = layers_[n];
+    const Layer<Real>& layer = parameters_->layers[n];
     const Array<Real> normed = layer.attention_norm(x);
     seen(n, "normed_x", normed);
     Array<Real> query = layer.query(normed);
@@ -130,12 +120,12 @@ Array<Real> Runtime<Real>::attention(std::size_t n, const Array<Real>& x) {
     seen_heads(n, "rotated_key", key, "key");
     seen_heads(n, "value", value, "key");
 
-    layer.cache.append(key, value);
+    caches_[n].append(key, value);
     const Array<Real> merged = context(n, query);
     seen(n, "merged", merged);
     const Array<Real> output = layer.output(merged);
     seen(n, "output", output);
-    return model_->architecture.norm_after_sum ? output : layer.attention_output_norm(output);
+    return architecture().norm_after_sum ? output : layer.attention_output_norm(output);
 }
 
 /// Turns the pairs of features of each head by angles that grow with the position:
@@ -145,7 +135,7 @@ template <class Real>
 void Runtime<Real>::rotate(std::size_t n, Array<Real>& rows, std::size_t first) const {
     const LayerKind& kind = settings_.layers[n];
     if (!kind.pairing) return;
-    const std::size_t head_dim = model_->architecture.head_dim;
+    const std::size_t head_dim = architecture().head_dim;
     const std::size_t pairs = kind.inverse_frequencies.size();
     for (std::size_t t = 0; t < rows.shape(0); ++t) {
         for (std::size_t i = 0; i < pairs; ++i) {
@@ -167,9 +157,9 @@ void Runtime<Real>::rotate(std::size_t n, Array<Real>& rows, std::size_t first) 
 /// For each new query and head: scores with all keys it may see, softmax, sum of their values.
 template <class Real>
 Array<Real> Runtime<Real>::context(std::size_t n, const Array<Real>& query) {
-    const Architecture& a = model_->architecture;
-    const KeyValueCache<Real>& cache = layers_[n].cache;
-    const std::vector<Real>& sink = layers_[n].sink;
+    const Architecture& a = architecture();
+    const KeyValueCache<Real>& cache = caches_[n];
+    const std::vector<Real>& sink = parameters_->layers[n].sink;
     const std::size_t rows = query.shape(0);
     const std::size_t keys = cache.tokens();
     constexpr Real hidden = -std::numeric_limits<Real>::infinity();
@@ -224,8 +214,8 @@ Array<Real> Runtime<Real>::context(std::size_t n, const Array<Real>& query) {
 /// What a layer's MLP adds to x: down(act(up(x))), with a gate down(act(gate(x)) * up(x)).
 template <class Real>
 Array<Real> Runtime<Real>::mlp(std::size_t n, const Array<Real>& x) {
-    const Layer<Real>& layer = layers_[n];
-    const Architecture& a = model_->architecture;
+    const Layer<Real>& layer = parameters_->layers[n];
+    const Architecture& a = architecture();
     const Array<Real> normed = layer.mlp_norm(x);
     seen(n, "mlp_normed_x", normed);
     Array<Real> inner = layer.up(normed);
@@ -246,13 +236,8 @@ Array<Real> Runtime<Real>::mlp(std::size_t n, const Array<Real>& x) {
 
 template <class Real>
 Array<Real> Runtime<Real>::logits(const Array<Real>& x) {
-    const Architecture& a = model_->architecture;
-    if (!vocabulary_.present()) {
-        const bool tied = !model_->has("w_vocab");
-        vocabulary_ = Linear<Real>(*model_, tied ? "embedding" : "w_vocab", "b_vocab");
-    }
-    Array<Real> logits = vocabulary_(final_norm_(x));
-    const auto cap = static_cast<Real>(a.logit_softcap);
+    Array<Real> logits = parameters_->vocabulary()(parameters_->final_norm(x));
+    const auto cap = static_cast<Real>(architecture().logit_softcap);
     for (std::size_t i = 0; i < logits.size() && cap > 0; ++i) {
         logits.data()[i] = cap * std::tanh(logits.data()[i] / cap);
     }
@@ -270,7 +255,7 @@ template <class Real>
 void Runtime<Real>::seen_heads(std::size_t layer, std::string_view name, const Array<Real>& rows,
                                const char* positions) const {
     if (!watch_) return;
-    const std::size_t head_dim = model_->architecture.head_dim;
+    const std::size_t head_dim = architecture().head_dim;
     Array<Real> heads = empty_array<Real>({rows.shape(1) / head_dim, rows.shape(0), head_dim});
     for (std::size_t t = 0; t < rows.shape(0); ++t) {
         for (std::size_t f = 0; f < rows.shape(1); ++f) {

@@ -1,7 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
-#include <optional>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -48,6 +48,12 @@ struct Embedded {
     bool normed = false;
 };
 
+/// All layers of a model, for any number of runs.  Errors  as Parameters.
+template <class Real>
+std::shared_ptr<const Parameters<Real>> parameters_of(const Model& model) {
+    return std::make_shared<Parameters<Real>>(model, model.architecture.layers.size());
+}
+
 /// Runs a model on tokens one after another, keeping the keys and values of all of them.
 ///
 ///     x = embedding[ids];  in each layer  x += attention(norm(x)),  x += mlp(norm(x));
@@ -57,10 +63,10 @@ struct Embedded {
 template <class Real>
 class Runtime {
 public:
-    /// Reads the first `layers` layers of a model, which must outlive this.
-    Runtime(const Model& model, AttentionSettings settings, std::size_t layers);
+    Runtime(std::shared_ptr<const Parameters<Real>> parameters, AttentionSettings settings);
+    /// Reads the model for this run alone, which must not outlive it.
     explicit Runtime(const Model& model)
-        : Runtime(model, settings_of(model.architecture), model.architecture.layers.size()) {}
+        : Runtime(parameters_of<Real>(model), settings_of(model.architecture)) {}
 
     /// x behind the last layer that was read, a row for each of these tokens.
     ///
@@ -91,13 +97,11 @@ private:
     void seen_heads(std::size_t layer, std::string_view name, const Array<Real>& rows,
                     const char* positions) const;
 
-    const Model* model_;
+    const Architecture& architecture() const { return parameters_->model.architecture; }
+
+    std::shared_ptr<const Parameters<Real>> parameters_;
     AttentionSettings settings_;
-    std::vector<Layer<Real>> layers_;
-    Tensor embedding_;  // (vocab, embed_dim), in the type of the file: it may be large
-    std::optional<Tensor> position_embedding_;
-    Norm<Real> embedding_norm_, final_norm_;
-    Linear<Real> vocabulary_;  // read when logits are asked for
+    std::vector<KeyValueCache<Real>> caches_;  // one for each layer
     std::size_t past_ = 0;
     std::function<void(const Passing&)> watch_;
 };
