@@ -76,11 +76,12 @@ NextToken next_token(const Model& model, const std::vector<std::int64_t>& ids, s
     std::vector<double> embedding;
     std::vector<std::vector<double>> merged(a.layers.size()), mlp(a.layers.size());
     Runtime<double> runtime(model);
-    runtime.watch([&](const Passing& passing) {
+    const auto keep = [&](const Passing& passing) {
         if (passing.layer == 0 && passing.name == "x") embedding = last_row(passing.tensor);
         if (passing.name == "merged") merged[passing.layer] = last_row(passing.tensor);
         if (passing.name == "mlp_output") mlp[passing.layer] = last_row(passing.tensor);
-    });
+    };
+    runtime.watch(keep, {"x", "merged", "mlp_output"});
     const Array<double> x = runtime.advance(ids);
     const Array<double> logits = runtime.logits(x);
 

@@ -55,8 +55,8 @@ std::optional<Parting> first_parting(const std::shared_ptr<const Parameters<doub
     Runtime<double> first(parameters, right);
     Runtime<double> second(parameters, wrong);
     std::vector<Passing> rights, wrongs;
-    first.watch([&](const Passing& passing) { rights.push_back(passing); });
-    second.watch([&](const Passing& passing) { wrongs.push_back(passing); });
+    first.watch([&](Passing passing) { rights.push_back(std::move(passing)); });
+    second.watch([&](Passing passing) { wrongs.push_back(std::move(passing)); });
     for (std::size_t token = 0; token < ids.size(); ++token) {
         rights.clear();
         wrongs.clear();

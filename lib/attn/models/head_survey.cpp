@@ -52,8 +52,7 @@ std::vector<HeadFigures> survey_heads(const Model& model, const std::vector<std:
     }
     std::vector<HeadFigures> all;
     Runtime<double> runtime(model);
-    runtime.watch([&](const Passing& passing) {
-        if (passing.name != "weights") return;
+    const auto add_heads = [&](const Passing& passing) {
         const auto& weights = passing.tensor.as<double>();
         const std::size_t tokens = weights.shape(1);
         for (std::size_t head = 0; head < weights.shape(0); ++head) {
@@ -69,7 +68,8 @@ std::vector<HeadFigures> survey_heads(const Model& model, const std::vector<std:
             figures.name = name_of(figures);
             all.push_back(figures);
         }
-    });
+    };
+    runtime.watch(add_heads, {"weights"});
     runtime.advance(ids);
     return all;
 }

@@ -166,10 +166,10 @@ Array<Real> Runtime<Real>::context(std::size_t n, const Array<Real>& query) {
     Array<Real> scores = empty_array<Real>({keys});
     Array<Real> merged = Array<Real>::filled({rows, a.heads * a.head_dim}, 0);
     Array<Real> all_scores, all_weights;
-    if (watch_) {
-        all_scores = Array<Real>::filled({a.heads, rows, keys}, hidden);
-        all_weights = Array<Real>::filled({a.heads, rows, keys}, 0);
-    }
+    const bool keeps_scores = watches("scaled_scores");
+    const bool keeps_weights = watches("weights");
+    if (keeps_scores) all_scores = Array<Real>::filled({a.heads, rows, keys}, hidden);
+    if (keeps_weights) all_weights = Array<Real>::filled({a.heads, rows, keys}, 0);
     for (std::size_t t = 0; t < rows; ++t) {
         const std::size_t end = a.causal ? past_ + t + 1 : keys;
         const std::size_t window = settings_.layers[n].window.value_or(end);
@@ -189,7 +189,7 @@ Array<Real> Runtime<Real>::context(std::size_t n, const Array<Real>& query) {
                 const auto cap = static_cast<Real>(a.attention_softcap);
                 scores(k) = cap * std::tanh(scores(k) / cap);
             }
-            if (watch_) std::copy_n(scores.data(), visible, &all_scores(head, t, begin));
+            if (keeps_scores) std::copy_n(scores.data(), visible, &all_scores(head, t, begin));
 
             Real largest = row.maximum(scores.data(), visible);
             if (!sink.empty()) largest = std::max(largest, sink[head]);
@@ -197,7 +197,7 @@ Array<Real> Runtime<Real>::context(std::size_t n, const Array<Real>& query) {
             if (!sink.empty()) sum += std::exp(sink[head] - largest);
             if (settings_.one_in_denominator) sum += std::exp(-largest);
             row.normalize(scores.data(), sum, scores.data(), visible);
-            if (watch_) std::copy_n(scores.data(), visible, &all_weights(head, t, begin));
+            if (keeps_weights) std::copy_n(scores.data(), visible, &all_weights(head, t, begin));
 
             Real* const sums = &merged(t, head * a.head_dim);
             const RowOperations<Real>& features = row_operations<Real>(a.head_dim);
@@ -206,8 +206,9 @@ Array<Real> Runtime<Real>::context(std::size_t n, const Array<Real>& query) {
             }
         }
     }
-    if (watch_) seen(n, "scaled_scores", all_scores, {"head", "query", "key"});
-    if (watch_) seen(n, "weights", all_weights, {"head", "query", "key"});
+    const Axes axes{"head", "query", "key"};
+    if (keeps_scores) watch_({n, "scaled_scores", Tensor(axes, std::move(all_scores))});
+    if (keeps_weights) watch_({n, "weights", Tensor(axes, std::move(all_weights))});
     return merged;
 }
 
@@ -245,16 +246,21 @@ Array<Real> Runtime<Real>::logits(const Array<Real>& x) {
 }
 
 template <class Real>
-void Runtime<Real>::seen(std::size_t layer, std::string_view name, const Array<Real>& rows,
-                         const Axes& axes) const {
-    if (watch_) watch_({layer, name, Tensor(axes, rows)});
+bool Runtime<Real>::watches(std::string_view name) const {
+    return watch_ && (watched_.empty() ||
+                      std::find(watched_.begin(), watched_.end(), name) != watched_.end());
+}
+
+template <class Real>
+void Runtime<Real>::seen(std::size_t layer, std::string_view name, const Array<Real>& rows) const {
+    if (watches(name)) watch_({layer, name, Tensor({"token", "feature"}, rows)});
 }
 
 /// The same for rows (tokens, heads * head_dim): (head, tokens, head_dim).
 template <class Real>
 void Runtime<Real>::seen_heads(std::size_t layer, std::string_view name, const Array<Real>& rows,
                                const char* positions) const {
-    if (!watch_) return;
+    if (!watches(name)) return;
     const std::size_t head_dim = architecture().head_dim;
     Array<Real> heads = empty_array<Real>({rows.shape(1) / head_dim, rows.shape(0), head_dim});
     for (std::size_t t = 0; t < rows.shape(0); ++t) {
@@ -262,7 +268,7 @@ void Runtime<Real>::seen_heads(std::size_t layer, std::string_view name, const A
             heads(f / head_dim, t, f % head_dim) = rows(t, f);
         }
     }
-    seen(layer, name, heads, {"head", positions, "feature"});
+    watch_({layer, name, Tensor({"head", positions, "feature"}, std::move(heads))});
 }
 
 template class Runtime<float>;

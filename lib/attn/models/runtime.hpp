@@ -81,8 +81,11 @@ public:
     /// The logits of the token behind each row of x.
     Array<Real> logits(const Array<Real>& x);
 
-    /// Calls `watch` with each tensor from now on.
-    void watch(std::function<void(const Passing&)> watch) { watch_ = std::move(watch); }
+    /// Calls `watch` with each tensor of these names from now on; without names, with each.
+    void watch(std::function<void(Passing)> watch, std::vector<std::string_view> names = {}) {
+        watch_ = std::move(watch);
+        watched_ = std::move(names);
+    }
 
     /// How many tokens it has seen.
     std::size_t tokens() const { return past_; }
@@ -92,8 +95,8 @@ private:
     Array<Real> mlp(std::size_t n, const Array<Real>& x);
     void rotate(std::size_t n, Array<Real>& rows, std::size_t first) const;
     Array<Real> context(std::size_t n, const Array<Real>& query);
-    void seen(std::size_t layer, std::string_view name, const Array<Real>& rows,
-              const Axes& axes = {"token", "feature"}) const;
+    bool watches(std::string_view name) const;
+    void seen(std::size_t layer, std::string_view name, const Array<Real>& rows) const;
     void seen_heads(std::size_t layer, std::string_view name, const Array<Real>& rows,
                     const char* positions) const;
 
@@ -103,7 +106,8 @@ private:
     AttentionSettings settings_;
     std::vector<KeyValueCache<Real>> caches_;  // one for each layer
     std::size_t past_ = 0;
-    std::function<void(const Passing&)> watch_;
+    std::function<void(Passing)> watch_;
+    std::vector<std::string_view> watched_;  // no names: all tensors
 };
 
 }  // namespace attn::models
