@@ -89,7 +89,7 @@ WrittenText Writer::write(const AttentionSettings& settings, const Emit& emit) c
     std::visit(
         [&](const auto& parameters) {
             Runtime runtime(parameters, settings);
-            generate(runtime, model_, prompt_, count, sampler, top, keep);
+            generate(runtime, prompt_, count, sampler, top, keep);
         },
         parameters_);
     return written;

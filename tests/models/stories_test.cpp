@@ -18,7 +18,7 @@ Ids greedy(const Model& model, const AttentionSettings& settings, std::size_t co
     Runtime<Real> runtime(parameters_of<Real>(model), settings);
     Sampler sampler(Sampling{});
     Ids ids;
-    generate<Real>(runtime, model, {1}, count, sampler, 0,
+    generate<Real>(runtime, {1}, count, sampler, 0,
                    [&](const WrittenToken& token) { ids.push_back(token.id); });
     return ids;
 }

@@ -83,15 +83,14 @@ NextToken next_token(const Model& model, const std::vector<std::int64_t>& ids, s
     };
     runtime.watch(keep, {"x", "merged", "mlp_output"});
     const Array<double> x = runtime.advance(ids);
-    const Array<double> logits = runtime.logits(x);
+    const Array<double> logits = runtime.last_logits(x);
 
     NextToken next;
     next.id = id;
-    for (const Candidate& each : candidates<double>({logits.end() - a.vocab_size, a.vocab_size})) {
-        if (each.id != id) continue;
-        next.logit = each.logit;
-        next.probability = each.probability;
-    }
+    const Candidate chosen =
+        distribution<double>({logits.data(), logits.size()})[static_cast<std::size_t>(id)];
+    next.logit = chosen.logit;
+    next.probability = chosen.probability;
     const Direction direction(model, x, id);
     double biases = direction.constant();
     next.parts.push_back({"embedding", direction.of(embedding)});

@@ -5,19 +5,18 @@
 namespace attn::models {
 
 template <class Real>
-void generate(Runtime<Real>& runtime, const Model& model, std::vector<std::int64_t> prompt,
-              std::size_t count, Sampler& sampler, std::size_t likeliest,
+void generate(Runtime<Real>& runtime, std::vector<std::int64_t> prompt, std::size_t count,
+              Sampler& sampler, std::size_t likeliest,
               const std::function<void(const WrittenToken&)>& written) {
-    const std::vector<std::int64_t>& ends = model.architecture.end_ids;
+    const Architecture& architecture = runtime.model().architecture;
+    const std::vector<std::int64_t>& ends = architecture.end_ids;
     std::vector<std::int64_t> next = std::move(prompt);
     for (std::size_t n = 0; n < count; ++n) {
-        if (runtime.tokens() + next.size() > model.architecture.most_tokens) return;
-        const Array<Real> x = runtime.advance(next);
-        Array<Real> last = empty_array<Real>({1, x.shape(1)});
-        std::copy_n(x.end() - x.shape(1), x.shape(1), last.data());
-        const Array<Real> logits = runtime.logits(last);
+        if (runtime.tokens() + next.size() > architecture.most_tokens) return;
+        const Array<Real> logits = runtime.last_logits(runtime.advance(next));
         std::vector<Candidate> all =
-            candidates<Real>({logits.data(), logits.size()}, sampler.temperature());
+            candidates<Real>({logits.data(), logits.size()}, sampler.temperature(),
+                             std::max(likeliest, sampler.most_candidates()));
         const Candidate chosen = all[sampler.choose(all)];
         if (std::find(ends.begin(), ends.end(), chosen.id) != ends.end()) return;
         all.resize(std::min(all.size(), likeliest));
@@ -72,9 +71,9 @@ std::optional<Parting> first_parting(const std::shared_ptr<const Parameters<doub
     return std::nullopt;
 }
 
-template void generate(Runtime<float>&, const Model&, std::vector<std::int64_t>, std::size_t,
-                       Sampler&, std::size_t, const std::function<void(const WrittenToken&)>&);
-template void generate(Runtime<double>&, const Model&, std::vector<std::int64_t>, std::size_t,
-                       Sampler&, std::size_t, const std::function<void(const WrittenToken&)>&);
+template void generate(Runtime<float>&, std::vector<std::int64_t>, std::size_t, Sampler&,
+                       std::size_t, const std::function<void(const WrittenToken&)>&);
+template void generate(Runtime<double>&, std::vector<std::int64_t>, std::size_t, Sampler&,
+                       std::size_t, const std::function<void(const WrittenToken&)>&);
 
 }  // namespace attn::models

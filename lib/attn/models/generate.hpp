@@ -22,8 +22,8 @@ struct WrittenToken {
 /// chosen; `likeliest` candidates are kept of each. Ends early at a token that ends a text, which
 /// is not written, and where the model was made for no more tokens.
 template <class Real>
-void generate(Runtime<Real>& runtime, const Model& model, std::vector<std::int64_t> prompt,
-              std::size_t count, Sampler& sampler, std::size_t likeliest,
+void generate(Runtime<Real>& runtime, std::vector<std::int64_t> prompt, std::size_t count,
+              Sampler& sampler, std::size_t likeliest,
               const std::function<void(const WrittenToken&)>& written);
 
 /// The first place where the numbers of two settings of one model part.

@@ -236,13 +236,20 @@ Array<Real> Runtime<Real>::mlp(std::size_t n, const Array<Real>& x) {
 }
 
 template <class Real>
-Array<Real> Runtime<Real>::logits(const Array<Real>& x) {
+Array<Real> Runtime<Real>::logits(const Array<Real>& x) const {
     Array<Real> logits = parameters_->vocabulary()(parameters_->final_norm(x));
     const auto cap = static_cast<Real>(architecture().logit_softcap);
     for (std::size_t i = 0; i < logits.size() && cap > 0; ++i) {
         logits.data()[i] = cap * std::tanh(logits.data()[i] / cap);
     }
     return logits;
+}
+
+template <class Real>
+Array<Real> Runtime<Real>::last_logits(const Array<Real>& x) const {
+    Array<Real> last = empty_array<Real>({1, x.shape(1)});
+    std::copy_n(x.end() - x.shape(1), x.shape(1), last.data());
+    return logits(last);
 }
 
 template <class Real>

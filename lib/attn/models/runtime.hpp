@@ -79,7 +79,9 @@ public:
     Embedded<Real> embedding_of(std::span<const std::int64_t> ids) const;
 
     /// The logits of the token behind each row of x.
-    Array<Real> logits(const Array<Real>& x);
+    Array<Real> logits(const Array<Real>& x) const;
+    /// Those behind the last row.
+    Array<Real> last_logits(const Array<Real>& x) const;
 
     /// Calls `watch` with each tensor of these names from now on; without names, with each.
     void watch(std::function<void(Passing)> watch, std::vector<std::string_view> names = {}) {
@@ -87,6 +89,7 @@ public:
         watched_ = std::move(names);
     }
 
+    const Model& model() const { return parameters_->model; }
     /// How many tokens it has seen.
     std::size_t tokens() const { return past_; }
 

@@ -15,11 +15,16 @@ struct Candidate {
     double probability = 0;
 };
 
-/// All tokens with their probabilities, the likeliest first, of equals the lower id.
+/// All tokens with their probabilities, in the order of their ids.
 ///
 ///     probability = exp(logit / temperature) / sum over all tokens
 template <class Real>
-std::vector<Candidate> candidates(std::span<const Real> logits, double temperature = 1);
+std::vector<Candidate> distribution(std::span<const Real> logits, double temperature = 1);
+
+/// The `count` likeliest of them, the likeliest first, of equals the lower id.
+template <class Real>
+std::vector<Candidate> candidates(std::span<const Real> logits, double temperature,
+                                  std::size_t count);
 
 /// How the next token is chosen.
 struct Sampling {
@@ -34,8 +39,10 @@ class Sampler {
 public:
     explicit Sampler(const Sampling& sampling);
 
-    /// The index of the chosen one among candidates() at the temperature of the sampling (1 where
-    /// that is 0).
+    /// How many of the likeliest tokens it chooses among, at most.
+    std::size_t most_candidates() const;
+    /// The index of the chosen one among so many candidates(), or more, at the temperature of the
+    /// sampling (1 where that is 0).
     std::size_t choose(const std::vector<Candidate>& candidates);
 
     double temperature() const { return sampling_.temperature > 0 ? sampling_.temperature : 1; }
