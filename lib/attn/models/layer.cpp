@@ -34,8 +34,8 @@ Array<Real> Linear<Real>::operator()(const Array<Real>& rows) const {
     const std::size_t count = rows.shape(0);
     Array<Real> result = empty_array<Real>({count, matrix.out()});
     matrix.multiply(rows.data(), count, result.data());
-    for (std::size_t i = 0; i < result.size() && !bias.empty(); ++i) {
-        result.data()[i] += bias[i % bias.size()];
+    for (std::size_t r = 0; r < count && !bias.empty(); ++r) {
+        for (std::size_t o = 0; o < matrix.out(); ++o) result(r, o) += bias[o];
     }
     return result;
 }

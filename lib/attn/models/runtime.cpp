@@ -103,6 +103,7 @@ Embedded<Real> Runtime<Real>::embedding_of(std::span<const std::int64_t> ids) co
 template <class Real>
 Array<Real> Runtime<Real>::attention(std::size_t n, const Array<Real>& x) {
     const Layer<Real>& layer = parameters_->layers[n];
+    const LayerKind& kind = settings_.layers[n];
     const Array<Real> normed = layer.attention_norm(x);
     seen(n, "normed_x", normed);
     Array<Real> query = layer.query(normed);
@@ -113,9 +114,9 @@ Array<Real> Runtime<Real>::attention(std::size_t n, const Array<Real>& x) {
     query = layer.query_norm(query);
     key = layer.key_norm(key);
     const std::size_t first = past_ + settings_.first_position;
-    if (settings_.rotates_query) rotate(n, query, settings_.query_from_zero ? 0 : first);
-    if (settings_.rotates_key) rotate(n, key, first);
-    if (settings_.rotates_value) rotate(n, value, first);
+    if (settings_.rotates_query) rotate(kind, query, settings_.query_from_zero ? 0 : first);
+    if (settings_.rotates_key) rotate(kind, key, first);
+    if (settings_.rotates_value) rotate(kind, value, first);
     seen_heads(n, "rotated_query", query, "query");
     seen_heads(n, "rotated_key", key, "key");
     seen_heads(n, "value", value, "key");
@@ -128,22 +129,41 @@ Array<Real> Runtime<Real>::attention(std::size_t n, const Array<Real>& x) {
     return architecture().norm_after_sum ? output : layer.attention_output_norm(output);
 }
 
+template <class Real>
+void Turns<Real>::set(const LayerKind& kind, std::size_t position, std::size_t count) {
+    const std::vector<double>& frequencies = kind.inverse_frequencies;
+    if (position == first_ && cos.shape() == Shape{count, frequencies.size()} &&
+        kind.rotation_factor == factor_ && frequencies == frequencies_) {
+        return;
+    }
+    first_ = position;
+    factor_ = kind.rotation_factor;
+    frequencies_ = frequencies;
+    cos = sin = empty_array<Real>({count, frequencies.size()});
+    for (std::size_t t = 0; t < count; ++t) {
+        for (std::size_t i = 0; i < frequencies.size(); ++i) {
+            const double angle = static_cast<double>(position + t) * frequencies[i];
+            cos(t, i) = static_cast<Real>(std::cos(angle) * factor_);
+            sin(t, i) = static_cast<Real>(std::sin(angle) * factor_);
+        }
+    }
+}
+
 /// Turns the pairs of features of each head by angles that grow with the position:
 ///
 ///     (a, b) -> (a cos - b sin, a sin + b cos),   angle = position * inverse_frequency
 template <class Real>
-void Runtime<Real>::rotate(std::size_t n, Array<Real>& rows, std::size_t first) const {
-    const LayerKind& kind = settings_.layers[n];
+void Runtime<Real>::rotate(const LayerKind& kind, Array<Real>& rows, std::size_t first) {
     if (!kind.pairing) return;
     const std::size_t head_dim = architecture().head_dim;
     const std::size_t pairs = kind.inverse_frequencies.size();
+    turns_.set(kind, first, rows.shape(0));
     for (std::size_t t = 0; t < rows.shape(0); ++t) {
         for (std::size_t i = 0; i < pairs; ++i) {
-            const double angle = static_cast<double>(first + t) * kind.inverse_frequencies[i];
-            const auto cos = static_cast<Real>(std::cos(angle) * kind.rotation_factor);
-            const auto sin = static_cast<Real>(std::sin(angle) * kind.rotation_factor);
+            const FeaturePair pair = feature_pair(*kind.pairing, i, 2 * pairs);
+            const Real cos = turns_.cos(t, i);
+            const Real sin = turns_.sin(t, i);
             for (std::size_t head = 0; head < rows.shape(1); head += head_dim) {
-                const FeaturePair pair = feature_pair(*kind.pairing, i, 2 * pairs);
                 Real& a = rows(t, head + pair.first);
                 Real& b = rows(t, head + pair.second);
                 const Real turned = a * cos - b * sin;

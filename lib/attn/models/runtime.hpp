@@ -48,6 +48,22 @@ struct Embedded {
     bool normed = false;
 };
 
+/// Cosines and sines of the angles at some positions, (tokens, pairs): the same for query and key,
+/// and in most models for all layers.
+template <class Real>
+class Turns {
+public:
+    Array<Real> cos, sin;
+
+    /// Makes them those of a layer at `count` positions from `first` on, unless they are.
+    void set(const LayerKind& kind, std::size_t first, std::size_t count);
+
+private:
+    std::vector<double> frequencies_;
+    double factor_ = 0;
+    std::size_t first_ = 0;
+};
+
 /// All layers of a model, for any number of runs.  Errors  as Parameters.
 template <class Real>
 std::shared_ptr<const Parameters<Real>> parameters_of(const Model& model) {
@@ -96,7 +112,7 @@ public:
 private:
     Array<Real> attention(std::size_t n, const Array<Real>& x);
     Array<Real> mlp(std::size_t n, const Array<Real>& x);
-    void rotate(std::size_t n, Array<Real>& rows, std::size_t first) const;
+    void rotate(const LayerKind& kind, Array<Real>& rows, std::size_t first);
     Array<Real> context(std::size_t n, const Array<Real>& query);
     bool watches(std::string_view name) const;
     void seen(std::size_t layer, std::string_view name, const Array<Real>& rows) const;
@@ -108,6 +124,7 @@ private:
     std::shared_ptr<const Parameters<Real>> parameters_;
     AttentionSettings settings_;
     std::vector<KeyValueCache<Real>> caches_;  // one for each layer
+    Turns<Real> turns_;
     std::size_t past_ = 0;
     std::function<void(Passing)> watch_;
     std::vector<std::string_view> watched_;  // no names: all tensors
