@@ -1,5 +1,6 @@
 #include "attn/steps/context.hpp"
 
+#include "attn/steps/twins.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {
@@ -58,10 +59,7 @@ Array<T> room_for_context(const Array<T>& weights, const Array<T>& value) {
         context<T>(matrices_of(weights), matrices_of(value), matrices_of(result), arithmetic); \
         return result;                                                                         \
     }
-ATTN_INSTANTIATE(loop, float)
-ATTN_INSTANTIATE(loop, double)
-ATTN_INSTANTIATE(vectorized, float)
-ATTN_INSTANTIATE(vectorized, double)
+ATTN_FOR_EACH_TWIN(ATTN_INSTANTIATE)
 #undef ATTN_INSTANTIATE
 
 }  // namespace attn

@@ -146,8 +146,7 @@ Array<T> vectorized::repeat_heads(const Array<T>& tensor, std::size_t times) {
     const std::size_t heads = head == 0 ? 0 : tensor.size() / head;
     Array<T> with_axis = tensor;
     with_axis.reshape({heads, 1, head});
-    Array<T> result =
-        evaluated<T>(xt::broadcast(as_xtensor(with_axis), Shape{heads, times, head}));
+    Array<T> result = evaluated<T>(xt::broadcast(as_xtensor(with_axis), Shape{heads, times, head}));
     result.reshape(result_shape);
     return result;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attn/simd/kernels.hpp"
+#include "attn/steps/twins.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {
@@ -78,10 +79,7 @@ MaskView view_of(const Array<bool>& mask, const Shape& scores) {
         apply_mask<T>(matrices_of(scores), view, matrices_of(result));                      \
         return result;                                                                      \
     }
-ATTN_INSTANTIATE(loop, float)
-ATTN_INSTANTIATE(loop, double)
-ATTN_INSTANTIATE(vectorized, float)
-ATTN_INSTANTIATE(vectorized, double)
+ATTN_FOR_EACH_TWIN(ATTN_INSTANTIATE)
 #undef ATTN_INSTANTIATE
 
 }  // namespace attn

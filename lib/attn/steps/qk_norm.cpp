@@ -6,6 +6,7 @@
 #include <xtensor/xview.hpp>
 
 #include "attn/steps/groups.hpp"
+#include "attn/steps/twins.hpp"
 #include "attn/tensor/xtensor.hpp"
 
 namespace attn {
@@ -82,10 +83,7 @@ Array<T> vectorized::normalise(const Array<T>& x, const Array<T>& gain, NormOver
 #define ATTN_INSTANTIATE(twin, T)                                                         \
     template Array<T> twin::normalise(const Array<T>&, const Array<T>&, NormOver, double, \
                                       std::size_t);
-ATTN_INSTANTIATE(loop, float)
-ATTN_INSTANTIATE(loop, double)
-ATTN_INSTANTIATE(vectorized, float)
-ATTN_INSTANTIATE(vectorized, double)
+ATTN_FOR_EACH_TWIN(ATTN_INSTANTIATE)
 #undef ATTN_INSTANTIATE
 
 }  // namespace attn

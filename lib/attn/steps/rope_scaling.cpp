@@ -5,6 +5,7 @@
 #include <numbers>
 #include <xtensor/xmath.hpp>
 
+#include "attn/steps/twins.hpp"
 #include "attn/tensor/xtensor.hpp"
 
 namespace attn {
@@ -109,10 +110,7 @@ Array<T> vectorized::scale_frequencies(const Array<T>& inverse_frequencies,
 
 #define ATTN_INSTANTIATE(twin, T) \
     template Array<T> twin::scale_frequencies(const Array<T>&, const RopeScaling&, double);
-ATTN_INSTANTIATE(loop, float)
-ATTN_INSTANTIATE(loop, double)
-ATTN_INSTANTIATE(vectorized, float)
-ATTN_INSTANTIATE(vectorized, double)
+ATTN_FOR_EACH_TWIN(ATTN_INSTANTIATE)
 #undef ATTN_INSTANTIATE
 
 }  // namespace attn

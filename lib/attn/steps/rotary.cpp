@@ -5,6 +5,7 @@
 #include <xtensor/xview.hpp>
 
 #include "attn/steps/groups.hpp"
+#include "attn/steps/twins.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/xtensor.hpp"
 
@@ -136,10 +137,7 @@ Array<T> vectorized::rotate(const Array<T>& x, const Array<T>& cosines, const Ar
     template Array<T> twin::cosines(const Array<T>&, double);                    \
     template Array<T> twin::sines(const Array<T>&, double);                      \
     template Array<T> twin::rotate(const Array<T>&, const Array<T>&, const Array<T>&, Pairing);
-ATTN_INSTANTIATE(loop, float)
-ATTN_INSTANTIATE(loop, double)
-ATTN_INSTANTIATE(vectorized, float)
-ATTN_INSTANTIATE(vectorized, double)
+ATTN_FOR_EACH_TWIN(ATTN_INSTANTIATE)
 #undef ATTN_INSTANTIATE
 
 }  // namespace attn

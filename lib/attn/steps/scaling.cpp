@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "attn/simd/kernels.hpp"
+#include "attn/steps/twins.hpp"
 
 namespace attn {
 
@@ -51,10 +52,7 @@ void vectorized::scale(MatrixView<const T> scores, const ScaleFactor& factor,
         scale<T>(rows_of(scores), factor, rows_of(result));                               \
         return result;                                                                    \
     }
-ATTN_INSTANTIATE(loop, float)
-ATTN_INSTANTIATE(loop, double)
-ATTN_INSTANTIATE(vectorized, float)
-ATTN_INSTANTIATE(vectorized, double)
+ATTN_FOR_EACH_TWIN(ATTN_INSTANTIATE)
 #undef ATTN_INSTANTIATE
 
 }  // namespace attn

@@ -1,5 +1,6 @@
 #include "attn/steps/scores.hpp"
 
+#include "attn/steps/twins.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {
@@ -58,10 +59,7 @@ Array<T> room_for_scores(const Array<T>& query, const Array<T>& key) {
         scores<T>(matrices_of(query), matrices_of(key), matrices_of(result), arithmetic);  \
         return result;                                                                     \
     }
-ATTN_INSTANTIATE(loop, float)
-ATTN_INSTANTIATE(loop, double)
-ATTN_INSTANTIATE(vectorized, float)
-ATTN_INSTANTIATE(vectorized, double)
+ATTN_FOR_EACH_TWIN(ATTN_INSTANTIATE)
 #undef ATTN_INSTANTIATE
 
 }  // namespace attn

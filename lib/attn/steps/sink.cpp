@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "attn/simd/kernels.hpp"
+#include "attn/steps/twins.hpp"
 
 namespace attn {
 namespace {
@@ -79,10 +80,7 @@ void vectorized::sink_weight(std::span<const T> sink, MatrixView<const T> row_ma
     template void variant::add_sink(std::span<const T>, MatrixView<const T>, MatrixView<T>); \
     template void variant::sink_weight(std::span<const T>, MatrixView<const T>,              \
                                        MatrixView<const T>, MatrixView<T>);
-ATTN_INSTANTIATE(loop, float)
-ATTN_INSTANTIATE(loop, double)
-ATTN_INSTANTIATE(vectorized, float)
-ATTN_INSTANTIATE(vectorized, double)
+ATTN_FOR_EACH_TWIN(ATTN_INSTANTIATE)
 #undef ATTN_INSTANTIATE
 
 }  // namespace attn

@@ -4,6 +4,7 @@
 #include <xtensor/xmath.hpp>
 #include <xtensor/xview.hpp>
 
+#include "attn/steps/twins.hpp"
 #include "attn/tensor/xtensor.hpp"
 
 namespace attn {
@@ -54,10 +55,7 @@ Array<T> vectorized::add_rows(const Array<T>& x, const Array<T>& rows) {
 #define ATTN_INSTANTIATE(twin, T)                                               \
     template Array<T> twin::sinusoids(const Array<std::int64_t>&, std::size_t); \
     template Array<T> twin::add_rows(const Array<T>&, const Array<T>&);
-ATTN_INSTANTIATE(loop, float)
-ATTN_INSTANTIATE(loop, double)
-ATTN_INSTANTIATE(vectorized, float)
-ATTN_INSTANTIATE(vectorized, double)
+ATTN_FOR_EACH_TWIN(ATTN_INSTANTIATE)
 #undef ATTN_INSTANTIATE
 
 }  // namespace attn

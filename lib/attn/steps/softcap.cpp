@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "attn/simd/kernels.hpp"
+#include "attn/steps/twins.hpp"
 
 namespace attn {
 
@@ -38,10 +39,7 @@ void vectorized::soft_cap(MatrixView<const T> scores, double cap, MatrixView<T> 
         soft_cap<T>(rows_of(scores), cap, rows_of(result));                      \
         return result;                                                           \
     }
-ATTN_INSTANTIATE(loop, float)
-ATTN_INSTANTIATE(loop, double)
-ATTN_INSTANTIATE(vectorized, float)
-ATTN_INSTANTIATE(vectorized, double)
+ATTN_FOR_EACH_TWIN(ATTN_INSTANTIATE)
 #undef ATTN_INSTANTIATE
 
 }  // namespace attn

@@ -8,6 +8,7 @@
 
 #include "attn/simd/kernels.hpp"
 #include "attn/steps/sink.hpp"
+#include "attn/steps/twins.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/move_axis.hpp"
 
@@ -203,10 +204,7 @@ Array<T> of_cells(void (*exponentials)(MatrixView<const T>, MatrixView<const T>,
                    one_a_row(std::as_const(sums)), empty_row, rows_of(rows));                     \
         return with_last_axis_at(rows, axis);                                                     \
     }
-ATTN_INSTANTIATE(loop, float)
-ATTN_INSTANTIATE(loop, double)
-ATTN_INSTANTIATE(vectorized, float)
-ATTN_INSTANTIATE(vectorized, double)
+ATTN_FOR_EACH_TWIN(ATTN_INSTANTIATE)
 #undef ATTN_INSTANTIATE
 template void refuse_empty_rows(const float*, std::size_t, std::size_t);
 template void refuse_empty_rows(const double*, std::size_t, std::size_t);
