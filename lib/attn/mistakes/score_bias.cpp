@@ -183,7 +183,7 @@ Mistake alibi_of_keys(bool harmless) {
         first_of({needs_alibi(), unless(
                                      [causal](const Plan& plan) {
                                          const MaskChoice& mask = plan.config.mask;
-                                         return causal == (mask.causal && !mask.prefix);
+                                         return causal == mask.is_causal();
                                      },
                                      causal ? "later keys are seen" : "later keys are hidden")}),
         replace_step({"position_bias"}, by_key),

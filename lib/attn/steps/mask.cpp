@@ -4,6 +4,7 @@
 
 #include "attn/simd/kernels.hpp"
 #include "attn/steps/twins.hpp"
+#include "attn/tensor/broadcast.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {
@@ -48,24 +49,15 @@ void vectorized::apply_mask(MatrixView<const T> scores, const MaskView& mask,
 }
 
 MaskView view_of(const Array<bool>& mask, const Shape& scores) {
-    const Shape& shape = mask.shape();
+    const std::vector<std::size_t> strides =
+        broadcast_strides("the mask", mask.shape(), "the scores", scores);
     MaskView view;
     view.heads = scores.size() > 2 ? scores[scores.size() - 3] : 1;
     view.hidden = mask.data();
-    std::size_t* const strides[]{&view.key_stride, &view.query_stride, &view.head_stride,
-                                 &view.batch_stride};
-    std::size_t stride = 1;
-    bool fits = shape.size() <= scores.size() && scores.size() <= std::size(strides);
-    for (std::size_t i = 0; fits && i < shape.size(); ++i) {
-        const std::size_t length = shape[shape.size() - 1 - i];
-        fits = length == 1 || length == scores[scores.size() - 1 - i];
-        if (length != 1) *strides[i] = stride;
-        stride *= length;
-    }
-    if (!fits) {
-        throw ShapeError("a mask of shape " + shape_text(shape) +
-                         " does not broadcast to scores of shape " + shape_text(scores) +
-                         ": from the right, each length must be equal or 1");
+    std::size_t* const axes[]{&view.key_stride, &view.query_stride, &view.head_stride,
+                              &view.batch_stride};
+    for (std::size_t i = 0; i < std::min(strides.size(), std::size(axes)); ++i) {
+        *axes[i] = strides[strides.size() - 1 - i];
     }
     return view;
 }

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "attn/tensor/broadcast.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {
@@ -62,24 +63,15 @@ BiasView<T> view_by_distance(const Array<T>& by_distance, std::size_t key_len) {
 
 template <class T>
 BiasView<T> bias_view(const Array<T>& bias, const Shape& scores) {
-    const Shape& shape = bias.shape();
+    const std::vector<std::size_t> strides =
+        broadcast_strides("the bias", bias.shape(), "the scores", scores);
     BiasView<T> view;
     view.numbers = bias.data();
     view.heads = scores.size() > 2 ? scores[scores.size() - 3] : 1;
-    std::ptrdiff_t* const strides[]{&view.key_stride, &view.query_stride, &view.head_stride,
-                                    &view.batch_stride};
-    std::ptrdiff_t stride = 1;
-    bool fits = shape.size() <= scores.size();
-    for (std::size_t i = 0; fits && i < shape.size(); ++i) {
-        const std::size_t length = shape[shape.size() - 1 - i];
-        fits = length == 1 || length == scores[scores.size() - 1 - i];
-        if (length != 1) *strides[i] = stride;
-        stride *= static_cast<std::ptrdiff_t>(length);
-    }
-    if (!fits) {
-        throw ShapeError("a bias of shape " + shape_text(shape) +
-                         " does not broadcast to scores of shape " + shape_text(scores) +
-                         ": from the right, each length must be equal or 1");
+    std::ptrdiff_t* const axes[]{&view.key_stride, &view.query_stride, &view.head_stride,
+                                 &view.batch_stride};
+    for (std::size_t i = 0; i < std::min(strides.size(), std::size(axes)); ++i) {
+        *axes[i] = static_cast<std::ptrdiff_t>(strides[strides.size() - 1 - i]);
     }
     return view;
 }

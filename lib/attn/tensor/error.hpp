@@ -23,6 +23,11 @@ public:
     using Error::Error;
 };
 
+/// Errors  ConfigError with this message unless all is fine.
+inline void refuse_unless(bool fine, const std::string& message) {
+    if (!fine) throw ConfigError(message);
+}
+
 /// A file, or standard input, that cannot be read as what it claims to be. The message names the
 /// file and the offset or line.
 class InputError : public Error {

@@ -87,6 +87,8 @@ struct MaskChoice {
     std::optional<Tensor> given;          ///< bool, true = hidden, broadcastable to the scores
 
     bool any() const;
+    /// Whether no query sees a later key, for all that causal says.
+    bool is_causal() const { return causal && !prefix; }
 };
 
 /// Rotary positions: pairs of features of query and key turn by an angle for each position.
@@ -166,8 +168,8 @@ struct WalkConfig {
     double softcap = 0;  ///< bounds the scores by tanh; 0 does not
     std::optional<PositionBias> position_bias;
     SoftmaxAxis softmax_axis = SoftmaxAxis::key;
-    std::optional<SinkLogit> sink;          ///< unset: softmax over the keys alone
-    std::optional<std::int64_t> past;  ///< keys and values that are there before those of x
+    std::optional<SinkLogit> sink;        ///< unset: softmax over the keys alone
+    std::optional<std::int64_t> past;     ///< keys and values that are there before those of x
     std::optional<std::int64_t> prefill;  ///< tokens of a chunk; unset: all tokens at once
 
     Rng rng = Rng::torch;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "attn/tensor/broadcast.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {
@@ -34,7 +35,7 @@ bool after_the_query(const Plan& plan, const ScoreCell& cell) {
 constexpr MaskKind causal{
     .word = "causal",
     // With a prefix, that kind says which later keys are hidden.
-    .chosen = [](const MaskChoice& mask) { return mask.causal && !mask.prefix; },
+    .chosen = [](const MaskChoice& mask) { return mask.is_causal(); },
     .hides = after_the_query,
     .shape = square,
     .limit =
@@ -316,16 +317,9 @@ bool hidden_by_file(const Plan& plan, const ScoreCell& cell) {
 
 void resolve_file(Plan& plan) {
     const Shape mask = plan.config.mask.given->shape();
-    const Shape scores = plan.per_head_shape(plan.query_len, plan.key_len);
-    bool fits = mask.size() >= 1 && mask.size() <= scores.size();
-    for (std::size_t i = 0; fits && i < mask.size(); ++i) {
-        const std::size_t length = mask[mask.size() - 1 - i];
-        fits = length == 1 || length == scores[scores.size() - 1 - i];
-    }
-    if (!fits) {
-        throw ShapeError("the mask " + shape_text(mask) + " does not broadcast to the scores " +
-                         shape_text(scores) + ": from the right, each length must be equal or 1");
-    }
+    if (mask.empty()) throw ShapeError("the mask is a single number: give one for each key");
+    broadcast_strides("the mask", mask, "the scores",
+                      plan.per_head_shape(plan.query_len, plan.key_len));
 }
 
 constexpr MaskKind file{

@@ -6,8 +6,10 @@
 #include <array>
 #include <cstdio>
 
+#include "attn/tensor/broadcast.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/walk/draw_list.hpp"
+#include "attn/walk/mask_kinds.hpp"
 
 namespace attn {
 namespace {
@@ -43,6 +45,13 @@ double bytes_needed(const Plan& plan, Kept kept) {
     const double kinds = 5 + (plan.caps() ? 1 : 0) + (plan.biases() ? 2 : 0);
     const double score_cells =
         squares ? batch * heads * queries * keys * kinds + queries * keys : 0;
+    // what a rule of the mask that is no range of keys hides, a byte each
+    Shape hidden;
+    for (const MaskKind& kind : mask_kinds()) {
+        if (kind.limit || !kind.chosen(plan.config.mask)) continue;
+        hidden = broadcast_shape(hidden, kind.shape(plan));
+    }
+    const double hidden_cells = hidden.empty() ? 0 : static_cast<double>(element_count(hidden));
     // query and key once more where they turn, and where they are normalised
     const double turned = static_cast<double>((plan.rotates() + plan.norms()) * plan.head_dim *
                                               (plan.heads + plan.kv_heads));
@@ -59,7 +68,7 @@ double bytes_needed(const Plan& plan, Kept kept) {
         }
         parameter_cells += cells;
     }
-    return element_bytes(plan) * (score_cells + token_cells + parameter_cells);
+    return element_bytes(plan) * (score_cells + token_cells + parameter_cells) + hidden_cells;
 }
 
 void require_bytes(const Plan& plan, double needed) {

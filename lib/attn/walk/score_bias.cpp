@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "attn/tensor/broadcast.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/walk/mask_kinds.hpp"
 
@@ -9,10 +10,6 @@ namespace attn {
 namespace {
 
 using Kind = PositionBias::Kind;
-
-void require_that(bool fine, const std::string& message) {
-    if (!fine) throw ConfigError(message);
-}
 
 /// A bias from a file broadcasts to the scores of the plan.
 template <class T>
@@ -29,7 +26,7 @@ BiasView<T> view_for(const Plan& plan, const Array<T>& bias) {
 BucketRule bucket_rule(const Plan& plan) {
     const PositionBias& bias = *plan.config.position_bias;
     const MaskChoice& mask = plan.config.mask;
-    return {bias.buckets, bias.max_distance, !mask.causal || mask.prefix.has_value()};
+    return {bias.buckets, bias.max_distance, !mask.is_causal()};
 }
 
 template <class T>
@@ -58,35 +55,27 @@ ScoreBias<T>::ScoreBias(const Plan& plan, const Ledger& ledger) {
 
 void resolve_score_changes(const Plan& plan) {
     const double cap = plan.config.softcap;
-    require_that(std::isfinite(cap) && cap >= 0,
-                 "--softcap must be a number above 0, or 0 for none: Gemma 2 takes 50");
+    refuse_unless(std::isfinite(cap) && cap >= 0,
+                  "--softcap must be a number above 0, or 0 for none: Gemma 2 takes 50");
     if (!plan.biases()) return;
     const PositionBias& bias = *plan.config.position_bias;
     if (bias.kind == Kind::file) {
-        const Shape scores = plan.per_head_shape(plan.query_len, plan.key_len);
-        const Shape shape = bias.given->shape();
-        bool fits = !shape.empty() && shape.size() <= scores.size();
-        for (std::size_t i = 0; fits && i < shape.size(); ++i) {
-            const std::size_t length = shape[shape.size() - 1 - i];
-            fits = length == 1 || length == scores[scores.size() - 1 - i];
-        }
-        if (!fits) {
-            throw ShapeError("--position-bias: the tensor " + shape_text(shape) +
-                             " does not broadcast to the scores " + shape_text(scores) +
-                             ": from the right, each length must be equal or 1");
-        }
+        refuse_unless(bias.given->dimension() > 0,
+                      "--position-bias: the tensor is a single number: give one for each key");
+        broadcast_strides("--position-bias: the tensor", bias.given->shape(), "the scores",
+                          plan.per_head_shape(plan.query_len, plan.key_len));
     }
     if (bias.kind != Kind::t5) return;
     const BucketRule rule = bucket_rule(plan);
     const std::int64_t least = rule.bidirectional ? 4 : 2;
-    require_that(bias.buckets >= least && bias.buckets % least == 0,
-                 "--position-bias t5 needs buckets in multiples of " + std::to_string(least) +
-                     (rule.bidirectional ? " (half of them are for later keys)" : "") + ", not " +
-                     std::to_string(bias.buckets) + ": T5 has t5:32:128");
-    require_that(bias.max_distance > rule.exact(),
-                 "--position-bias t5: the largest distance must be more than " +
-                     std::to_string(rule.exact()) + ", not " + std::to_string(bias.max_distance) +
-                     ": T5 has t5:32:128");
+    refuse_unless(bias.buckets >= least && bias.buckets % least == 0,
+                  "--position-bias t5 needs buckets in multiples of " + std::to_string(least) +
+                      (rule.bidirectional ? " (half of them are for later keys)" : "") + ", not " +
+                      std::to_string(bias.buckets) + ": T5 has t5:32:128");
+    refuse_unless(bias.max_distance > rule.exact(),
+                  "--position-bias t5: the largest distance must be more than " +
+                      std::to_string(rule.exact()) + ", not " + std::to_string(bias.max_distance) +
+                      ": T5 has t5:32:128");
 }
 
 template DistanceBias<float> distance_bias(const Plan&, const Ledger&);

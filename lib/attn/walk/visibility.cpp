@@ -3,18 +3,10 @@
 #include <algorithm>
 
 #include "attn/steps/mask.hpp"
+#include "attn/tensor/broadcast.hpp"
 
 namespace attn {
 namespace {
-
-/// The shape to which both broadcast.
-Shape broadcast(Shape a, Shape b) {
-    if (a.size() < b.size()) a.swap(b);
-    for (std::size_t i = 1; i <= b.size(); ++i) {
-        a[a.size() - i] = std::max(a[a.size() - i], b[b.size() - i]);
-    }
-    return a;
-}
 
 /// A mask of `shape` with the cells that `hides` hides.
 template <class Hides>
@@ -43,12 +35,12 @@ Visibility::Visibility(const Plan& plan) : plan_(plan) {
     view_.heads = plan.heads;
     for (const MaskKind& kind : mask_kinds()) {
         if (!kind.chosen(plan.config.mask)) continue;
-        shape_ = broadcast(shape_, kind.shape(plan));
+        shape_ = broadcast_shape(shape_, kind.shape(plan));
         if (kind.limit) {
             kind.limit(plan, view_);
         } else {
             by_cells.push_back(&kind);
-            cells = broadcast(cells, kind.shape(plan));
+            cells = broadcast_shape(cells, kind.shape(plan));
         }
     }
     if (by_cells.empty()) return;
