@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "attn/simd/kernels.hpp"
+#include "attn/steps/softmax.hpp"
 #include "attn/steps/twins.hpp"
 
 namespace attn {
@@ -14,20 +14,6 @@ void for_each_row(std::span<const T> sink, const MatrixView<T>& rows, Row row) {
     for (std::size_t g = 0; g < rows.groups; ++g) {
         for (std::size_t q = 0; q < rows.rows; ++q) row(g, q, sink[g % sink.size()]);
     }
-}
-
-/// As the loops of softmax take it: in double, rounded once.
-template <class T>
-T loop_exp(T x) {
-    return static_cast<T>(std::exp(static_cast<double>(x)));
-}
-
-/// As the arrays of softmax take it: by the processor's vectors, here with one number.
-template <class T>
-T vector_exp(T score, T row_max) {
-    T result = 0;
-    row_operations<T>(1).exponentials(&score, row_max, &result, 1);
-    return result;
 }
 
 }  // namespace
@@ -47,7 +33,7 @@ void vectorized::raise_to_sink(std::span<const T> sink, MatrixView<T> row_max) {
 template <class T>
 void loop::add_sink(std::span<const T> sink, MatrixView<const T> row_max, MatrixView<T> row_sum) {
     for_each_row(sink, row_sum, [&](std::size_t g, std::size_t q, T s) {
-        row_sum(g, q, 0) += loop_exp(s - row_max(g, q, 0));
+        row_sum(g, q, 0) += exact_exp(s - row_max(g, q, 0));
     });
 }
 
@@ -55,7 +41,7 @@ template <class T>
 void vectorized::add_sink(std::span<const T> sink, MatrixView<const T> row_max,
                           MatrixView<T> row_sum) {
     for_each_row(sink, row_sum, [&](std::size_t g, std::size_t q, T s) {
-        row_sum(g, q, 0) += vector_exp(s, row_max(g, q, 0));
+        row_sum(g, q, 0) += std::exp(s - row_max(g, q, 0));
     });
 }
 
@@ -63,7 +49,7 @@ template <class T>
 void loop::sink_weight(std::span<const T> sink, MatrixView<const T> row_max,
                        MatrixView<const T> row_sum, MatrixView<T> result) {
     for_each_row(sink, result, [&](std::size_t g, std::size_t q, T s) {
-        result(g, q, 0) = loop_exp(s - row_max(g, q, 0)) / row_sum(g, q, 0);
+        result(g, q, 0) = exact_exp(s - row_max(g, q, 0)) / row_sum(g, q, 0);
     });
 }
 
@@ -71,7 +57,7 @@ template <class T>
 void vectorized::sink_weight(std::span<const T> sink, MatrixView<const T> row_max,
                              MatrixView<const T> row_sum, MatrixView<T> result) {
     for_each_row(sink, result, [&](std::size_t g, std::size_t q, T s) {
-        result(g, q, 0) = vector_exp(s, row_max(g, q, 0)) / row_sum(g, q, 0);
+        result(g, q, 0) = std::exp(s - row_max(g, q, 0)) / row_sum(g, q, 0);
     });
 }
 

@@ -13,16 +13,6 @@
 #include "attn/tensor/move_axis.hpp"
 
 namespace attn {
-namespace {
-
-/// exp() as the loop twins use it: computed in double and rounded once, the same on every machine.
-template <class T>
-T exact_exp(T x) {
-    return static_cast<T>(std::exp(static_cast<double>(x)));
-}
-
-}  // namespace
-
 template <class T>
 void loop::row_max(MatrixView<const T> scores, MatrixView<T> row_max) {
     // Keep the largest score of each row; nan, once met, stays.

@@ -1,10 +1,17 @@
 #pragma once
+#include <cmath>
 #include <span>
 
 #include "attn/tensor/attention_shape.hpp"
 #include "attn/tensor/matrix_view.hpp"
 
 namespace attn {
+
+/// exp() as the loop twins use it: computed in double and rounded once, the same on every machine.
+template <class T>
+T exact_exp(T x) {
+    return static_cast<T>(std::exp(static_cast<double>(x)));
+}
 
 // Softmax in four parts. Each works on rows whose cells are neighbours: the rows of a block, or
 // all rows of a tensor along one of its axes. A result may stand in the place of what was read.
