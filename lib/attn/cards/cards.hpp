@@ -33,10 +33,14 @@ Step positions_card(bool of_memory);
 Step position_table_card();
 Step position_embedding_card();
 Step position_sum_card(const Step& x);
+Tensor add_positions(const Plan& plan, const Ledger& ledger);
 
 /// Two cards of one step: the first where `meant` says so, the second elsewhere. Title and kind are
 /// those of the second.
 Step either(bool (*meant)(const Plan&), const Step& first, const Step& second);
+
+/// The axes and lengths of a tensor that is drawn or given: those of its row in the list of draws.
+std::function<Outline(const Plan&)> drawn_outline(const std::string& name);
 
 /// The weight matrix (or the bias) of one projection: query, key, value, qkv or output.
 Step parameter_card(const std::string& part, bool bias);

@@ -30,8 +30,6 @@ Step embedded_card(const std::string& name) {
     const bool is_token = name == "token_embedding";
     return {
         .name = name,
-        .title = is_token ? "what the model knows of each token by itself"
-                          : "what the model adds for each position",
         .kind = Step::Kind::input,
         .applies = [name](const Plan& plan) { return plan.config.parameters.has(name); },
         .outline = [](const Plan& plan) { return token_outline(plan, plan.embed_dim); },
@@ -60,15 +58,7 @@ std::string embedded_x_formula(const Plan& plan) {
 }
 
 Tensor embedded_x(const Plan& plan, const Ledger& ledger) {
-    const Tensor& tokens = ledger["token_embedding"];
-    if (!has_positions(plan)) return tokens;
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        Array<T> x = tokens.as<T>();
-        const Array<T>& positions = ledger["position_embedding"].as<T>();
-        for (std::size_t i = 0; i < x.size(); ++i) x.data()[i] += positions.data()[i];
-        return {tokens.axes(), std::move(x)};
-    });
+    return has_positions(plan) ? add_positions(plan, ledger) : ledger["token_embedding"];
 }
 
 std::string embedded_x_note(const Subject& subject) {

@@ -298,7 +298,7 @@ Step start_card(const Start& start) {
     return {
         .name = start.tensor,
         .title = start.of_memory              ? "the second source, which the queries look at"
-                 : start.is_token_embedding() ? "the tokens, before their positions are added"
+                 : start.is_token_embedding() ? "each token by itself, wherever it stands"
                                               : "the input, one row of features for each token",
         .kind = Step::Kind::input,
         .tokens = start.of_memory ? "key" : "query",

@@ -100,10 +100,7 @@ Step parameter_of_norm(const std::string& name, const std::string& title) {
             [name](const Plan& plan) {
                 return plan.config.x_norm && (name == "g_x" || plan.config.parameters.has(name));
             },
-        .outline =
-            [](const Plan& plan) {
-                return Outline{{"feature"}, {plan.embed_dim}};
-            },
+        .outline = drawn_outline(name),
         .formula = learned,
         .note =
             [name](const Subject&) {

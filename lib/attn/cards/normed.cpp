@@ -149,10 +149,7 @@ Step gain_card(const NormedPart& normed) {
         .kind = Step::Kind::parameter,
         .shown = false,
         .applies = [](const Plan& plan) { return plan.has_gains(); },
-        .outline =
-            [normed](const Plan& plan) {
-                return Outline{{"feature"}, {norm_width(normed, plan)}};
-            },
+        .outline = drawn_outline(normed.gain()),
         .formula = learned,
         .note = [](const Subject&) -> std::string {
             return "Multiplies each feature of the normed rows; training starts it at 1.";

@@ -44,6 +44,14 @@ std::string learned(const PlannedStep& of) {
            (of.plan.config.parameters.has(of.step.name) ? "given" : "drawn") + " here";
 }
 
+std::function<Outline(const Plan&)> drawn_outline(const std::string& name) {
+    return [name](const Plan& plan) {
+        const DrawList list = draw_list(plan);
+        const DrawnTensor& row = *find_drawn(list, name);
+        return Outline{row.axes(), row.shape()};
+    };
+}
+
 Step parameter_card(const std::string& part, bool bias) {
     const std::string name = (bias ? "b_" : "w_") + part;
     const std::string whose = part == "qkv" ? "query, key and value" : part;
@@ -54,12 +62,7 @@ Step parameter_card(const std::string& part, bool bias) {
         .shown = false,
         .applies =
             [name](const Plan& plan) { return find_drawn(draw_list(plan), name) != nullptr; },
-        .outline =
-            [name](const Plan& plan) {
-                const DrawList list = draw_list(plan);
-                const DrawnTensor& row = *find_drawn(list, name);
-                return Outline{row.axes(), row.shape()};
-            },
+        .outline = drawn_outline(name),
         .formula = learned,
         .note =
             [part, bias](const Subject& subject) {

@@ -273,19 +273,23 @@ Tensor compute_biased(const Plan& plan, const Ledger& ledger) {
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
         const Tensor& scores = ledger.latest(Chain::scores, "biased_scores");
-        // A mistake may have made scores of other lengths: they meet the bias of their distances.
+        const std::size_t queries = scores.shape()[scores.dimension() - 2];
+        const std::size_t keys = scores.shape()[scores.dimension() - 1];
+        const auto with_bias_of = [&](const Plan& of, const Ledger& made) -> Tensor {
+            const ScoreBias<T> bias(of, made);
+            Array<T> result = empty_array<T>(scores.shape());
+            twin(plan, loop::add_bias<T>, vectorized::add_bias<T>)(
+                matrices_of(scores.as<T>()), bias.view(), matrices_of(result));
+            return {scores.axes(), std::move(result)};
+        };
+        if (queries == plan.query_len && keys == plan.key_len) return with_bias_of(plan, ledger);
+        // A mistake has made scores of other lengths: they meet the bias of their distances.
         Plan fitting = plan;
-        fitting.query_len = scores.shape()[scores.dimension() - 2];
-        fitting.key_len = scores.shape()[scores.dimension() - 1];
-        Ledger own = ledger;
-        if (fitting.query_len != plan.query_len || fitting.key_len != plan.key_len) {
-            own.record("position_bias", compute_position_bias(fitting, ledger));
-        }
-        const ScoreBias<T> bias(fitting, own);
-        Array<T> result = empty_array<T>(scores.shape());
-        twin(plan, loop::add_bias<T>, vectorized::add_bias<T>)(matrices_of(scores.as<T>()),
-                                                               bias.view(), matrices_of(result));
-        return {scores.axes(), std::move(result)};
+        fitting.query_len = queries;
+        fitting.key_len = keys;
+        Ledger of_their_distances = ledger;
+        of_their_distances.record("position_bias", compute_position_bias(fitting, ledger));
+        return with_bias_of(fitting, of_their_distances);
     });
 }
 
@@ -324,12 +328,7 @@ StepTable slope_cards() {
             .kind = Step::Kind::parameter,
             .shown = false,
             .applies = is_t5,
-            .outline =
-                [](const Plan& plan) {
-                    const auto buckets =
-                        static_cast<std::size_t>(plan.config.position_bias->buckets);
-                    return Outline{{"bucket", "head"}, {buckets, plan.heads}};
-                },
+            .outline = drawn_outline("relative_attention_bias"),
             .formula = learned,
             .note =
                 [](const Subject&) {

@@ -82,7 +82,9 @@ std::string position_code(const StepLines& of) {
            "[:, 1::2] = " + of.module() + ".cos(angles_of_positions[:, :" + half + "])";
 }
 
-Tensor compute_sum(const Plan& plan, const Ledger& ledger) {
+}  // namespace
+
+Tensor add_positions(const Plan& plan, const Ledger& ledger) {
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
         const Tensor& tokens = ledger["token_embedding"];
@@ -91,8 +93,6 @@ Tensor compute_sum(const Plan& plan, const Ledger& ledger) {
     });
 }
 
-}  // namespace
-
 Step position_table_card() {
     return {
         .name = "position_table",
@@ -100,12 +100,7 @@ Step position_table_card() {
         .kind = Step::Kind::input,
         .shown = false,
         .applies = learns_positions,
-        .outline =
-            [](const Plan& plan) {
-                const DrawList list = draw_list(plan);
-                const DrawnTensor& row = *find_drawn(list, "position_table");
-                return Outline{row.axes(), row.shape()};
-            },
+        .outline = drawn_outline("position_table"),
         .formula = learned,
         .note =
             [](const Subject& subject) {
@@ -142,7 +137,7 @@ Step position_sum_card(const Step& x) {
     Step sum = x;
     sum.reads = these({"token_embedding", "position_embedding"});
     sum.formula = always("x = token_embedding + position_embedding");
-    sum.compute = compute_sum;
+    sum.compute = add_positions;
     sum.note = [](const Subject&) -> std::string {
         return "Token and position, added feature by feature: equal tokens at other places are no "
                "longer equal.";
@@ -160,33 +155,25 @@ Step position_sum_card(const Step& x) {
 
 Step either(bool (*meant)(const Plan&), const Step& first, const Step& second) {
     Step step = second;
-    step.applies = [=](const Plan& plan) {
-        return meant(plan) ? first.applies(plan) : second.applies(plan);
+    // A step keeps what it does in functions; each is chosen when it is called. The two are held
+    // alone: a card holds a dozen others.
+    const auto choose = [meant](const auto& one, const auto& other, const auto& plan_of) {
+        return [=](const auto& of, auto&... more) {
+            const auto& chosen = meant(plan_of(of)) ? one : other;
+            using Result = decltype(chosen(of, more...));
+            return chosen ? chosen(of, more...) : Result();
+        };
     };
-    step.reads = [=](const Plan& plan) {
-        return meant(plan) ? first.reads(plan) : second.reads(plan);
-    };
-    step.outline = [=](const Plan& plan) {
-        return meant(plan) ? first.outline(plan) : second.outline(plan);
-    };
-    step.formula = [=](const PlannedStep& of) {
-        return meant(of.plan) ? first.formula(of) : second.formula(of);
-    };
-    step.compute = [=](const Plan& plan, const Ledger& ledger) {
-        return meant(plan) ? first.compute(plan, ledger) : second.compute(plan, ledger);
-    };
-    step.note = [=](const Subject& subject) {
-        const auto& note = meant(subject.plan) ? first.note : second.note;
-        return note ? note(subject) : std::string();
-    };
-    step.why = [=](const WalkView& view, Derivation& derivation) {
-        const auto& why = meant(view.plan) ? first.why : second.why;
-        if (why) why(view, derivation);
-    };
-    step.code = [=](const StepLines& of) {
-        const auto& code = meant(of.plan) ? first.code : second.code;
-        return code ? code(of) : std::string();
-    };
+    const auto itself = [](const Plan& plan) -> const Plan& { return plan; };
+    const auto its_plan = [](const auto& of) -> const Plan& { return of.plan; };
+    step.applies = choose(first.applies, second.applies, itself);
+    step.reads = choose(first.reads, second.reads, itself);
+    step.outline = choose(first.outline, second.outline, itself);
+    step.compute = choose(first.compute, second.compute, itself);
+    step.formula = choose(first.formula, second.formula, its_plan);
+    step.note = choose(first.note, second.note, its_plan);
+    step.why = choose(first.why, second.why, its_plan);
+    step.code = choose(first.code, second.code, its_plan);
     return step;
 }
 

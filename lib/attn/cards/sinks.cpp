@@ -123,10 +123,7 @@ StepTable sink_cards() {
         .title = "the logit of a key that is not there, for each head",
         .kind = Step::Kind::parameter,
         .applies = [](const Plan& plan) { return plan.has_sink(); },
-        .outline =
-            [](const Plan& plan) {
-                return Outline{{"head"}, {plan.heads}};
-            },
+        .outline = drawn_outline("sink"),
         .formula = [](const PlannedStep& of) -> std::string {
             if (*of.plan.config.sink == SinkLogit::zero) return "sink = 0 for each head";
             return std::string("a parameter: learned in training, ") +
