@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
@@ -15,18 +14,6 @@ namespace {
 
 using attn::Projection;
 using attn::Tensor;
-
-constexpr std::array known_names{"embedding",     "memory_embedding",
-                                 "w_query",       "b_query",
-                                 "w_key",         "b_key",
-                                 "w_value",       "b_value",
-                                 "w_qkv",         "b_qkv",
-                                 "query",         "key",
-                                 "value",         "g_query",
-                                 "g_key",         "w_output",
-                                 "b_output",      "past_key",
-                                 "past_value",    "sink",
-                                 "position_table"};
 
 bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
     return std::find(names.begin(), names.end(), name) != names.end();
@@ -45,36 +32,6 @@ std::string some_of(const std::vector<std::string>& names) {
     }
     if (names.size() > most) text += " and " + std::to_string(names.size() - most) + " more";
     return text;
-}
-
-/// Whether a walk so configured has a parameter of that name.
-bool is_needed(std::string_view name, const attn::WalkConfig& config) {
-    const auto is_tokens = [](const attn::Source& source) {
-        return std::holds_alternative<attn::Tokens>(source);
-    };
-    const Projection projection = config.projection;
-    const bool direct =
-        projection == Projection::none && std::holds_alternative<attn::RandomInput>(config.input);
-    if (name == "sink") return config.sink.has_value();
-    if (name.starts_with("past_")) return config.past.has_value();
-    if (name == "embedding") return is_tokens(config.input);
-    if (name == "memory_embedding") return config.memory && is_tokens(*config.memory);
-    if (is_one_of(name, {"query", "key", "value"})) return direct;
-    if (name == "position_table") {
-        return config.position_embedding == attn::PositionEmbedding::learned;
-    }
-    if (is_one_of(name, {"g_query", "g_key"})) {
-        return config.qk_norm.over && config.qk_norm.over != attn::NormOver::l2;
-    }
-    if (name == "w_output") return config.output_projection || projection == Projection::mha;
-    if (name == "b_output") {
-        return config.output_bias || (projection == Projection::mha && config.bias);
-    }
-    if (projection == Projection::none || (name.starts_with("b_") && !config.bias)) return false;
-    const bool one_weight = projection == Projection::fused ||
-                            projection == Projection::fused_by_head ||
-                            projection == Projection::mha;
-    return one_weight == is_one_of(name, {"w_qkv", "b_qkv"});
 }
 
 void contradict(const std::string& flag, const std::string& model, const std::string& has_it) {
@@ -144,10 +101,14 @@ void set_model_by_names(const Arguments& arguments, const std::vector<attn::Name
 /// where three axes begin with the heads unless there is a word of a batch.
 void set_leading_axes(const Arguments& arguments, std::vector<attn::NamedTensor>& tensors,
                       attn::WalkConfig& config) {
+    if (config.projection != Projection::none ||
+        !std::holds_alternative<attn::RandomInput>(config.input)) {
+        return;
+    }
     std::vector<attn::NamedTensor*> direct;
     for (const char* name : {"query", "key", "value"}) {
         for (attn::NamedTensor& each : tensors) {
-            if (each.name == name && is_needed(name, config)) direct.push_back(&each);
+            if (each.name == name) direct.push_back(&each);
         }
     }
     for (attn::NamedTensor* const one : direct) {
@@ -197,22 +158,24 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config) {
     set_leading_axes(arguments, tensors, config);
 
     // Take what this walk has, and say what it has not.
+    attn::WalkConfig with_all = config;
+    for (const attn::NamedTensor& each : tensors) {
+        // Only who asks for earlier keys reads them, though a walk's file may hold them.
+        const bool asked = config.past || !each.name.starts_with("past_");
+        if (!each.name.empty() && asked) with_all.parameters.record(each.name, each.tensor);
+    }
+    const std::vector<std::string> needed = attn::parameter_names(std::move(with_all));
     std::vector<std::string> unused;
     for (attn::NamedTensor& each : tensors) {
-        const bool known =
-            std::find(known_names.begin(), known_names.end(), each.name) != known_names.end();
-        if (known && is_needed(each.name, config)) {
+        if (std::find(needed.begin(), needed.end(), each.name) != needed.end()) {
             config.parameters.record(each.name, std::move(each.tensor));
         } else {
             unused.push_back(each.name.empty() ? "an array without a name" : each.name);
         }
     }
     std::vector<std::string> drawn;
-    std::vector<std::string> needed;
-    for (const std::string_view name : known_names) {
-        if (!is_needed(name, config)) continue;
-        needed.emplace_back(name);
-        if (!config.parameters.has(name)) drawn.emplace_back(name);
+    for (const std::string& name : needed) {
+        if (!config.parameters.has(name)) drawn.push_back(name);
     }
     if (config.parameters.entries().empty()) {
         throw attn::InputError(label + ": holds none of the parameters of this walk, " +

@@ -16,6 +16,16 @@ TEST_SUITE("app: cache") {
         check_refused("--past 2 --mask causal --causal-align start", "leave it out");
         check_refused("--prefill 2", "add --mask causal");
         check_refused("--prefill 2 --mask causal --past 1", "leave the memory and the past out");
+        check_refused(
+            "--seq-len 6 --mask causal --rope half --rope-scaling dynamic:2:4 --prefill 2",
+            "another base");
+        const program::Folder folder;
+        const std::string bias = folder / "bias.csv";
+        std::ofstream(bias) << "1,2\n3,4\n";
+        check_refused("--seq-len 2 --mask causal --prefill 1 --position-bias " + bias,
+                      "prefill cannot cut a file of biases");
+        check_refused("--sink - --x -", "--x and --sink would both read standard input");
+        check_refused("--position-bias " + (folder / "missing:bias"), "missing: cannot be read");
         check_refused("--sink on", "--sink does not know 'on': use zero, randn or a file");
         check_refused("--sink no/such.npy", "no/such.npy");
         check_refused("--sink zero --softmax-axis query", "leave --softmax-axis out");

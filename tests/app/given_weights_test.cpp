@@ -177,4 +177,18 @@ TEST_SUITE("app: given weights") {
                       "none of the parameters");
         check_refused("--x - --weights -", "would both read standard input");
     }
+    TEST_CASE("the table of T5 and the gain of a norm of x are read back as they were written") {
+        const program::Folder folder;
+        for (const std::string flags : {"--position-bias t5", "--x-norm rms"}) {
+            const std::string saved = folder / "walk.npz";
+            REQUIRE(run(flags + " --heads 2 --seed 1 -o " + saved).exit_code == 0);
+            const program::Result read =
+                run(flags + " --heads 2 --seed 1 --only context -q --weights " + saved);
+            INFO(read.err);
+            CHECK(read.out == run(flags + " --heads 2 --seed 1 --only context -q").out);
+            CHECK(read.err.find("relative_attention_bias") == std::string::npos);
+            CHECK(read.err.find("g_x") == std::string::npos);
+            CHECK(read.err.find("drawn, as it") == std::string::npos);
+        }
+    }
 }

@@ -24,13 +24,9 @@ public:
             }
         }
         list_norm();
-        const bool projects = config_.projection != Projection::none;
-        const std::string last = config_.past ? "past_key" : plan_.has_sink() ? "sink" : "w_output";
-        const std::string first = !projects            ? (plan_.has_x() ? last : "query")
-                                  : plan_.one_weight() ? "w_qkv"
-                                                       : "w_query";
+        const std::string first = plan_.one_weight() ? "w_qkv" : "w_query";
         for (const Burn& burn : config_.burn) {
-            list_.push_back({"", first, {{"", burn.count}}, initialisation(burn.distribution)});
+            list_.push_back({"", "", {{"", burn.count}}, initialisation(burn.distribution)});
         }
         list_projections(first);
         if (plan_.has_gains()) {
@@ -63,6 +59,10 @@ public:
                         {"in", plan_.value_dim, plan_.heads, &WalkConfig::value_dim},
                         {"out", plan_.output_dim, 1, &WalkConfig::output_dim}, Init::linear,
                         config_.output_bias);
+        }
+        // What is thrown away is drawn in front of the next tensor.
+        for (std::size_t i = list_.size(); i-- > 1;) {
+            if (list_[i - 1].step.empty()) list_[i - 1].step = list_[i].step;
         }
         return std::move(list_);
     }
@@ -295,6 +295,11 @@ Shape DrawnTensor::shape() const {
     Shape shape;
     for (const Extent& extent : extents) shape.push_back(extent.length());
     return shape;
+}
+
+bool DrawnTensor::is_parameter() const {
+    const bool is_source = taken || name == "x" || name == "token_embedding" || name == "memory";
+    return !name.empty() && !is_source;
 }
 
 DrawList draw_list(const Plan& plan) { return Lister(plan).list(); }

@@ -37,6 +37,9 @@ struct DrawnTensor {
 
     Axes axes() const;
     Shape shape() const;
+    /// Whether it may be given by its name among the parameters: not what is thrown away, and not
+    /// the source, which has a place of its own.
+    bool is_parameter() const;
 };
 
 /// The rows in the order of the draws: embedding table or x, the same of the memory, burnt draws,

@@ -8,8 +8,8 @@
 #include "attn/walk/mask_kinds.hpp"
 #include "attn/walk/memory.hpp"
 #include "attn/walk/positions.hpp"
-#include "attn/walk/score_bias.hpp"
 #include "attn/walk/prefill.hpp"
+#include "attn/walk/score_bias.hpp"
 #include "attn/walk/words.hpp"
 
 namespace attn {
@@ -20,10 +20,6 @@ std::size_t positive(std::int64_t size, const char* what) {
         throw ConfigError(std::string(what) + " must be at least 1, not " + std::to_string(size));
     }
     return static_cast<std::size_t>(size);
-}
-
-void refuse_unless(bool fine, const std::string& message) {
-    if (!fine) throw ConfigError(message);
 }
 
 /// What one source says of the sizes; 0 where it says nothing.
@@ -326,6 +322,17 @@ ScaleFactor scale_factor(const Plan& plan) {
 }
 
 }  // namespace
+
+std::vector<std::string> parameter_names(WalkConfig config) {
+    Plan plan;
+    plan.config = std::move(config);
+    resolve_drawing(plan);
+    std::vector<std::string> names;
+    for (const DrawnTensor& row : draw_list(plan)) {
+        if (row.is_parameter()) names.push_back(row.name);
+    }
+    return names;
+}
 
 Plan resolve(WalkConfig config) {
     Plan plan;

@@ -95,4 +95,10 @@ struct Plan {
 ///         would need more memory than the machine has.
 Plan resolve(WalkConfig config);
 
+/// The parameters of a walk so configured, which may be given or are drawn, in the order of the
+/// draws; query, key and value where these are drawn directly.
+///
+/// Errors  ConfigError as resolve(), of how parameters are drawn.
+std::vector<std::string> parameter_names(WalkConfig config);
+
 }  // namespace attn

@@ -77,9 +77,10 @@ std::vector<PrefillChunk> prefill_chunks(const Plan& plan) {
 std::vector<Ledger> walk_chunks(const Plan& plan, const Ledger& whole, const StepTable& table) {
     refuse_prefill(plan);
     std::vector<Ledger> ledgers;
+    const DrawList drawn = draw_list(plan);
     for (const PrefillChunk& chunk : prefill_chunks(plan)) {
         Ledger given;
-        for (const DrawnTensor& row : draw_list(plan)) {
+        for (const DrawnTensor& row : drawn) {
             if (const Tensor* tensor = whole.find(row.name)) {
                 given.record(row.name, rows_of_chunk(*tensor, chunk));
             }
@@ -98,16 +99,19 @@ std::vector<Ledger> walk_chunks(const Plan& plan, const Ledger& whole, const Ste
 
 void refuse_prefill(const Plan& plan) {
     const WalkConfig& config = plan.config;
-    const auto refuse_unless = [](bool fine, const char* message) {
-        if (!fine) throw ConfigError(message);
-    };
     refuse_unless(!config.prefill || *config.prefill > 0, "prefill must be at least 1");
-    refuse_unless(config.mask.causal && !config.mask.prefix,
+    refuse_unless(config.mask.is_causal(),
                   "prefill walks the tokens in chunks, and no query may see the keys of a later "
                   "chunk: add --mask causal");
     refuse_unless(!plan.has_memory && plan.past_len == 0,
                   "prefill fills the cache from x alone: leave the memory and the past out");
     refuse_unless(!config.mask.given, "prefill cannot cut a mask file: leave it out");
+    refuse_unless(!config.position_bias || config.position_bias->kind != PositionBias::Kind::file,
+                  "prefill cannot cut a file of biases: leave it out");
+    refuse_unless(
+        !config.rotary.scaling || config.rotary.scaling->kind != RopeScaling::Kind::dynamic,
+        "prefill with --rope-scaling dynamic would turn the keys of each chunk by another "
+        "base, which follows the longest position so far: pass another scaling");
     refuse_unless(config.softmax_axis == SoftmaxAxis::key,
                   "prefill needs softmax over the keys: leave --softmax-axis out");
 }
