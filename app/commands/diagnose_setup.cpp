@@ -77,8 +77,9 @@ void take_settings(const Arguments& arguments, const attn::Ledger& given,
     if (!arguments.has("--heads") && settings.heads) config.heads = *settings.heads;
     if (config.lengths.empty()) config.lengths = settings.lengths;
     if (!arguments.has("--mask") && !arguments.has("--mask-file")) {
-        config.mask.causal = settings.causal.value_or(false);
-        config.mask.padding = !settings.lengths.empty();
+        // A model has said its own mask already.
+        if (settings.causal) config.mask.causal = *settings.causal;
+        if (!settings.lengths.empty()) config.mask.padding = true;
     }
     if (!arguments.has("--projection") && given.has("w_qkv")) {
         config.projection = attn::Projection::fused;

@@ -109,7 +109,7 @@ const std::vector<Flag>& generate_flags() {
 
 Command generate_command() {
     return {"generate",
-            "write a text with a trained model, with and without a mistake",
+            "write a text with a trained model, right or mistaken",
             {generate_flags, model_flags, json_flags, file_flags},
             run_generate,
             {{"attn-explain generate --text 'Once upon a time'", "Continues a text."},

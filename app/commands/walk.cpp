@@ -20,7 +20,7 @@ namespace {
 
 std::string json_of_steps(const attn::Plan& plan) {
     std::string text;
-    for (const attn::Step& step : attn::step_table()) {
+    for (const attn::Step& step : attn::step_table(plan)) {
         if (!step.applies(plan)) continue;
         text += (text.empty() ? "[" : ",\n ") + ("{\"name\": " + attn::json_string(step.name)) +
                 ", \"title\": " + attn::json_string(step.title) +

@@ -18,7 +18,7 @@ void set_sink(WalkConfig& config, const Flag& flag, const std::string& text) {
             return;
         }
     }
-    if (text.find_first_of("./:-") == std::string::npos) {
+    if (!names_a_file(text)) {
         refuse_word(flag.name, text, {"zero", "randn", "a file"});
     }
     config.sink = attn::SinkLogit::given;
@@ -31,7 +31,7 @@ void set_sink(WalkConfig& config, const Flag& flag, const std::string& text) {
 
 /// A number of keys and values, or a file that holds them: those that a walk left in its cache.
 void set_past(WalkConfig& config, const Flag& flag, const std::string& text) {
-    if (text.find_first_of("./:") == std::string::npos) {
+    if (!names_a_file(text)) {
         config.past = parse_integer(flag.name, text, 1, 1'000'000'000);
         return;
     }

@@ -9,6 +9,7 @@
 #include "attn/render/number_text.hpp"
 #include "attn/tensor/slice.hpp"
 #include "attn/text/closest.hpp"
+#include "attn/text/strings.hpp"
 #include "attn/text/tokenize.hpp"
 
 namespace app {
@@ -82,9 +83,7 @@ std::string without_words(const attn::Document& document, const attn::Section& s
         const std::vector<std::size_t> places = attn::places_of((*words)[sequence], parts[i]);
         if (!places.empty()) parts[i] = std::to_string(places.front());
     }
-    std::string text;
-    for (const std::string& part : parts) text += (text.empty() ? "" : ",") + part;
-    return text;
+    return attn::joined(parts, ",");
 }
 
 /// Leaves a part of a section, which says so.

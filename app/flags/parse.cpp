@@ -74,6 +74,10 @@ std::string listed(const std::vector<std::string>& words, const std::string& bef
     return text;
 }
 
+bool names_a_file(std::string_view text) {
+    return text == "-" || text.find_first_of("./:") != std::string_view::npos;
+}
+
 std::int64_t parse_integer(std::string_view flag, const std::string& text, std::int64_t least,
                            std::int64_t most) {
     std::int64_t value = 0;

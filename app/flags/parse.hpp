@@ -23,6 +23,10 @@ std::string shell_quoted(const std::string& word);
 /// `a, b or c`.
 std::string listed(const std::vector<std::string>& words, const std::string& before_last = "or");
 
+/// Whether a word that may be another's or a file's is a file's: `-` is standard input, and names
+/// of files have a dot, a folder or the name of an array.
+bool names_a_file(std::string_view text);
+
 /// A whole number.  Errors  ConfigError naming the flag.
 std::int64_t parse_integer(std::string_view flag, const std::string& text,
                            std::int64_t least = std::numeric_limits<std::int64_t>::min(),

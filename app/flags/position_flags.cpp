@@ -158,7 +158,7 @@ void set_position_bias(WalkConfig& config, const Flag& flag, const std::string& 
             bias.max_distance = parse_integer(flag.name + " t5", parts[2], 1, 1'000'000'000);
         }
     } else if (text != "alibi") {
-        if (text.find('.') == std::string::npos && text != "-") {
+        if (parts[0] == "t5" || !names_a_file(text)) {
             refuse_word(flag.name, text, {"alibi", "t5", "t5:32:128", "a file"});
         }
         bias.kind = Of::file;

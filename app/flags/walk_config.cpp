@@ -164,8 +164,8 @@ void set_sources(const Arguments& arguments, attn::WalkConfig& config) {
 /// Refuses two flags that would read standard input.
 void check_standard_input(const Arguments& arguments) {
     std::string reader;
-    for (const char* flag :
-         {"--text-file", "--x", "--memory", "--mask-file", "--weights", "--position-bias"}) {
+    for (const char* flag : {"--text-file", "--x", "--memory", "--mask-file", "--weights",
+                             "--position-bias", "--sink"}) {
         const std::string spec = arguments.text(flag);
         if (spec != "-" && !spec.starts_with("-:")) continue;
         if (!reader.empty()) {

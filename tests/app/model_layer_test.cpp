@@ -102,7 +102,7 @@ TEST_SUITE("app: model layers") {
         const std::string flags = "--model-file stories --layer 3 --text 'Once upon a time' ";
         CHECK(run(flags + "--variant loop --only 'weights[0]' -q").out ==
               run(flags + "--only 'weights[0]' -q").out);
-        CHECK(run(flags + "--bug rope-missing --only scores").exit_code != 1);
+        CHECK(run(flags + "--bug rope-missing --only scores").exit_code == 0);
         CHECK(run(flags + "--bug scale-missing --only 'scaled_scores[0]' -q").out ==
               run(flags + "--only 'scores[0]' -q").out);
         CHECK(run("compare '--layer 0' '--layer 1' --model-file stories --text Once")
@@ -131,5 +131,18 @@ TEST_SUITE("app: model layers") {
         check_refused("--model-file nowhere.bin --text a", "nowhere.bin: cannot be read");
         check_refused("--model-file sorter --ids 0,1,2,0,1,2,0,1,2,0,1,2", "12 tokens are more");
         check_refused("--list-layers", "--list-layers needs a model");
+    }
+    TEST_CASE("diagnose keeps the mask that the model has") {
+        const program::Folder folder;
+        const std::string flags = " --model-file stories --layer 1 --text 'Once upon a time' ";
+        const std::string theirs = folder / "theirs.npz";
+        REQUIRE(run(flags + "--bug mask-not-applied -o " + theirs).exit_code == 0);
+        const program::Result mistaken = run("diagnose " + theirs + flags);
+        CHECK(mistaken.exit_code == 1);
+        CHECK(mistaken.out.find("mask-not-applied") != std::string::npos);
+        REQUIRE(run(flags + "-o " + theirs).exit_code == 0);
+        const program::Result right = run("diagnose " + theirs + flags);
+        CHECK_MESSAGE(right.exit_code == 0, right.out);
+        CHECK(right.out.find("assumed: --mask") == std::string::npos);
     }
 }

@@ -164,4 +164,12 @@ TEST_SUITE("app: walk") {
         CHECK(result.exit_code == 0);
         CHECK(result.out.find("注意力") != std::string::npos);
     }
+    TEST_CASE("the list of steps is in the order of the walk, in words and in JSON") {
+        const std::string flags = "--list-steps --rope half --qk-norm head --qk-norm-place after ";
+        const std::string words = run(flags).out;
+        const std::string json = run(flags + "--format json").out;
+        CHECK(words.find("rotated_query") < words.find("normed_query"));
+        CHECK(json.find("rotated_query") < json.find("normed_query"));
+        check_refused("--only 'weights[,1]'", "empty index");
+    }
 }

@@ -112,10 +112,6 @@ std::vector<Plan> walks() {
     return plans;
 }
 
-std::vector<StepCode> program(const Plan& plan, const StepTable& table, CodeLanguage language) {
-    return program_of(plan, table, language);
-}
-
 }  // namespace
 
 TEST_SUITE("mistakes: lines") {
@@ -126,10 +122,10 @@ TEST_SUITE("mistakes: lines") {
             for (const Mistake& mistake : mistakes()) {
                 if (!mistake.applies(plan)) continue;
                 CAPTURE(mistake.id);
-                const StepTable table = with_mistakes(step_table(), plan, {mistake.id});
+                const StepTable table = with_mistakes(step_table(plan), plan, {mistake.id});
                 for (const auto language : {CodeLanguage::torch, CodeLanguage::numpy}) {
-                    const auto right = program(plan, step_table(), language);
-                    const auto wrong = program(plan, table, language);
+                    const auto right = program_of(plan, step_table(plan), language);
+                    const auto wrong = program_of(plan, table, language);
                     REQUIRE(right.size() == wrong.size());
                     std::size_t differ = 0;
                     for (std::size_t i = 0; i < right.size(); ++i) {
@@ -152,7 +148,7 @@ TEST_SUITE("mistakes: lines") {
         config.embed_dim = 8;
         const Plan plan = resolve(config);
         const auto formula = [&](const char* id, const char* step) {
-            const StepTable table = with_mistakes(step_table(), plan, {id});
+            const StepTable table = with_mistakes(step_table(plan), plan, {id});
             return formula_of(find_step(table, step), plan, table);
         };
         CHECK(formula("scale-missing", "scaled_scores") == "scaled_scores = scores");
@@ -163,7 +159,7 @@ TEST_SUITE("mistakes: lines") {
               "weights = softmax(scaled_scores) over the query axis");
         CHECK(formula("wrong-weight=query-by-key", "projected_query") ==
               "projected_query = x @ w_key^T");
-        const StepTable table = with_mistakes(step_table(), plan, {"k-dot-k"});
+        const StepTable table = with_mistakes(step_table(plan), plan, {"k-dot-k"});
         CHECK(find_step(table, "scores").title == "keys were multiplied with keys");
         CHECK(find_step(table, "weights").title == find_step(step_table(), "weights").title);
     }
@@ -172,7 +168,7 @@ TEST_SUITE("mistakes: lines") {
         for (const Plan& plan : walks()) {
             for (const Mistake& mistake : mistakes()) {
                 if (!mistake.applies(plan)) continue;
-                const StepTable table = with_mistakes(step_table(), plan, {mistake.id});
+                const StepTable table = with_mistakes(step_table(plan), plan, {mistake.id});
                 const Ledger ledger = walk(plan, draw(plan), table);
                 for (const auto& [name, tensor] : ledger.entries()) {
                     if (find_step(table, name).kind != Step::Kind::computed) continue;

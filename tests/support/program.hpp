@@ -80,4 +80,11 @@ inline void check_refused(const std::string& arguments, const std::string& reaso
     CHECK_MESSAGE(result.err.find(reason) != std::string::npos, result.err);
 }
 
+/// Whether the shell finds a tool; says aloud what is not tried without it.
+inline bool is_installed(const std::string& tool) {
+    const bool found = shell("command -v " + tool).exit_code == 0;
+    if (!found) MESSAGE("SKIPPED: " << tool << " is not installed");
+    return found;
+}
+
 }  // namespace program
