@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "attn/io/json.hpp"
+#include "attn/models/pieces.hpp"
 #include "attn/models/tokenizer.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
@@ -18,30 +19,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string word_mark = "\u2581";  // stands for a blank in sentencepiece's pieces
-
 std::string utf8(std::int32_t point) {
     std::array<utf8proc_uint8_t, 4> bytes{};
     const utf8proc_ssize_t count = utf8proc_encode_char(point, bytes.data());
     return {reinterpret_cast<const char*>(bytes.data()), static_cast<std::size_t>(count)};
-}
-
-/// The characters of a text.  Errors  InputError for bytes that are not UTF-8.
-std::vector<std::pair<std::int32_t, std::string>> points_of(std::string_view text) {
-    std::vector<std::pair<std::int32_t, std::string>> points;
-    for (std::size_t i = 0; i < text.size();) {
-        utf8proc_int32_t point = 0;
-        const utf8proc_ssize_t bytes =
-            utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data() + i),
-                             static_cast<utf8proc_ssize_t>(text.size() - i), &point);
-        if (bytes < 1) {
-            throw InputError("the text is not UTF-8 at byte " + std::to_string(i) +
-                             ": save it as UTF-8");
-        }
-        points.emplace_back(point, text.substr(i, static_cast<std::size_t>(bytes)));
-        i += static_cast<std::size_t>(bytes);
-    }
-    return points;
 }
 
 enum class Class { letter, number, blank, other };
@@ -108,11 +89,6 @@ const std::array<std::string, 256>& letters_of_bytes() {
     return letters;
 }
 
-std::string byte_piece(unsigned char byte) {
-    constexpr std::string_view digits = "0123456789ABCDEF";
-    return std::string("<0x") + digits[byte >> 4U] + digits[byte & 15U] + ">";
-}
-
 /// How a text is cut before pieces are joined.
 enum class Cut { gpt2, sentencepiece, unknown };
 
@@ -122,7 +98,7 @@ public:
     std::unordered_map<std::string, std::int64_t> ids;
     std::unordered_map<std::string, std::size_t> ranks;  ///< of two pieces with a blank between
     std::vector<std::int64_t> first;                     ///< ids in front of every text
-    std::vector<std::int64_t> special;                   ///< ids that stand for no text
+    std::vector<bool> special;                           ///< of each id: it stands for no text
     Cut cut = Cut::unknown;
 
     std::vector<std::int64_t> encode(std::string_view text) const override {
@@ -142,16 +118,16 @@ public:
             }
             return all;
         }
-        std::vector<std::string> symbols{word_mark};
+        std::vector<std::string> symbols{std::string(word_mark)};
         for (const auto& [point, character] : points_of(text)) {
-            symbols.push_back(point == ' ' ? word_mark : character);
+            symbols.emplace_back(point == ' ' ? word_mark : character);
         }
         append(std::move(symbols), all);
         return all;
     }
 
     std::string piece(std::int64_t id, std::int64_t previous) const override {
-        if (std::find(special.begin(), special.end(), id) != special.end()) return {};
+        if (special[static_cast<std::size_t>(id)]) return {};
         const std::string text = text_of_piece(id);
         const bool at_the_beginning =
             previous < 0 || std::find(first.begin(), first.end(), previous) != first.end();
@@ -165,12 +141,7 @@ private:
     std::string text_of_piece(std::int64_t id) const {
         const std::string& stored = pieces[static_cast<std::size_t>(id)];
         if (cut != Cut::sentencepiece) return bytes_of(stored);
-        if (stored.size() == 6 && stored.starts_with("<0x")) {
-            for (int byte = 0; byte < 256; ++byte) {
-                const auto value = static_cast<unsigned char>(byte);
-                if (stored == byte_piece(value)) return {static_cast<char>(value)};
-            }
-        }
+        if (const int byte = byte_of(stored); byte >= 0) return {static_cast<char>(byte)};
         std::string text = stored;
         for (std::size_t at = text.find(word_mark); at != text.npos; at = text.find(word_mark)) {
             text.replace(at, word_mark.size(), " ");
@@ -189,7 +160,7 @@ private:
         }();
         std::string text;
         for (const auto& [point, character] : points_of(stored)) {
-            const auto found = bytes.find(character);
+            const auto found = bytes.find(std::string(character));
             if (found == bytes.end()) return stored;
             text += found->second;
         }
@@ -199,20 +170,13 @@ private:
     /// Joins the neighbours whose merge stands first in the list, until there is none; what is no
     /// piece then falls into bytes.
     void append(std::vector<std::string> symbols, std::vector<std::int64_t>& all) const {
-        while (symbols.size() > 1) {
-            std::size_t best = std::numeric_limits<std::size_t>::max();
-            std::size_t place = 0;
-            for (std::size_t i = 0; i + 1 < symbols.size(); ++i) {
-                const auto found = ranks.find(symbols[i] + " " + symbols[i + 1]);
-                if (found == ranks.end() || found->second >= best) continue;
-                best = found->second;
-                place = i;
-            }
-            if (best == std::numeric_limits<std::size_t>::max()) break;
-            symbols[place] += symbols[place + 1];
-            symbols.erase(symbols.begin() + static_cast<std::ptrdiff_t>(place) + 1);
-        }
-        for (const std::string& symbol : symbols) {
+        const auto merged = [this](const std::string& left, const std::string& right) {
+            const auto found = ranks.find(left + " " + right);
+            std::optional<Joined<std::string>> joined;
+            if (found != ranks.end()) joined = {static_cast<double>(found->second), left + right};
+            return joined;
+        };
+        for (const std::string& symbol : join_best(std::move(symbols), merged)) {
             if (const auto found = ids.find(symbol); found != ids.end()) {
                 all.push_back(found->second);
                 continue;
@@ -266,6 +230,7 @@ std::shared_ptr<const Tokenizer> read_json_tokenizer(const std::string& text,
     const Json& model = file["model"];
     auto made = std::make_shared<MergeTokenizer>();
     made->pieces.resize(vocab_size);
+    made->special.resize(vocab_size);
     const auto take = [&](const std::string& piece, const Json& id) {
         if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= vocab_size) {
             refuse("the id of " + shown(piece) + " is none of the model's " +
@@ -284,13 +249,14 @@ std::shared_ptr<const Tokenizer> read_json_tokenizer(const std::string& text,
                 refuse("'added_tokens' holds what is no token");
             }
             take(token["content"], token["id"]);
-            made->special.push_back(token["id"].get<std::int64_t>());
+            made->special[token["id"].get<std::size_t>()] = true;
         }
     }
     // WordPiece and Unigram pieces are known by name, but texts are not cut into them.
     const bool merges = model.contains("merges") && model["merges"].is_array();
     if (merges) made->cut = cut_in(file);
-    for (const Json& merge : merges ? model["merges"] : Json::array()) {
+    const Json none = Json::array();
+    for (const Json& merge : merges ? model["merges"] : none) {
         const bool pair =
             merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string();
         if (!pair && !merge.is_string()) refuse("'merges' holds what is no pair of pieces");

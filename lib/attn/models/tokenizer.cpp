@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
+#include "attn/models/pieces.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
@@ -15,16 +16,6 @@ namespace {
 
 constexpr std::int64_t begin_of_text = 1;
 constexpr std::size_t first_byte = 3;  // behind unknown, beginning and end
-
-/// The byte that a piece like `<0x0A>` stands for, or -1.
-int byte_of(std::string_view piece) {
-    constexpr std::string_view digits = "0123456789ABCDEF";
-    if (piece.size() != 6 || !piece.starts_with("<0x") || piece.back() != '>') return -1;
-    const std::size_t high = digits.find(piece[3]);
-    const std::size_t low = digits.find(piece[4]);
-    if (high == digits.npos || low == digits.npos) return -1;
-    return static_cast<int>(high * 16 + low);
-}
 
 class ScoredTokenizer : public Tokenizer {
 public:
@@ -40,11 +31,14 @@ public:
     }
 
     std::vector<std::int64_t> encode(std::string_view text) const override {
-        std::vector<std::int64_t> ids{begin_of_text};
-        if (text.empty()) return ids;
-        for (const std::string_view character : characters(text)) append(character, ids);
-        while (join_the_best(ids)) {
-        }
+        if (text.empty()) return {begin_of_text};
+        std::vector<std::int64_t> ids;
+        append(" ", ids);
+        for (const auto& [point, character] : points_of(text)) append(character, ids);
+        ids = join_best(std::move(ids), [this](std::int64_t left, std::int64_t right) {
+            return joined(left, right);
+        });
+        ids.insert(ids.begin(), begin_of_text);
         return ids;
     }
 
@@ -129,35 +123,14 @@ private:
     /// A piece as sentencepiece writes it, its blanks as marks.
     static std::string with_marks(const std::string& text) {
         std::string marked;
-        for (const char letter : text) marked += letter == ' ' ? "\u2581" : std::string{letter};
+        for (const char letter : text)
+            marked += letter == ' ' ? std::string(word_mark) : std::string{letter};
         return marked;
     }
     std::string written(std::size_t id) const {
         if (id == 0) return "<unk>";
         if (id < first_byte) return id == 1 ? "<s>" : "</s>";
         return byte_of(pieces_[id].text) >= 0 ? pieces_[id].text : with_marks(pieces_[id].text);
-    }
-
-    /// The characters of a text behind the blank that every text begins with.
-    static std::vector<std::string_view> characters(std::string_view text) {
-        std::vector<std::string_view> all{" "};
-        for (std::size_t i = 0; i < text.size();) {
-            const std::size_t ones =
-                static_cast<std::size_t>(std::countl_one(static_cast<unsigned char>(text[i])));
-            const std::size_t bytes = ones == 0 ? 1 : ones;
-            const auto continues = [&](std::size_t at) {
-                return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U;
-            };
-            bool whole = ones == 0 || (ones >= 2 && ones <= 4);
-            for (std::size_t k = 1; k < bytes && whole; ++k) whole = continues(i + k);
-            if (!whole) {
-                throw InputError("the text is not UTF-8 at byte " + std::to_string(i) +
-                                 ": save it as UTF-8");
-            }
-            all.push_back(text.substr(i, bytes));
-            i += bytes;
-        }
-        return all;
     }
 
     void append(std::string_view character, std::vector<std::int64_t>& ids) const {
@@ -170,25 +143,13 @@ private:
         }
     }
 
-    /// Joins the two neighbours whose joined piece has the highest score, the first of equals.
-    bool join_the_best(std::vector<std::int64_t>& ids) const {
-        float best = -std::numeric_limits<float>::infinity();
-        std::size_t place = 0;
-        std::int64_t joined = -1;
-        for (std::size_t i = 1; i + 1 < ids.size(); ++i) {
-            const auto found = ids_.find(pieces_[static_cast<std::size_t>(ids[i])].text +
-                                         pieces_[static_cast<std::size_t>(ids[i + 1])].text);
-            if (found == ids_.end()) continue;
-            const float score = pieces_[static_cast<std::size_t>(found->second)].score;
-            if (joined >= 0 && !(score > best)) continue;
-            best = score;
-            place = i;
-            joined = found->second;
-        }
-        if (joined < 0) return false;
-        ids[place] = joined;
-        ids.erase(ids.begin() + static_cast<std::ptrdiff_t>(place) + 1);
-        return true;
+    /// The token of two neighbours; those with high scores are joined first.
+    std::optional<Joined<std::int64_t>> joined(std::int64_t left, std::int64_t right) const {
+        const auto found = ids_.find(pieces_[static_cast<std::size_t>(left)].text +
+                                     pieces_[static_cast<std::size_t>(right)].text);
+        if (found == ids_.end()) return std::nullopt;
+        const float score = pieces_[static_cast<std::size_t>(found->second)].score;
+        return Joined<std::int64_t>{-static_cast<double>(score), found->second};
     }
 
     std::vector<Piece> pieces_;
