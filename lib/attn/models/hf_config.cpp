@@ -186,17 +186,17 @@ void set_layers(const Config& config, Family family, Architecture& made) {
     if (rotates && (dim < 2 || dim > made.head_dim || !(theta > 0) || dim % 2 != 0)) {
         config.refuse("rope_theta or partial_rotary_factor cannot be");
     }
+    LayerKind usual;
+    if (rotates) usual = rotating_layer(Pairing::half, theta, dim, scaling_in(config));
+    LayerKind sliding = usual;
+    if (family == Family::gemma3) {
+        sliding =
+            rotating_layer(Pairing::half, config.number({"rope_local_base_freq"}, 10000), dim);
+    }
+    if (window > 0) sliding.window = window;
+    const bool may_slide = window > 0 || family == Family::gemma3;
     for (std::size_t n = 0; n < layers; ++n) {
-        LayerKind kind;
-        const bool local = family == Family::gemma3 && slides(config, family, n);
-        if (rotates && local) {
-            kind =
-                rotating_layer(Pairing::half, config.number({"rope_local_base_freq"}, 10000), dim);
-        } else if (rotates) {
-            kind = rotating_layer(Pairing::half, theta, dim, scaling_in(config));
-        }
-        if (window > 0 && slides(config, family, n)) kind.window = window;
-        made.layers.push_back(std::move(kind));
+        made.layers.push_back(may_slide && slides(config, family, n) ? sliding : usual);
     }
 }
 
