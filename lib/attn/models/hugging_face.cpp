@@ -16,12 +16,17 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-Json json_in(const fs::path& path, std::uint64_t most) {
-    InputFile file(path.string());
+/// The text of a file that no model has longer than `most` bytes.
+std::string_view text_in(InputFile& file, std::uint64_t most) {
     if (file.size() > most) {
         throw InputError(file.label() + ": is larger than any such file: give that of the model");
     }
-    return parse_json(file.all(), file.label());
+    return file.all();
+}
+
+Json json_in(const fs::path& path, std::uint64_t most) {
+    InputFile file(path.string());
+    return parse_json(text_in(file, most), file.label());
 }
 
 /// The .safetensors files of a model: one, or those that its index names.
@@ -96,9 +101,7 @@ Model open_hugging_face(const std::string& path, const std::string& named_tokeni
     if (!named_tokenizer.empty() || fs::exists(tokenizer, ignored)) {
         constexpr std::uint64_t largest = 256U << 20U;
         InputFile file(tokenizer.string());
-        if (file.size() > largest)
-            throw InputError(file.label() + ": is larger than any tokenizer");
-        model.tokenizer = read_json_tokenizer(std::string(file.all()), file.label(),
+        model.tokenizer = read_json_tokenizer(text_in(file, largest), file.label(),
                                               model.architecture.vocab_size);
     }
     return model;

@@ -102,7 +102,7 @@ Architecture architecture_in(const Json& file, const std::string& label) {
 
 }  // namespace
 
-Model read_llm_viz(const std::string& text, const std::string& label) {
+Model read_llm_viz(std::string_view text, const std::string& label) {
     const auto file = std::make_shared<const Json>(parse_json(text, label));
     Model model;
     model.label = label;

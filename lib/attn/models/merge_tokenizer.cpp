@@ -217,7 +217,7 @@ Cut cut_in(const Json& file) {
 
 }  // namespace
 
-std::shared_ptr<const Tokenizer> read_json_tokenizer(const std::string& text,
+std::shared_ptr<const Tokenizer> read_json_tokenizer(std::string_view text,
                                                      const std::string& label,
                                                      std::size_t vocab_size) {
     const auto refuse = [&label](const std::string& what) {

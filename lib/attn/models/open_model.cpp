@@ -42,7 +42,7 @@ Model viz_model(std::string_view text, const std::string& label, const std::stri
         throw ConfigError("--tokenizer: " + label +
                           " is a model of llm-viz, which takes no tokenizer: leave it out");
     }
-    return read_llm_viz(std::string(text), label);
+    return read_llm_viz(text, label);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "attn/io/input_file.hpp"
 #include "attn/models/model.hpp"
@@ -10,8 +11,8 @@ namespace attn::models {
 /// The model in a file, or one that the program holds: `stories` (stories260K, a Llama that tells
 /// children's stories) and `sorter` (a GPT that sorts the letters A, B and C).
 ///
-/// `tokenizer` is a file to take in the place of the one that lies beside the model: of llama2.c, or
-/// tokenizer.json for a model of Hugging Face.
+/// `tokenizer` is a file to take in the place of the one that lies beside the model: of llama2.c,
+/// or tokenizer.json for a model of Hugging Face.
 ///
 /// Errors  InputError naming the file, what is wrong in it and what to do; ConfigError for a
 ///         tokenizer where the model takes none.
@@ -28,6 +29,6 @@ Model read_llama2c(std::shared_ptr<const InputFile> file);
 /// The model of llm-viz: a JSON object with `config` and, under minGPT's names, tensors in base64.
 ///
 /// Errors  InputError, starting with the label.
-Model read_llm_viz(const std::string& text, const std::string& label);
+Model read_llm_viz(std::string_view text, const std::string& label);
 
 }  // namespace attn::models

@@ -49,7 +49,7 @@ std::shared_ptr<const Tokenizer> read_scored_tokenizer(const InputFile& file,
 /// no text is cut into them.
 ///
 /// Errors  InputError, starting with `label`: text that is no such JSON, ids beyond the vocabulary.
-std::shared_ptr<const Tokenizer> read_json_tokenizer(const std::string& text,
+std::shared_ptr<const Tokenizer> read_json_tokenizer(std::string_view text,
                                                      const std::string& label,
                                                      std::size_t vocab_size);
 
