@@ -93,11 +93,8 @@ void give_parameters(const Model& model, std::size_t layer, WalkConfig& config) 
     config.output_bias = config.parameters.has("b_output");
     const attn::models::Norm<double> norm(model, attn::models::in_layer(layer, "g_attention"),
                                           attn::models::in_layer(layer, "b_attention"));
-    const auto give = [&](const char* name, const std::vector<double>& numbers) {
-        if (numbers.empty()) return;
-        attn::Array<double> array = attn::empty_array<double>({numbers.size()});
-        std::copy(numbers.begin(), numbers.end(), array.data());
-        config.parameters.record(name, Tensor({"feature"}, std::move(array)));
+    const auto give = [&](const char* name, const attn::Array<double>& numbers) {
+        if (numbers.size() > 0) config.parameters.record(name, Tensor({"feature"}, numbers));
     };
     for (const std::string name : {"g_query", "g_key"}) {
         give(name.c_str(),
@@ -105,7 +102,7 @@ void give_parameters(const Model& model, std::size_t layer, WalkConfig& config) 
     }
     give("g_x", norm.gain);
     give("b_x", norm.bias);
-    if (norm.gain.empty()) return;
+    if (norm.gain.size() == 0) return;
     config.x_norm = a.norm;
     config.x_norm_eps = a.norm_eps;
 }

@@ -24,12 +24,12 @@ public:
             cast(model.read(model.has("w_vocab") ? "w_vocab" : "embedding"), DType::float64);
         const double* const last = x.end() - x.shape(1);
         size_ = row_size(last, row_.size(), norm_.kind, norm_.eps);
-        const std::vector<double> bias = numbers_of<double>(model, "b_vocab");
-        if (!bias.empty()) constant_ = bias[static_cast<std::size_t>(id)];
+        const Array<double> bias = numbers_of<double>(model, "b_vocab");
+        if (bias.size() > 0) constant_ = bias(id);
         for (std::size_t f = 0; f < row_.size(); ++f) {
             const double weight = matrix.as<double>()(id, f);
-            row_[f] = weight * norm_.gain[f] / size_.root;
-            if (!norm_.bias.empty()) constant_ += weight * norm_.bias[f];
+            row_[f] = weight * norm_.gain(f) / size_.root;
+            if (norm_.bias.size() > 0) constant_ += weight * norm_.bias(f);
         }
     }
 
@@ -103,8 +103,8 @@ NextToken next_token(const Model& model, const std::vector<std::int64_t>& ids, s
                  direction.of(of_head(w_output.as<double>(), merged[n], head, a.head_dim))});
         }
         next.parts.push_back({layer + "MLP", direction.of(mlp[n])});
-        const std::vector<double> bias = numbers_of<double>(model, in_layer(n, "b_output"));
-        if (!bias.empty()) biases += direction.of(bias);
+        const Array<double> bias = numbers_of<double>(model, in_layer(n, "b_output"));
+        if (bias.size() > 0) biases += direction.of({bias.begin(), bias.end()});
     }
     if (biases != 0) next.parts.push_back({"biases", biases});
     return next;

@@ -6,25 +6,24 @@
 #include "attn/tensor/error.hpp"
 
 namespace attn::models {
+namespace {
 
 template <class Real>
-std::vector<Real> numbers_of(const Model& model, const std::string& name) {
-    std::vector<Real> numbers;
-    if (!model.has(name)) return numbers;
-    const Tensor tensor = model.read(name);
-    with_floating(tensor.dtype(), [&](auto zero) {
-        const auto& array = tensor.as<decltype(zero)>();
-        numbers.assign(array.begin(), array.end());
-    });
-    return numbers;
+constexpr DType dtype_of = sizeof(Real) == 8 ? DType::float64 : DType::float32;
+
+}  // namespace
+
+template <class Real>
+Array<Real> numbers_of(const Model& model, const std::string& name) {
+    if (!model.has(name)) return {};
+    return cast(model.read(name), dtype_of<Real>).template as<Real>();
 }
 
 template <class Real>
 Linear<Real>::Linear(const Model& model, const std::string& weight, const std::string& bias_name)
     : bias(numbers_of<Real>(model, bias_name)) {
     if (!model.has(weight)) return;
-    const Tensor tensor =
-        cast(model.read(weight), sizeof(Real) == 8 ? DType::float64 : DType::float32);
+    const Tensor tensor = cast(model.read(weight), dtype_of<Real>);
     const Shape shape = tensor.shape();
     matrix = PackedMatrix<Real>(tensor.as<Real>().data(), shape[0], shape[1]);
 }
@@ -34,8 +33,8 @@ Array<Real> Linear<Real>::operator()(const Array<Real>& rows) const {
     const std::size_t count = rows.shape(0);
     Array<Real> result = empty_array<Real>({count, matrix.out()});
     matrix.multiply(rows.data(), count, result.data());
-    for (std::size_t r = 0; r < count && !bias.empty(); ++r) {
-        for (std::size_t o = 0; o < matrix.out(); ++o) result(r, o) += bias[o];
+    for (std::size_t r = 0; r < count && bias.size() > 0; ++r) {
+        for (std::size_t o = 0; o < matrix.out(); ++o) result(r, o) += bias(o);
     }
     return result;
 }
@@ -52,17 +51,12 @@ Norm<Real>::Norm(const Model& model, const std::string& gain_name, const std::st
 
 template <class Real>
 Array<Real> Norm<Real>::operator()(const Array<Real>& rows) const {
-    Array<Real> result = rows;
-    const std::size_t width = gain.size();
-    for (std::size_t first = 0; width > 0 && first < rows.size(); first += width) {
-        const Real* const x = rows.data() + first;
-        Real* const y = result.data() + first;
-        const auto [mean, root] = row_size(x, width, kind, eps);
-        for (std::size_t i = 0; i < width; ++i) {
-            y[i] = static_cast<Real>((x[i] - mean) / root) * gain[i];
-            if (!bias.empty()) y[i] += bias[i];
-        }
-    }
+    if (gain.size() == 0) return rows;
+    if (gain.size() == rows.shape(1)) return loop::norm(rows, gain, bias, kind, eps);
+    Array<Real> groups = rows;
+    groups.reshape({rows.size() / gain.size(), gain.size()});
+    Array<Real> result = loop::norm(groups, gain, bias, kind, eps);
+    result.reshape(rows.shape());
     return result;
 }
 
@@ -145,8 +139,8 @@ const Linear<Real>& Parameters<Real>::vocabulary() const {
     return vocabulary_;
 }
 
-template std::vector<float> numbers_of(const Model&, const std::string&);
-template std::vector<double> numbers_of(const Model&, const std::string&);
+template Array<float> numbers_of(const Model&, const std::string&);
+template Array<double> numbers_of(const Model&, const std::string&);
 template struct Linear<float>;
 template struct Linear<double>;
 template struct Norm<float>;

@@ -10,13 +10,13 @@ namespace attn::models {
 
 /// The numbers of a model's tensor as Real; none when the model has no such tensor.
 template <class Real>
-std::vector<Real> numbers_of(const Model& model, const std::string& name);
+Array<Real> numbers_of(const Model& model, const std::string& name);
 
 /// y = x W^T + b for each row of x.
 template <class Real>
 struct Linear {
     PackedMatrix<Real> matrix;
-    std::vector<Real> bias;
+    Array<Real> bias;
 
     Linear() = default;
     Linear(const Model& model, const std::string& weight, const std::string& bias_name);
@@ -24,18 +24,13 @@ struct Linear {
     Array<Real> operator()(const Array<Real>& rows) const;
 };
 
-/// Each row, or each group of `gain.size()` neighbours of it, brought to a standard size:
-///
-///     rms    x / sqrt(mean(x^2) + eps) * gain
-///     layer  (x - mean(x)) / sqrt(variance(x) + eps) * gain + bias
-///
-/// Range   the sums are taken in float64.
+/// loop::norm of each row, or of each group of `gain.size()` neighbours of it.
 template <class Real>
 struct Norm {
     NormKind kind = NormKind::rms;
     double eps = 0;
-    std::vector<Real> gain;  ///< empty: rows stay as they are
-    std::vector<Real> bias;
+    Array<Real> gain;  ///< empty: rows stay as they are
+    Array<Real> bias;
 
     Norm() = default;
     Norm(const Model& model, const std::string& gain_name, const std::string& bias_name);
@@ -78,7 +73,7 @@ template <class Real>
 struct Layer {
     Norm<Real> attention_norm, query_norm, key_norm, attention_output_norm;
     Linear<Real> query, key, value, output;
-    std::vector<Real> sink;  ///< a logit for each head, or none
+    Array<Real> sink;  ///< a logit for each head, or none
     Norm<Real> mlp_norm, mlp_output_norm;
     Linear<Real> gate, up, down;
 

@@ -82,7 +82,7 @@ Embedded<Real> Runtime<Real>::embedding_of(std::span<const std::int64_t> ids) co
     const Architecture& a = architecture();
     Embedded<Real> rows;
     const std::optional<Tensor>& positions = parameters_->position_embedding;
-    rows.normed = !parameters_->embedding_norm.gain.empty();
+    rows.normed = parameters_->embedding_norm.gain.size() > 0;
     rows.tokens = empty_array<Real>({ids.size(), a.embed_dim});
     if (positions) rows.positions = rows.tokens;
     for (std::size_t t = 0; t < ids.size(); ++t) {
@@ -179,7 +179,7 @@ template <class Real>
 Array<Real> Runtime<Real>::context(std::size_t n, const Array<Real>& query) {
     const Architecture& a = architecture();
     const KeyValueCache<Real>& cache = caches_[n];
-    const std::vector<Real>& sink = parameters_->layers[n].sink;
+    const Array<Real>& sink = parameters_->layers[n].sink;
     const std::size_t rows = query.shape(0);
     const std::size_t keys = cache.tokens();
     constexpr Real hidden = -std::numeric_limits<Real>::infinity();
@@ -212,9 +212,9 @@ Array<Real> Runtime<Real>::context(std::size_t n, const Array<Real>& query) {
             if (keeps_scores) std::copy_n(scores.data(), visible, &all_scores(head, t, begin));
 
             Real largest = row.maximum(scores.data(), visible);
-            if (!sink.empty()) largest = std::max(largest, sink[head]);
+            if (sink.size() > 0) largest = std::max(largest, sink(head));
             Real sum = row.exponentials(scores.data(), largest, scores.data(), visible);
-            if (!sink.empty()) sum += std::exp(sink[head] - largest);
+            if (sink.size() > 0) sum += std::exp(sink(head) - largest);
             if (settings_.one_in_denominator) sum += std::exp(-largest);
             row.normalize(scores.data(), sum, scores.data(), visible);
             if (keeps_weights) std::copy_n(scores.data(), visible, &all_weights(head, t, begin));
