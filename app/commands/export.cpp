@@ -10,15 +10,14 @@
 namespace app {
 namespace {
 
-using attn::models::ExportedTensor;
 using attn::models::Model;
 
 /// config.json, model.safetensors and, where it can be said, tokenizer.json.
 void write_hugging_face(const Model& model, const std::string& path) {
     const std::string config = attn::models::config_json(model);
-    const std::vector<ExportedTensor> tensors = attn::models::tensors_for_hugging_face(model);
+    const std::vector<attn::NamedTensor> tensors = attn::models::tensors_for_hugging_face(model);
     std::vector<attn::TensorRef> named;
-    for (const ExportedTensor& each : tensors) named.push_back({each.name, each.tensor});
+    for (const attn::NamedTensor& each : tensors) named.push_back({each.name, each.tensor});
     attn::OutputFolder folder(path);
     attn::write_file(folder.file("config.json"), config);
     attn::OutputFile file(folder.file("model.safetensors"));
@@ -39,7 +38,9 @@ int run_export(const Arguments& arguments) {
     const Model model = model_of(arguments);
     remove_temporaries_on_signals();
     if (arguments.text("--as") == "llama2c") {
-        attn::write_file(path, attn::models::bytes_for_llama2c(model));
+        attn::OutputFile file(path);
+        attn::models::write_llama2c(model, [&file](std::string_view bytes) { file.write(bytes); });
+        file.commit();
     } else {
         write_hugging_face(model, path);
     }

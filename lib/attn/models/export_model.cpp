@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "attn/tensor/error.hpp"
@@ -109,10 +110,10 @@ std::string config_json(const Model& model) {
     return json;
 }
 
-std::vector<ExportedTensor> tensors_for_hugging_face(const Model& model) {
+std::vector<NamedTensor> tensors_for_hugging_face(const Model& model) {
     require_llama(model, "hf");
     const auto whole = [&](const char* name) { return cast(model.read(name), DType::float32); };
-    std::vector<ExportedTensor> all{{"model.embed_tokens.weight", whole("embedding")}};
+    std::vector<NamedTensor> all{{"model.embed_tokens.weight", whole("embedding")}};
     for (std::size_t n = 0; n < model.architecture.layers.size(); ++n) {
         for (const auto& [ours, theirs] : layer_names) {
             all.push_back({"model.layers." + std::to_string(n) + "." + theirs,
@@ -124,7 +125,7 @@ std::vector<ExportedTensor> tensors_for_hugging_face(const Model& model) {
     return all;
 }
 
-std::string bytes_for_llama2c(const Model& model) {
+void write_llama2c(const Model& model, const Sink& sink) {
     require_llama(model, "llama2c");
     const Architecture& a = model.architecture;
     if (a.layers.front().theta != 10000 || a.norm_eps != 1e-5 ||
@@ -134,14 +135,13 @@ std::string bytes_for_llama2c(const Model& model) {
             "share embed_dim, and " +
             model.label + " has others: choose another model");
     }
-    std::string bytes;
-    const auto append = [&bytes](const Tensor& tensor) { bytes += value_bytes(tensor); };
+    const auto append = [&sink](const Tensor& tensor) { sink(value_bytes(tensor)); };
     const auto size = [](std::size_t number) { return static_cast<std::int32_t>(number); };
     const std::int32_t vocab = size(a.vocab_size);
     for (const std::int32_t each :
          {size(a.embed_dim), size(a.mlp_dim), size(a.layers.size()), size(a.heads),
           size(a.kv_heads), model.has("w_vocab") ? -vocab : vocab, size(a.most_tokens)}) {
-        bytes.append(reinterpret_cast<const char*>(&each), sizeof each);
+        sink({reinterpret_cast<const char*>(&each), sizeof each});
     }
     append(cast(model.read("embedding"), DType::float32));
     for (const auto& [ours, theirs] : layer_names) {
@@ -151,20 +151,19 @@ std::string bytes_for_llama2c(const Model& model) {
     }
     append(cast(model.read("g_final"), DType::float32));
     // Cosines and sines, rounded as PyTorch rounds them; readers of this format pass them over.
+    Array<std::int64_t> positions = empty_array<std::int64_t>({a.most_tokens});
+    std::iota(positions.begin(), positions.end(), 0);
+    const Array<float> angles =
+        loop::angles(positions, loop::inverse_frequencies<float>(10000, a.head_dim));
     for (const bool sine : {false, true}) {
-        for (std::size_t t = 0; t < a.most_tokens; ++t) {
-            for (std::size_t i = 0; i < a.head_dim; i += 2) {
-                const float exponent = static_cast<float>(i) / static_cast<float>(a.head_dim);
-                const float frequency = 1.0F / std::pow(10000.0F, exponent);
-                const float angle = static_cast<float>(t) * frequency;
-                const auto number = static_cast<float>(sine ? std::sin(static_cast<double>(angle))
-                                                            : std::cos(static_cast<double>(angle)));
-                bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
-            }
+        Array<float> table = angles;
+        for (float& number : table) {
+            const auto angle = static_cast<double>(number);
+            number = static_cast<float>(sine ? std::sin(angle) : std::cos(angle));
         }
+        append({numbered_axes(2), std::move(table)});
     }
     if (model.has("w_vocab")) append(cast(model.read("w_vocab"), DType::float32));
-    return bytes;
 }
 
 }  // namespace attn::models

@@ -4,14 +4,9 @@
 
 #include "attn/io/elements.hpp"
 #include "attn/models/model.hpp"
+#include "attn/text/sink.hpp"
 
 namespace attn::models {
-
-/// A tensor and the name that it has in another program's file.
-struct ExportedTensor {
-    std::string name;
-    Tensor tensor;
-};
 
 /// A model of the Llama kind as Hugging Face's transformers keep it: config.json and tensors. Where
 /// features turn with their neighbours, the rows of w_query and w_key are put into the order of
@@ -19,12 +14,12 @@ struct ExportedTensor {
 ///
 /// Errors  ConfigError for a model of another kind, which these names cannot say.
 std::string config_json(const Model& model);
-std::vector<ExportedTensor> tensors_for_hugging_face(const Model& model);
+std::vector<NamedTensor> tensors_for_hugging_face(const Model& model);
 
-/// The bytes of such a model as llama2.c keeps it (version 0), with the rows in the order of
-/// neighbours.
+/// Writes such a model tensor by tensor as llama2.c keeps it (version 0), with the rows in the
+/// order of neighbours.
 ///
 /// Errors  ConfigError as above, and for what that file cannot say: biases, windows, another theta.
-std::string bytes_for_llama2c(const Model& model);
+void write_llama2c(const Model& model, const Sink& sink);
 
 }  // namespace attn::models
