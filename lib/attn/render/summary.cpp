@@ -11,7 +11,7 @@
 namespace attn {
 namespace {
 
-constexpr const char* line_of_summary = "{:<18}{:<16}{:<9}{:>12}{:>12}{:>12}  {}\n";
+constexpr const char* line_of_summary = "{:<18}{:<16}{:<9}{:>12}{:>12}{:>12}{}\n";
 
 /// `1`, or the least and the largest where they differ by more than rounding.
 std::string range_text(double least, double largest) {
@@ -68,7 +68,7 @@ std::string line_of(const Section& section, const Tensor& tensor) {
     }
     std::string remark;
     const auto say = [&remark](const std::string& text) {
-        if (!text.empty()) remark += (remark.empty() ? "" : "; ") + text;
+        if (!text.empty()) remark += (remark.empty() ? "  " : "; ") + text;
     };
     if (nans > 0) say(fmt::format("{} nan", nans));
     if (const std::size_t infinite = tensor.size() - finite - nans; infinite > 0) {
@@ -90,15 +90,7 @@ std::string summary_text(const Document& document) {
         const auto* tensor = std::get_if<Tensor>(&section.content);
         if (tensor != nullptr && section.shown) text += line_of(section, *tensor);
     }
-    std::string trimmed;
-    for (std::size_t start = 0; start < text.size();) {
-        const std::size_t end = text.find('\n', start);
-        std::string line = text.substr(start, end - start);
-        line.erase(line.find_last_not_of(' ') + 1);
-        trimmed += line + "\n";
-        start = end + 1;
-    }
-    return trimmed;
+    return text;
 }
 
 }  // namespace attn
