@@ -49,17 +49,18 @@ std::string token_name(const Tokens* tokens, std::size_t batch, std::size_t posi
 
 }  // namespace
 
-std::string quoted(std::string_view token) {
+std::string shortened(std::string_view token) {
     std::vector<std::string> shown = visible_characters(token);
     if (shown.size() > longest_label) {
         shown.resize(longest_label - 1);
         shown.emplace_back("…");
     }
     const bool isolated = has_right_to_left(token);
-    std::string text = isolated ? "'\u2068" : "'";
-    for (const std::string& character : shown) text += character;
-    return text + (isolated ? "\u2069'" : "'");
+    const std::string text = joined(shown, "");
+    return isolated ? "\u2068" + text + "\u2069" : text;
 }
+
+std::string quoted(std::string_view token) { return "'" + shortened(token) + "'"; }
 
 std::string label(const Plan& plan, Side side, std::size_t batch, std::size_t position) {
     const auto& sequences = side == Side::query ? plan.query_tokens : plan.key_tokens;

@@ -10,8 +10,10 @@ namespace attn::notes {
 /// Which positions are meant: the rows of the scores or their columns.
 enum class Side { query, key };
 
-/// A token in single quotes, at most 20 characters long, the rest elided. Right-to-left tokens are
-/// isolated, so that the sentence around them keeps its order; controls are written out.
+/// A token, at most 20 characters long, the rest elided. Right-to-left tokens are isolated, so that
+/// the sentence around them keeps its order; controls are written out.
+std::string shortened(std::string_view token);
+/// The same in single quotes.
 std::string quoted(std::string_view token);
 
 /// How a sentence calls one position: `'short'`, `'the' (position 3)` where the word occurs more

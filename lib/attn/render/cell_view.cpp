@@ -93,10 +93,7 @@ std::string CellView::label(std::size_t axis, std::size_t i,
     const bool of_all = !batch && tensor_.has_axis("batch") && document_.query_tokens.size() > 1;
     if (sequences != nullptr && !of_all) {
         const auto& tokens = (*sequences)[std::min(batch.value_or(0), sequences->size() - 1)];
-        if (position < tokens.size()) {
-            const std::string quoted = notes::quoted(tokens[position]);
-            return quoted.substr(1, quoted.size() - 2);
-        }
+        if (position < tokens.size()) return notes::shortened(tokens[position]);
     }
     return std::to_string(position);
 }
