@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "app/commands/commands.hpp"
+#include "app/flags/known_words.hpp"
 #include "app/flags/output_flags.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/mistakes/mistake.hpp"
@@ -9,6 +10,12 @@
 
 namespace app {
 namespace {
+
+std::string line_of(const attn::Mistake& mistake) {
+    std::string line = "  " + mistake.id;
+    line.resize(std::max<std::size_t>(line.size() + 2, 28), ' ');
+    return line + mistake.title + "\n";
+}
 
 /// All mistakes under the step where they show first, in the order of the step table.
 std::string list_of_mistakes() {
@@ -21,16 +28,12 @@ std::string list_of_mistakes() {
             if (!headed) text += (first ? "" : "\n") + step.name + "\n";
             headed = true;
             first = false;
-            std::string id = "  " + mistake.id;
-            id.resize(std::max<std::size_t>(id.size() + 2, 28), ' ');
-            text += id + mistake.title + "\n";
+            text += line_of(mistake);
         }
     }
     text += "\nharmless differences, which diagnose tells from mistakes\n";
     for (const attn::Mistake& entry : attn::harmless_differences()) {
-        std::string id = "  " + entry.id;
-        id.resize(std::max<std::size_t>(id.size() + 2, 28), ' ');
-        text += id + entry.title + "\n";
+        text += line_of(entry);
     }
     return text;
 }
@@ -52,12 +55,6 @@ std::string description_of(const attn::Mistake& mistake) {
     }
     paragraph("", mistake.lesson);
     return text;
-}
-
-std::vector<std::string> ids() {
-    std::vector<std::string> all;
-    for (const attn::Mistake& mistake : attn::mistakes()) all.push_back(mistake.id);
-    return all;
 }
 
 /// The mistakes as a list of objects, or one of them.
@@ -85,7 +82,8 @@ std::string json_of_mistakes() {
 }
 
 const std::vector<Flag>& bugs_flags() {
-    static const std::vector<Flag> all{{"ID", "ID", "the mistake to explain", such_as(ids)}};
+    static const std::vector<Flag> all{
+        {"ID", "ID", "the mistake to explain", such_as(mistake_ids)}};
     return all;
 }
 

@@ -4,6 +4,7 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/written_text.hpp"
 #include "app/flags/config_file.hpp"
+#include "app/flags/known_words.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
@@ -67,12 +68,6 @@ int run_why(const Arguments& arguments) {
     }
     write_text(arguments, text);
     return 0;
-}
-
-std::vector<std::string> step_names() {
-    std::vector<std::string> names;
-    for (const attn::Step& step : attn::step_table()) names.push_back(step.name);
-    return names;
 }
 
 /// What --what-if can set, each as NAME=WORD.

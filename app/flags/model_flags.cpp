@@ -1,16 +1,11 @@
 #include "app/flags/model_flags.hpp"
+#include "app/flags/known_words.hpp"
 
 #include "app/flags/parse.hpp"
 #include "attn/models/open_model.hpp"
 #include "attn/text/strings.hpp"
 
 namespace app {
-namespace {
-
-std::vector<std::string> shipped_models() { return {"stories", "sorter"}; }
-
-}  // namespace
-
 const std::vector<Flag>& model_flags() {
     static const std::vector<Flag> all =
         grouped("Model and text",

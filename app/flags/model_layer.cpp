@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "app/flags/known_words.hpp"
 #include "app/flags/model_flags.hpp"
 #include "app/flags/parse.hpp"
 #include "app/flags/setting.hpp"
@@ -153,7 +154,6 @@ void set_attention(const Arguments& arguments, const Model& model, std::size_t l
 
 bool has_model(const attn::Plan& plan) { return !plan.config.model_file.empty(); }
 bool norms_x(const attn::Plan& plan) { return plan.config.x_norm.has_value(); }
-std::vector<std::string> shipped() { return {"stories", "sorter"}; }
 
 }  // namespace
 
@@ -198,7 +198,7 @@ std::vector<Flag> trained_rows() {
             "--model-file", "FILE",
             "walk through a layer of a trained model: stories or sorter, which the program holds, "
             "or a file")
-            .taking(such_as(shipped, Takes::Kind::file)),
+            .taking(such_as(shipped_models, Takes::Kind::file)),
         Flag{"--tokenizer", "FILE", "tokenizer of the trained model", file(),
              "the one beside the model"}
             .needing(model),

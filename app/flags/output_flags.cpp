@@ -1,4 +1,5 @@
 #include "app/flags/output_flags.hpp"
+#include "app/flags/known_words.hpp"
 
 #include <unistd.h>
 
@@ -136,11 +137,6 @@ void keep_others_of(const attn::Document& whole, attn::Document& selected) {
     selected.sections = std::move(sections);
 }
 
-std::vector<std::string> steps() {
-    std::vector<std::string> names;
-    for (const attn::Step& step : attn::step_table()) names.push_back(step.name);
-    return names;
-}
 std::vector<std::string> inf() { return {"inf"}; }
 std::vector<std::string> auto_on_off() { return {"auto", "on", "off"}; }
 std::vector<std::string> auto_always_never() { return {"auto", "always", "never"}; }
@@ -183,9 +179,9 @@ const std::vector<Flag>& print_flags() {
             Flag{"--color", "WHEN", "colours", one_of(auto_always_never), "auto"}.needing(
                 {colors, nullptr, "--heatmap"}),
             Flag{"--only", "STEPS", "these steps only, or slices: weights[0,:,1:3],output",
-                 such_as(steps, Takes::Kind::list)},
-            Flag{"--from", "STEP", "leave out the steps before this one", such_as(steps)},
-            Flag{"--until", "STEP", "leave out the steps after this one", such_as(steps)},
+                 such_as(step_names, Takes::Kind::list)},
+            Flag{"--from", "STEP", "leave out the steps before this one", such_as(step_names)},
+            Flag{"--until", "STEP", "leave out the steps after this one", such_as(step_names)},
             Flag{"--precision", "N", "decimals", integer(0, attn::most_decimals), "4; NumPy: 8"}
                 .needing(printed_numbers),
             Flag{"--threshold", "N", "summarise tensors with more than N elements, or inf",

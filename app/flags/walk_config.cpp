@@ -1,3 +1,4 @@
+#include "app/flags/known_words.hpp"
 #include "app/flags/walk_flags.hpp"
 
 #include <algorithm>
@@ -275,13 +276,9 @@ attn::Plan plan_of(const Arguments& arguments) {
 
 const std::vector<Flag>& bug_flags() {
     static const std::vector<Flag> all = grouped(
-        "Numbers",
-        {Flag{"--bug", "ID", "make a known mistake (attn-explain bugs lists them)", such_as([] {
-                  std::vector<std::string> ids;
-                  for (const attn::Mistake& mistake : attn::mistakes()) ids.push_back(mistake.id);
-                  return ids;
-              })}
-             .repeatable()});
+        "Numbers", {Flag{"--bug", "ID", "make a known mistake (attn-explain bugs lists them)",
+                         such_as(mistake_ids)}
+                        .repeatable()});
     return all;
 }
 

@@ -1,0 +1,22 @@
+#include "app/flags/known_words.hpp"
+
+#include "attn/cards/step_table.hpp"
+#include "attn/mistakes/mistake.hpp"
+
+namespace app {
+
+std::vector<std::string> step_names() {
+    std::vector<std::string> names;
+    for (const attn::Step& step : attn::step_table()) names.push_back(step.name);
+    return names;
+}
+
+std::vector<std::string> mistake_ids() {
+    std::vector<std::string> ids;
+    for (const attn::Mistake& mistake : attn::mistakes()) ids.push_back(mistake.id);
+    return ids;
+}
+
+std::vector<std::string> shipped_models() { return {"stories", "sorter"}; }
+
+}  // namespace app

@@ -1,0 +1,18 @@
+#pragma once
+#include <string>
+#include <vector>
+
+namespace app {
+
+// What may stand behind a flag, for help, completions and guesses.
+
+/// The steps of the walk, in its order.
+std::vector<std::string> step_names();
+
+/// The ids of the catalogue of mistakes.
+std::vector<std::string> mistake_ids();
+
+/// The trained models that the program holds.
+std::vector<std::string> shipped_models();
+
+}  // namespace app
