@@ -247,13 +247,16 @@ std::string output_note(const Subject& subject) {
 }
 
 RowStep context_rows(const Plan& plan) {
-    if (plan.fused()) return RowStep([](const auto& b) { blockwise_context(b); }, true);
+    if (plan.fused()) {
+        return RowStep([](const auto& b) { blockwise_context(b); }, true).making(PerRow::features);
+    }
     return RowStep(
-        [](const auto& b) {
-            is_loop(b.plan) ? loop::context(b.cells, b.value, b.result, b.arithmetic)
-                            : vectorized::context(b.cells, b.value, b.result, b.arithmetic);
-        },
-        true);
+               [](const auto& b) {
+                   is_loop(b.plan) ? loop::context(b.cells, b.value, b.result, b.arithmetic)
+                                   : vectorized::context(b.cells, b.value, b.result, b.arithmetic);
+               },
+               true)
+        .making(PerRow::features);
 }
 
 }  // namespace

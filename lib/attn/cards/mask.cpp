@@ -290,9 +290,10 @@ StepTable mask_cards() {
             .rows =
                 [](const Plan&) {
                     return RowStep([](const auto& b) {
-                        is_loop(b.plan) ? loop::apply_mask(b.cells, b.mask, b.result)
-                                        : vectorized::apply_mask(b.cells, b.mask, b.result);
-                    });
+                               is_loop(b.plan) ? loop::apply_mask(b.cells, b.mask, b.result)
+                                               : vectorized::apply_mask(b.cells, b.mask, b.result);
+                           })
+                        .masking();
                 },
             .note = masked_note,
             .why = why_masked,

@@ -146,12 +146,14 @@ Step sink_weight_card() {
         .rows =
             [](const Plan&) {
                 return RowStep(
-                    [](const auto& b) {
-                        is_loop(b.plan)
-                            ? loop::sink_weight(b.sink, b.row_max, b.row_sum, b.result)
-                            : vectorized::sink_weight(b.sink, b.row_max, b.row_sum, b.result);
-                    },
-                    false, false);
+                           [](const auto& b) {
+                               is_loop(b.plan)
+                                   ? loop::sink_weight(b.sink, b.row_max, b.row_sum, b.result)
+                                   : vectorized::sink_weight(b.sink, b.row_max, b.row_sum,
+                                                             b.result);
+                           },
+                           false, false)
+                    .making(PerRow::sink_weight);
             },
         .note = sink_weight_note,
         .why = why_sink_weight,

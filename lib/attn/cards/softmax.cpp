@@ -197,10 +197,11 @@ std::string and_sink(const Plan& plan) { return plan.has_sink() ? " and sink" : 
 
 /// How a part of softmax works on a block of rows: where it runs over the keys.
 template <class Part>
-std::function<RowStep(const Plan&)> over_keys(Part part, bool begins) {
-    return [part, begins](const Plan& plan) {
+std::function<RowStep(const Plan&)> over_keys(Part part, PerRow makes) {
+    return [part, makes](const Plan& plan) {
         const bool keys = plan.config.softmax_axis == SoftmaxAxis::key;
-        return keys ? RowStep(part, false, begins) : RowStep();
+        // The largest score comes first: the others read it.
+        return keys ? RowStep(part, false, makes == PerRow::row_max).making(makes) : RowStep();
     };
 }
 
@@ -230,7 +231,7 @@ StepTable softmax_cards() {
                     is_loop(b.plan) ? loop::raise_to_sink(b.sink, b.result)
                                     : vectorized::raise_to_sink(b.sink, b.result);
                 },
-                true),
+                PerRow::row_max),
             .note = notes::row_max_note,
             .why = why_row_max,
             .code = row_max_code,
@@ -254,7 +255,7 @@ StepTable softmax_cards() {
                     is_loop(b.plan) ? loop::exponentials(b.cells, b.row_max, b.result)
                                     : vectorized::exponentials(b.cells, b.row_max, b.result);
                 },
-                false),
+                PerRow::cells),
             .note = notes::exponentials_note,
             .why = why_exponentials,
             .code = exponentials_code,
@@ -285,7 +286,7 @@ StepTable softmax_cards() {
                     is_loop(b.plan) ? loop::add_sink(b.sink, b.row_max, b.result)
                                     : vectorized::add_sink(b.sink, b.row_max, b.result);
                 },
-                false),
+                PerRow::row_sum),
             .note = notes::row_sum_note,
             .why = why_row_sum,
             .code = row_sum_code,
@@ -312,7 +313,7 @@ StepTable softmax_cards() {
                         ? loop::weights(b.cells, b.row_max, b.row_sum, empty_row, b.result)
                         : vectorized::weights(b.cells, b.row_max, b.row_sum, empty_row, b.result);
                 },
-                false),
+                PerRow::cells),
             .note = notes::weights_note,
             .why = why_weights,
             .code = weights_code,

@@ -158,7 +158,7 @@ void require_memory_for(const Plan& plan, const StepTable& table,
 
 bool can_walk_parts(const Plan& plan, const Ledger& given, const StepTable& table) {
     const std::size_t first = first_row_step(plan, table);
-    if (first == table.size() || table[first].name == "row_max") return false;
+    if (first == table.size() || table[first].rows(plan).makes == PerRow::row_max) return false;
     const RowSteps run =
         row_steps_from(plan, given, table, first, [](const Step&) { return true; });
     for (const Step& step : table) {

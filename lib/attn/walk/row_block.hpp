@@ -1,7 +1,7 @@
 #pragma once
 #include <functional>
 #include <span>
-#include <type_traits>
+#include <utility>
 
 #include "attn/steps/arithmetic.hpp"
 #include "attn/tensor/attention_shape.hpp"
@@ -26,6 +26,10 @@ struct RowBlock {
     std::span<const T> sink{};  ///< of this head; empty without one
 };
 
+/// What a step makes of each row of queries: one cell for each key, one of the numbers that later
+/// steps read, or features.
+enum class PerRow { cells, row_max, row_sum, sink_weight, features };
+
 /// How a step works on a block of rows.
 struct RowStep {
     RowStep() = default;
@@ -38,6 +42,17 @@ struct RowStep {
     std::function<void(const RowBlock<double>&)> of_double;
     bool multiplies = false;  ///< a matrix product, best for many rows at a time
     bool begins = true;       ///< reads no more of these rows than their cells
+    bool masks = false;       ///< makes -inf of the cells that its block's mask hides
+    PerRow makes = PerRow::cells;
+
+    RowStep making(PerRow what) && {
+        makes = what;
+        return std::move(*this);
+    }
+    RowStep masking() && {
+        masks = true;
+        return std::move(*this);
+    }
 
     explicit operator bool() const { return of_float != nullptr; }
     void operator()(const RowBlock<float>& block) const { of_float(block); }

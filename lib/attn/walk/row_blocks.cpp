@@ -53,15 +53,6 @@ std::vector<Run> runs_of(const QueryRows& rows) {
     return runs;
 }
 
-/// What a step makes for each row of queries.
-enum class PerRow { cells, number, features };
-
-PerRow per_row(const Step& step, const Plan& plan) {
-    const Axes axes = step.outline(plan).axes;
-    if (axes.back() == "key") return PerRow::cells;
-    return axes.back() == "feature" ? PerRow::features : PerRow::number;
-}
-
 template <class T>
 class RowBlocks {
 public:
@@ -70,11 +61,12 @@ public:
         : plan_(plan), sources_(sources), rows_(rows) {
         kept.resize(steps.kept.size());
         for (const Step* step : steps.steps) {
-            Task task{step, step->rows(plan), per_row(*step, plan)};
+            Task task{step, step->rows(plan)};
             const auto place = std::find(steps.kept.begin(), steps.kept.end(), step);
             if (place != steps.kept.end()) {
                 task.kept = &kept[static_cast<std::size_t>(place - steps.kept.begin())];
-            } else if (step->name == "row_max" && plan.config.empty_row == EmptyRow::error) {
+            } else if (task.perform.makes == PerRow::row_max &&
+                       plan.config.empty_row == EmptyRow::error) {
                 task.kept = &all_row_max_;
             }
             if (task.kept && task.kept->shape() != shape_of_rows(*step)) {
@@ -119,7 +111,6 @@ private:
     struct Task {
         const Step* step;
         RowStep perform;
-        PerRow makes;
         Array<T>* kept = nullptr;  ///< null when it is not kept
     };
 
@@ -155,9 +146,8 @@ private:
     /// Rows may end behind their last visible key, unless a hidden value is inf or nan, which 0
     /// times is nan. Short rows are not worth it.
     void find_skippable_keys() {
-        const auto mask = std::find_if(tasks_.begin(), tasks_.end(), [](const Task& task) {
-            return task.step->name == "masked_scores";
-        });
+        const auto mask = std::find_if(tasks_.begin(), tasks_.end(),
+                                       [](const Task& task) { return task.perform.masks; });
         const bool pays = mask != tasks_.end() && plan_.key_len >= vector_row_length;
         masking_ = static_cast<std::size_t>(mask - tasks_.begin());
         const MatrixView<const T>& value = sources_.value;
@@ -216,17 +206,24 @@ private:
                              row_sum.block(0, first, count),
                              here};
             if (!sources_.sink.empty()) rows.sink = sources_.sink.subspan(block.head, 1);
-            if (task.makes == PerRow::number) {
-                const std::string& name = task.step->name;
-                rows.result = (name == "row_max"   ? row_max
-                               : name == "row_sum" ? row_sum
-                                                   : sink_weight)
-                                  .block(0, first, count);
-            } else if (task.makes == PerRow::features) {
-                rows.result = kept_rows(task, block.place + first, count);
+            switch (task.perform.makes) {
+                case PerRow::cells:
+                    break;  // in the place of those that it reads
+                case PerRow::row_max:
+                    rows.result = row_max.block(0, first, count);
+                    break;
+                case PerRow::row_sum:
+                    rows.result = row_sum.block(0, first, count);
+                    break;
+                case PerRow::sink_weight:
+                    rows.result = sink_weight.block(0, first, count);
+                    break;
+                case PerRow::features:
+                    rows.result = kept_rows(task, block.place + first, count);
+                    break;
             }
             task.perform(rows);
-            if (task.kept && task.makes != PerRow::features) {
+            if (task.kept && task.perform.makes != PerRow::features) {
                 keep(rows.result, kept_rows(task, block.place + first, count));
             }
         };
@@ -268,7 +265,7 @@ private:
     void refuse_empty_rows(const std::vector<Run>& runs) const {
         if (plan_.config.empty_row != EmptyRow::error) return;
         for (const Task& task : tasks_) {
-            if (task.step->name != "row_max") continue;
+            if (task.perform.makes != PerRow::row_max) continue;
             for (const Run& run : runs) {
                 attn::refuse_empty_rows(
                     task.kept->data() + run.place, run.count,
