@@ -141,6 +141,7 @@ int run_bench_command(const Arguments& arguments) {
     config.shapes = shapes_of(arguments);
     config.series = series_of(arguments);
     config.causal = arguments.text("--mask") == "causal";
+    config.window = static_cast<std::size_t>(arguments.integer("--window").value_or(0));
     config.rounds = static_cast<std::size_t>(*arguments.integer("--rounds"));
     config.leave_out = !arguments.has("--variant");
     const std::string plot_path = arguments.text("--plot");
@@ -200,6 +201,8 @@ const std::vector<Flag>& own_flags() {
         {"--seq-len", "T,T", "length of the sequences, one or several", {}, "64,128,256,512,1024"},
         {"--head-dim", "N", "features of each head", integer(1, largest_size), "64"},
         {"--mask", "KIND", "cells that are hidden", one_of(masks), "none"},
+        {"--window", "W", "sliding window: a query sees W keys with its own",
+         integer(1, largest_size)},
         {"--threads", "N,N", "number of threads, one or several", {}, "1"},
         {"--rounds", "N", "measurements, of which the median counts", integer(1, 10000), "5"},
         Flag{"--arch", "SET,SET", "instruction sets of fused",

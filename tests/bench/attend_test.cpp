@@ -46,12 +46,19 @@ TEST_SUITE("bench: attention") {
             CHECK(std::abs(causal(0, 0, 1) - 2.0F) < 1e-5F);
             CHECK(std::abs(causal(0, 1, 1) - 5.0F) < 1e-5F);
             CHECK(std::abs(causal(0, 2, 1) - 14.0F) < 1e-5F);
+            input.window = 2;
+            const attn::Array<float> window = context_of(series, input);
+            CHECK(std::abs(window(0, 1, 1) - 5.0F) < 1e-5F);
+            CHECK(std::abs(window(0, 2, 1) - 20.0F) < 1e-5F);
+            input.window = 0;
         }
     }
     TEST_CASE("all series agree to rounding at awkward sizes") {
         for (const BenchShape& shape : {BenchShape{1, 1, 1}, {2, 7, 3}, {3, 50, 16}, {1, 130, 1}}) {
-            for (const bool causal : {false, true}) {
-                const attn::BenchInput input = attn::draw_bench_input(shape, causal);
+            for (const auto& [causal, window] :
+                 {std::pair(false, 0), {true, 0}, {false, 5}, {true, 3}}) {
+                const attn::BenchInput input =
+                    attn::draw_bench_input(shape, causal, static_cast<std::size_t>(window));
                 const attn::Array<float> expected = context_of(all_series().front(), input);
                 const double tolerance = attn::agreement_tolerance(input);
                 CHECK(tolerance < 1e-3);
@@ -91,9 +98,12 @@ TEST_SUITE("bench: attention") {
         one(0, 1, 1) = std::numeric_limits<float>::quiet_NaN();
         CHECK(attn::farthest_apart(one, other).apart == 2);
     }
-    TEST_CASE("a causal half counts half, its diagonal whole") {
+    TEST_CASE("a causal half counts half, its diagonal whole, a window its own cells") {
         CHECK(attn::useful_operations({2, 3, 5}, false) == 4 * 2 * 5 * 9);
         CHECK(attn::useful_operations({2, 3, 5}, true) == 4 * 2 * 5 * 6);
+        CHECK(attn::useful_operations({2, 3, 5}, true, 2) == 4 * 2 * 5 * 5);
+        CHECK(attn::useful_operations({2, 3, 5}, false, 2) == 4 * 2 * 5 * 8);
+        CHECK(attn::useful_operations({2, 3, 5}, true, 9) == 4 * 2 * 5 * 6);
     }
     TEST_CASE("memory is that of the tensors kept") {
         const BenchSeries loop = all_series().front();

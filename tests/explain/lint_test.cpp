@@ -252,4 +252,37 @@ TEST_SUITE("explain: lint") {
         config.rotary.pairing = Pairing::half;
         CHECK(line_of("no-position", config).empty());
     }
+
+    TEST_CASE("a window without causal, and one that holds everything") {
+        WalkConfig config = sound_config();
+        config.mask.window = 2;
+        CHECK(says(line_of("window-not-causal", config), "a window of 2 keys"));
+        CHECK(line_of("window-holds-all", config).empty());
+        config.mask.causal = true;
+        CHECK(line_of("window-not-causal", config).empty());
+        config.mask.window = 5;
+        CHECK(says(line_of("window-holds-all", config), "hides nothing"));
+        config.mask.window = 4;
+        CHECK(line_of("window-holds-all", config).empty());
+    }
+    TEST_CASE("T5 scales nothing and has no bias in cross-attention") {
+        WalkConfig config = sound_config();
+        config.position_bias = PositionBias{PositionBias::Kind::t5, 8, 6, {}};
+        CHECK(says(line_of("t5-scale", config), "0.577"));
+        CHECK(line_of("t5-cross", config).empty());
+        config.scale.by = ScaleChoice::By::none;
+        CHECK(line_of("t5-scale", config).empty());
+        config = memory_config(4);
+        config.position_bias = PositionBias{PositionBias::Kind::t5, 8, 6, {}};
+        CHECK(says(line_of("t5-cross", config), "two sources"));
+        config.position_bias->kind = PositionBias::Kind::alibi;
+        CHECK(line_of("t5-cross", config).empty());
+    }
+    TEST_CASE("a cap far above the scores changes nothing") {
+        WalkConfig config = sound_config();
+        config.softcap = 1000;
+        CHECK(says(line_of("cap-without-effect", config), "the cap 1000"));
+        config.softcap = 0.5;
+        CHECK(line_of("cap-without-effect", config).empty());
+    }
 }

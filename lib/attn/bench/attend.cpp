@@ -25,6 +25,14 @@ ScaleFactor scale_of(const BenchShape& shape) {
     return {ScaleFactor::Operation::divide, std::sqrt(static_cast<double>(shape.head_dim))};
 }
 
+MaskView mask_of(const BenchInput& input) {
+    MaskView mask;
+    mask.causal = input.causal;
+    mask.window = input.window > 0;
+    mask.window_offset = 1 - static_cast<std::ptrdiff_t>(input.window);
+    return mask;
+}
+
 // Every step's tensor has a name, so that it lives until the context is done.
 Array<float> attend_by_loops(const BenchInput& input) {
     const Arithmetic arithmetic;
@@ -33,13 +41,14 @@ Array<float> attend_by_loops(const BenchInput& input) {
     const Array<float> value = loop::repeat_heads(input.value, shape.queries_per_key);
     const Array<float> scores = loop::scores(input.query, key, arithmetic);
     const Array<float> scaled_scores = loop::scale(scores, scale_of(shape));
-    if (!input.causal) {
+    const MaskView view = mask_of(input);
+    if (!view.causal && !view.window) {
         const Array<float> weights = loop::softmax(scaled_scores, 2);
         return loop::context(weights, value, arithmetic);
     }
     Array<bool> mask = empty_array<bool>({shape.length, shape.length});
     for (std::size_t q = 0; q < shape.length; ++q) {
-        for (std::size_t k = 0; k < shape.length; ++k) mask(q, k) = k > q;
+        for (std::size_t k = 0; k < shape.length; ++k) mask(q, k) = view.hides(0, q, k);
     }
     const Array<float> masked_scores = loop::apply_mask(scaled_scores, mask);
     const Array<float> weights = loop::softmax(masked_scores, 2);
@@ -50,6 +59,7 @@ Array<float> attend_by_loops(const BenchInput& input) {
 void attend_vectorized(const BenchInput& input, std::size_t threads, BenchOutput& output) {
     Plan plan = input.plan;
     plan.config.mask.causal = input.causal;
+    if (input.window > 0) plan.config.mask.window = static_cast<std::int64_t>(input.window);
     plan.config.threads = static_cast<int>(threads);
     const auto is_kept = [](const Step& step) {
         return step.name == "scores" || step.name == "weights" || step.name == "context";
@@ -70,7 +80,7 @@ void attend_vectorized(const BenchInput& input, std::size_t threads, BenchOutput
                               matrices_of(times > 1 ? repeated_value : input.value),
                               {},
                               {}};
-    sources.mask.causal = input.causal;
+    sources.mask = mask_of(input);
     sources.mask.heads = plan.heads;
     output.kept[2] = std::move(output.context);
     evaluate_row_blocks(plan, sources, steps, all_rows(plan), output.kept);
@@ -81,7 +91,7 @@ void attend_fused(const BenchInput& input, const BenchSeries& series, BenchOutpu
     const BenchShape shape = input.shape();
     FusedOptions options;
     options.scale = 1 / std::sqrt(static_cast<double>(shape.head_dim));
-    options.mask.causal = input.causal;
+    options.mask = mask_of(input);
     options.threads = series.threads;
     options.instruction_set = series.instruction_set;
     fused_attention(input.query.data(), input.key.data(), input.value.data(), output.context.data(),
@@ -107,7 +117,7 @@ std::string bench_shape_text(const BenchShape& shape) {
            std::to_string(shape.head_dim) + ")";
 }
 
-BenchInput draw_bench_input(const BenchShape& shape, bool causal) {
+BenchInput draw_bench_input(const BenchShape& shape, bool causal, std::size_t window) {
     const std::unique_ptr<Generator> generator = make_generator(Rng::torch, 42);
     const auto draw = [&](std::size_t groups) {
         Array<float> drawn = empty_array<float>({groups, shape.length, shape.head_dim});
@@ -124,7 +134,7 @@ BenchInput draw_bench_input(const BenchShape& shape, bool causal) {
     config.query_len = static_cast<std::int64_t>(shape.length);
     Plan plan = resolve(config);
     plan.has_head = true;  // one group is an axis too
-    return {std::move(query), std::move(key), std::move(value), causal, std::move(plan)};
+    return {std::move(query), std::move(key), std::move(value), causal, window, std::move(plan)};
 }
 
 BenchOutput output_for(const BenchSeries& series, const BenchShape& shape) {
@@ -178,9 +188,12 @@ double held_bytes(const BenchSeries& series, const BenchShape& shape, bool causa
            repeated;
 }
 
-double useful_operations(const BenchShape& shape, bool causal) {
-    const auto length = static_cast<double>(shape.length);
-    const double cells = causal ? length * (length + 1) / 2 : length * length;
+double useful_operations(const BenchShape& shape, bool causal, std::size_t window) {
+    double cells = 0;
+    for (std::size_t q = 0; q < shape.length; ++q) {
+        const std::size_t first = window > 0 && q >= window ? q + 1 - window : 0;
+        cells += static_cast<double>((causal ? q + 1 : shape.length) - first);
+    }
     return 4.0 * static_cast<double>(shape.groups) * static_cast<double>(shape.head_dim) * cells;
 }
 

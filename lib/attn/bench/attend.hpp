@@ -39,7 +39,8 @@ std::string bench_shape_text(const BenchShape& shape);
 struct BenchInput {
     Array<float> query, key, value;
     bool causal = false;
-    Plan plan;  ///< of a walk of these sizes
+    std::size_t window = 0;  ///< keys that a query sees, with its own; 0: no window
+    Plan plan;               ///< of a walk of these sizes, with this mask
 
     BenchShape shape() const {
         return {query.shape(0), query.shape(1), query.shape(2), query.shape(0) / key.shape(0)};
@@ -47,7 +48,7 @@ struct BenchInput {
 };
 
 /// Standard normal query, (groups, length, head_dim), key and value, (kv_groups, length, head_dim).
-BenchInput draw_bench_input(const BenchShape& shape, bool causal);
+BenchInput draw_bench_input(const BenchShape& shape, bool causal, std::size_t window = 0);
 
 /// What attend() writes.
 struct BenchOutput {
@@ -80,6 +81,6 @@ double held_bytes(const BenchSeries& series, const BenchShape& shape, bool causa
 
 /// The useful operations: a multiplication and an addition for each feature of each visible cell,
 /// once for the scores and once for the context.
-double useful_operations(const BenchShape& shape, bool causal);
+double useful_operations(const BenchShape& shape, bool causal, std::size_t window = 0);
 
 }  // namespace attn

@@ -87,6 +87,7 @@ public:
         : config_(config), progress_(progress) {
         report_.machine = machine;
         report_.causal = config.causal;
+        report_.window = config.window;
         report_.rounds = config.rounds;
         for (const BenchSeries& series : config.series) {
             if (peak_of(series) == nullptr) {
@@ -136,7 +137,7 @@ private:
     }
 
     double operations_of(const BenchShape& shape) const {
-        return useful_operations(shape, config_.causal);
+        return useful_operations(shape, config_.causal, config_.window);
     }
 
     void tell(const BenchShape& shape, const BenchSeries& series, double part_of_shape) const {
@@ -155,14 +156,14 @@ private:
             row.shape = shape;
             row.series = series;
             row.left_out = reason_to_leave_out(config_, series, shape, report_.machine);
-            row.held_bytes = held_bytes(series, shape, config_.causal);
+            row.held_bytes = held_bytes(series, shape, config_.causal || config_.window > 0);
             any = any || row.left_out.empty();
             rows.push_back(row);
         }
 
         // Hold every variant against the first, then time them all.
         if (any) {
-            const BenchInput input = draw_bench_input(shape, config_.causal);
+            const BenchInput input = draw_bench_input(shape, config_.causal, config_.window);
             std::vector<Runner> runners = agreeing_runners(rows, input);
             if (report_.dispute) return;
             time_in_rounds(runners, rows, input);

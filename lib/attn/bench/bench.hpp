@@ -14,6 +14,7 @@ struct BenchConfig {
     std::vector<BenchShape> shapes;
     std::vector<BenchSeries> series;
     bool causal = false;
+    std::size_t window = 0;  ///< keys that a query sees, with its own; 0: no window
     std::size_t rounds = 5;
     /// Leave out what would take more than a second a run, or more memory than there is, and say
     /// so; otherwise the first is done and the second refused.
@@ -82,6 +83,7 @@ struct BenchDispute {
 struct BenchReport {
     Machine machine;
     bool causal = false;
+    std::size_t window = 0;
     std::size_t rounds = 0;
     std::vector<BenchPeak> peaks;
     std::vector<BenchRow> rows;  ///< shape by shape, in the order of the series

@@ -276,6 +276,7 @@ std::string bench_svg(const BenchReport& report) {
     const std::vector<Line> lines = lines_of(report);
     std::string title = "Time of one attention over its length T";
     if (report.causal) title += ", causal";
+    if (report.window > 0) title += fmt::format(", window {}", report.window);
     const std::string machine = fmt::format(
         "{}, {} core{}; median of {} round{}", report.machine.processor, report.machine.cores,
         report.machine.cores == 1 ? "" : "s", report.rounds, report.rounds == 1 ? "" : "s");

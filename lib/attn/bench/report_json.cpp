@@ -95,6 +95,7 @@ std::string bench_json(const BenchReport& report) {
     json["machine"] = machine_json(report.machine);
     json["dtype"] = "float32";
     json["mask"] = report.causal ? "causal" : "none";
+    json["window"] = report.window;
     json["rounds"] = report.rounds;
     json["peaks"] = Json::array();
     for (const BenchPeak& peak : report.peaks) {

@@ -17,12 +17,17 @@ std::string counted(std::size_t count, const char* what) {
     return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
+std::string bench_mask_text(const BenchReport& report) {
+    if (report.window == 0) return report.causal ? "causal" : "none";
+    return fmt::format("{}window:{}", report.causal ? "causal," : "", report.window);
+}
+
 std::string head_text(const BenchReport& report) {
     const Machine& machine = report.machine;
-    std::string text = fmt::format("attention in float32, mask {}\n{}, {}, {}, OpenBLAS for {}\n",
-                                   report.causal ? "causal" : "none", machine.processor,
-                                   counted(machine.cores, "core"),
-                                   fmt::join(machine.instruction_sets, " "), machine.blas_core);
+    std::string text =
+        fmt::format("attention in float32, mask {}\n{}, {}, {}, OpenBLAS for {}\n",
+                    bench_mask_text(report), machine.processor, counted(machine.cores, "core"),
+                    fmt::join(machine.instruction_sets, " "), machine.blas_core);
     for (const BenchPeak& peak : report.peaks) {
         text += fmt::format("measured peak of multiply-adds: {:.0f} GFLOP/s ({}, {})\n",
                             peak.gflops, instruction_set_name(peak.instruction_set),

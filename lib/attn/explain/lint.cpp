@@ -69,6 +69,21 @@ const std::vector<LintRule>& lint_rules() {
         {"shared-heads", Severity::info, lint_checks::equal_groups,
          "Head h reads key head h / (heads / kv_heads). With one key head, or as many as heads "
          "share it, the usual mistakes (h % kv_heads, h / kv_heads) give the same: try others."},
+        {"window-not-causal", Severity::warning, lint_checks::window_not_causal,
+         "A window says how far back a query sees, causal that it sees nothing ahead: models that "
+         "write text need both."},
+        {"t5-scale", Severity::warning, lint_checks::t5_scale,
+         "T5 does not divide by the root of head_dim: its initialisation makes up for that. With "
+         "trained weights pass --scale none."},
+        {"t5-cross", Severity::warning, lint_checks::t5_cross,
+         "T5 adds its bias in self-attention only: a token of the decoder has no distance to one "
+         "of the encoder."},
+        {"window-holds-all", Severity::info, lint_checks::window_holds_all,
+         "An input that fits into the window hides every mistake of it: test with more tokens "
+         "than the window has."},
+        {"cap-without-effect", Severity::info, lint_checks::cap_without_effect,
+         "tanh(x) is nearly x for small x: whether a cap is applied shows only in scores near "
+         "it."},
         {"causal-lengths", Severity::info, lint_checks::causal_lengths,
          "With a cache of earlier keys the last query should meet the last key (align end); "
          "PyTorch's tril meets them at the start."},

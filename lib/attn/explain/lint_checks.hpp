@@ -32,6 +32,13 @@ Answer equal_positions(const Plan& plan, const Ledger& ledger);
 Answer unseen_scaling(const Plan& plan, const Ledger& ledger);
 Answer rotary_width(const Plan& plan, const Ledger& ledger);
 
+// Windows, caps and biases.
+Answer window_not_causal(const Plan& plan, const Ledger& ledger);
+Answer window_holds_all(const Plan& plan, const Ledger& ledger);
+Answer t5_scale(const Plan& plan, const Ledger& ledger);
+Answer t5_cross(const Plan& plan, const Ledger& ledger);
+Answer cap_without_effect(const Plan& plan, const Ledger& ledger);
+
 // Sizes and layouts.
 Answer coincident_sizes(const Plan& plan, const Ledger& ledger);
 Answer causal_lengths(const Plan& plan, const Ledger& ledger);
