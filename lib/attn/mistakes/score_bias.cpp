@@ -156,7 +156,13 @@ std::string cap_text(const Plan& plan) {
 }
 
 Lines key_form() {
-    return replaced("-(torch|np)\\.abs\\(.* - ((torch|np)\\.arange\\([0-9]+\\))\\)", "$2");
+    return [](const StepLines& of, const std::string& right) {
+        const std::string square =
+            std::to_string(of.plan.query_len) + ", " + std::to_string(of.plan.key_len);
+        return replaced("-(torch|np)\\.abs\\(.* - ((torch|np)\\.arange\\([0-9]+\\))\\)",
+                        of.torch() ? "$2.expand(" + square + ")"
+                                   : "np.broadcast_to($2, (" + square + "))")(of, right);
+    };
 }
 
 const std::string cap_torch = "scores = cap * torch.tanh(scores / cap)";

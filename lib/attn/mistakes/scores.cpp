@@ -176,7 +176,14 @@ void add_score_mistakes(std::vector<Mistake>& list) {
                       [](const Plan& plan) { return plan.has_head && plan.merges && square(plan); },
                       "there are no merged heads over as many keys as queries"),
                   unless([](const Plan& plan) { return !plan.masks(); },
-                         "the mask would not fit the scores, and the program would stop")}),
+                         "the mask would not fit the scores, and the program would stop"),
+                  unless(
+                      [](const Plan& plan) {
+                          return plan.heads == plan.query_len ||
+                                 (!plan.biases() && !plan.has_sink());
+                      },
+                      "the bias or the sink of the heads would not fit, and the program would "
+                      "stop")}),
              attend_across_heads(),
              {{"scores",
                say("scores = {queries}.transpose(-3, -2) @ {keys}.transpose(-3, -2).transpose(-2, "

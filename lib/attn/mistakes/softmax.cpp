@@ -1,7 +1,10 @@
 #include "attn/steps/softmax.hpp"
 
 #include <cmath>
+#include <regex>
+#include <span>
 
+#include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
 
 namespace attn {
@@ -9,11 +12,133 @@ namespace {
 
 const std::vector<std::string> softmax_steps{"row_max", "exponentials", "row_sum", "weights"};
 
-Mistake over_axis(const char* name, SoftmaxAxis axis, const char* effect, NotApplicable possible) {
+/// The scores that softmax reads; a sink is a further key of every row.
+Grid scores_and_sink(const Plan& plan, const Ledger& ledger) {
+    const Grid scores = grid_of(ledger.latest(Chain::scores));
+    if (!plan.has_sink()) return scores;
+    const Tensor& sink = ledger["sink"];
+    Grid joined(scores.batch, scores.heads, scores.rows, scores.columns + 1);
+    joined.fill([&](std::size_t b, std::size_t h, std::size_t q, std::size_t k) {
+        return k < scores.columns ? scores.at(b, h, q, k) : sink.at(h % sink.size());
+    });
+    return joined;
+}
+
+/// Turns scores, and a sink behind each row, into shares by another rule than softmax's.
+using Shares = std::function<void(Grid&, const Plan&)>;
+
+TableEdit shared_out_by(Shares share_out) {
+    const auto columns = [share_out](const Plan& plan, const Ledger& ledger, bool of_sink) {
+        const Tensor& scores = ledger.latest(Chain::scores);
+        Grid shares = scores_and_sink(plan, ledger);
+        share_out(shares, plan);
+        const std::size_t keys = scores.shape().back();
+        Grid part(shares.batch, shares.heads, shares.rows, of_sink ? 1 : keys);
+        part.fill([&](std::size_t b, std::size_t h, std::size_t q, std::size_t k) {
+            return shares.at(b, h, q, of_sink ? keys : k);
+        });
+        const Tensor result = tensor_of(part, scores.axes(), plan.compute_dtype);
+        if (!of_sink) return result;
+        Axes axes = scores.axes();
+        Shape shape = scores.shape();
+        axes.pop_back();
+        shape.pop_back();
+        return reshaped(result, axes, shape);
+    };
+    return all_of({replace_step({"weights"},
+                                [columns](const Plan& plan, const Ledger& ledger, const Compute&) {
+                                    return columns(plan, ledger, false);
+                                }),
+                   replace_step({"sink_weight"},
+                                [columns](const Plan& plan, const Ledger& ledger, const Compute&) {
+                                    return columns(plan, ledger, true);
+                                })});
+}
+
+/// The lines of a rule, written for `{scores}` of shape `{grid}`.
+std::vector<WrongLines> shared_out_lines(std::string torch, std::string numpy,
+                                         std::string formula_text) {
+    const auto write = [torch, numpy](const StepLines& of, const std::string& right) {
+        std::string pattern = of.torch() ? torch : numpy;
+        if (!of.plan.has_sink()) return say(pattern, pattern)(of, right);
+        // What joins scores and sink stays.
+        const std::size_t joined = right.find('\n', right.find("with_sink = ")) + 1;
+        for (const auto& [ours, theirs] : {std::pair{"\\{scores\\}", "with_sink"},
+                                           {"\\{grid\\}", "with_sink.shape"},
+                                           {"\\bweights = ", "shares = "}}) {
+            pattern = std::regex_replace(pattern, std::regex(ours), theirs);
+        }
+        return right.substr(0, joined) + say(pattern, pattern)(of, right) +
+               "\nweights = shares[..., :-1]";
+    };
+    return {{"weights", write, formula(std::move(formula_text))},
+            {"sink_weight", say("sink_weight = shares[..., -1]"),
+             formula("sink_weight = the share of the sink")}};
+}
+
+/// The group of a cell (batch, head, query, key).
+using GroupOf = std::function<std::size_t(std::size_t, std::size_t, std::size_t, std::size_t)>;
+
+/// One softmax over all cells of each group, of which there are `count`.
+void soften_groups(Grid& grid, std::size_t count, const GroupOf& group) {
+    std::vector<double> largest(count, -INFINITY);
+    std::vector<double> sums(count, 0);
+    const auto each = [&](auto&& next) {
+        grid.fill([&](std::size_t b, std::size_t h, std::size_t q, std::size_t k) {
+            return next(grid.at(b, h, q, k), group(b, h, q, k));
+        });
+    };
+    each([&](double cell, std::size_t g) {
+        largest[g] = std::max(largest[g], cell);
+        return cell;
+    });
+    each([&](double cell, std::size_t g) {
+        const double exponential = std::exp(cell - largest[g]);
+        sums[g] += exponential;
+        return exponential;
+    });
+    each([&](double cell, std::size_t g) { return cell / sums[g]; });
+}
+
+/// One softmax over all queries and keys of each head, or of each sample with all its heads.
+Shares over_everything(bool heads_together) {
+    return [heads_together](Grid& grid, const Plan&) {
+        const std::size_t heads = heads_together ? 1 : grid.heads;
+        soften_groups(grid, grid.batch * heads,
+                      [&](std::size_t b, std::size_t h, std::size_t, std::size_t) {
+                          return b * heads + (heads_together ? 0 : h);
+                      });
+    };
+}
+
+/// Softmax over another axis of scores and sink.
+Shares over_another(SoftmaxAxis axis) {
+    return [axis](Grid& grid, const Plan&) {
+        soften_groups(grid, grid.cells.size(),
+                      [&](std::size_t b, std::size_t h, std::size_t q, std::size_t k) {
+                          if (axis == SoftmaxAxis::batch) b = 0;
+                          if (axis == SoftmaxAxis::head) h = 0;
+                          if (axis == SoftmaxAxis::query) q = 0;
+                          return ((b * grid.heads + h) * grid.rows + q) * grid.columns + k;
+                      });
+    };
+}
+
+void over_a_lone_cell(Grid& grid, const Plan&) {
+    for (double& cell : grid.cells) cell = std::isfinite(cell) ? 1 : NAN;
+}
+
+Mistake over_axis(const std::string& name, SoftmaxAxis axis, const std::string& number,
+                  const char* effect, NotApplicable possible) {
+    const auto move_axis = [axis](Plan& plan) {
+        plan.config.softmax_axis = axis;
+        plan.config.sink.reset();  // no number of one row joins the cells of several
+    };
+    const Lines along = replaced("(dim|axis)=-1(\\)\\[|, keepdims)", "$1=" + number + "$2");
     return {
-        std::string("softmax-axis=") + name,
+        "softmax-axis=" + name,
         "weights",
-        std::string("Softmax runs over the ") + name + " axis",
+        "Softmax runs over the " + name + " axis",
         effect,
         "weights = F.softmax(scores, dim=-1)",
         "weights = np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True)",
@@ -22,40 +147,14 @@ Mistake over_axis(const char* name, SoftmaxAxis axis, const char* effect, NotApp
         first_of({std::move(possible),
                   unless([axis](const Plan& plan) { return plan.config.softmax_axis != axis; },
                          "that is the axis of this walk")}),
-        with_plan(softmax_steps, [axis](Plan& plan) { plan.config.softmax_axis = axis; })};
-}
-
-/// One softmax over all queries and keys of each head, or of each sample with all its heads.
-Tensor over_matrices(const Plan& plan, const Ledger& ledger, bool heads_together) {
-    const Tensor& scores = ledger.latest(Chain::scores);
-    Grid grid = grid_of(scores);
-    const std::size_t length = (heads_together ? grid.heads : 1) * grid.rows * grid.columns;
-    for (std::size_t start = 0; start < grid.cells.size(); start += length) {
-        double largest = -INFINITY;
-        for (std::size_t i = start; i < start + length; ++i) {
-            largest = std::max(largest, grid.cells[i]);
-        }
-        double sum = 0;
-        for (std::size_t i = start; i < start + length; ++i) {
-            grid.cells[i] = std::exp(grid.cells[i] - largest);
-            sum += grid.cells[i];
-        }
-        for (std::size_t i = start; i < start + length; ++i) grid.cells[i] /= sum;
-    }
-    return tensor_of(grid, scores.axes(), plan.compute_dtype);
-}
-
-StepEdit over_everything(bool heads_together) {
-    return [heads_together](const Plan& plan, const Ledger& ledger, const Compute&) {
-        return over_matrices(plan, ledger, heads_together);
-    };
-}
-
-Tensor over_a_lone_cell(const Plan& plan, const Ledger& ledger, const Compute&) {
-    const Tensor& scores = ledger.latest(Chain::scores);
-    Grid grid = grid_of(scores);
-    for (double& cell : grid.cells) cell = std::isfinite(cell) ? 1 : NAN;
-    return tensor_of(grid, scores.axes(), plan.compute_dtype);
+        [axis, move_axis](StepTable table, const Plan& plan) {
+            if (!plan.has_sink())
+                return with_plan(softmax_steps, move_axis)(std::move(table), plan);
+            table = with_plan({"row_max", "exponentials", "row_sum"}, move_axis)(std::move(table),
+                                                                                 plan);
+            return shared_out_by(over_another(axis))(std::move(table), plan);
+        },
+        {{"weights", along, formula_with("key axis", name + " axis")}, {"sink_weight", along}}};
 }
 
 Tensor no_maximum(const Plan& plan, const Ledger& ledger, const Compute& before) {
@@ -67,21 +166,20 @@ Tensor no_maximum(const Plan& plan, const Ledger& ledger, const Compute& before)
     });
 }
 
-Tensor naive_softmax(const Plan& plan, const Ledger& ledger, const Compute&) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+/// In the type of the walk, which is what overflows.
+void without_maximum(Grid& grid, const Plan& plan) {
+    with_floating(plan.compute_dtype, [&](auto zero) {
         using T = decltype(zero);
-        const Tensor& scores = ledger.latest(Chain::scores);
-        Array<T> weights = scores.as<T>();
-        const std::size_t keys = weights.shape().back();
-        for (std::size_t row = 0; row < weights.size(); row += keys) {
+        for (std::size_t row = 0; row < grid.cells.size(); row += grid.columns) {
+            const std::span<double> cells(grid.cells.data() + row, grid.columns);
             T sum = 0;
-            for (std::size_t k = row; k < row + keys; ++k) {
-                weights.data()[k] = std::exp(weights.data()[k]);
-                sum += weights.data()[k];
+            for (double& cell : cells) {
+                const T exponential = std::exp(static_cast<T>(cell));
+                sum += exponential;
+                cell = static_cast<double>(exponential);
             }
-            for (std::size_t k = row; k < row + keys; ++k) weights.data()[k] /= sum;
+            for (double& cell : cells) cell = static_cast<double>(static_cast<T>(cell) / sum);
         }
-        return {scores.axes(), weights};
     });
 }
 
@@ -136,82 +234,72 @@ void add_softmax_mistakes(std::vector<Mistake>& list) {
     add(list,
         {
             over_axis(
-                "query", SoftmaxAxis::query,
+                "query", SoftmaxAxis::query, "-2",
                 "columns sum to 1 instead of rows, and causal masks leak",
                 unless([](const Plan& plan) { return plan.query_len > 1 || plan.key_len > 1; },
                        "there is one query and one key")),
-            over_axis("head", SoftmaxAxis::head,
+            over_axis("head", SoftmaxAxis::head, "-3",
                       "the heads sum to 1 at each cell, whatever the other keys are",
                       first_of({unless([](const Plan& plan) { return plan.has_head; },
                                        "there is no head axis")})),
             over_axis(
-                "batch", SoftmaxAxis::batch, "the samples sum to 1 at each cell",
+                "batch", SoftmaxAxis::batch, "0", "the samples sum to 1 at each cell",
                 unless([](const Plan& plan) { return plan.has_batch; }, "there is no batch axis")),
-            {"softmax-axis=all",
-             "weights",
-             "Softmax runs over all queries and keys at once",
+            {"softmax-axis=all", "weights", "Softmax runs over all queries and keys at once",
              "the weights of a whole sample sum to 1 instead of those of each row",
              "weights = F.softmax(scores, dim=-1)",
              "weights = np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True)",
-             "Without an axis a sum takes everything: name the last one.",
-             "",
+             "Without an axis a sum takes everything: name the last one.", "",
              first_of({key_axis, several(&Plan::query_len, "there is only one query")}),
-             replace_step({"weights"}, over_everything(true)),
-             {{"weights",
-               say("weights = F.softmax({scores}.reshape({B}, -1), dim=-1).reshape({grid})",
-                   "flat = {scores}.reshape({B}, -1)\nexponentials = np.exp(flat - "
-                   "flat.max(axis=-1, keepdims=True))\nweights = (exponentials / "
-                   "exponentials.sum(axis=-1, keepdims=True)).reshape({grid})"),
-               formula("weights = softmax over all heads, queries and keys of a sample")}}},
-            {"softmax-axis=matrix",
-             "weights",
-             "Softmax runs over each head's whole matrix",
+             shared_out_by(over_everything(true)),
+             shared_out_lines(
+                 "weights = F.softmax({scores}.reshape({B}, -1), dim=-1).reshape({grid})",
+                 "flat = {scores}.reshape({B}, -1)\nexponentials = np.exp(flat - "
+                 "flat.max(axis=-1, keepdims=True))\nweights = (exponentials / "
+                 "exponentials.sum(axis=-1, keepdims=True)).reshape({grid})",
+                 "weights = softmax over all heads, queries and keys of a sample")},
+            {"softmax-axis=matrix", "weights", "Softmax runs over each head's whole matrix",
              "the weights of a whole head sum to 1 instead of those of each row",
              "weights = F.softmax(scores, dim=-1)",
              "weights = np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True)",
-             "Flattened scores have no rows any more: softmax belongs to the last axis alone.",
-             "",
+             "Flattened scores have no rows any more: softmax belongs to the last axis alone.", "",
              first_of({key_axis, several(&Plan::query_len, "there is only one query"),
                        unless([](const Plan& plan) { return plan.has_head && plan.heads > 1; },
                               "with one head it is the softmax over everything")}),
-             replace_step({"weights"}, over_everything(false)),
-             {{"weights",
-               say("weights = F.softmax({scores}.reshape({B}, {H}, -1), dim=-1).reshape({grid})",
-                   "flat = {scores}.reshape({B}, {H}, -1)\nexponentials = np.exp(flat - "
-                   "flat.max(axis=-1, keepdims=True))\nweights = (exponentials / "
-                   "exponentials.sum(axis=-1, keepdims=True)).reshape({grid})"),
-               formula("weights = softmax over all queries and keys of a head")}}},
-            {"softmax-axis=one",
-             "weights",
-             "Softmax runs over an axis of length 1",
+             shared_out_by(over_everything(false)),
+             shared_out_lines(
+                 "weights = F.softmax({scores}.reshape({B}, {H}, -1), dim=-1).reshape({grid})",
+                 "flat = {scores}.reshape({B}, {H}, -1)\nexponentials = np.exp(flat - "
+                 "flat.max(axis=-1, keepdims=True))\nweights = (exponentials / "
+                 "exponentials.sum(axis=-1, keepdims=True)).reshape({grid})",
+                 "weights = softmax over all queries and keys of a head")},
+            {"softmax-axis=one", "weights", "Softmax runs over an axis of length 1",
              "every weight is 1, and the context is the plain sum of the values",
-             "weights = F.softmax(scores, dim=-1)",
-             "weights = np.exp(s) / np.exp(s).sum(axis=0)",
-             "A number alone always gets a share of 1: look at the length of the axis.",
-             "",
+             "weights = F.softmax(scores, dim=-1)", "weights = np.exp(s) / np.exp(s).sum(axis=0)",
+             "A number alone always gets a share of 1: look at the length of the axis.", "",
              first_of({key_axis, several(&Plan::key_len, "there is only one key")}),
-             replace_step({"weights"}, over_a_lone_cell),
-             {{"weights",
-               say("weights = F.softmax({scores}[..., None], dim=-1)[..., 0]",
-                   "exponentials = np.exp({scores}[..., None] - {scores}[..., None])\nweights = "
-                   "(exponentials / exponentials.sum(axis=-1, keepdims=True))[..., 0]"),
-               formula("weights = softmax of each score by itself")}}},
-            {"softmax-overflow",
-             "row_max",
-             "exp() was taken without subtracting the largest score",
+             shared_out_by(over_a_lone_cell),
+             shared_out_lines(
+                 "weights = F.softmax({scores}[..., None], dim=-1)[..., 0]",
+                 "exponentials = np.exp({scores}[..., None] - {scores}[..., None])\nweights = "
+                 "(exponentials / exponentials.sum(axis=-1, keepdims=True))[..., 0]",
+                 "weights = softmax of each score by itself")},
+            {"softmax-overflow", "row_max", "exp() was taken without subtracting the largest score",
              "rows whose largest score is too large for exp() turn to nan; others do not change",
-             "weights = F.softmax(scores, dim=-1)",
-             "e = np.exp(s - s.max(axis=-1, keepdims=True))",
+             "weights = F.softmax(scores, dim=-1)", "e = np.exp(s - s.max(axis=-1, keepdims=True))",
              "Subtracting the row's maximum changes no weight and keeps exp() in range.",
-             "no difference without overflow",
-             key_axis,
-             all_of(
-                 {replace_step({"row_max"}, no_maximum), replace_step({"weights"}, naive_softmax)}),
-             {{"row_max", say("{right}\nrow_max = torch.zeros_like(row_max)"),
-               formula("row_max = 0, never taken")},
-              {"weights",
-               say("weights = torch.exp({scores}) / torch.exp({scores}).sum(dim=-1, keepdim=True)"),
-               formula("weights = exp(scores) / sum over key of exp(scores)")}}},
+             "no difference without overflow", key_axis,
+             all_of({replace_step({"row_max"}, no_maximum), shared_out_by(without_maximum)}),
+             [] {
+                 std::vector<WrongLines> lines = shared_out_lines(
+                     "weights = torch.exp({scores}) / torch.exp({scores}).sum(dim=-1, "
+                     "keepdim=True)",
+                     "weights = np.exp({scores}) / np.exp({scores}).sum(axis=-1, keepdims=True)",
+                     "weights = exp(scores) / sum over key of exp(scores)");
+                 lines.push_back({"row_max", say("{right}\nrow_max = torch.zeros_like(row_max)"),
+                                  formula("row_max = 0, never taken")});
+                 return lines;
+             }()},
             {"dropout-at-eval",
              "weights",
              "Dropout was still on",
