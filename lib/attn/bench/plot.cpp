@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "attn/bench/report.hpp"
+#include "attn/render/svg.hpp"
 
 namespace attn {
 namespace {
@@ -43,31 +44,6 @@ double width_of(const std::vector<Line>& lines) {
         width = std::max(width, right + 26 + 8 * static_cast<double>(line.label.size()));
     }
     return width;
-}
-
-/// Text as XML takes it; control characters, which XML does not have, become blanks.
-std::string escaped(const std::string& text) {
-    std::string safe;
-    for (const char character : text) {
-        switch (character) {
-            case '&':
-                safe += "&amp;";
-                break;
-            case '<':
-                safe += "&lt;";
-                break;
-            case '>':
-                safe += "&gt;";
-                break;
-            case '"':
-                safe += "&quot;";
-                break;
-            default:
-                // What is not ASCII might be no UTF-8.
-                safe += character < ' ' || character > '~' ? ' ' : character;
-        }
-    }
-    return safe;
 }
 
 bool same_line(const BenchRow& a, const BenchRow& b) {
@@ -158,7 +134,7 @@ PlotAxes axes_of(const std::vector<Line>& lines) {
 std::string text_at(double x, double y, const char* anchor, const std::string& text,
                     const char* more = "") {
     return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n", x, y,
-                       anchor, more, escaped(text));
+                       anchor, more, xml_text(text));
 }
 
 /// `10 ms`: ten to some power of seconds.
@@ -285,7 +261,7 @@ std::string bench_svg(const BenchReport& report) {
         "viewBox=\"0 0 {0:.0f} {1:.0f}\" role=\"img\" font-family=\"sans-serif\" "
         "font-size=\"13\" fill=\"#222222\">\n<title>{2}</title>\n"
         "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
-        width_of(lines), height, escaped(title));
+        width_of(lines), height, xml_text(title));
     svg += text_at(left, 24, "start", title, " font-size=\"17\"");
     svg += text_at(left, 44, "start", machine, " fill=\"#555555\"");
     if (lines.empty()) {

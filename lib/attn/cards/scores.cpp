@@ -153,23 +153,13 @@ std::string scaled_note(const Subject& subject) {
     if (factor == 1) say(note, "That changes nothing here.");
     if (factor == 0) say(note, "All become equal, so no key stands out.");
     if (factor < 0) say(note, "That turns their order round.");
-    const Ledger::Entry* entry = subject.ledger.find_latest(Chain::scores, subject.step.name);
-    if (entry == nullptr) return note;
-    const Tensor& before = entry->tensor;
-    if (before.shape() != subject.tensor.shape() || !has_rows_of_keys(before) ||
-        !Matrices(before).readable()) {
-        return note;
-    }
-    const std::optional<MatrixCell> largest = largest_cell(before, 0);
+    const std::optional<LargestScore> largest = largest_score(subject);
     if (!largest) return note;
-    const std::size_t cell = largest->row * Matrices(before).columns + largest->column;
-    const double after = Cells(subject.tensor)[cell];
-    const double expected = divides(plan) ? largest->value / factor : largest->value * factor;
-    const bool as_told = std::abs(after - expected) <= 1e-3 * std::abs(expected) + 1e-30;
+    const double expected = divides(plan) ? largest->before / factor : largest->before * factor;
+    const bool as_told = largest->became(expected);
     if (!as_told && std::isfinite(expected)) note.clear();
     if (factor == 1 && as_told) return note;
-    say(note, "The largest" + within_matrix(before, 0) + " goes from " + number(largest->value) +
-                  " to " + number(after) + ".");
+    say(note, largest->sentence);
     if (as_told && plan.config.scale.by == ScaleChoice::By::head_dim) {
         say(note, "Without it, a large head_dim makes scores large and softmax nearly one-hot.");
     }

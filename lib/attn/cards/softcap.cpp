@@ -32,21 +32,10 @@ std::string capped_note(const Subject& subject) {
     const double cap = subject.plan.config.softcap;
     std::string note = "No score goes beyond " + brief(cap) +
                        ": those near 0 hardly change, large ones come close to it.";
-    const Ledger::Entry* entry = subject.ledger.find_latest(Chain::scores, subject.step.name);
-    if (entry == nullptr) return note;
-    const Tensor& before = entry->tensor;
-    if (before.shape() != subject.tensor.shape() || !has_rows_of_keys(before) ||
-        !Matrices(before).readable()) {
-        return note;
-    }
-    const std::optional<MatrixCell> largest = largest_cell(before, 0);
+    const std::optional<LargestScore> largest = largest_score(subject);
     if (!largest) return note;
-    const std::size_t cell = largest->row * Matrices(before).columns + largest->column;
-    const double after = Cells(subject.tensor)[cell];
-    const double expected = cap * std::tanh(largest->value / cap);
-    if (std::abs(after - expected) > 1e-3 * std::abs(expected) + 1e-30) note.clear();
-    say(note, "The largest" + within_matrix(before, 0) + " goes from " + number(largest->value) +
-                  " to " + number(after) + ".");
+    if (!largest->became(cap * std::tanh(largest->before / cap))) note.clear();
+    say(note, largest->sentence);
     return note;
 }
 

@@ -70,6 +70,27 @@ std::string pair_text(const Subject& subject, const MatrixCell& cell) {
            seen_label(subject.plan, batch, cell.row, cell.column);
 }
 
+bool LargestScore::became(double expected) const {
+    return std::abs(after - expected) <= 1e-3 * std::abs(expected) + 1e-30;
+}
+
+std::optional<LargestScore> largest_score(const Subject& subject) {
+    const Ledger::Entry* entry = subject.ledger.find_latest(Chain::scores, subject.step.name);
+    if (entry == nullptr) return std::nullopt;
+    const Tensor& scores = entry->tensor;
+    if (scores.shape() != subject.tensor.shape() || !has_rows_of_keys(scores) ||
+        !Matrices(scores).readable()) {
+        return std::nullopt;
+    }
+    const std::optional<MatrixCell> largest = largest_cell(scores, 0);
+    if (!largest) return std::nullopt;
+    const std::size_t cell = largest->row * Matrices(scores).columns + largest->column;
+    const double after = Cells(subject.tensor)[cell];
+    return LargestScore{largest->value, after,
+                        "The largest" + within_matrix(scores, 0) + " goes from " +
+                            number(largest->value) + " to " + number(after) + "."};
+}
+
 std::optional<std::size_t> strongest(const std::vector<AttentionRow>& rows) {
     std::optional<std::size_t> best;
     for (std::size_t q = 0; q < rows.size(); ++q) {

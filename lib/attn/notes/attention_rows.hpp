@@ -34,6 +34,18 @@ bool has_readable_rows(const Tensor& weights);
 /// `'short' with 'eat'`: the query and the key of a cell of the first matrix.
 std::string pair_text(const Subject& subject, const MatrixCell& cell);
 
+/// The largest score of the first matrix, before a step that changes scores one by one and after.
+struct LargestScore {
+    double before = 0, after = 0;
+    std::string sentence;  ///< `The largest goes from 2.5 to 1.25.`
+
+    /// Whether that is what came out, to rounding.
+    bool became(double expected) const;
+};
+
+/// Nothing where scores of another shape came before, or none that can be read.
+std::optional<LargestScore> largest_score(const Subject& subject);
+
 /// The row that chooses most strongly; nothing where none does.
 std::optional<std::size_t> strongest(const std::vector<AttentionRow>& rows);
 
