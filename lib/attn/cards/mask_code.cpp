@@ -2,6 +2,7 @@
 #include <array>
 
 #include "attn/cards/cards.hpp"
+#include "attn/cards/distances.hpp"
 #include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/walk/mask_kinds.hpp"
@@ -26,20 +27,14 @@ std::string window_code(const StepLines& of) {
     return triangle_code(of, "tril", causal_offset(of.plan) - *of.plan.config.mask.window);
 }
 
-/// `torch.arange(4, 8)`: the positions of the queries or of the keys.
-std::string positions_code(const StepLines& of, std::ptrdiff_t first, std::size_t count) {
-    const std::string end = std::to_string(first + static_cast<std::ptrdiff_t>(count));
-    return of.module() + ".arange(" + (first == 0 ? "" : std::to_string(first) + ", ") + end + ")";
-}
-
 std::string chunk_code(const StepLines& of) {
     const std::string size = std::to_string(*of.plan.config.mask.chunk);
-    return positions_code(of, causal_offset(of.plan), of.plan.query_len) + "[:, None] // " + size +
-           " != " + positions_code(of, 0, of.plan.key_len) + " // " + size;
+    return query_positions_code(of) + " // " + size + " != " + key_positions_code(of) + " // " +
+           size;
 }
 
 std::string prefix_code(const StepLines& of) {
-    return causal_code(of) + " & (" + positions_code(of, 0, of.plan.key_len) +
+    return causal_code(of) + " & (" + key_positions_code(of) +
            " >= " + std::to_string(*of.plan.config.mask.prefix) + ")";
 }
 

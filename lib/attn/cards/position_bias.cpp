@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "attn/cards/cards.hpp"
+#include "attn/cards/distances.hpp"
 #include "attn/cards/products.hpp"
 #include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
@@ -18,158 +19,9 @@ namespace attn {
 namespace {
 
 using namespace notes;
-using BiasKind = PositionBias::Kind;
 
-bool has_kind(const Plan& plan, BiasKind kind) {
-    return plan.biases() && plan.config.position_bias->kind == kind;
-}
-bool is_alibi(const Plan& plan) { return has_kind(plan, BiasKind::alibi); }
-bool is_t5(const Plan& plan) { return has_kind(plan, BiasKind::t5); }
-
-/// `q`, or where the queries begin later: the position of a query in formulas and in code.
-std::string query_position(const Plan& plan) {
-    return causal_offset(plan) == 0 ? "q" : "(q + key_len - query_len)";
-}
-
-/// `torch.arange(3, 7)[:, None]`
-std::string query_positions_code(const StepLines& of) {
-    const std::ptrdiff_t first = causal_offset(of.plan);
-    const std::string end = std::to_string(first + static_cast<std::ptrdiff_t>(of.plan.query_len));
-    return of.module() + ".arange(" + (first == 0 ? "" : std::to_string(first) + ", ") + end +
-           ")[:, None]";
-}
-std::string key_positions_code(const StepLines& of) {
-    return of.module() + ".arange(" + std::to_string(of.plan.key_len) + ")";
-}
-
-// slopes of ALiBi, one for each head.
-
-Tensor compute_slopes(const Plan& plan, const Ledger&) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        const std::vector<double> slopes = alibi_slopes(plan.heads);
-        Array<T> result = empty_array<T>({plan.heads});
-        for (std::size_t h = 0; h < plan.heads; ++h) result(h) = static_cast<T>(slopes[h]);
-        return {{"head"}, std::move(result)};
-    });
-}
-
-/// The heads that take every slope of a power of two; the others take every second of the next.
-std::size_t regular_heads(const Plan& plan) {
-    std::size_t count = 1;
-    while (2 * count <= plan.heads) count *= 2;
-    return count;
-}
-
-std::string slopes_formula(const PlannedStep& of) {
-    const std::size_t regular = regular_heads(of.plan);
-    const std::string rule = "slopes(h) = 2^(-8 (h+1) / " + std::to_string(regular) + ")";
-    if (regular == of.plan.heads) return rule;
-    return rule + " for the first " + std::to_string(regular) +
-           " heads, then every second of 2^(-8 (h+1) / " + std::to_string(2 * regular) + ")";
-}
-
-std::string slopes_note(const Subject& subject) {
-    const Cells slopes(subject.tensor);
-    const std::size_t heads = subject.tensor.size();
-    std::string note = "Head 0 loses " + number(slopes[0]) + " for each token of distance";
-    if (heads > 1) note += ", head " + std::to_string(heads - 1) + " " + number(slopes[heads - 1]);
-    note += ": a small slope looks far back.";
-    if (regular_heads(subject.plan) != heads) {
-        say(note,
-            std::to_string(heads) + " heads are no power of two, so the slopes are not in order.");
-    }
-    return note;
-}
-
-void why_slopes(const WalkView& view, Derivation& derivation) {
-    const std::size_t regular = regular_heads(view.plan);
-    const std::size_t h = view.place.at("head");
-    const bool first = h < regular;
-    derivation.rule = "2^(-8 * " + std::to_string(first ? h + 1 : 2 * (h - regular) + 1) + " / " +
-                      std::to_string(first ? regular : 2 * regular) + ")";
-}
-
-std::string slopes_code(const StepLines& of) {
-    const std::size_t regular = regular_heads(of.plan);
-    std::string list = "[2 ** (-8 * (h + 1) / " + std::to_string(regular) + ") for h in range(" +
-                       std::to_string(regular) + ")]";
-    if (regular != of.plan.heads) {
-        list += " + [2 ** (-8 * (2 * h + 1) / " + std::to_string(2 * regular) +
-                ") for h in range(" + std::to_string(of.plan.heads - regular) + ")]";
-    }
-    const std::string type = dtype_code(of.plan.compute_dtype, of.language);
-    return "slopes = " + of.module() + (of.torch() ? ".tensor(" : ".array(") + list +
-           ", dtype=" + type + ")";
-}
-
-// buckets of T5: which row of its table each query and key read.
-
-Tensor compute_buckets(const Plan& plan, const Ledger&) {
-    const BucketRule rule = bucket_rule(plan);
-    Array<std::int64_t> buckets = empty_array<std::int64_t>({plan.query_len, plan.key_len});
-    for (std::size_t q = 0; q < plan.query_len; ++q) {
-        const std::int64_t position = static_cast<std::int64_t>(q) + causal_offset(plan);
-        for (std::size_t k = 0; k < plan.key_len; ++k) {
-            buckets(q, k) = bucket_of(static_cast<std::int64_t>(k) - position, rule);
-        }
-    }
-    return {{"query", "key"}, std::move(buckets)};
-}
-
-std::string buckets_formula(const PlannedStep& of) {
-    const BucketRule rule = bucket_rule(of.plan);
-    const std::string exact = std::to_string(rule.exact());
-    const std::string q = query_position(of.plan);
-    return "buckets(q, k) = n for n < " + exact + ", else " + exact + " + log(n / " + exact +
-           ") / log(" + std::to_string(rule.max_distance) + " / " + exact + ") * " + exact +
-           (rule.bidirectional
-                ? ", n = |k - " + q + "|; + " + std::to_string(rule.buckets / 2) + " where k > " + q
-                : ", n = max(" + q + " - k, 0)");
-}
-
-std::string buckets_note(const Subject& subject) {
-    const BucketRule rule = bucket_rule(subject.plan);
-    return "Distances below " + std::to_string(rule.exact()) +
-           " have a bucket each, larger ones share one, and from " +
-           std::to_string(rule.max_distance) + " on all are in the last." +
-           (rule.bidirectional ? " Later keys have buckets of their own."
-                               : " A causal mask hides later keys, so all buckets are for earlier "
-                                 "ones.");
-}
-
-void why_buckets(const WalkView& view, Derivation& derivation) {
-    const auto q = static_cast<std::int64_t>(view.place.at("query")) + causal_offset(view.plan);
-    const auto distance = static_cast<std::int64_t>(view.place.at("key")) - q;
-    derivation.rule = "the bucket of distance " + std::to_string(distance);
-}
-
-std::string buckets_code(const StepLines& of) {
-    const BucketRule rule = bucket_rule(of.plan);
-    const bool torch = of.torch();
-    const std::int64_t half = rule.bidirectional ? rule.buckets / 2 : rule.buckets;
-    const std::string exact = std::to_string(rule.exact());
-    const std::string beyond = std::to_string(half - rule.exact());
-    const std::string n = rule.bidirectional ? (torch ? "distance.abs()" : "np.abs(distance)")
-                          : torch            ? "(-distance).clamp(min=0)"
-                                             : "np.maximum(-distance, 0)";
-    const std::string at_least = torch ? "n.clamp(min=" + exact + ").float()"
-                                       : "np.maximum(n, " + exact + ").astype(np.float32)";
-    const std::string log = of.module() + ".log(" + at_least + " / " +
-                            (torch ? exact : "np.float32(" + exact + ")") + ")";
-    const std::string range = "math.log(" + std::to_string(rule.max_distance) + " / " + exact + ")";
-    std::string lines = "distance = " + key_positions_code(of) + " - " + query_positions_code(of) +
-                        "\nn = " + n + "\nlarge = " + exact + " + (" + log + " / " +
-                        (torch ? range : "np.float32(" + range + ")") + " * " +
-                        (torch ? beyond : "np.float32(" + beyond + ")") + ")" +
-                        (torch ? ".long()" : ".astype(np.int64)") + "\nbuckets = " + of.module() +
-                        ".where(n < " + exact + ", n, " +
-                        (torch ? "large.clamp(max=" : "np.minimum(large, ") +
-                        std::to_string(half - 1) + "))";
-    if (rule.bidirectional) {
-        lines += " + (distance > 0) * " + std::to_string(half);
-    }
-    return lines;
+bool is_file(const Plan& plan) {
+    return plan.biases() && plan.config.position_bias->kind == PositionBias::Kind::file;
 }
 
 // position_bias: what each query and key add for where they stand.
@@ -177,7 +29,7 @@ std::string buckets_code(const StepLines& of) {
 Outline position_bias_outline(const Plan& plan) {
     Axes axes{"query", "key"};
     Shape shape{plan.query_len, plan.key_len};
-    if (has_kind(plan, BiasKind::file)) {
+    if (is_file(plan)) {
         shape = plan.config.position_bias->given->shape();
         const Axes all = plan.per_head_axes("query", "key");
         axes = {all.end() - static_cast<std::ptrdiff_t>(shape.size()), all.end()};
@@ -192,7 +44,7 @@ Tensor compute_position_bias(const Plan& plan, const Ledger& ledger) {
     Outline outline = position_bias_outline(plan);
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
-        if (has_kind(plan, BiasKind::file)) {
+        if (is_file(plan)) {
             return {outline.axes,
                     cast(*plan.config.position_bias->given, plan.compute_dtype).template as<T>()};
         }
@@ -204,7 +56,7 @@ Tensor compute_position_bias(const Plan& plan, const Ledger& ledger) {
 }
 
 std::string position_bias_formula(const PlannedStep& of) {
-    if (has_kind(of.plan, BiasKind::file)) return "position_bias is the given tensor";
+    if (is_file(of.plan)) return "position_bias is the given tensor";
     const std::string head = of.plan.has_head ? "h, " : "";
     const std::string of_head = of.plan.has_head ? "h" : "0";
     const std::string name = "position_bias(" + head + "q, k) = ";
@@ -226,7 +78,7 @@ std::string position_bias_note(const Subject& subject) {
 
 void why_position_bias(const WalkView& view, Derivation& derivation) {
     const Plan& plan = view.plan;
-    if (has_kind(plan, BiasKind::file)) {
+    if (is_file(plan)) {
         derivation.rule = "given";
         return;
     }
@@ -250,7 +102,7 @@ void why_position_bias(const WalkView& view, Derivation& derivation) {
 }
 
 std::string position_bias_code(const StepLines& of) {
-    if (has_kind(of.plan, BiasKind::file)) {
+    if (is_file(of.plan)) {
         return "position_bias = " + tensor_literal(*of.plan.config.position_bias->given,
                                                    of.plan.compute_dtype, of.language);
     }
@@ -305,60 +157,9 @@ bool adds_bias(const Plan& plan) { return keeps_scores(plan) && plan.biases(); }
 
 }  // namespace
 
-StepTable slope_cards() {
-    return {
-        {
-            .name = "slopes",
-            .title = "how much each head loses with distance (ALiBi)",
-            .shown = false,
-            .applies = is_alibi,
-            .outline =
-                [](const Plan& plan) {
-                    return Outline{{"head"}, {plan.heads}};
-                },
-            .formula = slopes_formula,
-            .compute = compute_slopes,
-            .note = slopes_note,
-            .why = why_slopes,
-            .code = slopes_code,
-        },
-        {
-            .name = "relative_attention_bias",
-            .title = "a number for each bucket of distances and each head (T5)",
-            .kind = Step::Kind::parameter,
-            .shown = false,
-            .applies = is_t5,
-            .outline = drawn_outline("relative_attention_bias"),
-            .formula = learned,
-            .note =
-                [](const Subject&) {
-                    return std::string(
-                        "One row for each bucket of distances. T5 has it in the first layer, and "
-                        "all layers share it.");
-                },
-        },
-    };
-}
-
 StepTable bias_cards() {
     return {
-        {
-            .name = "buckets",
-            .title = "the row of the table that each query and key read (T5)",
-            .kind = Step::Kind::detail,
-            .shown = false,
-            .applies = [](const Plan& plan) { return adds_bias(plan) && is_t5(plan); },
-            .outline =
-                [](const Plan& plan) {
-                    return Outline{{"query", "key"}, {plan.query_len, plan.key_len}};
-                },
-            .follows_plan = true,
-            .formula = buckets_formula,
-            .compute = compute_buckets,
-            .note = buckets_note,
-            .why = why_buckets,
-            .code = buckets_code,
-        },
+        buckets_card(),
         {
             .name = "position_bias",
             .title = "what is added to each score for where query and key stand",

@@ -15,11 +15,6 @@ std::int64_t position(const Plan& plan, const ScoreCell& cell) {
     return static_cast<std::int64_t>(cell.query) + causal_offset(plan);
 }
 
-/// `q`: the position of a query, as formulas write it.
-std::string position_text(const Plan& plan) {
-    return causal_offset(plan) != 0 ? "q + key_len - query_len" : "q";
-}
-
 Shape square(const Plan& plan) { return {plan.query_len, plan.key_len}; }
 
 std::string counted_tokens(std::int64_t count) {
@@ -343,6 +338,10 @@ std::span<const MaskKind> mask_kinds() { return kinds; }
 bool MaskChoice::any() const {
     return std::any_of(kinds.begin(), kinds.end(),
                        [this](const MaskKind& kind) { return kind.chosen(*this); });
+}
+
+std::string position_text(const Plan& plan) {
+    return causal_offset(plan) != 0 ? "q + key_len - query_len" : "q";
 }
 
 std::ptrdiff_t causal_offset(const Plan& plan) {

@@ -45,4 +45,8 @@ std::span<const MaskKind> mask_kinds();
 /// Queries are aligned at the start or at the end of the keys.
 std::ptrdiff_t causal_offset(const Plan& plan);
 
+/// `q`, or `q + key_len - query_len` where the queries begin later: the position of a query, as
+/// formulas write it.
+std::string position_text(const Plan& plan);
+
 }  // namespace attn
