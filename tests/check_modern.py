@@ -14,7 +14,7 @@ import random
 import subprocess
 import sys
 
-import torch
+from oracles import torch
 
 TOLERANCE = 1e-10
 

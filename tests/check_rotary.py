@@ -14,10 +14,7 @@ import random
 import subprocess
 import sys
 
-try:
-    import torch
-except ImportError:
-    sys.exit("PyTorch is not installed: nothing was checked")
+from oracles import torch
 
 torch.set_default_dtype(torch.float64)
 

@@ -10,8 +10,7 @@ import random
 import subprocess
 import sys
 
-import numpy as np
-import torch
+from oracles import numpy as np, torch
 
 
 def run(program, flags):

@@ -12,7 +12,7 @@ import struct
 import subprocess
 import sys
 
-import numpy as np
+from oracles import numpy as np
 
 MODELS = pathlib.Path(__file__).resolve().parent.parent / "data" / "models"
 NEAR = 1e-4
