@@ -136,13 +136,26 @@ def figures_of(weights):
         "self": rows[:, q - 2, q].mean(-1),
         "previous": rows[:, q - 2, q - 1].mean(-1),
         "first": rows[:, :, 0].mean(-1),
+        "first_lift": lift_of_first(weights),
     }
+
+
+def lift_of_first(weights):
+    """How many times an even share the first token gets over the queries from the ninth on: 0
+    where another of the first nine tokens gets more, or where there are less than 16."""
+    if weights.shape[-1] < 16:
+        return np.zeros(len(weights))
+    far = weights[:, 8:]
+    lift = (far[:, :, 0] * (far > 0).sum(-1)).mean(-1)
+    return np.where(far[:, :, :9].mean(1).argmax(-1) == 0, lift, 0)
 
 
 def name_of(figures, head):
     for key, name in (("previous", "previous token"), ("first", "first token"), ("self", "current token")):
         if figures[key][head] > 0.5:
             return name
+    if figures["first_lift"][head] >= 3:
+        return "first token"
     return "uniform" if figures["evenness"][head] > 0.95 else ""
 
 
@@ -174,18 +187,25 @@ def main():
         assert theirs == stories.greedy(40, name)[: len(theirs)], bug["id"]
     print(f"{len(everything['bugs'])} mistakes write the same texts")
 
-    text = "Once upon a time, there was a little girl named Lily. She loved to play outside."
-    survey = run("heads", "--text", text)
-    _, weights = stories.forward(survey["ids"])
-    named = {}
-    for head in survey["heads"]:
-        figures = figures_of(weights[head["layer"]])
-        for key, values in figures.items():
-            assert abs(values[head["head"]] - head[key]) < NEAR, (key, head)
-        assert name_of(figures, head["head"]) == head["name"], head
-        if head["name"]:
-            named.setdefault(head["name"], []).append(f"{head['layer']}.{head['head']}")
-    print("every figure of 40 heads agrees; names:", named)
+    texts = [
+        "Once upon a time, there was a little girl named Lily. She loved to play outside.",
+        "Tom and his dog went to the park. The dog saw a big red ball and ran to get it.",
+        "The sun is hot. The moon is cold. Ben asked his mom why the sky is blue.",
+        "A cat sat.",
+    ]
+    for text in texts:
+        survey = run("heads", "--text", text)
+        _, weights = stories.forward(survey["ids"])
+        named = {}
+        for head in survey["heads"]:
+            figures = figures_of(weights[head["layer"]])
+            for key, values in figures.items():
+                assert abs(values[head["head"]] - head[key]) < NEAR, (key, head)
+            assert name_of(figures, head["head"]) == head["name"], head
+            if head["name"]:
+                named.setdefault(head["name"], []).append(f"{head['layer']}.{head['head']}")
+        assert named["previous token"] and named["first token"], text
+        print(f"every figure of 40 heads over {len(survey['ids'])} tokens agrees; names:", named)
 
 
 if __name__ == "__main__":

@@ -24,14 +24,18 @@ std::string table_of_heads(const Model& model, const std::vector<HeadFigures>& h
         "bits, evenness\n"
         "# (1: the same on all keys), distance in tokens, shares of the weights on "
         "the token itself,\n"
-        "# the previous and the first one. A name stands for more than half of the "
-        "weights.\n"
-        "layer  head  entropy  evenness  distance  itself  previous   first  name\n",
+        "# the previous and the first one. x even: how many times an even share the "
+        "first token gets\n"
+        "# from the ninth query on, - where one of tokens 1 to 8 gets more. A name stands for "
+        "more\n"
+        "# than half of the weights; first token also for 3 times an even share.\n"
+        "layer  head  entropy  evenness  distance  itself  previous   first  x even  name\n",
         model.label, model.architecture.layers.size(), model.architecture.heads, tokens);
     for (const HeadFigures& head : heads) {
-        text += fmt::format("{:5}  {:4}  {:7.3f}  {:8.3f}  {:8.2f}  {:6.3f}  {:8.3f}  {:6.3f}",
-                            head.layer, head.head, head.entropy, head.evenness, head.distance,
-                            head.self, head.previous, head.first);
+        text += fmt::format(
+            "{:5}  {:4}  {:7.3f}  {:8.3f}  {:8.2f}  {:6.3f}  {:8.3f}  {:6.3f}  {:>6}", head.layer,
+            head.head, head.entropy, head.evenness, head.distance, head.self, head.previous,
+            head.first, head.first_lift > 0 ? fmt::format("{:.1f}", head.first_lift) : "-");
         text += (head.name.empty() ? "" : "  " + head.name) + "\n";
     }
     return text;
@@ -52,6 +56,7 @@ std::string json_of_heads(const Model& model, const std::vector<HeadFigures>& he
                                           {"self", head.self},
                                           {"previous", head.previous},
                                           {"first", head.first},
+                                          {"first_lift", head.first_lift},
                                           {"sink", head.sink}}) {
             json += ", " + attn::json_string(key) + ": " + attn::json_number(number);
         }

@@ -19,11 +19,13 @@ def save(path, tensors, kind):
     """A .safetensors file; kind is F32, F16 or BF16."""
     header, values = {}, b""
     for name, array in tensors.items():
-        if kind == "BF16":
+        if array.dtype == np.uint8:  # codes are kept as they are
+            raw = array.tobytes()
+        elif kind == "BF16":
             raw = (array.astype("<f4").view("<u4") >> 16).astype("<u2").tobytes()
         else:
             raw = array.astype("<f2" if kind == "F16" else "<f4").tobytes()
-        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [len(values), len(values) + len(raw)]}
+        header[name] = {"dtype": "U8" if array.dtype == np.uint8 else kind, "shape": list(array.shape), "data_offsets": [len(values), len(values) + len(raw)]}
         values += raw
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
@@ -45,6 +47,16 @@ class Checkpoint:
         array = self.random.normal(0, 0.4, shape) + (1.0 if gain else 0.0)
         self.tensors[name] = array
         return rounded(array, self.kind)
+
+    def draw_packed(self, name, experts, out, width):
+        """Numbers of 4 bits in blocks of 32 (MXFP4), as (experts, out, width)."""
+        blocks = self.random.integers(0, 256, (experts, out, width // 32, 16), dtype=np.uint8)
+        scales = self.random.integers(122, 128, (experts, out, width // 32), dtype=np.uint8)
+        self.tensors[name + "_blocks"], self.tensors[name + "_scales"] = blocks, scales
+        sizes = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+        codes = np.stack([blocks & 15, blocks >> 4], -1).reshape(experts, out, width // 32, 32)
+        numbers = np.where(codes < 8, 1, -1) * sizes[codes % 8] * 2.0 ** (scales[..., None] - 127.0)
+        return numbers.reshape(experts, out, width)
 
 
 def rms(x, gain, eps=1e-6):
@@ -98,9 +110,34 @@ def heads(x, count):
     return x.reshape(T, count, D).swapaxes(0, 1)
 
 
+def mixture(c, p, config, x):
+    """gpt-oss: a router's best experts, in the shares that softmax over their scores gives them."""
+    count, best, limit = config["num_local_experts"], config["num_experts_per_tok"], config["swiglu_limit"]
+    wide = config["hidden_size"], config["intermediate_size"]
+    scores = x @ c.draw(p + "mlp.router.weight", count, wide[0]).T + c.draw(p + "mlp.router.bias", count)
+    e = p + "mlp.experts."
+    if config.get("quantization_config"):
+        into = c.draw_packed(e + "gate_up_proj", count, 2 * wide[1], wide[0]).swapaxes(1, 2)
+        out_of = c.draw_packed(e + "down_proj", count, wide[0], wide[1]).swapaxes(1, 2)
+    else:
+        into = c.draw(e + "gate_up_proj", count, wide[0], 2 * wide[1])
+        out_of = c.draw(e + "down_proj", count, wide[1], wide[0])
+    into_bias, out_bias = c.draw(e + "gate_up_proj_bias", count, 2 * wide[1]), c.draw(e + "down_proj_bias", count, wide[0])
+    y = np.zeros_like(x)
+    for t in range(len(x)):
+        order = np.argsort(-scores[t], kind="stable")[:best]
+        share = np.exp(scores[t, order] - scores[t, order].max())
+        for n, s in zip(order, share / share.sum()):
+            both = x[t] @ into[n] + into_bias[n]
+            gate, up = np.minimum(both[::2], limit), np.clip(both[1::2], -limit, limit)
+            y[t] += s * (((up + 1) * gate / (1 + np.exp(-1.702 * gate))) @ out_of[n] + out_bias[n])
+    return y
+
+
 def llama_like(c, family, config):
     """Everything whose names begin with model.layers.N.self_attn.q_proj."""
     gemma = family.startswith("gemma")
+    C, F, L = config["hidden_size"], config["intermediate_size"], config["num_hidden_layers"]
     gain = (lambda w: 1 + w) if gemma else (lambda w: w)
     draw_gain = lambda name, n: gain(c.draw(name, n, gain=not gemma))
     x = c.draw("model.embed_tokens.weight", V, C)[IDS] * (math.sqrt(C) if gemma else 1)
@@ -153,14 +190,14 @@ def llama_like(c, family, config):
             out = out + c.draw(a + "o_proj.bias", C)
         outputs.append(out)
         after = draw_gain(p + "post_attention_layernorm.weight", C)
-        if family == "gpt_oss":  # what follows is a mixture of experts
-            draw_gain("model.norm.weight", C), c.draw("lm_head.weight", V, C)
-            return outputs, None
         x = x + (rms(out, after) if gemma or family == "olmo2" else out)
         before_mlp = after
         if gemma:
             before_mlp = draw_gain(p + "pre_feedforward_layernorm.weight", C)
         y = x if family == "olmo2" else rms(x, before_mlp)
+        if family == "gpt_oss":
+            x = x + mixture(c, p, config, y)
+            continue
         act = gelu_tanh if gemma else silu
         inner = act(y @ c.draw(p + "mlp.gate_proj.weight", F, C).T) * (y @ c.draw(p + "mlp.up_proj.weight", F, C).T)
         out = inner @ c.draw(p + "mlp.down_proj.weight", C, F).T
@@ -233,7 +270,8 @@ def neox(c, config):
         merged = attend(rotate(qkv[0], 10000, r), rotate(qkv[1], 10000, r), qkv[2], D**-0.5)
         out = linear(p + "attention.dense", merged, wide)
         outputs.append(out)
-        inner = gelu(linear(p + "mlp.dense_h_to_4h", wide_norm(p + "post_attention_layernorm", x), F))
+        beside = x if config["use_parallel_residual"] else x + out
+        inner = gelu(linear(p + "mlp.dense_h_to_4h", wide_norm(p + "post_attention_layernorm", beside), F))
         x = x + out + linear(p + "mlp.dense_4h_to_h", inner, wide)
     x = wide_norm("gpt_neox.final_layer_norm", x)
     return outputs, x @ c.draw("embed_out.weight", V, H * D).T
@@ -287,6 +325,7 @@ def bert(c, config):
 SIZES = {"hidden_size": C, "intermediate_size": F, "num_hidden_layers": L, "num_attention_heads": H, "vocab_size": V, "max_position_embeddings": 16}
 GROUPED = {**SIZES, "num_key_value_heads": K, "head_dim": D, "rms_norm_eps": 1e-6}
 WIDE = {**SIZES, "hidden_size": H * D}
+EXPERTS = {"num_local_experts": 4, "num_experts_per_tok": 2, "swiglu_limit": 0.5}
 FAMILIES = {
     "llama": ({**GROUPED, "rope_theta": 5e5, "rope_scaling": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4, "original_max_position_embeddings": 8}}, "BF16"),
     "mistral": ({**GROUPED, "sliding_window": 3}, "F16"),
@@ -295,22 +334,25 @@ FAMILIES = {
     "gemma2": ({**GROUPED, "sliding_window": 2, "query_pre_attn_scalar": 9, "attn_logit_softcapping": 2.0, "final_logit_softcapping": 3.0, "hidden_activation": "gelu_pytorch_tanh", "tie_word_embeddings": True}, "F32"),
     "gemma3_text": ({**GROUPED, "sliding_window": 2, "sliding_window_pattern": 2, "rope_local_base_freq": 10000, "rope_theta": 1e6, "query_pre_attn_scalar": 6, "tie_word_embeddings": True}, "BF16"),
     "olmo2": (GROUPED, "F32"),
-    "gpt_oss": ({**GROUPED, "num_hidden_layers": 1, "sliding_window": 3}, "BF16"),
+    "gpt_oss": ({**GROUPED, "sliding_window": 3, **EXPERTS}, "BF16"),
     "phi": ({**SIZES, "num_key_value_heads": K, "head_dim": D, "layer_norm_eps": 1e-5, "partial_rotary_factor": 0.5, "hidden_act": "gelu_new"}, "F32"),
     "phi3": ({**GROUPED}, "F16"),
     "gpt_neox": ({**WIDE, "rotary_pct": 0.5, "layer_norm_eps": 1e-5, "use_parallel_residual": True, "hidden_act": "gelu"}, "F16"),
     "gpt2": ({"n_embd": H * D, "n_layer": L, "n_head": H, "n_inner": F, "n_positions": 16, "vocab_size": V, "layer_norm_epsilon": 1e-5, "activation_function": "gelu_new"}, "F32"),
     "bert": ({**WIDE, "layer_norm_eps": 1e-12, "hidden_act": "gelu", "type_vocab_size": 2}, "F16"),
+    "gpt_oss packed": ({**GROUPED, "hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1, **EXPERTS, "num_local_experts": 3, "quantization_config": {"quant_method": "mxfp4"}}, "BF16"),
+    "gpt_neox one after the other": ({**WIDE, "rotary_pct": 0.5, "layer_norm_eps": 1e-5, "use_parallel_residual": False, "hidden_act": "gelu"}, "F16"),
 }
 
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for seed, (family, (config, kind)) in enumerate(FAMILIES.items()):
+    for seed, (title, (config, kind)) in enumerate(FAMILIES.items()):
+        family = title.split()[0]
         checkpoint = Checkpoint(seed, kind)
         own = {"phi": phi, "phi3": phi3, "gpt_neox": neox, "gpt2": gpt2, "bert": bert}.get(family)
         outputs, logits = own(checkpoint, config) if own else llama_like(checkpoint, family, config)
-        place = folder / family
+        place = folder / title.replace(" ", "-")
         place.mkdir(parents=True, exist_ok=True)
         (place / "config.json").write_text(json.dumps({"model_type": family, **config}) + "\n")
         names = list(checkpoint.tensors)

@@ -141,19 +141,27 @@ TEST_SUITE("models: stories") {
         CHECK(gain_of_other_pairing(model, {1, 403}) == 0);
         CHECK(gain_of_other_pairing(open_model("sorter"), {0, 1, 2, 0, 1, 2, 0, 1}) == 0);
     }
-    TEST_CASE("heads are named by what more than half of their weights go to") {
+    TEST_CASE("heads are named by what more than half of their weights go to, or far more of them "
+              "than an even share") {
         const Model model = open_model("stories");
         const std::vector<HeadFigures> heads = survey_heads(
-            model, model.encode("Once upon a time, there was a little girl named Lily."));
+            model, model.encode("Tom and his dog went to the park. The dog saw a big red ball."));
         REQUIRE(heads.size() == 40);
         for (const HeadFigures& head : heads) {
             CHECK(head.self + head.previous + head.first < 1 + 1e-9);
             CHECK(std::abs(head.sink) < 1e-9);
             CHECK((head.evenness >= 0 && head.evenness <= 1));
             if (head.name == "previous token") CHECK(head.previous > 0.5);
-            if (head.name.empty()) CHECK(head.previous <= 0.5);
+            if (head.name == "first token") CHECK((head.first > 0.5 || head.first_lift >= 3));
+            if (head.name.empty()) CHECK((head.previous <= 0.5 && head.first_lift < 3));
         }
         CHECK(heads[8 + 3].name == "previous token");
+        CHECK(heads[8 + 1].name == "first token");
+        CHECK(heads[8 + 1].first < 0.5);
+        // What is far from the beginning cannot be said of a text that hardly goes beyond it.
+        for (const HeadFigures& head : survey_heads(model, model.encode("A cat sat."))) {
+            CHECK(head.first_lift == 0);
+        }
         CHECK_THROWS_AS(survey_heads(model, {1, 2}), ConfigError);
     }
 }

@@ -126,6 +126,21 @@ std::optional<std::size_t> byte_count(const Shape& shape, std::size_t item_size)
     return empty ? 0 : bytes;
 }
 
+Fetch fetch_rows(const InputFile& file, std::uint64_t place, std::size_t row_bytes,
+                 std::vector<std::size_t> rows) {
+    return [&file, place, row_bytes, rows = std::move(rows), done = std::size_t{0}](
+               char* to, std::size_t size) mutable {
+        while (size > 0) {
+            const std::size_t within = done % row_bytes;
+            const std::size_t part = std::min(size, row_bytes - within);
+            file.read(place + rows[done / row_bytes] * row_bytes + within, to, part);
+            done += part;
+            to += part;
+            size -= part;
+        }
+    };
+}
+
 Tensor read_elements(const StoredType& type, const Shape& shape, const Fetch& fetch,
                      const std::string& label) {
     const bool swap = type.big_endian;
@@ -175,6 +190,20 @@ Tensor strided(const Tensor& flat, const Shape& shape, const Shape& strides, std
         return Tensor(numbered_axes(shape.size()), std::move(values));
     };
     return std::visit(gather, flat.values());
+}
+
+Tensor rows_of(const Tensor& tensor, const std::vector<std::size_t>& rows) {
+    return with_floating(tensor.dtype(), [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        Shape shape = tensor.shape();
+        const std::size_t width = element_count(shape) / shape[0];
+        shape[0] = rows.size();
+        Array<T> part = empty_array<T>(shape);
+        for (std::size_t r = 0; r < rows.size(); ++r) {
+            std::copy_n(tensor.as<T>().data() + rows[r] * width, width, part.data() + r * width);
+        }
+        return {tensor.axes(), std::move(part)};
+    });
 }
 
 std::string_view value_bytes(const Tensor& tensor) {

@@ -1,11 +1,13 @@
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "attn/io/input_file.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/tensor.hpp"
 
@@ -30,6 +32,9 @@ struct StoredArray {
     std::string name;
     /// Errors  InputError that names file and array; NotATensor.
     std::function<NamedTensor()> read;
+    /// In formats that can read some rows of the first axis alone: how, and the whole shape.
+    std::function<NamedTensor(const std::vector<std::size_t>& rows)> read_rows{};
+    Shape shape{};
 };
 
 /// A tensor to write and its name in the file; the tensor itself stays where it is.
@@ -73,6 +78,11 @@ std::optional<std::size_t> byte_count(const Shape& shape, std::size_t item_size)
 /// Fetches the next `size` bytes of an array's values.
 using Fetch = std::function<void(char* to, std::size_t size)>;
 
+/// Fetches rows of `row_bytes` bytes each, one behind another, from a file in which row 0 begins at
+/// `place`. The file must outlive it.
+Fetch fetch_rows(const InputFile& file, std::uint64_t place, std::size_t row_bytes,
+                 std::vector<std::size_t> rows);
+
 /// Reads byte_count(shape, type.size) bytes, in row-major order, into a tensor with axes `axis0`,
 /// `axis1`, ... Floating types of 2 and 4 bytes become float32, of 8 float64; integers int64;
 /// booleans bool.
@@ -85,6 +95,9 @@ Tensor read_elements(const StoredType& type, const Shape& shape, const Fetch& fe
 /// number offset + i * strides[0] + j * strides[1] + ... of `flat`, which has one axis.
 Tensor strided(const Tensor& flat, const Shape& shape, const Shape& strides,
                std::size_t offset = 0);
+
+/// Those rows of the first axis of a floating tensor.
+Tensor rows_of(const Tensor& tensor, const std::vector<std::size_t>& rows);
 
 /// The bytes of a tensor's values as they lie in memory, which is row-major and little-endian.
 std::string_view value_bytes(const Tensor& tensor);

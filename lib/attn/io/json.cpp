@@ -47,9 +47,9 @@ public:
                 changes_.emplace_back(text_.size(), i);
                 continue;
             }
-            if (quoted && text[i] == '\\' && i + 1 < text.size()) text_ += text[i++];
+            const bool escapes = quoted && text[i] == '\\' && i + 1 < text.size();
             if (text[i] == '"') quoted = !quoted;
-            text_ += text[i++];
+            for (std::size_t end = i + (escapes ? 2 : 1); i < end; ++i) text_ += text[i];
         }
     }
 

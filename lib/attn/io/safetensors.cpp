@@ -145,22 +145,28 @@ std::vector<StoredArray> safetensors_arrays(const InputFile& file) {
     // Each array is read where it lies when it is asked for.
     std::vector<StoredArray> arrays;
     for (const Entry& entry : entries) {
-        const auto read = [&file, entry, values_offset]() -> NamedTensor {
+        const auto read = [&file, entry, values_offset](const Shape& shape,
+                                                        const std::vector<std::size_t>& rows) {
             const std::string array_label = file.label() + ": array " + shown(entry.name);
             if (!entry.type) {
                 throw NotATensor(array_label,
                                  "the type " + shown(entry.type_word) + " is not supported",
                                  "convert it to F32");
             }
-            std::uint64_t place = values_offset + entry.begin;
-            const Fetch fetch = [&](char* to, std::size_t size) {
-                file.read(place, to, size);
-                place += size;
-            };
-            return {entry.name, read_elements(*entry.type, entry.shape, fetch, array_label),
-                    entry.type->widened()};
+            const std::uint64_t bytes = entry.end - entry.begin;
+            const std::size_t parts = rows.empty() ? 1 : entry.shape[0];
+            const Fetch fetch = fetch_rows(file, values_offset + entry.begin, bytes / parts,
+                                           rows.empty() ? std::vector<std::size_t>{0} : rows);
+            return NamedTensor{entry.name, read_elements(*entry.type, shape, fetch, array_label),
+                               entry.type->widened()};
         };
-        arrays.push_back({entry.name, read});
+        const auto read_rows = [read, entry](const std::vector<std::size_t>& rows) {
+            Shape shape = entry.shape;
+            shape[0] = rows.size();
+            return read(shape, rows);
+        };
+        arrays.push_back(
+            {entry.name, [read, entry] { return read(entry.shape, {}); }, read_rows, entry.shape});
     }
     return arrays;
 }

@@ -1,5 +1,7 @@
 #include "attn/models/head_survey.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "attn/models/runtime.hpp"
@@ -9,6 +11,7 @@ namespace attn::models {
 namespace {
 
 constexpr std::size_t first_query = 2;
+constexpr std::size_t first_far_query = 8;
 
 /// Adds the figures of one row of weights, that of token q.
 void add_row(const Array<double>& weights, std::size_t head, std::size_t q, HeadFigures& figures) {
@@ -33,13 +36,31 @@ void add_row(const Array<double>& weights, std::size_t head, std::size_t q, Head
     figures.sink += 1 - sum;
 }
 
+/// first_lift of one head.
+double lift_of_first(const Array<double>& weights, std::size_t head) {
+    const std::size_t tokens = weights.shape(1);
+    if (tokens < 2 * first_far_query) return 0;
+    std::array<double, first_far_query + 1> shares{};  // of the tokens that all these queries see
+    double lift = 0;
+    for (std::size_t q = first_far_query; q < tokens; ++q) {
+        std::size_t seen = 0;
+        for (std::size_t k = 0; k < tokens; ++k) seen += weights(head, q, k) > 0 ? 1 : 0;
+        lift += weights(head, q, 0) * static_cast<double>(seen);
+        for (std::size_t k = 0; k < shares.size(); ++k) shares[k] += weights(head, q, k);
+    }
+    const bool most = std::max_element(shares.begin(), shares.end()) == shares.begin();
+    return most ? lift / static_cast<double>(tokens - first_far_query) : 0;
+}
+
 std::string name_of(const HeadFigures& figures) {
     constexpr double most_of_it = 0.5;
     constexpr double the_same_everywhere = 0.95;
+    constexpr double far_above_even = 3;
     if (figures.previous > most_of_it) return "previous token";
     if (figures.first > most_of_it) return "first token";
     if (figures.self > most_of_it) return "current token";
     if (figures.sink > most_of_it) return "sink";
+    if (figures.first_lift >= far_above_even) return "first token";
     return figures.evenness > the_same_everywhere ? "uniform" : "";
 }
 
@@ -65,6 +86,7 @@ std::vector<HeadFigures> survey_heads(const Model& model, const std::vector<std:
                   &figures.previous, &figures.first, &figures.sink}) {
                 *figure /= static_cast<double>(tokens - first_query);
             }
+            figures.first_lift = lift_of_first(weights, head);
             figures.name = name_of(figures);
             all.push_back(figures);
         }

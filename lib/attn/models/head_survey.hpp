@@ -18,13 +18,21 @@ struct HeadFigures {
     double self = 0;      ///< share of the weights on the token itself
     double previous = 0;  ///< on the token before it
     double first = 0;     ///< on the first token of the text
-    double sink = 0;      ///< on no token: 1 - sum of the row, in models with sinks
-    std::string name;     ///< empty when no plain name is borne out by the figures
+    /// How many times an even share the first token gets, over the queries from the ninth on; 0 in
+    /// a text of less than 16 tokens, or where another of the first nine tokens gets more.
+    double first_lift = 0;
+    double sink = 0;   ///< on no token: 1 - sum of the row, in models with sinks
+    std::string name;  ///< empty when no plain name is borne out by the figures
 };
 
 /// A head is called by what more than half of its weights go to: `previous token`, `first token`,
-/// `current token` or `sink`; `uniform` when its evenness is above 0.95.
+/// `current token` or `sink`; `uniform` when its evenness is above 0.95. It is called `first token`
+/// too when first_lift is 3 or more:
 ///
+///     first_lift = mean over q >= 8 of  w(q, 0) * keys that q sees
+///
+/// Why     a share falls as a text grows, for it is divided among more keys; even attention has a
+///         lift of 1 in any text, and the near tokens of early queries say nothing of the first.
 /// Errors  ConfigError for fewer than three tokens; as Runtime.
 std::vector<HeadFigures> survey_heads(const Model& model, const std::vector<std::int64_t>& ids);
 

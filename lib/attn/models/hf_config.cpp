@@ -243,6 +243,14 @@ Architecture architecture_of(const Json& json, Family family, const std::string&
                                   : layer_norm           ? 1e-5
                                                          : 1e-6);
     made.norm_adds_one = gemma;
+    if (family == Family::gpt_oss) {
+        made.experts = config.size({"num_local_experts"});
+        made.experts_per_token = config.size({"num_experts_per_tok", "experts_per_token"}, 4);
+        made.experts_limit = config.number({"swiglu_limit"}, 7);
+        if (made.experts_per_token > made.experts) {
+            config.refuse("num_experts_per_tok asks for more than num_local_experts");
+        }
+    }
     made.activation = activation_in(config, gemma || family == Family::gpt2 ? "gelu_pytorch_tanh"
                                             : family == Family::phi         ? "gelu_new"
                                             : layer_norm                    ? "gelu"

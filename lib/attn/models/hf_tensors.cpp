@@ -23,7 +23,8 @@ enum class Lies {
     key_of_heads,
     value_of_heads,  ///< rows that go head by head [q | k | v]
     gate,
-    up,  ///< halves of the rows
+    up,    ///< halves of the rows
+    each,  ///< (expert, in, out), or in blocks of 32 numbers of 4 bits with a scale
 };
 
 /// Our name of a parameter, theirs behind the layer's number, and how it lies there.
@@ -70,6 +71,13 @@ const std::vector<Name> four_norms{{"g_attention", "input_layernorm.weight"},
                                    {"g_attention_output", "post_attention_layernorm.weight"},
                                    {"g_mlp", "pre_feedforward_layernorm.weight"},
                                    {"g_mlp_output", "post_feedforward_layernorm.weight"}};
+
+const std::vector<Name> experts{{"w_router", "mlp.router.weight"},
+                                {"b_router", "mlp.router.bias"},
+                                {"w_experts_up", "mlp.experts.gate_up_proj", Lies::each},
+                                {"b_experts_up", "mlp.experts.gate_up_proj_bias"},
+                                {"w_experts_down", "mlp.experts.down_proj", Lies::each},
+                                {"b_experts_down", "mlp.experts.down_proj_bias"}};
 
 std::vector<Name> together(std::initializer_list<std::vector<Name>> parts) {
     std::vector<Name> all;
@@ -209,10 +217,10 @@ Names names_of(Family family) {
             return {
                 "layers.", llama_outside,
                 attention_names(together({output_projection, post_norms, qk_norms, gated_mlp}))};
-        case Family::gpt_oss:  // its MLP is a mixture of experts, which is not run here
+        case Family::gpt_oss:
             return {"layers.", llama_outside,
-                    attention_names(
-                        together({output_projection, llama_norms, {{"sink", "self_attn.sinks"}}}))};
+                    attention_names(together(
+                        {output_projection, llama_norms, experts, {{"sink", "self_attn.sinks"}}}))};
         case Family::phi:
             return phi_names();
         case Family::phi3:
@@ -225,36 +233,6 @@ Names names_of(Family family) {
             break;
     }
     return bert_names();
-}
-
-/// The shape that one of our tensors has.
-Shape shape_of_ours(std::string_view name, const Architecture& a) {
-    const std::size_t c = a.embed_dim;
-    const std::size_t queries = a.heads * a.head_dim;
-    const std::size_t keys = a.kv_heads * a.head_dim;
-    const bool all = a.qk_norm == NormOver::all;
-    const std::map<std::string_view, Shape> shapes{
-        {"embedding", {a.vocab_size, c}},
-        {"position_embedding", {a.most_tokens, c}},
-        {"w_vocab", {a.vocab_size, c}},
-        {"b_vocab", {a.vocab_size}},
-        {"w_query", {queries, c}},
-        {"b_query", {queries}},
-        {"w_key", {keys, c}},
-        {"b_key", {keys}},
-        {"w_value", {keys, c}},
-        {"b_value", {keys}},
-        {"w_output", {c, queries}},
-        {"w_gate", {a.mlp_dim, c}},
-        {"w_up", {a.mlp_dim, c}},
-        {"b_up", {a.mlp_dim}},
-        {"w_down", {c, a.mlp_dim}},
-        {"sink", {a.heads}},
-        {"g_query", {all ? queries : a.head_dim}},
-        {"g_key", {all ? keys : a.head_dim}},
-    };
-    const auto found = shapes.find(name);
-    return found != shapes.end() ? found->second : Shape{c};  // gains and biases of norms
 }
 
 /// The rows (or columns) of their tensor that are ours; empty where all are.
@@ -272,6 +250,7 @@ std::vector<std::size_t> picked(Lies lies, const Architecture& a) {
     switch (lies) {
         case Lies::whole:
         case Lies::transposed:
+        case Lies::each:
             break;
         case Lies::query:
         case Lies::query_columns:
@@ -318,17 +297,7 @@ Tensor taken_from(const Tensor& theirs, Lies lies, const Architecture& a) {
         *std::max_element(rows.begin(), rows.end()) >= tensor.shape()[0] || !tensor.is_floating()) {
         return tensor;
     }
-    return with_floating(tensor.dtype(), [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        Shape shape = tensor.shape();
-        const std::size_t width = element_count(shape) / shape[0];
-        shape[0] = rows.size();
-        Array<T> part = empty_array<T>(shape);
-        for (std::size_t r = 0; r < rows.size(); ++r) {
-            std::copy_n(tensor.as<T>().data() + rows[r] * width, width, part.data() + r * width);
-        }
-        return {tensor.axes(), std::move(part)};
-    });
+    return rows_of(tensor, rows);
 }
 
 using Arrays = std::map<std::string, const StoredArray*, std::less<>>;
@@ -370,22 +339,36 @@ void add_tensors(Model& model, Family family, const std::vector<StoredArray>& al
     Arrays arrays;
     for (const StoredArray& each : all) arrays[each.name] = &each;
     const auto add = [&](const Name& name, const std::string& ours, const std::string& theirs) {
-        const Shape shape = shape_of_ours(name.ours, a);
-        const StoredArray* const found = find_array(arrays, theirs);
-        if (found == nullptr) {
+        const Shape shape = a.shape_of(name.ours);
+        std::optional<StoredArray> found;
+        if (const StoredArray* const array = find_array(arrays, theirs)) found = *array;
+        if (name.lies == Lies::each) {
+            found =
+                stored_experts(find_array(arrays, theirs), find_array(arrays, theirs + "_blocks"),
+                               find_array(arrays, theirs + "_scales"));
+        }
+        if (!found) {
             if (!name.required) return;
             throw InputError(model.label + ": lacks " + theirs + " (" + a.family +
                              "), which makes " + name.ours + " " + shape_text(shape) +
                              ": give all files of the model");
         }
+        const bool sums = family == Family::bert && ours == "position_embedding";
+        const bool whole = (name.lies == Lies::whole && !sums) || name.lies == Lies::each;
         Model::Read read = [array = *found, lies = name.lies, a] {
             return taken_from(array.read().tensor, lies, a);
         };
-        if (family == Family::bert && ours == "position_embedding") {
+        if (sums) {
             read = with_token_type(*found,
                                    find_array(arrays, "embeddings.token_type_embeddings.weight"));
         }
-        model.add(ours, shape, std::move(read));
+        Model::ReadRows read_rows;
+        if (whole && found->read_rows && found->shape == shape) {
+            read_rows = [array = *found](const std::vector<std::size_t>& rows) {
+                return array.read_rows(rows).tensor;
+            };
+        }
+        model.add(ours, shape, std::move(read), std::move(read_rows));
     };
     const Names names = names_of(family);
     for (const Name& name : names.outside) add(name, name.ours, name.theirs);

@@ -92,7 +92,10 @@ Model open_hugging_face(const std::string& path, const std::string& named_tokeni
         const auto file = std::make_shared<const InputFile>(name);
         for (StoredArray& array : safetensors_arrays(*file)) {
             // The array reads from the file, which lives as long as it.
-            arrays.push_back({array.name, [file, read = std::move(array.read)] { return read(); }});
+            arrays.push_back({array.name, [file, read = std::move(array.read)] { return read(); },
+                              [file, read = std::move(array.read_rows)](
+                                  const std::vector<std::size_t>& rows) { return read(rows); },
+                              array.shape});
         }
     }
     add_tensors(model, family, arrays);

@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,11 @@ Architecture architecture_of(const nlohmann::json& config, Family family, const 
 ///
 /// Errors  InputError naming a tensor that is missing and the shape that it should have.
 void add_tensors(Model& model, Family family, const std::vector<StoredArray>& arrays);
+
+/// The matrices of all experts of a layer, (expert, out, in), from what a file has of them: `plain`
+/// (expert, in, out), or `blocks` of 32 numbers of 4 bits (MXFP4) and their `scales`.
+std::optional<StoredArray> stored_experts(const StoredArray* plain, const StoredArray* blocks,
+                                          const StoredArray* scales);
 
 /// The model in a folder, or in the file of one; `tokenizer` in the place of its tokenizer.json.
 /// Errors  as those above and the readers of its files.

@@ -115,19 +115,10 @@ Layer<Real>::Layer(const Model& model, std::size_t n) {
 template <class Real>
 Parameters<Real>::Parameters(const Model& read, std::size_t count)
     : model(read),
-      embedding(model.read("embedding")),
       embedding_norm(model, "g_embedding", "b_embedding"),
       final_norm(model, "g_final", "b_final") {
-    if (model.has("position_embedding")) position_embedding = model.read("position_embedding");
     layers.reserve(count);
-    for (std::size_t n = 0; n < count; ++n) {
-        if (!model.has(in_layer(n, "w_up"))) {
-            throw ConfigError(model.label + ": the MLP of layer " + std::to_string(n) +
-                              " is a mixture of experts, which is not run here: only attention in "
-                              "layer 0 can be looked at");
-        }
-        layers.emplace_back(model, n);
-    }
+    for (std::size_t n = 0; n < count; ++n) layers.emplace_back(model, n);
 }
 
 template <class Real>

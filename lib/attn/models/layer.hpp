@@ -80,13 +80,14 @@ struct Layer {
     Layer(const Model& model, std::size_t n);
 };
 
-/// The numbers of a model that all its runs share, read and packed once.
+/// The numbers of a model that all its runs share, read and packed once; but for the tables of
+/// tokens and positions, of which runs read the rows that they need.
 template <class Real>
 class Parameters {
 public:
     /// Reads the first `layers` layers of a model, which must outlive this.
     ///
-    /// Errors  ConfigError for layers that are not run here; as Model::read.
+    /// Errors  as Model::read.
     Parameters(const Model& model, std::size_t layers);
 
     /// The map from the last x to logits, read when it is first asked for.
@@ -94,8 +95,6 @@ public:
 
     const Model& model;
     std::vector<Layer<Real>> layers;
-    Tensor embedding;  ///< (vocab, embed_dim), in the type of the file: it may be large
-    std::optional<Tensor> position_embedding;
     Norm<Real> embedding_norm, final_norm;
 
 private:

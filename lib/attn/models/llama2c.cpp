@@ -1,5 +1,6 @@
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include "attn/io/elements.hpp"
 #include "attn/models/open_model.hpp"
@@ -81,14 +82,17 @@ public:
 
     void add(const std::string& name, const Shape& shape) {
         const std::uint64_t place = place_;
-        model_.add(name, shape, [file = file_, place, shape] {
-            std::uint64_t next = place;
-            const Fetch fetch = [&](char* to, std::size_t size) {
-                file->read(next, to, size);
-                next += size;
-            };
-            return read_elements({}, shape, fetch, file->label());
-        });
+        const std::size_t row = element_count(shape) / shape[0] * sizeof(float);
+        const auto read_rows = [file = file_, place, row,
+                                shape](const std::vector<std::size_t>& rows) {
+            Shape part = shape;
+            part[0] = rows.size();
+            return read_elements({}, part, fetch_rows(*file, place, row, rows), file->label());
+        };
+        std::vector<std::size_t> all(shape[0]);
+        std::iota(all.begin(), all.end(), std::size_t{0});
+        model_.add(
+            name, shape, [read_rows, all = std::move(all)] { return read_rows(all); }, read_rows);
         skip(element_count(shape));
     }
     void add_to_layers(const std::string& name, const Shape& shape) {

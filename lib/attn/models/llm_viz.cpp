@@ -1,5 +1,6 @@
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include <nlohmann/json.hpp>
 
@@ -62,10 +63,9 @@ Tensor tensor_in(const Json& file, const std::string& name, const Shape& shape,
 
 /// Some rows of a tensor: one third of c_attn.
 Tensor rows_from(const Tensor& tensor, std::size_t first, const Shape& shape) {
-    Array<float> part = empty_array<float>(shape);
-    const std::size_t row = element_count(shape) / shape[0];
-    std::memcpy(part.data(), tensor.as<float>().data() + first * row, part.size() * sizeof(float));
-    return {numbered_axes(shape.size()), std::move(part)};
+    std::vector<std::size_t> rows(shape[0]);
+    std::iota(rows.begin(), rows.end(), first);
+    return rows_of(tensor, rows);
 }
 
 std::size_t size_in(const Json& config, const char* key, const std::string& label) {

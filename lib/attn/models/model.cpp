@@ -6,19 +6,57 @@
 
 namespace attn::models {
 
-void Model::add(const std::string& name, Shape shape, Read read) {
-    tensors_[name] = {std::move(shape), std::move(read)};
+Shape Architecture::shape_of(std::string_view name) const {
+    const std::size_t c = embed_dim;
+    const std::size_t queries = heads * head_dim;
+    const std::size_t keys = kv_heads * head_dim;
+    const bool all = qk_norm == NormOver::all;
+    const std::map<std::string_view, Shape> shapes{
+        {"embedding", {vocab_size, c}},
+        {"position_embedding", {most_tokens, c}},
+        {"w_vocab", {vocab_size, c}},
+        {"b_vocab", {vocab_size}},
+        {"w_query", {queries, c}},
+        {"b_query", {queries}},
+        {"w_key", {keys, c}},
+        {"b_key", {keys}},
+        {"w_value", {keys, c}},
+        {"b_value", {keys}},
+        {"w_output", {c, queries}},
+        {"w_gate", {mlp_dim, c}},
+        {"w_up", {mlp_dim, c}},
+        {"b_up", {mlp_dim}},
+        {"w_down", {c, mlp_dim}},
+        {"sink", {heads}},
+        {"w_router", {experts, c}},
+        {"b_router", {experts}},
+        {"w_experts_up", {experts, 2 * mlp_dim, c}},
+        {"b_experts_up", {experts, 2 * mlp_dim}},
+        {"w_experts_down", {experts, c, mlp_dim}},
+        {"b_experts_down", {experts, c}},
+        {"g_query", {all ? queries : head_dim}},
+        {"g_key", {all ? keys : head_dim}},
+    };
+    const auto found = shapes.find(name);
+    return found != shapes.end() ? found->second : Shape{c};  // gains and biases of norms
 }
 
-Tensor Model::read(const std::string& name) const {
+void Model::add(const std::string& name, Shape shape, Read read, ReadRows read_rows) {
+    tensors_[name] = {std::move(shape), std::move(read), std::move(read_rows)};
+}
+
+const Model::Stored& Model::stored(const std::string& name) const {
     const auto found = tensors_.find(name);
     if (found == tensors_.end()) {
         throw InputError(label + ": there is no tensor " + name + ": give the whole model's file");
     }
-    Tensor tensor = found->second.read();
-    if (tensor.shape() != found->second.shape) {
+    return found->second;
+}
+
+Tensor Model::checked(const std::string& name, Tensor tensor, const Shape& shape) const {
+    if (tensor.shape() != shape) {
         throw InputError(label + ": " + name + " has the shape " + shape_text(tensor.shape()) +
-                         ", not " + shape_text(found->second.shape) +
+                         ", not " + shape_text(shape) +
                          " as the sizes say: check the configuration");
     }
     if (!tensor.is_floating()) {
@@ -26,6 +64,19 @@ Tensor Model::read(const std::string& name) const {
                          ", not floating-point numbers: convert it to float32");
     }
     return tensor;
+}
+
+Tensor Model::read(const std::string& name) const {
+    const Stored& found = stored(name);
+    return checked(name, found.read(), found.shape);
+}
+
+Tensor Model::read_rows(const std::string& name, const std::vector<std::size_t>& rows) const {
+    const Stored& found = stored(name);
+    Shape shape = found.shape;
+    shape[0] = rows.size();
+    return found.read_rows ? checked(name, found.read_rows(rows), shape)
+                           : rows_of(read(name), rows);
 }
 
 std::vector<std::int64_t> Model::encode(std::string_view text) const {

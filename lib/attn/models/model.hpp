@@ -52,6 +52,9 @@ struct Architecture {
     double embedding_scale = 1;       ///< Gemma: sqrt(embed_dim)
     double attention_softcap = 0;     ///< 0: none
     double logit_softcap = 0;         ///< 0: none
+    std::size_t experts = 0;          ///< MLPs of each layer, where a router chooses among them
+    std::size_t experts_per_token = 0;
+    double experts_limit = 0;  ///< their gates and ups are held below it
     bool causal = true;
     bool writes_text = true;      ///< its logits are those of the next token
     bool parallel = false;        ///< attention and MLP read the same x, and both are added to it
@@ -59,6 +62,8 @@ struct Architecture {
     std::size_t position_offset = 0;      ///< first row of the table of positions that is used
     std::vector<std::int64_t> end_ids{};  ///< tokens after which a text is at its end
 
+    /// The shape of the tensor that Model calls by this name, without the number of its layer.
+    Shape shape_of(std::string_view tensor) const;
     std::size_t group() const { return heads / kv_heads; }  ///< query heads of one kv head
 };
 
@@ -69,20 +74,26 @@ struct Architecture {
 ///     and of each layer: g_attention b_attention w_query b_query w_key b_key w_value b_value
 ///     w_output b_output g_query g_key sink g_attention_output b_attention_output
 ///     g_mlp b_mlp w_gate w_up b_up w_down b_down g_mlp_output b_mlp_output
+///     w_router b_router w_experts_up b_experts_up w_experts_down b_experts_down
 class Model {
 public:
     using Read = std::function<Tensor()>;
+    using ReadRows = std::function<Tensor(const std::vector<std::size_t>& rows)>;
 
     std::string label;  ///< how messages call it: the file's path, `stories`
     Architecture architecture;
     std::shared_ptr<const Tokenizer> tokenizer;  ///< null: ids alone
 
-    /// States a tensor. Reading it checks the shape.
-    void add(const std::string& name, Shape shape, Read read);
+    /// States a tensor, and how rows of it are read alone where its file can do that. Reading it
+    /// checks the shape.
+    void add(const std::string& name, Shape shape, Read read, ReadRows read_rows = {});
     bool has(const std::string& name) const { return tensors_.contains(name); }
     /// Errors  InputError, starting with the label, for a tensor that is not there or is of another
     ///         shape than the architecture says.
     Tensor read(const std::string& name) const;
+    /// Those rows of its first axis; of a tensor of gigabytes, no more than these are read.
+    /// Errors  as read().
+    Tensor read_rows(const std::string& name, const std::vector<std::size_t>& rows) const;
 
     /// Token ids of a text.  Errors  ConfigError without a tokenizer; what it throws.
     std::vector<std::int64_t> encode(std::string_view text) const;
@@ -93,7 +104,12 @@ private:
     struct Stored {
         Shape shape;
         Read read;
+        ReadRows read_rows;
     };
+    const Stored& stored(const std::string& name) const;
+    /// What was read of a tensor, which must be of that shape.
+    Tensor checked(const std::string& name, Tensor tensor, const Shape& shape) const;
+
     std::map<std::string, Stored> tensors_;
 };
 

@@ -19,10 +19,6 @@ std::string byte_piece(unsigned char byte);
 /// The byte of such a piece, or -1 for others.
 int byte_of(std::string_view piece);
 
-/// The characters of a text, each with its code point.  Errors  InputError for bytes that are not
-/// UTF-8.
-std::vector<std::pair<std::int32_t, std::string_view>> points_of(std::string_view text);
-
 /// What two neighbours become when they are joined.
 template <class Symbol>
 struct Joined {

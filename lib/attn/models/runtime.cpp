@@ -4,8 +4,10 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <numeric>
 #include <utility>
 
+#include "attn/models/experts.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn::models {
@@ -81,20 +83,20 @@ template <class Real>
 Embedded<Real> Runtime<Real>::embedding_of(std::span<const std::int64_t> ids) const {
     const Architecture& a = architecture();
     Embedded<Real> rows;
-    const std::optional<Tensor>& positions = parameters_->position_embedding;
     rows.normed = parameters_->embedding_norm.gain.size() > 0;
     rows.tokens = empty_array<Real>({ids.size(), a.embed_dim});
-    if (positions) rows.positions = rows.tokens;
-    for (std::size_t t = 0; t < ids.size(); ++t) {
-        for (std::size_t f = 0; f < a.embed_dim; ++f) {
-            const auto row = static_cast<std::size_t>(ids[t]);
-            rows.tokens(t, f) =
-                static_cast<Real>(parameters_->embedding.at(row * a.embed_dim + f)) *
-                static_cast<Real>(a.embedding_scale);
-            if (!positions) continue;
-            const std::size_t position = past_ + t + a.position_offset;
-            rows.positions(t, f) = static_cast<Real>(positions->at(position * a.embed_dim + f));
-        }
+    const Tensor tokens = parameters_->model.read_rows("embedding", {ids.begin(), ids.end()});
+    for (std::size_t i = 0; i < rows.tokens.size(); ++i) {
+        rows.tokens.data()[i] =
+            static_cast<Real>(tokens.at(i)) * static_cast<Real>(a.embedding_scale);
+    }
+    if (!parameters_->model.has("position_embedding")) return rows;
+    std::vector<std::size_t> places(ids.size());
+    std::iota(places.begin(), places.end(), past_ + a.position_offset);
+    const Tensor positions = parameters_->model.read_rows("position_embedding", places);
+    rows.positions = empty_array<Real>({ids.size(), a.embed_dim});
+    for (std::size_t i = 0; i < rows.positions.size(); ++i) {
+        rows.positions.data()[i] = static_cast<Real>(positions.at(i));
     }
     return rows;
 }
@@ -239,6 +241,11 @@ Array<Real> Runtime<Real>::mlp(std::size_t n, const Array<Real>& x) {
     const Architecture& a = architecture();
     const Array<Real> normed = layer.mlp_norm(x);
     seen(n, "mlp_normed_x", normed);
+    if (a.experts > 0) {
+        const Array<Real> mixed = mix_experts(parameters_->model, n, normed);
+        seen(n, "mlp_output", mixed);
+        return mixed;
+    }
     Array<Real> inner = layer.up(normed);
     seen(n, "mlp_inner", inner);
     if (layer.gate.present()) {

@@ -44,9 +44,9 @@ std::string text_of(const Tokenizer& tokenizer, const std::vector<std::int64_t>&
 std::shared_ptr<const Tokenizer> read_scored_tokenizer(const InputFile& file,
                                                        std::size_t vocab_size);
 
-/// The tokenizer in a tokenizer.json of Hugging Face: pieces that are joined by a list of merges
-/// (BPE), of bytes as GPT-2's, or of characters as Llama's. Tokens of other kinds have labels, but
-/// no text is cut into them.
+/// The tokenizer in a tokenizer.json of Hugging Face: a text is normalized and cut into words
+/// (text_cuts.hpp), each of which is made of pieces by a list of merges (BPE) or of the longest
+/// ones that fit (WordPiece). Tokens of other kinds have labels, but no text is cut into them.
 ///
 /// Errors  InputError, starting with `label`: text that is no such JSON, ids beyond the vocabulary.
 std::shared_ptr<const Tokenizer> read_json_tokenizer(std::string_view text,

@@ -1,5 +1,7 @@
 #include "attn/text/strings.hpp"
 
+#include "attn/tensor/error.hpp"
+
 #include <utf8proc.h>
 
 #include <algorithm>
@@ -61,6 +63,23 @@ std::optional<double> parse_number(std::string_view text) {
     const auto [rest, error] = std::from_chars(text.data(), end, number);
     if (error != std::errc() || rest != end) return std::nullopt;
     return number;
+}
+
+std::vector<std::pair<std::int32_t, std::string_view>> points_of(std::string_view text) {
+    std::vector<std::pair<std::int32_t, std::string_view>> points;
+    for (std::size_t i = 0; i < text.size();) {
+        utf8proc_int32_t point = 0;
+        const utf8proc_ssize_t bytes =
+            utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data() + i),
+                             static_cast<utf8proc_ssize_t>(text.size() - i), &point);
+        if (bytes < 1) {
+            throw InputError("the text is not UTF-8 at byte " + std::to_string(i) +
+                             ": save it as UTF-8");
+        }
+        points.emplace_back(point, text.substr(i, static_cast<std::size_t>(bytes)));
+        i += static_cast<std::size_t>(bytes);
+    }
+    return points;
 }
 
 std::vector<std::string> visible_characters(std::string_view text) {

@@ -1,7 +1,9 @@
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace attn {
@@ -15,6 +17,10 @@ std::optional<double> parse_number(std::string_view text);
 
 /// The words one after another, with `between` between them.
 std::string joined(const std::vector<std::string>& words, std::string_view between = ", ");
+
+/// The characters of a text, each with its code point.  Errors  InputError for bytes that are not
+/// UTF-8.
+std::vector<std::pair<std::int32_t, std::string_view>> points_of(std::string_view text);
 
 /// What a reader calls characters: an accented letter or a joined emoji is one. Controls, bidi
 /// controls and bytes that are not UTF-8 are written out: `\n`, `\x1b`, `\u202e`.

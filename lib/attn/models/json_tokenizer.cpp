@@ -1,0 +1,324 @@
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "attn/io/json.hpp"
+#include "attn/models/pieces.hpp"
+#include "attn/models/text_cuts.hpp"
+#include "attn/models/tokenizer.hpp"
+#include "attn/tensor/error.hpp"
+#include "attn/text/strings.hpp"
+
+namespace attn::models {
+namespace {
+
+using Json = nlohmann::json;
+using Ids = std::vector<std::int64_t>;
+
+/// The bytes that the letters of a piece stand for; a piece with other letters stays as it is.
+std::string bytes_of(const std::string& piece) {
+    static const std::unordered_map<std::string, char> bytes = [] {
+        std::unordered_map<std::string, char> all;
+        for (int byte = 0; byte < 256; ++byte) {
+            all[letter_of_byte(static_cast<unsigned char>(byte))] = static_cast<char>(byte);
+        }
+        return all;
+    }();
+    std::string text;
+    for (const auto& [point, character] : points_of(piece)) {
+        const auto found = bytes.find(std::string(character));
+        if (found == bytes.end()) return piece;
+        text += found->second;
+    }
+    return text;
+}
+
+std::string with_blanks(std::string text) {
+    for (std::size_t at = text.find(word_mark); at != text.npos; at = text.find(word_mark, at)) {
+        text.replace(at, word_mark.size(), " ");
+    }
+    return text;
+}
+
+/// The tokenizer of a tokenizer.json: a text is normalized and cut into words, and each word is
+/// made of pieces, by merges (BPE) or by the longest piece that fits (WordPiece).
+class JsonTokenizer : public Tokenizer {
+public:
+    std::vector<std::string> pieces;  ///< text of each id
+    std::unordered_map<std::string, std::int64_t> ids;
+    std::unordered_map<std::string, std::size_t> ranks;  ///< of two pieces with a blank between
+    Ids first, last;                                     ///< ids around every text
+    std::vector<std::string> added;                      ///< tokens that stand for themselves
+    std::vector<bool> special;                           ///< of each id: it stands for no text
+    TextCuts cuts;
+    bool longest_first = false;  ///< WordPiece
+    bool whole_first = false;    ///< a word that is a piece is not made by merges
+    std::string in_word = "##";  ///< in front of WordPiece's pieces but the first of a word
+    std::string unknown;         ///< the piece for what is none; may be empty
+    std::size_t longest_word = 100;
+
+    Ids encode(std::string_view text) const override {
+        if (!cuts.unknown.empty()) {
+            throw InputError("tokenizer.json cuts text in a way that is not known here (" +
+                             shown(cuts.unknown) + "): pass --ids");
+        }
+        Ids all = first;
+        const std::string whole(text);
+        for (std::size_t at = 0; at < whole.size();) {
+            const auto [place, token] = next_added(whole, at);
+            const std::string part = cuts.normalized(whole.substr(at, place - at));
+            if (!part.empty()) {
+                for (const std::string& word : cuts.words(part, at == 0)) append(word, all);
+            }
+            if (place == whole.size()) break;
+            all.push_back(ids.at(token));
+            at = place + token.size();
+        }
+        all.insert(all.end(), last.begin(), last.end());
+        return all;
+    }
+
+    std::string piece(std::int64_t id, std::int64_t previous) const override {
+        if (special[static_cast<std::size_t>(id)]) return {};
+        const std::string text = text_of_piece(id);
+        const bool begins =
+            previous < 0 || std::find(first.begin(), first.end(), previous) != first.end();
+        if (longest_first) {
+            const bool goes_on = text.starts_with(in_word);
+            return goes_on ? text.substr(in_word.size()) : (begins ? "" : " ") + text;
+        }
+        return cuts.begins_with_blank && begins && text.starts_with(' ') ? text.substr(1) : text;
+    }
+
+    std::string label(std::int64_t id) const override { return visible(text_of_piece(id)); }
+
+private:
+    /// The first of the added tokens from `at` on, the longest where several begin; the end of the
+    /// text where there is none.
+    std::pair<std::size_t, std::string> next_added(const std::string& text, std::size_t at) const {
+        std::pair<std::size_t, std::string> found{text.size(), ""};
+        for (const std::string& token : added) {
+            const std::size_t place = std::min(text.find(token, at), text.size());
+            const bool longer = place == found.first && token.size() > found.second.size();
+            if (place < found.first || (longer && place < text.size())) found = {place, token};
+        }
+        return found;
+    }
+
+    std::string text_of_piece(std::int64_t id) const {
+        const std::string& stored = pieces[static_cast<std::size_t>(id)];
+        if (cuts.of_bytes) return bytes_of(stored);
+        if (!cuts.marks_blanks) return stored;
+        if (const int byte = byte_of(stored); byte >= 0) return {static_cast<char>(byte)};
+        return with_blanks(stored);
+    }
+
+    void append(const std::string& word, Ids& all) const {
+        const auto whole = ids.find(word);
+        if (whole_first && whole != ids.end()) {
+            all.push_back(whole->second);
+            return;
+        }
+        std::vector<std::string> symbols;
+        for (const auto& [point, character] : points_of(word)) symbols.emplace_back(character);
+        longest_first ? append_longest(symbols, all) : append_merged(std::move(symbols), all);
+    }
+
+    /// The longest piece that the word begins with, then that of the rest, marked as such; a word
+    /// that is not made of pieces is unknown as a whole.
+    void append_longest(const std::vector<std::string>& characters, Ids& all) const {
+        Ids made;
+        std::size_t done = 0;
+        while (done < characters.size() && characters.size() <= longest_word) {
+            std::size_t count = characters.size() - done;
+            for (; count > 0; --count) {
+                std::string piece = done > 0 ? in_word : "";
+                for (std::size_t i = 0; i < count; ++i) piece += characters[done + i];
+                const auto found = ids.find(piece);
+                if (found == ids.end()) continue;
+                made.push_back(found->second);
+                break;
+            }
+            if (count == 0) break;
+            done += count;
+        }
+        if (done < characters.size()) made = {unknown_id(characters.front())};
+        all.insert(all.end(), made.begin(), made.end());
+    }
+
+    /// Joins the neighbours whose merge stands first in the list, until there is none; what is no
+    /// piece then falls into bytes.
+    void append_merged(std::vector<std::string> symbols, Ids& all) const {
+        const auto merged = [this](const std::string& left, const std::string& right) {
+            const auto found = ranks.find(left + " " + right);
+            std::optional<Joined<std::string>> joined;
+            if (found != ranks.end()) joined = {static_cast<double>(found->second), left + right};
+            return joined;
+        };
+        for (const std::string& symbol : join_best(std::move(symbols), merged)) {
+            if (const auto found = ids.find(symbol); found != ids.end()) {
+                all.push_back(found->second);
+                continue;
+            }
+            Ids bytes;
+            for (const char byte : symbol) {
+                const auto found = ids.find(byte_piece(static_cast<unsigned char>(byte)));
+                if (found != ids.end()) bytes.push_back(found->second);
+            }
+            if (bytes.size() < symbol.size()) bytes = {unknown_id(symbol)};
+            all.insert(all.end(), bytes.begin(), bytes.end());
+        }
+    }
+
+    std::int64_t unknown_id(const std::string& symbol) const {
+        const auto found = ids.find(unknown);
+        if (found != ids.end()) return found->second;
+        throw InputError("the tokenizer has no token for " + shown(symbol) +
+                         ": leave it out, or pass --ids");
+    }
+};
+
+/// Reads the parts of a tokenizer.json.
+class Reader {
+public:
+    Reader(std::string_view text, std::string label, std::size_t vocab_size)
+        : label_(std::move(label)),
+          file_(parse_json(text, label_)),
+          made_(std::make_shared<JsonTokenizer>()) {
+        if (!file_.is_object() || !file_.contains("model") || !file_["model"].is_object()) {
+            refuse("has no 'model'");
+        }
+        made_->pieces.resize(vocab_size);
+        made_->special.resize(vocab_size);
+    }
+
+    std::shared_ptr<const Tokenizer> tokenizer() {
+        const Json& model = file_["model"];
+        take_pieces(model);
+        take_model(model);
+        if (made_->cuts.unknown.empty()) made_->cuts = text_cuts_in(file_, label_);
+        take_surroundings(part(file_, "post_processor"));
+        return made_;
+    }
+
+private:
+    [[noreturn]] void refuse(const std::string& what) const {
+        throw InputError(label_ + ": " + what + ": give the tokenizer.json of the model");
+    }
+    static Json part(const Json& whole, const char* key) {
+        const auto found = whole.is_object() ? whole.find(key) : whole.end();
+        return found != whole.end() ? *found : Json();
+    }
+    static std::string word(const Json& whole, const char* key) {
+        const Json found = part(whole, key);
+        return found.is_string() ? found.get<std::string>() : std::string();
+    }
+
+    void take(const std::string& piece, const Json& id) {
+        if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= made_->pieces.size()) {
+            refuse("the id of " + shown(piece) + " is none of the model's " +
+                   std::to_string(made_->pieces.size()) + " tokens");
+        }
+        made_->pieces[id.get<std::size_t>()] = piece;
+        made_->ids[piece] = id.get<std::int64_t>();
+    }
+
+    void take_pieces(const Json& model) {
+        if (!model.contains("vocab") || !model["vocab"].is_object()) {
+            refuse("'model' has no 'vocab'");
+        }
+        for (const auto& [piece, id] : model["vocab"].items()) take(piece, id);
+        const Json added = part(file_, "added_tokens");
+        for (const Json& token : added.is_array() ? added : Json::array()) {
+            if (!token.is_object() || !token.contains("content") || !token.contains("id") ||
+                !token["content"].is_string() || token["content"] == "") {
+                refuse("'added_tokens' holds what is no token");
+            }
+            take(token["content"], token["id"]);
+            made_->added.push_back(token["content"]);
+            const Json is_special = part(token, "special");
+            if (!is_special.is_boolean() || is_special.get<bool>()) {
+                made_->special[token["id"].get<std::size_t>()] = true;
+            }
+        }
+    }
+
+    /// How words are made of pieces. Of the ways that are not known here, pieces have labels alone.
+    void take_model(const Json& model) {
+        const Json merges = part(model, "merges");
+        const std::string type = word(model, "type");
+        made_->longest_first = type == "WordPiece";
+        made_->unknown = word(model, "unk_token");
+        const Json whole = part(model, "ignore_merges");
+        made_->whole_first = whole.is_boolean() && whole.get<bool>();
+        if (made_->longest_first) {
+            if (model.contains("continuing_subword_prefix")) {
+                made_->in_word = word(model, "continuing_subword_prefix");
+            }
+            const Json longest = part(model, "max_input_chars_per_word");
+            if (longest.is_number_unsigned()) made_->longest_word = longest.get<std::size_t>();
+        } else if (!merges.is_array()) {
+            made_->cuts.unknown = "the model " + type;
+        } else if (!word(model, "continuing_subword_prefix").empty() ||
+                   !word(model, "end_of_word_suffix").empty()) {
+            made_->cuts.unknown = "merges with marked ends of words";
+        }
+        for (const Json& merge : merges.is_array() ? merges : Json::array()) {
+            const bool pair = merge.is_array() && merge.size() == 2 && merge[0].is_string() &&
+                              merge[1].is_string();
+            if (!pair && !merge.is_string()) refuse("'merges' holds what is no pair of pieces");
+            const std::string both =
+                pair ? merge[0].get<std::string>() + " " + merge[1].get<std::string>()
+                     : merge.get<std::string>();
+            made_->ranks.try_emplace(both, made_->ranks.size());
+        }
+    }
+
+    std::int64_t token(const Json& name) const {
+        const auto found =
+            name.is_string() ? made_->ids.find(name.get<std::string>()) : made_->ids.end();
+        if (found == made_->ids.end()) refuse("'post_processor' names no token");
+        return found->second;
+    }
+
+    /// The tokens in front of a text and behind it: <s>, [CLS] and [SEP].
+    void take_surroundings(const Json& post) {
+        for (const Json& each : part(post, "processors")) take_surroundings(each);
+        const std::string type = word(post, "type");
+        if (type == "BertProcessing" || type == "RobertaProcessing") {
+            const Json begin = part(post, "cls");
+            const Json end = part(post, "sep");
+            if (!begin.is_array() || begin.empty() || !end.is_array() || end.empty()) {
+                refuse("'post_processor' names no token");
+            }
+            made_->first.push_back(token(begin[0]));
+            made_->last.push_back(token(end[0]));
+        }
+        Ids* place = &made_->first;
+        const Json single = part(post, "single");
+        for (const Json& each : single.is_array() ? single : Json::array()) {
+            if (each.is_object() && each.contains("SpecialToken")) {
+                place->push_back(token(part(each["SpecialToken"], "id")));
+            } else {
+                place = &made_->last;
+            }
+        }
+    }
+
+    std::string label_;
+    Json file_;
+    std::shared_ptr<JsonTokenizer> made_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Tokenizer> read_json_tokenizer(std::string_view text,
+                                                     const std::string& label,
+                                                     std::size_t vocab_size) {
+    return Reader(text, label, vocab_size).tokenizer();
+}
+
+}  // namespace attn::models

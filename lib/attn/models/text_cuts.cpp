@@ -1,0 +1,336 @@
+#include "attn/models/text_cuts.hpp"
+
+#include <utf8proc.h>
+
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "attn/models/pieces.hpp"
+#include "attn/tensor/error.hpp"
+#include "attn/text/pattern.hpp"
+#include "attn/text/strings.hpp"
+
+namespace attn::models {
+namespace {
+
+using Json = nlohmann::json;
+using Words = std::vector<std::string>;
+using Normalizer = TextCuts::Normalizer;
+using Cut = TextCuts::Cut;
+
+const std::string blank_mark(word_mark);
+const std::string gpt2_words =
+    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
+const std::string punctuation = "[!-/:-@\\[-`{-~\\p{P}]";
+const std::string ideograph =
+    "[\u4E00-\u9FFF\u3400-\u4DBF\U00020000-\U0002A6DF\U0002A700-\U0002B73F\U0002B740-\U0002B81F"
+    "\U0002B920-\U0002CEAF\uF900-\uFAFF\U0002F800-\U0002FA1F]";
+
+std::string utf8(utf8proc_int32_t point) {
+    std::array<utf8proc_uint8_t, 4> bytes{};
+    const utf8proc_ssize_t count = utf8proc_encode_char(point, bytes.data());
+    return {reinterpret_cast<const char*>(bytes.data()), static_cast<std::size_t>(count)};
+}
+
+std::string word_in(const Json& part, const char* key, const std::string& usual = {}) {
+    const auto found = part.find(key);
+    return found != part.end() && found->is_string() ? found->get<std::string>() : usual;
+}
+
+bool flag_in(const Json& part, const char* key, bool usual) {
+    const auto found = part.find(key);
+    return found != part.end() && found->is_boolean() ? found->get<bool>() : usual;
+}
+
+/// The parts of a Sequence.
+std::vector<Json> parts_in(const Json& part, const char* key) {
+    const auto found = part.find(key);
+    if (found == part.end() || !found->is_array()) return {};
+    std::vector<Json> parts;
+    for (const Json& each : *found) {
+        if (each.is_object()) parts.push_back(each);
+    }
+    return parts;
+}
+
+/// The pattern of a part: {"Regex": ...} or {"String": ...}.
+Pattern pattern_in(const Json& part, const TextCuts& cuts) {
+    const auto found = part.find("pattern");
+    const Json pattern = found != part.end() && found->is_object() ? *found : Json::object();
+    std::string text = word_in(pattern, "Regex");
+    for (const char letter : word_in(pattern, "String")) {
+        const bool means = std::string_view("\\^$.|?*+()[]{}").find(letter) != std::string::npos;
+        text += (means ? "\\" : "") + std::string{letter};
+    }
+    if (text.empty()) {
+        throw InputError(cuts.label +
+                         ": has a part without a pattern: give the tokenizer.json of the model");
+    }
+    return Pattern(text, cuts.label);
+}
+
+/// A part of a text that fits a pattern, or that stands between such.
+struct Part {
+    std::string text;
+    bool fits;
+};
+
+std::vector<Part> parts_of(const std::string& text, const Pattern& pattern) {
+    std::vector<Part> parts;
+    std::size_t done = 0;
+    const auto add = [&](std::size_t end, bool fits) {
+        if (end > done) parts.push_back({text.substr(done, end - done), fits});
+        done = end;
+    };
+    for (const auto& [begin, end] : pattern.matches(text)) {
+        add(begin, false);
+        add(end, true);
+    }
+    add(text.size(), false);
+    return parts;
+}
+
+// Normalizers.
+
+Normalizer mapping(int options) {
+    return [options](const std::string& text) {
+        utf8proc_uint8_t* made = nullptr;
+        const auto size = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                                       static_cast<utf8proc_ssize_t>(text.size()), &made,
+                                       static_cast<utf8proc_option_t>(options));
+        const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owned(made, &std::free);
+        if (size < 0) throw InputError("the text is not UTF-8: save it as UTF-8");
+        return std::string(reinterpret_cast<const char*>(made), static_cast<std::size_t>(size));
+    };
+}
+
+/// What fits is written anew: `before`, itself unless it goes, `behind`.
+Normalizer writing(const Pattern& pattern, const std::string& before, bool stays,
+                   const std::string& behind) {
+    return [=](const std::string& text) {
+        std::string made;
+        for (const Part& part : parts_of(text, pattern)) {
+            made += part.fits ? before + (stays ? part.text : "") + behind : part.text;
+        }
+        return made;
+    };
+}
+
+Normalizer replacing(const std::string& pattern, const std::string& by) {
+    return writing(Pattern(pattern), by, false, "");
+}
+
+Normalizer lower_case() {
+    return [](const std::string& text) {
+        std::string made;
+        for (const auto& [point, character] : points_of(text)) {
+            made += utf8(utf8proc_tolower(point));
+        }
+        return made;
+    };
+}
+
+Normalizer one_after_another(const std::vector<Normalizer>& all) {
+    return [all](const std::string& text) {
+        std::string made = text;
+        for (const Normalizer& each : all) made = each(made);
+        return made;
+    };
+}
+
+/// Controls go, ideographs stand alone, and models that know no capitals know no accents.
+Normalizer bert_normalizer(const Json& part) {
+    const bool lower = flag_in(part, "lowercase", true);
+    std::vector<Normalizer> all;
+    if (flag_in(part, "clean_text", true)) {
+        all.push_back(replacing("[\\t\\n\\r\\p{Z}]", " "));
+        all.push_back(replacing("[\\p{C}\uFFFD]", ""));
+    }
+    if (flag_in(part, "handle_chinese_chars", true)) {
+        all.push_back(writing(Pattern(ideograph), " ", true, " "));
+    }
+    if (flag_in(part, "strip_accents", lower)) {
+        all.push_back(mapping(UTF8PROC_DECOMPOSE | UTF8PROC_STABLE));
+        all.push_back(replacing("\\p{Mn}", ""));
+    }
+    if (lower) all.push_back(lower_case());
+    return one_after_another(all);
+}
+
+Normalizer normalizer_of(const Json& part, TextCuts& cuts) {
+    const std::string type = word_in(part, "type");
+    const int composed = UTF8PROC_COMPOSE | UTF8PROC_STABLE;
+    const int decomposed = UTF8PROC_DECOMPOSE | UTF8PROC_STABLE;
+    if (type == "NFC") return mapping(composed);
+    if (type == "NFD") return mapping(decomposed);
+    if (type == "NFKC") return mapping(composed | UTF8PROC_COMPAT);
+    if (type == "NFKD") return mapping(decomposed | UTF8PROC_COMPAT);
+    if (type == "Lowercase") return lower_case();
+    if (type == "StripAccents") return replacing("\\p{M}", "");
+    if (type == "BertNormalizer") return bert_normalizer(part);
+    if (type == "Replace") {
+        const std::string content = word_in(part, "content");
+        cuts.marks_blanks = cuts.marks_blanks || content == blank_mark;
+        return writing(pattern_in(part, cuts), content, false, "");
+    }
+    if (type == "Prepend") {
+        cuts.begins_with_blank = true;
+        return [front = word_in(part, "prepend")](const std::string& text) {
+            return text.empty() ? text : front + text;
+        };
+    }
+    if (type == "Sequence") {
+        std::vector<Normalizer> all;
+        for (const Json& each : parts_in(part, "normalizers")) {
+            all.push_back(normalizer_of(each, cuts));
+        }
+        return one_after_another(all);
+    }
+    cuts.unknown = "the normalizer " + type;
+    return {};
+}
+
+// Pre-tokenizers.
+
+/// Cuts where a pattern fits. What becomes of the parts that fit: Isolated, Removed,
+/// MergedWithPrevious, MergedWithNext or Contiguous.
+Cut splitting(const Pattern& pattern, const std::string& behavior, bool inverted = false) {
+    const auto joins = [behavior](bool previous_fits, bool fits) {
+        if (behavior == "MergedWithPrevious") return fits && !previous_fits;
+        if (behavior == "MergedWithNext") return previous_fits && !fits;
+        return behavior == "Contiguous" && previous_fits == fits;
+    };
+    return [=](const std::string& text, bool) {
+        Words words;
+        bool previous = false;
+        for (const Part& part : parts_of(text, pattern)) {
+            const bool fits = part.fits != inverted;
+            if (fits && behavior == "Removed") continue;
+            if (!words.empty() && joins(previous, fits)) {
+                words.back() += part.text;
+            } else {
+                words.push_back(part.text);
+            }
+            previous = fits;
+        }
+        return words;
+    };
+}
+
+/// Each word of the first cut cut again.
+Cut both(const Cut& one, const Cut& other) {
+    return [=](const std::string& text, bool first) {
+        Words words;
+        for (const std::string& word : one(text, first)) {
+            for (std::string& part : other(word, first && words.empty())) {
+                words.push_back(std::move(part));
+            }
+        }
+        return words;
+    };
+}
+
+Cut whole() {
+    return [](const std::string& text, bool) { return Words{text}; };
+}
+
+Cut byte_level(const Json& part, TextCuts& cuts) {
+    cuts.of_bytes = true;
+    const bool blank = flag_in(part, "add_prefix_space", false);
+    cuts.begins_with_blank = cuts.begins_with_blank || blank;
+    const Cut in_front = [blank](const std::string& text, bool) {
+        return Words{blank && !text.starts_with(' ') ? " " + text : text};
+    };
+    const Cut letters = [](const std::string& word, bool) {
+        std::string spelled;
+        for (const char byte : word) spelled += letter_of_byte(static_cast<unsigned char>(byte));
+        return Words{spelled};
+    };
+    const bool cut = flag_in(part, "use_regex", true);
+    return both(both(in_front, cut ? splitting(Pattern(gpt2_words), "Isolated") : whole()),
+                letters);
+}
+
+Cut metaspace(const Json& part, TextCuts& cuts) {
+    cuts.marks_blanks = true;
+    const bool legacy = flag_in(part, "add_prefix_space", true);
+    const std::string scheme = word_in(part, "prepend_scheme", legacy ? "always" : "never");
+    cuts.begins_with_blank = scheme != "never";
+    const Cut marked = [=](const std::string& text, bool first) {
+        const std::string made = replacing(" ", blank_mark)(text);
+        const bool prepends = scheme == "always" || (scheme == "first" && first);
+        return Words{prepends && !made.starts_with(blank_mark) ? blank_mark + made : made};
+    };
+    const bool split = flag_in(part, "split", true);
+    return both(marked, split ? splitting(Pattern(blank_mark), "MergedWithNext") : whole());
+}
+
+Cut cut_of(const Json& part, TextCuts& cuts) {
+    const std::string type = word_in(part, "type");
+    if (type == "ByteLevel") return byte_level(part, cuts);
+    if (type == "Metaspace") return metaspace(part, cuts);
+    if (type == "Split") {
+        return splitting(pattern_in(part, cuts), word_in(part, "behavior"),
+                         flag_in(part, "invert", false));
+    }
+    if (type == "Digits") {
+        const bool single = flag_in(part, "individual_digits", false);
+        return splitting(Pattern("\\p{N}"), single ? "Isolated" : "Contiguous");
+    }
+    if (type == "Punctuation") {
+        return splitting(Pattern(punctuation), word_in(part, "behavior", "Isolated"));
+    }
+    if (type == "Whitespace") {
+        return splitting(Pattern("\\w+|[^\\w\\s]+"), "Removed", true);
+    }
+    if (type == "WhitespaceSplit") return splitting(Pattern("\\s"), "Removed");
+    if (type == "BertPreTokenizer") {
+        return both(splitting(Pattern("\\s"), "Removed"),
+                    splitting(Pattern(punctuation), "Isolated"));
+    }
+    if (type == "Sequence") {
+        Cut all = whole();
+        for (const Json& each : parts_in(part, "pretokenizers"))
+            all = both(all, cut_of(each, cuts));
+        return all;
+    }
+    cuts.unknown = "the pre_tokenizer " + type;
+    return whole();
+}
+
+}  // namespace
+
+TextCuts text_cuts_in(const Json& file, const std::string& label) {
+    TextCuts cuts;
+    cuts.label = label;
+    const auto part = [&file](const char* key) {
+        const auto found = file.find(key);
+        return found != file.end() && found->is_object() ? *found : Json();
+    };
+    const Json normalizer = part("normalizer");
+    const Json cut = part("pre_tokenizer");
+    cuts.normalized =
+        normalizer.is_null() ? one_after_another({}) : normalizer_of(normalizer, cuts);
+    cuts.words = cut.is_null() ? whole() : cut_of(cut, cuts);
+    return cuts;
+}
+
+const std::string& letter_of_byte(unsigned char byte) {
+    static const std::array<std::string, 256> letters = [] {
+        std::array<std::string, 256> all;
+        utf8proc_int32_t next = 0x100;
+        for (utf8proc_int32_t each = 0; each < 256; ++each) {
+            const bool visible =
+                (each >= 33 && each <= 126) || (each >= 161 && each <= 172) || each >= 174;
+            all[static_cast<std::size_t>(each)] = utf8(visible ? each : next++);
+        }
+        return all;
+    }();
+    return letters[byte];
+}
+
+}  // namespace attn::models

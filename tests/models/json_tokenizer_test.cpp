@@ -1,0 +1,211 @@
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "attn/models/text_cuts.hpp"
+#include "attn/models/tokenizer.hpp"
+#include "attn/tensor/error.hpp"
+
+namespace {
+
+using namespace attn;
+using namespace attn::models;
+using Ids = std::vector<std::int64_t>;
+
+using Words = std::vector<std::string>;
+
+const std::string split_of = R"({"type": "Sequence", "pretokenizers": [{"type": "Split",
+    "behavior": "Isolated", "invert": false, "pattern": {"Regex": ")";
+const std::string bytes_behind = R"("}}, {"type": "ByteLevel", "add_prefix_space": false,
+    "use_regex": false}]})";
+const std::string llama3 =
+    split_of + R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}|)" +
+    R"( ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+)" + bytes_behind;
+const std::string qwen2 =
+    split_of + R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}|)" +
+    R"( ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+)" + bytes_behind;
+const std::string o200k =
+    split_of +
+    R"([^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+)" +
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+)" +
+    R"([\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\\p{N}{1,3}|)" +
+    R"( ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+)" + bytes_behind;
+
+/// The words that a pre_tokenizer cuts a text into; blanks and line breaks as themselves.
+Words words(const std::string& pre_tokenizer, const std::string& text) {
+    Words all =
+        text_cuts_in(nlohmann::json::parse("{\"pre_tokenizer\": " + pre_tokenizer + "}"), "t.json")
+            .words(text, true);
+    for (std::string& word : all) {
+        for (const auto& [letter, byte] : {std::pair{"\u0120", " "}, {"\u010a", "\n"}}) {
+            for (std::size_t at = word.find(letter); at != word.npos; at = word.find(letter)) {
+                word.replace(at, 2, byte);
+            }
+        }
+    }
+    return all;
+}
+
+std::string json_with(const std::string& pre_tokenizer, const std::string& vocab,
+                      const std::string& model, const std::string& more) {
+    const std::string cut =
+        pre_tokenizer.empty() ? "" : "\"pre_tokenizer\": " + pre_tokenizer + ", ";
+    return "{" + cut + more + "\"model\": {" + model + ", \"vocab\": {" + vocab + "}}}";
+}
+
+std::string refusal(const std::string& text) {
+    try {
+        read_json_tokenizer(text, "t.json", 12);
+    } catch (const InputError& error) {
+        return error.what();
+    }
+    return {};
+}
+
+}  // namespace
+
+TEST_SUITE("models: tokenizer.json") {
+    TEST_CASE("pieces of bytes: the merge that stands first wins, and blanks belong to words") {
+        // In GPT-2's vocabulary U+0120 is a blank.
+        const auto tokenizer = read_json_tokenizer(
+            "{\"pre_tokenizer\": {\"type\": \"ByteLevel\"}, \"model\": {\"type\": \"BPE\", "
+            "\"vocab\": "
+            "{\"a\": 0, \"b\": 1, \"c\": 2, \"\u0120\": 3, \"ab\": 4, \"bc\": 5, \"\u0120a\": 6, "
+            "\"'\": 7, \"s\": 8, \"'s\": 9, \"\u010a\": 10}, \"merges\": [\"b c\", \"a b\", "
+            "\"\u0120 a\", [\"'\", \"s\"]]}}",
+            "t.json", 12);
+        CHECK(tokenizer->encode("abc") == Ids{0, 5});
+        CHECK(tokenizer->encode("ab c") == Ids{4, 3, 2});
+        CHECK(tokenizer->encode("b a's") == Ids{1, 6, 9});
+        // Of several blanks the last one goes with the word.
+        CHECK(tokenizer->encode("b   a") == Ids{1, 3, 3, 6});
+        CHECK(tokenizer->encode("a\n") == Ids{0, 10});
+        CHECK(text_of(*tokenizer, tokenizer->encode("b   a's\nabc")) == "b   a's\nabc");
+        CHECK_THROWS_AS(tokenizer->encode("x"), InputError);
+        CHECK_THROWS_AS(tokenizer->encode("\xff"), InputError);
+    }
+    TEST_CASE("a tokenizer that cuts otherwise has labels, and asks for ids") {
+        const auto refused = [](const std::string& parts, const char* named) {
+            const auto tokenizer = read_json_tokenizer(
+                "{" + parts + R"("vocab": {"the": 0, "##s": 1}}})", "t.json", 12);
+            CHECK(tokenizer->label(1) == "##s");
+            CHECK_THROWS_WITH_AS(tokenizer->encode("the"), doctest::Contains(named), InputError);
+            CHECK_THROWS_WITH_AS(tokenizer->encode("the"), doctest::Contains("pass --ids"),
+                                 InputError);
+        };
+        refused(R"("model": {"type": "WordLevel", )", "the model WordLevel");
+        refused(R"("pre_tokenizer": {"type": "CharDelimiterSplit"}, "model": {"merges": [], )",
+                "the pre_tokenizer CharDelimiterSplit");
+        refused(R"("normalizer": {"type": "Precompiled"}, "model": {"merges": [], )",
+                "the normalizer Precompiled");
+        refused(R"("model": {"merges": [], "end_of_word_suffix": "</w>", )",
+                "marked ends of words");
+    }
+    TEST_CASE("Llama 3: contractions in any case, digits in threes, the word as a piece first") {
+        CHECK(words(llama3, "It's 12345 O'CLOCK,\n\n  WE'LL go!") ==
+              Words{"It", "'s", " ", "123", "45", " O", "'CLOCK", ",\n\n", " ", " WE", "'LL", " go",
+                    "!"});
+        const auto tokenizer = read_json_tokenizer(
+            json_with(llama3, R"("a": 0, "b": 1, "c": 2, "ab": 3, "abc": 4, "<s>": 5)",
+                      R"("ignore_merges": true, "merges": ["a b"])",
+                      R"("added_tokens": [{"id": 5, "content": "<s>", "special": true}],
+                         "post_processor": {"type": "Sequence", "processors": [
+                         {"type": "ByteLevel"}, {"type": "TemplateProcessing", "single":
+                         [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}]}]}, )"),
+            "t.json", 12);
+        CHECK(tokenizer->encode("abc") == Ids{5, 4});
+        CHECK(tokenizer->encode("abcb") == Ids{5, 3, 2, 1});
+        CHECK(tokenizer->encode("ab<s>c") == Ids{5, 3, 5, 2});
+    }
+    TEST_CASE("Qwen 2: each digit by itself, and letters that were composed") {
+        CHECK(words(qwen2, "x 12a") == Words{"x", " ", "1", "2", "a"});
+        const auto tokenizer = read_json_tokenizer(
+            json_with(qwen2, R"("\u00c3": 0, "\u00a9": 1, "\u00c3\u00a9": 2)",
+                      R"("merges": ["\u00c3 \u00a9"])", R"("normalizer": {"type": "NFC"}, )"),
+            "t.json", 12);
+        CHECK(tokenizer->encode("\u00e9") == Ids{2});
+        CHECK(tokenizer->encode("e\u0301") == Ids{2});
+    }
+    TEST_CASE("gpt-oss: capitals begin a word, and endings belong to it") {
+        CHECK(words(o200k, "HelloWorld it's 1234 a/b//\n") ==
+              Words{"Hello", "World", " it's", " ", "123", "4", " a", "/b", "//\n"});
+    }
+    TEST_CASE("BERT: small letters without accents, the longest pieces, unknown as a whole") {
+        const auto tokenizer = read_json_tokenizer(
+            R"({"normalizer": {"type": "BertNormalizer", "clean_text": true,
+                "handle_chinese_chars": true, "strip_accents": null, "lowercase": true},
+                "pre_tokenizer": {"type": "BertPreTokenizer"},
+                "post_processor": {"type": "TemplateProcessing", "single": [{"SpecialToken":
+                {"id": "[CLS]"}}, {"Sequence": {"id": "A"}}, {"SpecialToken": {"id": "[SEP]"}}]},
+                "added_tokens": [{"id": 1, "content": "[CLS]"}, {"id": 2, "content": "[SEP]"}],
+                "model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": {"[UNK]": 0,
+                "[CLS]": 1, "[SEP]": 2, "cafe": 3, "##s": 4, ",": 5, "the": 6, "##fe": 7, "ca": 8,
+                "\u65e5": 9}}})",
+            "t.json", 12);
+        CHECK(tokenizer->encode("The Caf\u00e9s, the") == Ids{1, 6, 3, 4, 5, 6, 2});
+        CHECK(tokenizer->encode("caffe \u65e5\u65e5") == Ids{1, 0, 9, 9, 2});
+        CHECK(tokenizer->encode("[CLS] the") == Ids{1, 1, 6, 2});
+        CHECK(tokenizer->encode(std::string(101, 'a')) == Ids{1, 0, 2});
+        CHECK(text_of(*tokenizer, Ids{1, 6, 3, 4, 2}) == "the cafes");
+    }
+    TEST_CASE("Gemma and Llama 2: blanks are marks, one in front where the file says so") {
+        const std::string pieces =
+            R"("<unk>": 0, "a": 1, "\u2581": 2, "\u2581a": 3, "<0xC3>": 4, "<0xA9>": 5)";
+        const std::string merges = R"("byte_fallback": true, "unk_token": "<unk>",
+                                      "merges": ["\u2581 a"])";
+        const auto ids = [&](const std::string& parts, const std::string& text) {
+            return read_json_tokenizer(json_with("", pieces, merges, parts), "t.json", 12)
+                ->encode(text);
+        };
+        const std::string gemma =
+            R"("normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"},
+               "pre_tokenizer": {"type": "Split", "pattern": {"String": " "}, "behavior":
+               "MergedWithPrevious", "invert": false}, )";
+        CHECK(ids(gemma, "a a\u00e9") == Ids{1, 3, 4, 5});
+        CHECK(ids(gemma, "a\u00fc") == Ids{1, 0});
+        const std::string llama =
+            R"("pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme":
+               "first", "split": false}, )";
+        CHECK(ids(llama, "a a") == Ids{3, 3});
+        CHECK(ids(llama, " a") == Ids{3});
+    }
+    TEST_CASE("parts that split join, drop or keep what they find") {
+        const auto split = [](const std::string& behavior, const std::string& invert = "false") {
+            const std::string part =
+                R"({"type": "Split", "pattern": {"String": "-"}, "behavior": ")" + behavior +
+                R"(", "invert": )" + invert + "}";
+            return text_cuts_in(nlohmann::json::parse("{\"pre_tokenizer\": " + part + "}"),
+                                "t.json")
+                .words("a--b-", true);
+        };
+        CHECK(split("Isolated") == Words{"a", "-", "-", "b", "-"});
+        CHECK(split("Removed") == Words{"a", "b"});
+        CHECK(split("Removed", "true") == Words{"-", "-", "-"});
+        CHECK(split("MergedWithPrevious") == Words{"a-", "-", "b-"});
+        CHECK(split("MergedWithNext") == Words{"a", "-", "-b", "-"});
+        CHECK(split("Contiguous") == Words{"a", "--", "b", "-"});
+        CHECK(words(R"({"type": "Digits", "individual_digits": false})", "a12b") ==
+              Words{"a", "12", "b"});
+        CHECK(words(R"({"type": "Whitespace"})", "it's 1!? x") ==
+              Words{"it", "'", "s", "1", "!?", "x"});
+        CHECK(words(R"({"type": "WhitespaceSplit"})", " it's  1 ") == Words{"it's", "1"});
+        CHECK(words(R"({"type": "Punctuation"})", "a,,b") == Words{"a", ",", ",", "b"});
+    }
+    TEST_CASE("what is no tokenizer is one line") {
+        CHECK(refusal("[]").find("t.json: has no 'model'") == 0);
+        CHECK(refusal("{\"model\": {}}").find("t.json: 'model' has no 'vocab'") == 0);
+        CHECK(refusal("{\"model\": {\"vocab\": {\"a\": 12}}}")
+                  .find("t.json: the id of 'a' is none") == 0);
+        CHECK(refusal("{\"model\": {\"vocab\": {\"a\": -1}}}").find("t.json: the id of 'a'") == 0);
+        CHECK(refusal("{\"model\": {\"vocab\": {}, \"merges\": [3]}}").find("t.json: 'merges'") ==
+              0);
+        CHECK(refusal("{\"model\": {\"vocab\": {}}, \"added_tokens\": [{\"id\": 0}]}")
+                  .find("t.json: 'added_tokens'") == 0);
+        CHECK(refusal("{").find("t.json") == 0);
+        CHECK(refusal(json_with("{\"type\": \"Split\", \"pattern\": {\"Regex\": \"(\"}}", "",
+                                "\"merges\": []", ""))
+                  .find("t.json: the pattern '('") == 0);
+        CHECK(refusal(json_with("{\"type\": \"Split\"}", "", "\"merges\": []", ""))
+                  .find("t.json: has a part without a pattern") == 0);
+    }
+}
