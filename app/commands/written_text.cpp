@@ -107,13 +107,8 @@ std::string piece_of(const Model& model, std::int64_t id, std::int64_t previous)
 }
 
 std::string text_of_ids(const Model& model, const TokenIds& ids) {
-    std::string text;
-    std::int64_t previous = -1;
-    for (const std::int64_t id : ids) {
-        text += piece_of(model, id, previous);
-        previous = id;
-    }
-    return text;
+    return model.tokenizer ? attn::models::text_of(*model.tokenizer, ids)
+                           : fmt::format("{}", fmt::join(ids, " "));
 }
 
 std::string whole_text(const Model& model, const WrittenText& written) {
