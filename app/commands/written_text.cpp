@@ -62,7 +62,7 @@ Sampling sampling_of(const Arguments& arguments) {
 
 Writer::Writer(const Arguments& arguments, const Model& model)
     : arguments_(arguments), model_(model) {
-    if (!model.architecture.writes_text) {
+    if (!model.architecture.causal) {
         throw attn::ConfigError(model.label + " is a " + model.architecture.family +
                                 ", which fills gaps and writes no text: use heads, or a walk");
     }

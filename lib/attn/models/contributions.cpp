@@ -67,8 +67,8 @@ std::vector<double> of_head(const Array<double>& w_output, const std::vector<dou
 NextToken next_token(const Model& model, const std::vector<std::int64_t>& ids, std::int64_t id) {
     const Architecture& a = model.architecture;
     model.check_ids({id});
-    if (!a.writes_text || a.norm_after_sum || a.logit_softcap > 0 ||
-        model.has("0.g_attention_output") || model.has("0.g_mlp_output")) {
+    if (!a.causal || a.norm_after_sum || a.logit_softcap > 0 || model.has("0.g_attention_output") ||
+        model.has("0.g_mlp_output")) {
         throw ConfigError(model.label +
                           " takes a norm of what its layers add, or caps its logits: "
                           "a logit is no sum over heads there");

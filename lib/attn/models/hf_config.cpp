@@ -264,7 +264,6 @@ Architecture architecture_of(const Json& json, Family family, const std::string&
     made.attention_softcap = config.number({"attn_logit_softcapping"}, 0);
     made.logit_softcap = config.number({"final_logit_softcapping"}, 0);
     made.causal = family != Family::bert;
-    made.writes_text = family != Family::bert;
     made.parallel = family == Family::phi ||
                     (family == Family::neox && config.flag("use_parallel_residual", true));
     made.norm_after_sum = family == Family::bert;

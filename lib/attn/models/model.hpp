@@ -54,12 +54,10 @@ struct Architecture {
     double logit_softcap = 0;         ///< 0: none
     std::size_t experts = 0;          ///< MLPs of each layer, where a router chooses among them
     std::size_t experts_per_token = 0;
-    double experts_limit = 0;  ///< their gates and ups are held below it
-    bool causal = true;
-    bool writes_text = true;      ///< its logits are those of the next token
+    double experts_limit = 0;     ///< their gates and ups are held below it
+    bool causal = true;           ///< its logits are then those of the next token
     bool parallel = false;        ///< attention and MLP read the same x, and both are added to it
     bool norm_after_sum = false;  ///< BERT: x = norm(x + attention(x))
-    std::size_t position_offset = 0;      ///< first row of the table of positions that is used
     std::vector<std::int64_t> end_ids{};  ///< tokens after which a text is at its end
 
     /// The shape of the tensor that Model calls by this name, without the number of its layer.

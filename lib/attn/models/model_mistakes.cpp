@@ -139,7 +139,7 @@ double mean_log_probability(const std::shared_ptr<const Parameters<float>>& para
 double gain_of_other_pairing(const Model& model, const std::vector<std::int64_t>& ids) {
     constexpr std::size_t least_tokens = 8;
     const Architecture& a = model.architecture;
-    if (ids.size() < least_tokens || !a.writes_text || !needs_rotation(a).empty()) return 0;
+    if (ids.size() < least_tokens || !a.causal || !needs_rotation(a).empty()) return 0;
     const AttentionSettings other = settings_with(find_model_mistake("rope-style"), a);
     const auto parameters = parameters_of<float>(model);
     return mean_log_probability(parameters, other, ids) -

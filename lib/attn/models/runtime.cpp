@@ -92,7 +92,7 @@ Embedded<Real> Runtime<Real>::embedding_of(std::span<const std::int64_t> ids) co
     }
     if (!parameters_->model.has("position_embedding")) return rows;
     std::vector<std::size_t> places(ids.size());
-    std::iota(places.begin(), places.end(), past_ + a.position_offset);
+    std::iota(places.begin(), places.end(), past_);
     const Tensor positions = parameters_->model.read_rows("position_embedding", places);
     rows.positions = empty_array<Real>({ids.size(), a.embed_dim});
     for (std::size_t i = 0; i < rows.positions.size(); ++i) {
