@@ -1,27 +1,19 @@
 #include "attn/models/export_model.hpp"
 
-#include <array>
 #include <cmath>
 #include <numeric>
 #include <utility>
 
+#include "attn/models/hugging_face.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
 
 namespace attn::models {
 namespace {
 
-constexpr std::array<std::pair<const char*, const char*>, 9> layer_names{{
-    {"g_attention", "input_layernorm.weight"},
-    {"w_query", "self_attn.q_proj.weight"},
-    {"w_key", "self_attn.k_proj.weight"},
-    {"w_value", "self_attn.v_proj.weight"},
-    {"w_output", "self_attn.o_proj.weight"},
-    {"g_mlp", "post_attention_layernorm.weight"},
-    {"w_gate", "mlp.gate_proj.weight"},
-    {"w_down", "mlp.down_proj.weight"},
-    {"w_up", "mlp.up_proj.weight"},
-}};
+/// The tensors of a layer, in the order of llama2.c.
+constexpr const char* layer_tensors[] = {"g_attention", "w_query", "w_key",  "w_value", "w_output",
+                                         "g_mlp",       "w_gate",  "w_down", "w_up"};
 
 /// Refuses what a Llama does not have.
 void require_llama(const Model& model, const std::string& format) {
@@ -113,15 +105,18 @@ std::string config_json(const Model& model) {
 std::vector<NamedTensor> tensors_for_hugging_face(const Model& model) {
     require_llama(model, "hf");
     const auto whole = [&](const char* name) { return cast(model.read(name), DType::float32); };
-    std::vector<NamedTensor> all{{"model.embed_tokens.weight", whole("embedding")}};
+    std::vector<NamedTensor> all;
+    const auto add = [&all](const std::string& before, const char* ours, const Tensor& tensor) {
+        all.push_back({before + name_in(Family::llama, ours), tensor});
+    };
+    add("model.", "embedding", whole("embedding"));
     for (std::size_t n = 0; n < model.architecture.layers.size(); ++n) {
-        for (const auto& [ours, theirs] : layer_names) {
-            all.push_back({"model.layers." + std::to_string(n) + "." + theirs,
-                           paired(model, n, ours, Pairing::half)});
-        }
+        const std::string layer = "model.layers." + std::to_string(n) + ".";
+        for (const char* ours : layer_tensors)
+            add(layer, ours, paired(model, n, ours, Pairing::half));
     }
-    all.push_back({"model.norm.weight", whole("g_final")});
-    if (model.has("w_vocab")) all.push_back({"lm_head.weight", whole("w_vocab")});
+    add("model.", "g_final", whole("g_final"));
+    if (model.has("w_vocab")) add("", "w_vocab", whole("w_vocab"));
     return all;
 }
 
@@ -144,7 +139,7 @@ void write_llama2c(const Model& model, const Sink& sink) {
         sink({reinterpret_cast<const char*>(&each), sizeof each});
     }
     append(cast(model.read("embedding"), DType::float32));
-    for (const auto& [ours, theirs] : layer_names) {
+    for (const char* ours : layer_tensors) {
         for (std::size_t n = 0; n < a.layers.size(); ++n) {
             append(paired(model, n, ours, Pairing::interleaved));
         }

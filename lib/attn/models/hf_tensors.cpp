@@ -285,6 +285,17 @@ Model::Read with_first_row(const StoredArray& positions, const StoredArray* type
 
 }  // namespace
 
+std::string name_in(Family family, std::string_view ours) {
+    Names names = names_of(family);
+    names.inside.push_back(names.outside);
+    for (const std::span<const Name> part : names.inside) {
+        for (const Name& name : part) {
+            if (name.ours == ours) return name.theirs;
+        }
+    }
+    return {};
+}
+
 void add_tensors(Model& model, Family family, const std::vector<StoredArray>& all) {
     const Architecture& a = model.architecture;
     Arrays arrays;

@@ -44,6 +44,9 @@ Architecture architecture_of(const nlohmann::json& config, Family family, const 
 /// Errors  InputError naming a tensor that is missing and the shape that it should have.
 void add_tensors(Model& model, Family family, const std::vector<StoredArray>& arrays);
 
+/// What a family calls one of our tensors, behind the layer's number where it is of a layer.
+std::string name_in(Family family, std::string_view ours);
+
 /// The matrices of all experts of a layer, (expert, out, in), from what a file has of them: `plain`
 /// (expert, in, out), or `blocks` of 32 numbers of 4 bits (MXFP4) and their `scales`.
 std::optional<StoredArray> stored_experts(const StoredArray* plain, const StoredArray* blocks,
