@@ -1,3 +1,4 @@
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -18,26 +19,31 @@ using Json = nlohmann::json;
     throw InputError(label + ": " + what + ": give the model file of llm-viz");
 }
 
+/// What each letter of base64 stands for, from 0 to 63; 64 for all that are none.
+constexpr std::array<std::uint8_t, 256> values_of_letters = [] {
+    constexpr std::string_view letters =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::array<std::uint8_t, 256> values{};
+    values.fill(64);
+    for (std::uint8_t i = 0; i < 64; ++i) values[static_cast<unsigned char>(letters[i])] = i;
+    return values;
+}();
+
 /// The bytes that base64 text stands for.
 std::string from_base64(std::string_view text, const std::string& label) {
-    std::string bytes;
-    bytes.reserve(text.size() / 4 * 3);
-    std::uint32_t bits = 0;
-    int count = 0;
     while (!text.empty() && text.back() == '=') text.remove_suffix(1);
+    std::string bytes(text.size() * 6 / 8, '\0');
+    std::uint32_t bits = 0;
+    std::uint32_t count = 0;
+    std::size_t next = 0;
     for (const char letter : text) {
-        const std::uint32_t value = letter >= 'A' && letter <= 'Z'   ? letter - 'A'
-                                    : letter >= 'a' && letter <= 'z' ? letter - 'a' + 26
-                                    : letter >= '0' && letter <= '9' ? letter - '0' + 52
-                                    : letter == '+'                  ? 62
-                                    : letter == '/'                  ? 63
-                                                                     : 64;
+        const std::uint32_t value = values_of_letters[static_cast<unsigned char>(letter)];
         if (value == 64) refuse_viz(label, "'data' is no base64");
         bits = bits << 6U | value;
         count += 6;
         if (count < 8) continue;
         count -= 8;
-        bytes += static_cast<char>(bits >> count & 0xFFU);
+        bytes[next++] = static_cast<char>(bits >> count & 0xFFU);
     }
     return bytes;
 }
