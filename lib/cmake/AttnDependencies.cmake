@@ -58,6 +58,13 @@ if(NOT ATTN_UTF8PROC OR NOT ATTN_UTF8PROC_INCLUDE)
     message(FATAL_ERROR "attn-explain needs utf8proc: apt-get install libutf8proc-dev")
 endif()
 
+# PCRE2, for the patterns of tokenizers. Its CMake package knows only the shared library.
+find_path(ATTN_PCRE2_INCLUDE NAMES pcre2.h)
+find_library(ATTN_PCRE2 NAMES libpcre2-8.a pcre2-8)
+if(NOT ATTN_PCRE2 OR NOT ATTN_PCRE2_INCLUDE)
+    message(FATAL_ERROR "attn-explain needs PCRE2: apt-get install libpcre2-dev")
+endif()
+
 # zlib, for .npz and .pt. CMake's own module would link it dynamically.
 find_path(ATTN_ZLIB_INCLUDE NAMES zlib.h)
 find_library(ATTN_ZLIB NAMES libz.a z)

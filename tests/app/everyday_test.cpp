@@ -59,10 +59,16 @@ TEST_SUITE("app: everyday") {
         CHECK(has(run("--only ids -q --text " + han).err, "--split chars"));
         const std::string ids = first_words("--split chars --text " + han);
         CHECK(std::count(ids.begin(), ids.end(), ',') == 5);
-        program::check_refused("--text 'a b' --split '['", "not a regular expression");
+        program::check_refused("--text 'a b' --split '['",
+                               "--split: the pattern '[' is not understood");
         program::check_refused("--text 'a b' --split wrods", "no tokens by --split wrods");
         CHECK(has(run("--ids 1,2 --keep-case").err, "--keep-case has no effect here"));
-        program::check_refused("--split '.*' --text '" + std::string(5000, 'a') + "'", "2000");
+        CHECK(first_words("--split '.*' --text '" + std::string(5000, 'a') + "'") ==
+              "tensor([1])\n");
+        CHECK(first_words("--split '\\p{Lu}\\p{Ll}+' --text '\u00c9t\u00e9Hiver' --keep-case") ==
+              "tensor([2, 1])\n");
+        program::check_refused("--split '(?:a*a*)*[bc]' --text '" + std::string(5000, 'a') + "'",
+                               "takes too long");
     }
 
     TEST_CASE("a probe is a program too, which runs under PyTorch and is right as it stands") {

@@ -61,24 +61,25 @@ TEST_SUITE("pattern") {
         CHECK(parts("(?i:k)k", "Kk kk kK").size() == 2);
     }
     TEST_CASE("what is not understood is quoted from there on") {
-        CHECK(refusal("a(?<!b)c") ==
-              "the pattern 'a(?<!b)c' is not understood from '?<!b)c' on: pass --ids");
-        CHECK(refusal("\\p{Han}").find("from '") != std::string::npos);
-        for (const char* bad : {"(", ")", "[a", "a{2", "a{3,2}", "*a", "[z-a]", "\\", "\\k", "a**b",
-                                "[[:alpha:]]", "\\p{", "{2}", "a{99999}", "^a"}) {
+        CHECK(refusal("a(?<b)c").starts_with("the pattern 'a(?<b)c' is not understood from '"));
+        for (const char* bad :
+             {"(", ")", "[a", "a{3,2}", "*a", "[z-a]", "\\", "\\k", "a**b", "\\p{", "a{99999}"}) {
             INFO(bad);
             CHECK(refusal(bad).find("is not understood") != std::string::npos);
         }
     }
     TEST_CASE("a hostile pattern ends in one line") {
         const std::string text(3000, 'a');
-        CHECK_THROWS_WITH_AS(parts("(?:a*a*)*b", text), doctest::Contains("takes too long"),
+        CHECK_THROWS_WITH_AS(parts("(?:a*a*)*[bc]", text), doctest::Contains("takes too long"),
                              InputError);
-        CHECK_THROWS_AS(parts("(?:a)+", text), InputError);
+        CHECK(parts("(?:a)+", text) == Parts{text});
         CHECK(parts("a+", text) == Parts{text});
-        std::string nested;
-        for (int i = 0; i < 100; ++i) nested += "(";
-        CHECK_THROWS_AS(Pattern{nested}, InputError);
+        CHECK_THROWS_AS(Pattern{std::string(1000, '(')}, InputError);
         CHECK_THROWS_AS(Pattern("a").matches("\xff"), InputError);
+    }
+    TEST_CASE("a fit that takes nothing does not count, and the search goes on") {
+        CHECK(parts("(?=b)|b+", "abba") == Parts{"bb"});
+        CHECK(parts("(?=\u00e9)|x", "\u00e9x") == Parts{"x"});
+        CHECK(parts("$|^", "ab").empty());
     }
 }

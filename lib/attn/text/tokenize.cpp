@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <memory>
-#include <regex>
 
 #include "attn/tensor/error.hpp"
+#include "attn/text/pattern.hpp"
 #include "attn/text/strings.hpp"
 
 namespace attn {
@@ -64,23 +64,14 @@ std::string composed(const std::string& text) {
 }
 
 std::vector<std::string> matches_of(const std::string& text, const std::string& expression) {
-    // The library searches and compiles by recursion: longer ones could exhaust the stack.
-    if (text.size() > 2000 || expression.size() > 200) {
-        throw ConfigError(
-            "--split takes a regular expression of up to 200 bytes for texts of up "
-            "to 2000: use --split words or chars, or shorter texts");
-    }
-    std::regex compiled;
-    try {
-        compiled = std::regex(expression);
-    } catch (const std::regex_error&) {
-        throw ConfigError("--split: '" + expression +
-                          "' is not a regular expression: use words, chars, or one such as "
-                          "[a-z]+");
-    }
     std::vector<std::string> matches;
-    for (std::sregex_iterator at(text.begin(), text.end(), compiled), end; at != end; ++at) {
-        if (at->length() > 0) matches.push_back(at->str());
+    try {
+        for (const auto& [begin, end] : Pattern(expression).matches(text)) {
+            matches.push_back(text.substr(begin, end - begin));
+        }
+    } catch (const InputError& error) {
+        throw ConfigError(std::string("--split: ") + error.what() +
+                          "; words and chars are others, or one such as [a-z]+");
     }
     return matches;
 }
