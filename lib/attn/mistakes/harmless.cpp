@@ -204,7 +204,9 @@ Mistake masked_before_scaled() {
             "",
             "Minus infinity stays what it is, whatever it is divided by.",
             "",
-            first_of({needs_mask, needs_scale}),
+            first_of({needs_mask, needs_scale,
+                      unless([](const Plan& plan) { return !plan.caps() && !plan.biases(); },
+                             "a cap or a bias stands between scale and mask")}),
             all_of({with_ledger({"masked_scores"},
                                 [](Ledger& ledger, const Plan&) {
                                     const Tensor scores = ledger["scores"];
