@@ -54,8 +54,8 @@ std::string renumbered_lines(const StepLines& of, const std::string&) {
     return "ids = " + tensor_literal(renumbered(of.plan, ids), of.plan.dtype, of.language);
 }
 
-void exchange_batch_and_tokens(Ledger& ledger, const Plan&) {
-    for (const char* name : {"x", "memory"}) {
+void exchange_batch_and_tokens(Ledger& ledger, const Plan& plan) {
+    for (const std::string& name : {plan.projected_x(), std::string("memory")}) {
         if (const Tensor* source = ledger.find(name)) {
             ledger.record(name, exchanged(*source, 0, 1));
         }
@@ -73,7 +73,8 @@ std::vector<WrongLines> exchanged_lines() {
     for (const std::string& step : projecting_steps()) {
         const auto write = [](const StepLines& of, const std::string& right) {
             if (!multiplies_first(of)) return right;
-            std::string code = "x = " + of.swapped("x", "0, 1") + "\n";
+            const std::string x = of.plan.projected_x();
+            std::string code = x + " = " + of.swapped(x, "0, 1") + "\n";
             if (of.plan.has_memory) code += "memory = " + of.swapped("memory", "0, 1") + "\n";
             return code + right;
         };

@@ -167,13 +167,9 @@ Mistake bias_missing(std::size_t part) {
         bias_lines(part)};
 }
 
-Tensor source(const Plan& plan, const Ledger& ledger, bool asks) {
-    return !asks && plan.has_memory ? ledger["memory"] : ledger[plan.projected_x()];
-}
-
-Lines unprojected(std::string step) {
-    return [step = std::move(step)](const StepLines& of, const std::string&) {
-        return step + " = " + (of.plan.has_memory ? "memory" : "x");
+Lines unprojected(const Projected& part) {
+    return [part](const StepLines& of, const std::string&) {
+        return "projected_" + part.name + " = " + part.source(of.plan);
     };
 }
 
@@ -181,13 +177,14 @@ Lines unprojected(std::string step) {
 TableEdit skip_projection() {
     TableEdit heads =
         with_plan(head_steps(), [](Plan& plan) { plan.config.projection = Projection::none; });
-    const auto plain = [](const std::string& name, bool asks) {
-        return replace_step({"projected_" + name},
-                            [asks](const Plan& plan, const Ledger& ledger, const Compute&) {
-                                return source(plan, ledger, asks);
+    const auto plain = [](const Projected& part) {
+        return replace_step({"projected_" + part.name},
+                            [part](const Plan& plan, const Ledger& ledger, const Compute&) {
+                                return ledger[part.source(plan)];
                             });
     };
-    return all_of({heads, plain("query", true), plain("key", false), plain("value", false)});
+    const auto& [query, key, value] = query_key_value();
+    return all_of({heads, plain(query), plain(key), plain(value)});
 }
 
 std::vector<WrongLines> taken_lines(const std::string& name, const std::string& taken) {
@@ -240,7 +237,7 @@ Mistake wrong_weight(std::size_t part, std::size_t other, const char* same_as) {
 /// The value projection reads the finished keys instead of x.
 void put_keys_in_place_of_x(Ledger& ledger, const Plan& plan) {
     const Tensor* keys = ledger.find("projected_key");
-    ledger.record(plan.has_memory ? "memory" : "x", keys != nullptr ? *keys : ledger["key"]);
+    ledger.record(query_key_value()[2].source(plan), keys != nullptr ? *keys : ledger["key"]);
 }
 
 bool keys_fit_value_weight(const Plan& plan) {
@@ -303,10 +300,10 @@ void add_projection_mistakes(std::vector<Mistake>& list) {
                              if (ledger.has("projected_value")) return;
                              put_keys_in_place_of_x(ledger, plan);
                          }),
-             {{"projected_value", replaced("= (x|memory) @", "= projected_key @"),
-               formula_with("= (x|memory) @", "= projected_key @")},
-              {"value", replaced("= (x|memory) @", "= key @"),
-               formula_with("= (x|memory) @", "= key @")}}},
+             {{"projected_value", replaced("= (x|normed_x|memory) @", "= projected_key @"),
+               formula_with("= (x|normed_x|memory) @", "= projected_key @")},
+              {"value", replaced("= (x|normed_x|memory) @", "= key @"),
+               formula_with("= (x|normed_x|memory) @", "= key @")}}},
             {"no-projection",
              "projected_query",
              "Query, key and value are x itself",
@@ -323,9 +320,9 @@ void add_projection_mistakes(std::vector<Mistake>& list) {
                  },
                  "x does not have as many features as all heads together"),
              skip_projection(),
-             {{"projected_query", say("projected_query = x")},
-              {"projected_key", unprojected("projected_key")},
-              {"projected_value", unprojected("projected_value")}}},
+             {{"projected_query", unprojected(query_key_value()[0])},
+              {"projected_key", unprojected(query_key_value()[1])},
+              {"projected_value", unprojected(query_key_value()[2])}}},
             shared_head_weight(),
         });
     list.push_back(wrong_weight(0, 1, "keys for queries"));

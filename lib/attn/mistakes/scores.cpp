@@ -30,10 +30,10 @@ TableEdit one_for_both(Chain chain) {
     });
 }
 
-void exchange_sources(Ledger& ledger, const Plan&) {
-    const Tensor x = ledger["x"];
+void exchange_sources(Ledger& ledger, const Plan& plan) {
+    const Tensor x = ledger[plan.projected_x()];
     const Tensor memory = ledger["memory"];
-    ledger.record("x", memory);
+    ledger.record(plan.projected_x(), memory);
     ledger.record("memory", x);
 }
 
@@ -64,8 +64,9 @@ std::vector<WrongLines> other_source() {
     std::vector<WrongLines> lines;
     for (const std::string& step : projecting_steps()) {
         const auto exchanged_names = [](const StepLines& of, const std::string& right) {
-            const std::string marked = replaced("\\bx\\b", "OTHER")(of, right);
-            const std::string half = replaced("\\bmemory\\b", "x")(of, marked);
+            const std::string x = of.plan.projected_x();
+            const std::string marked = replaced("\\b" + x + "\\b", "OTHER")(of, right);
+            const std::string half = replaced("\\bmemory\\b", x)(of, marked);
             return replaced("OTHER", "memory")(of, half);
         };
         lines.push_back({step, exchanged_names});

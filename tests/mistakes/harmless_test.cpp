@@ -1,0 +1,97 @@
+// Differences that change no result, and what mistakes make of walks with a norm in front.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <regex>
+
+#include "attn/cards/step_table.hpp"
+#include "attn/codegen/code.hpp"
+#include "attn/mistakes/mistake.hpp"
+#include "attn/walk/draw.hpp"
+#include "tests/mistakes/configurations.hpp"
+#include "tests/walk/random_plans.hpp"
+
+using namespace attn;
+
+namespace {
+
+/// Whether every finite cell of a result is the same but for rounding. Rows that hide every key
+/// are another matter.
+bool same_result(const Tensor& right, const Tensor& other) {
+    if (right.shape() != other.shape()) return false;
+    for (std::size_t i = 0; i < right.size(); ++i) {
+        const double expected = right.at(i);
+        if (!std::isfinite(expected)) continue;
+        if (!(std::abs(other.at(i) - expected) <= 1e-3 * (1 + std::abs(expected)))) return false;
+    }
+    return true;
+}
+
+/// Another number of rows is what these are about.
+bool writes_rows(const Mistake& entry) {
+    return entry.family() == "padded-rows-zero" || entry.id == "empty-rows-zero";
+}
+
+std::string without_norm(const std::string& code) {
+    return std::regex_replace(code, std::regex("normed_x"), "x");
+}
+
+}  // namespace
+
+TEST_SUITE("mistakes: harmless") {
+    TEST_CASE("a harmless difference leaves the result as it is, whatever else the walk does") {
+        std::mt19937 random(20);
+        for (std::size_t i = 0; i < 300; ++i) {
+            const WalkConfig config =
+                i % 2 == 0 ? random_config(random) : attn::testing::seeded_config(random());
+            const Plan plan = resolve(config);
+            const Ledger given = draw(plan);
+            const Tensor right = walk(plan, given).entries().back().tensor;
+            for (const Mistake& entry : harmless_differences()) {
+                if (!entry.applies(plan) || writes_rows(entry)) continue;
+                CAPTURE(i);
+                CAPTURE(entry.id);
+                const StepTable table = entry.apply(step_table(plan), plan);
+                CHECK(same_result(right, walk(plan, given, table).entries().back().tensor));
+            }
+        }
+    }
+
+    TEST_CASE("behind a norm, a mistake makes of normed_x what it makes of the same x") {
+        std::mt19937 random(21);
+        std::size_t compared = 0;
+        for (std::size_t i = 0; i < 200; ++i) {
+            WalkConfig config = random_config(random);
+            config.position_embedding.reset();
+            const Plan normed = resolve(config);
+            if (!config.x_norm) continue;
+            Plan plain = normed;
+            plain.config.x_norm.reset();
+            const Ledger given = draw(normed);
+            Ledger same = given;
+            same.record("x", walk(normed, given)["normed_x"]);
+            for (const Mistake& mistake : mistakes()) {
+                if (!mistake.applies(normed)) continue;
+                CAPTURE(i);
+                CAPTURE(mistake.id);
+                const StepTable wrong = with_mistakes(step_table(normed), normed, {mistake.id});
+                const Ledger behind = walk(normed, given, wrong);
+                for (const auto& [name, tensor] :
+                     walk(plain, same, with_mistakes(step_table(plain), plain, {mistake.id}))
+                         .entries()) {
+                    if (find_step(step_table(), name).kind != Step::Kind::computed) continue;
+                    CAPTURE(name);
+                    CHECK(attn::testing::same_numbers(behind[name], tensor, 0));
+                    for (const auto language : {CodeLanguage::torch, CodeLanguage::numpy}) {
+                        CHECK(without_norm(step_code(name, normed, wrong, language)) ==
+                              step_code(name, plain,
+                                        with_mistakes(step_table(plain), plain, {mistake.id}),
+                                        language));
+                    }
+                    ++compared;
+                }
+            }
+        }
+        CHECK(compared > 1000);
+    }
+}
