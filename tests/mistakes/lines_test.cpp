@@ -162,6 +162,17 @@ TEST_SUITE("mistakes: lines") {
         const StepTable table = with_mistakes(step_table(plan), plan, {"k-dot-k"});
         CHECK(find_step(table, "scores").title == "keys were multiplied with keys");
         CHECK(find_step(table, "weights").title == find_step(step_table(), "weights").title);
+        WalkConfig biased = config;
+        const auto title = [&](PositionBias::Kind kind, const char* id) {
+            biased.position_bias = PositionBias{kind, 8, 6, {}};
+            const Plan of = resolve(biased);
+            return find_step(with_mistakes(step_table(), of, {id}), "position_bias").title;
+        };
+        CHECK(title(PositionBias::Kind::alibi, "alibi-sign") ==
+              "ALiBi was added instead of taken off");
+        CHECK(title(PositionBias::Kind::t5, "t5-cross-bias=dropped") == "T5's bias was left out");
+        CHECK(title(PositionBias::Kind::t5, "t5-direction") ==
+              "the sign of the distance was turned round");
     }
 
     TEST_CASE("the terms of a derivation add up to the number, under every mistake") {

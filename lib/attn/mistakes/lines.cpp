@@ -172,7 +172,9 @@ void write_mistake(StepTable& table, const StepTable& without, const Plan& plan,
         if (step != table.end()) write(*step, wrong);
     }
     std::string title = mistake.title;
-    if (title[1] != '(') title[0] = static_cast<char>(std::tolower(title[0]));
+    // ALiBi and T5 are written as they are.
+    const bool is_name = std::isupper(title[1]) != 0 || std::isdigit(title[1]) != 0;
+    if (!is_name) title[0] = static_cast<char>(std::tolower(title[0]));
     for (std::size_t i = 0; i < table.size(); ++i) {
         Step& step = table[i];
         const auto code = [&](const StepTable& of) {
