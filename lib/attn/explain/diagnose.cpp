@@ -312,8 +312,9 @@ private:
         bool after = false;
         bool behind_scores = false;
         for (const StepVerdict& verdict : diagnosis_.steps) {
+            const StepTable& table = step_table(plan_);
             behind_scores =
-                behind_scores || place_of_step(verdict.name) >= place_of_step("weights");
+                behind_scores || place_of(table, verdict.name) >= place_of(table, "weights");
             after = after || verdict.name == finding.step;
             if (!after || !behind_scores) continue;
             judged = true;

@@ -30,20 +30,18 @@ bool was_replaced(const Step& step) {
 
 }  // namespace
 
+std::size_t place_of(const StepTable& table, const std::string& step) {
+    return static_cast<std::size_t>(std::ranges::find(table, step, &Step::name) - table.begin());
+}
+
 Replay::Replay(const Plan& plan, Ledger given)
     : plan_(&plan), given_(std::move(given)), known_(chains_of(table_)) {}
-
-std::size_t Replay::place_of(const std::string& name) const {
-    const auto found = std::find_if(table_.begin(), table_.end(),
-                                    [&](const Step& step) { return step.name == name; });
-    return static_cast<std::size_t>(found - table_.begin());
-}
 
 void Replay::forget_from(std::size_t place) {
     if (place >= upto_) return;
     Ledger before(chains_of(table_));
     for (const auto& [name, tensor] : known_.entries()) {
-        if (place_of(name) < place) before.record(name, tensor);
+        if (place_of(table_, name) < place) before.record(name, tensor);
     }
     known_ = std::move(before);
     upto_ = place;
@@ -51,7 +49,7 @@ void Replay::forget_from(std::size_t place) {
 
 void Replay::take(const std::string& step, Tensor tensor) {
     given_.record(step, std::move(tensor));
-    forget_from(place_of(step));
+    forget_from(place_of(table_, step));
 }
 
 void Replay::make(const Mistake& mistake) {
@@ -80,7 +78,7 @@ void Replay::run(const StepTable& table, std::size_t from, std::size_t to, Ledge
 }
 
 const Tensor* Replay::step(const std::string& name) {
-    const std::size_t place = place_of(name);
+    const std::size_t place = place_of(table_, name);
     if (place == table_.size() || !table_[place].applies(*plan_)) return nullptr;
     if (!known_.has(name)) {
         // A part of softmax needs those before it, which an earlier call may have left out.
@@ -110,7 +108,7 @@ std::optional<Tensor> Replay::step_with(const std::vector<const Mistake*>& made,
                                         const std::string& name) {
     StepTable table = marked(table_);
     for (const Mistake* mistake : made) table = mistake->apply(std::move(table), *plan_);
-    const std::size_t place = place_of(name);
+    const std::size_t place = place_of(table_, name);
     const bool details = table.at(place).kind == Step::Kind::detail;
     std::set<std::string> changed;
     Ledger ledger(chains_of(table_));

@@ -9,6 +9,9 @@
 
 namespace attn {
 
+/// The place of a step in a table; behind the last one where the table has none of that name.
+std::size_t place_of(const StepTable& table, const std::string& step);
+
 /// The steps of a walk, computed one at a time from tensors that may be somebody else's, as they
 /// should be or with mistakes made. Only what a step needs is computed, and what a mistake does not
 /// reach is computed once.
@@ -37,7 +40,6 @@ public:
 
 private:
     void run(const StepTable& table, std::size_t from, std::size_t to, Ledger& ledger) const;
-    std::size_t place_of(const std::string& name) const;
     void forget_from(std::size_t place);
     bool reads_any_of(const Step& step, const std::set<std::string>& names) const;
 

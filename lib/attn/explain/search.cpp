@@ -41,10 +41,6 @@ Tensor with_infinity(const Tensor& tensor, const std::vector<bool>& hidden) {
     });
 }
 
-bool is_scores(const std::string& step) {
-    return step == "scores" || step == "scaled_scores" || step == "masked_scores";
-}
-
 }  // namespace
 
 std::size_t explained_by(Replay replay, const Judge& judge, std::span<const TheirTensor> later) {
@@ -200,8 +196,9 @@ std::optional<Match> Search::dropout() const {
 
 bool Search::gives_same_weights(const Tensor& tensor) const {
     // A later tensor of theirs would be what softmax reads, whatever this one is.
-    for (const char* later : {"scaled_scores", "masked_scores"}) {
-        if (place_of_step(later) > place_of_step(step_) && replay_.is_given(later)) return false;
+    const StepTable& table = step_table(plan_);
+    for (std::size_t i = place_of(table, step_) + 1; i < table.size(); ++i) {
+        if (is_scores(table[i].name) && replay_.is_given(table[i].name)) return false;
     }
     Replay other = replay_;
     other.take(step_, tensor);
@@ -213,7 +210,9 @@ bool Search::gives_same_weights(const Tensor& tensor) const {
 
 const Mistake* Search::name_of_fill(const Tensor& theirs, const std::vector<bool>& hidden,
                                     bool harmless) const {
-    const Tensor* scores = replay_.step(plan_.scales() ? "scaled_scores" : "scores");
+    const StepTable& table = step_table(plan_);
+    const PlannedStep masked{plan_, table, find_step(table, "masked_scores")};
+    const Tensor* scores = replay_.step(masked.latest(Chain::scores));
     std::optional<double> fill;
     std::optional<double> added;
     bool one_fill = true;
@@ -305,10 +304,12 @@ std::optional<Match> Search::beside_harmless(const Tried& singles,
                                              std::span<const TheirTensor> later) const {
     std::vector<std::vector<const Mistake*>> ways_to_write;
     for (const Mistake* one : harmless_) ways_to_write.push_back({one});
+    const StepTable& table = step_table(plan_);
+    const auto in_place = [&](const Mistake* one) { return place_of(table, one->step); };
+    const std::size_t masking = place_of(table, "masked_scores");
     for (const Mistake* fill : harmless_) {
         for (const Mistake* rows : harmless_) {
-            if (fill->step == "masked_scores" && rows->step != "masked_scores" &&
-                rows->step != "query" && rows->step != "key") {
+            if (in_place(fill) == masking && in_place(rows) > masking) {
                 ways_to_write.push_back({fill, rows});
             }
         }
@@ -316,7 +317,7 @@ std::optional<Match> Search::beside_harmless(const Tried& singles,
     for (const std::vector<const Mistake*>& harmless : ways_to_write) {
         const std::optional<Tensor> alone = replay_.step_with(harmless, step_);
         const bool shows = alone && !judged(*alone, expected_, {}).right();
-        const bool fills = place_of_step(harmless.front()->step) >= place_of_step("masked_scores");
+        const bool fills = in_place(harmless.front()) >= masking;
         Tried tried;
         for (const Mistake* mistake : applicable_) {
             const bool empties = is_in(singles.left_nan, mistake);

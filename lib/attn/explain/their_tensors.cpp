@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "attn/tensor/error.hpp"
+#include "attn/explain/replay.hpp"
 
 namespace attn {
 namespace {
@@ -234,7 +234,7 @@ double Judge::amplification(const std::string& step) const {
         }
     }
     const double scores = static_cast<double>(plan_.head_dim) * (size("query") + size("key"));
-    if (step == "scores" || step == "scaled_scores" || step == "masked_scores") return scores + 1;
+    if (is_scores(step)) return scores + 1;
     if (step == "weights") return 2 * (scores + 1);
     if (step == "context" || step == "merged") return keys * (size("value") + 2);
     if (step == "output") {
@@ -270,13 +270,8 @@ Judged Judge::operator()(const std::string& step, const TheirTensor& theirs, con
     return judged(tensor, expected, tolerance(step, theirs, expected, from_theirs));
 }
 
-std::size_t place_of_step(const std::string& name) {
-    std::size_t place = 0;
-    for (const Step& step : step_table()) {
-        if (step.name == name) break;
-        ++place;
-    }
-    return place;
+bool is_scores(const std::string& step) {
+    return find_step(step_table(), step).chain == Chain::scores;
 }
 
 std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, const Ledger& theirs,
@@ -312,10 +307,9 @@ std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, con
         skipped.push_back({entry.name, "it is no mask of this walk, by its shape or its values"});
         return true;
     });
-    std::stable_sort(tensors.begin(), tensors.end(),
-                     [](const TheirTensor& a, const TheirTensor& b) {
-                         return place_of_step(a.steps.front()) < place_of_step(b.steps.front());
-                     });
+    std::ranges::stable_sort(tensors, {}, [&](const TheirTensor& entry) {
+        return place_of(step_table(plan), entry.steps.front());
+    });
     return tensors;
 }
 

@@ -53,7 +53,7 @@ std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, con
                                        const DiagnoseOptions& options,
                                        std::vector<Skipped>& skipped);
 
-/// The place of a step in the step table.
-std::size_t place_of_step(const std::string& name);
+/// Whether a step's tensor holds scores: as they come, scaled, capped, with a bias, or masked.
+bool is_scores(const std::string& step);
 
 }  // namespace attn
