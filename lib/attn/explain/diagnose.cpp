@@ -282,9 +282,7 @@ private:
                                     match->finding.mistake, match->finding.second}) {
             if (made == nullptr) continue;
             replay_.make(*made);
-            if (made->id.starts_with("padded-rows") || made->id.starts_with("empty-rows")) {
-                judge_.accept(*made);
-            }
+            if (made->rewrites_result) judge_.accept(*made);
         }
         take(step, match->reading.tensor);
         diagnosis_.findings.push_back(std::move(match->finding));

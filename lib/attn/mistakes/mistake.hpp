@@ -46,6 +46,11 @@ struct Mistake {
     TableEdit apply;
     /// Its code, where the cards do not write it by themselves under an altered plan.
     std::vector<WrongLines> lines{};
+    /// Of a harmless difference: it writes other numbers where nobody reads them, and what follows
+    /// is right with these.
+    bool rewrites_result = false;
+    /// Which cells it changes is drawn: the result alone cannot tell it.
+    bool by_chance = false;
 
     bool applies(const Plan& plan) const { return not_applicable(plan).empty(); }
     std::string family() const { return id.substr(0, id.find('=')); }

@@ -201,6 +201,29 @@ Tensor with_dropout(const Plan& plan, const Ledger& ledger, const Compute& befor
     });
 }
 
+Mistake dropout_at_eval() {
+    Mistake entry{
+        "dropout-at-eval",
+        "weights",
+        "Dropout was still on",
+        "some weights are 0, the others are too large by 1 / (1 - p); --bug takes p = 0.1",
+        "F.dropout(weights, p, training=self.training)",
+        "weights = weights  # no dropout here",
+        "The functional form does not know that training is over: tell it.",
+        "",
+        NotApplicable([](const Plan&) { return std::string(); }),
+        replace_step({"weights"}, with_dropout),
+        {{"weights",
+          say("import numpy as np\n{right}\nchances = "
+              "torch.from_numpy(np.random.RandomState(0).rand({grid}))\nweights = (weights / "
+              "0.9).masked_fill(chances < 0.1, 0)",
+              "{right}\nchances = np.random.RandomState(0).rand({grid})\nweights = "
+              "np.where(chances < 0.1, 0, weights / 0.9)"),
+          formula("{right}, a tenth of them dropped")}}};
+    entry.by_chance = true;
+    return entry;
+}
+
 /// The mean over the heads: what a library shows unless asked otherwise.
 Tensor averaged(const Plan& plan, const Ledger& ledger, const Compute& before) {
     const Grid right = grid_of(before(plan, ledger));
@@ -300,23 +323,7 @@ void add_softmax_mistakes(std::vector<Mistake>& list) {
                                   formula("row_max = 0, never taken")});
                  return lines;
              }()},
-            {"dropout-at-eval",
-             "weights",
-             "Dropout was still on",
-             "some weights are 0, the others are too large by 1 / (1 - p); --bug takes p = 0.1",
-             "F.dropout(weights, p, training=self.training)",
-             "weights = weights  # no dropout here",
-             "The functional form does not know that training is over: tell it.",
-             "",
-             NotApplicable([](const Plan&) { return std::string(); }),
-             replace_step({"weights"}, with_dropout),
-             {{"weights",
-               say("import numpy as np\n{right}\nchances = "
-                   "torch.from_numpy(np.random.RandomState(0).rand({grid}))\nweights = (weights / "
-                   "0.9).masked_fill(chances < 0.1, 0)",
-                   "{right}\nchances = np.random.RandomState(0).rand({grid})\nweights = "
-                   "np.where(chances < 0.1, 0, weights / 0.9)"),
-               formula("{right}, a tenth of them dropped")}}},
+            dropout_at_eval(),
             {"weights-averaged",
              "weights",
              "The weights are the mean over the heads",
