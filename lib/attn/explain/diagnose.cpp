@@ -160,13 +160,14 @@ private:
         return std::nullopt;
     }
 
-    /// Whether a mistake that makes this tensor explains more of what follows than its layout does.
-    bool explains_more(const TheirTensor& theirs, const std::string& step, const Reading& reading) {
-        if (replay_.step(step) == nullptr) return false;
+    /// The mistake that makes this tensor, where that explains more of what follows than its layout
+    /// does.
+    std::optional<Match> rather_mistaken(const TheirTensor& theirs, const std::string& step,
+                                         const Reading& reading) {
+        if (replay_.step(step) == nullptr) return std::nullopt;
         const auto later = std::span<const TheirTensor>(theirs_).subspan(next_);
-        Search search(plan_, judge_, replay_, options_, theirs, step, uses_theirs_);
-        const std::optional<Match> match = search.best(later);
-        if (!match || match->finding.harmless) return false;
+        std::optional<Match> match = search(theirs, step).best(later);
+        if (!match || match->finding.harmless) return std::nullopt;
         Replay mistaken = replay_;
         mistaken.make(*match->finding.mistake);
         const Tensor* ours = mistaken.step(step);
@@ -175,8 +176,9 @@ private:
         }
         Replay laid_out = replay_;
         laid_out.take(step, reading.tensor);
-        return explained_by(std::move(mistaken), judge_, later) >
-               explained_by(std::move(laid_out), judge_, later);
+        const bool more = explained_by(std::move(mistaken), judge_, later) >
+                          explained_by(std::move(laid_out), judge_, later);
+        return more ? std::move(match) : std::nullopt;
     }
 
     void examine_step(const TheirTensor& theirs) {
@@ -184,9 +186,11 @@ private:
             const std::optional<Reading> reading = right_reading(theirs, step);
             if (!reading) return false;
             // The same numbers in another order may be a layout, or a mistake that goes on.
-            if (!reading->layout.empty() && later_is_wrong() &&
-                explains_more(theirs, step, *reading)) {
-                return find_mistake_at(theirs, step);
+            if (!reading->layout.empty() && later_is_wrong()) {
+                if (std::optional<Match> match = rather_mistaken(theirs, step, *reading)) {
+                    enter(theirs, step, std::move(*match));
+                    return true;
+                }
             }
             settle(theirs, step, *reading);
             return true;
@@ -218,25 +222,33 @@ private:
         leave_unknown(theirs, theirs.steps.front());
     }
 
-    /// Enters the verdict on a tensor as it was read, and lets what follows be replayed from it.
-    void settle(const TheirTensor& theirs, const std::string& step, const Reading& reading) {
+    /// The verdict on a tensor as it was read.
+    StepVerdict verdict_on(const TheirTensor& theirs, const std::string& step,
+                           const Reading& reading) {
         StepVerdict verdict = row(theirs, step);
         verdict.layout = reading.layout;
-        const auto enter = [&](const Tensor* expected, bool local, Verdict& word, double& number) {
+        const auto compare = [&](const Tensor* expected, bool local, Verdict& word,
+                                 double& number) {
             if (expected == nullptr) return;
             const Judged answer = judge_(step, theirs, reading.tensor, *expected, local);
             word = answer.verdict;
             number = answer.difference;
         };
-        enter(judge_.reference().find(step), false, verdict.global, verdict.global_difference);
+        compare(judge_.reference().find(step), false, verdict.global, verdict.global_difference);
         if (blocked_) {
             verdict.local = Verdict::not_compared;
         } else {
-            enter(replay_.step(step), uses_theirs_, verdict.local, verdict.local_difference);
-            // What equals the reference is right, whatever rounding says of the way there.
-            if (verdict.global == Verdict::right) verdict.local = Verdict::right;
+            compare(replay_.step(step), uses_theirs_, verdict.local, verdict.local_difference);
         }
-        diagnosis_.steps.push_back(verdict);
+        return verdict;
+    }
+
+    /// Enters the verdict, and lets what follows be replayed from the tensor.
+    void settle(const TheirTensor& theirs, const std::string& step, const Reading& reading) {
+        StepVerdict verdict = verdict_on(theirs, step, reading);
+        // What equals the reference is right, whatever rounding says of the way there.
+        if (!blocked_ && verdict.global == Verdict::right) verdict.local = Verdict::right;
+        diagnosis_.steps.push_back(std::move(verdict));
         take(step, reading.tensor);
     }
 
@@ -251,42 +263,33 @@ private:
         uses_theirs_ = true;
     }
 
+    Search search(const TheirTensor& theirs, const std::string& step) {
+        return {plan_, judge_, replay_, options_, theirs, step, uses_theirs_};
+    }
+
     bool find_mistake_at(const TheirTensor& theirs, const std::string& step) {
         if (replay_.step(step) == nullptr) return false;
-        Search search(plan_, judge_, replay_, options_, theirs, step, uses_theirs_);
-        std::optional<Match> match = search.best(std::span(theirs_).subspan(next_));
-        if (!match) {
-            if (step == theirs.steps.front()) unexplained_ = search.unexplained();
-            return false;
+        Search looking = search(theirs, step);
+        std::optional<Match> match = looking.best(std::span(theirs_).subspan(next_));
+        if (match) {
+            enter(theirs, step, std::move(*match));
+        } else if (step == theirs.steps.front()) {
+            unexplained_ = looking.unexplained();
         }
-        const bool was_blocked = blocked_;
-        StepVerdict verdict = row(theirs, step);
-        verdict.layout = match->reading.layout;
-        const Tensor* reference = judge_.reference().find(step);
-        const auto judge_against = [&](const Tensor& expected, bool local) {
-            return judge_(step, theirs, match->reading.tensor, expected, local);
-        };
-        const Judged global = judge_against(*reference, false);
-        verdict.global = global.verdict;
-        verdict.global_difference = global.difference;
-        const Tensor* local = replay_.step(step);
-        if (was_blocked || local == nullptr) {
-            verdict.local = Verdict::not_compared;
-        } else {
-            const Judged here = judge_against(*local, uses_theirs_);
-            verdict.local = here.verdict;
-            verdict.local_difference = here.difference;
-        }
-        diagnosis_.steps.push_back(verdict);
-        for (const Mistake* made : {match->finding.beside, match->finding.also_beside,
-                                    match->finding.mistake, match->finding.second}) {
+        return match.has_value();
+    }
+
+    /// Enters what was found, and makes the mistake in all that follows.
+    void enter(const TheirTensor& theirs, const std::string& step, Match match) {
+        diagnosis_.steps.push_back(verdict_on(theirs, step, match.reading));
+        for (const Mistake* made : {match.finding.beside, match.finding.also_beside,
+                                    match.finding.mistake, match.finding.second}) {
             if (made == nullptr) continue;
             replay_.make(*made);
             if (made->rewrites_result) judge_.accept(*made);
         }
-        take(step, match->reading.tensor);
-        diagnosis_.findings.push_back(std::move(match->finding));
-        return true;
+        take(step, match.reading.tensor);
+        diagnosis_.findings.push_back(std::move(match.finding));
     }
 
     void leave_unknown(const TheirTensor& theirs, const std::string& step) {
