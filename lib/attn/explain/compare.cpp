@@ -137,9 +137,8 @@ Distance distance(const Tensor& a, const Tensor& b, const Tolerance& tolerance) 
     return far;
 }
 
-Tolerance rounding_tolerance(const Plan& plan, const StepTable& table, const Ledger& ledger,
-                             const std::string& step, const Tensor& expected, DType coarser) {
-    if (!expected.is_floating()) return {};
+double relative_rounding(const Plan& plan, const StepTable& table, const Ledger& ledger,
+                         const std::string& step, DType coarser) {
     const std::size_t longest =
         std::max({plan.embed_dim, plan.memory_dim, plan.key_len, plan.heads * plan.value_dim});
     double relative = 4 * epsilon(coarser) * static_cast<double>(longest + 4);
@@ -147,8 +146,17 @@ Tolerance rounding_tolerance(const Plan& plan, const StepTable& table, const Led
         const Ledger::Entry* scores = ledger.find_latest(Chain::scores, "masked_scores");
         if (scores != nullptr) relative *= 1 + usual_size(scores->tensor);
     }
-    relative = std::min(relative, 1e-2);
+    return std::min(relative, 1e-2);
+}
+
+Tolerance rounding_of(const Tensor& expected, double relative) {
+    if (!expected.is_floating()) return {};
     return {relative * usual_size(expected), relative};
+}
+
+Tolerance rounding_tolerance(const Plan& plan, const StepTable& table, const Ledger& ledger,
+                             const std::string& step, const Tensor& expected, DType coarser) {
+    return rounding_of(expected, relative_rounding(plan, table, ledger, step, coarser));
 }
 
 const StepComparison* Comparison::first() const {

@@ -32,9 +32,14 @@ struct Distance {
 /// Errors  ShapeError when the shapes differ.
 Distance distance(const Tensor& a, const Tensor& b, const Tolerance& tolerance);
 
-/// What rounding alone explains at one step: a multiple of the coarser type's epsilon, of the
-/// longest sum so far and, behind softmax, of the largest score, whose rounding the exponential
-/// magnifies.
+/// What rounding alone explains at one step, relative to its numbers: a multiple of the coarser
+/// type's epsilon, of the longest sum so far and, behind softmax, of the largest score, whose
+/// rounding the exponential magnifies.
+double relative_rounding(const Plan& plan, const StepTable& table, const Ledger& ledger,
+                         const std::string& step, DType coarser);
+/// The same in numbers as large as those of the expected tensor.
+Tolerance rounding_of(const Tensor& expected, double relative);
+/// Both at once.
 Tolerance rounding_tolerance(const Plan& plan, const StepTable& table, const Ledger& ledger,
                              const std::string& step, const Tensor& expected, DType coarser);
 

@@ -264,7 +264,8 @@ private:
     }
 
     Search search(const TheirTensor& theirs, const std::string& step) {
-        return {plan_, judge_, replay_, options_, theirs, step, uses_theirs_};
+        if (!candidates_) candidates_.emplace(plan_);
+        return {plan_, *candidates_, judge_, replay_, options_, theirs, step, uses_theirs_};
     }
 
     bool find_mistake_at(const TheirTensor& theirs, const std::string& step) {
@@ -334,6 +335,7 @@ private:
     Ledger given_;
     Judge judge_;
     Replay replay_;
+    std::optional<Candidates> candidates_;  ///< once something is wrong
     std::vector<TheirTensor> theirs_;
     std::size_t next_ = 0;  ///< the first tensor that has not been looked at
     bool uses_theirs_ = false;

@@ -16,16 +16,16 @@ struct Untouched {
     }
 };
 
+bool was_replaced(const Step& step) {
+    return step.compute && step.compute.target<Untouched>() == nullptr;
+}
+
 StepTable marked(StepTable table) {
     for (Step& step : table) {
-        if (!step.compute) continue;
+        if (!was_replaced(step)) continue;
         step.compute = Untouched{std::make_shared<const Step::Compute>(std::move(step.compute))};
     }
     return table;
-}
-
-bool was_replaced(const Step& step) {
-    return step.compute && step.compute.target<Untouched>() == nullptr;
 }
 
 }  // namespace
@@ -35,11 +35,11 @@ std::size_t place_of(const StepTable& table, const std::string& step) {
 }
 
 Replay::Replay(const Plan& plan, Ledger given)
-    : plan_(&plan), given_(std::move(given)), known_(chains_of(table_)) {}
+    : plan_(&plan), given_(std::move(given)), table_(marked(step_table(plan))), known_(chains_) {}
 
 void Replay::forget_from(std::size_t place) {
     if (place >= upto_) return;
-    Ledger before(chains_of(table_));
+    Ledger before(chains_);
     for (const auto& [name, tensor] : known_.entries()) {
         if (place_of(table_, name) < place) before.record(name, tensor);
     }
@@ -53,13 +53,13 @@ void Replay::take(const std::string& step, Tensor tensor) {
 }
 
 void Replay::make(const Mistake& mistake) {
-    StepTable changed = mistake.apply(marked(std::move(table_)), *plan_);
-    table_ = std::move(changed);
+    table_ = mistake.apply(std::move(table_), *plan_);
     for (const Step& step : table_) {
         if (was_replaced(step)) altered_.insert(step.name);
     }
     const auto first = std::find_if(table_.begin(), table_.end(), was_replaced);
     forget_from(static_cast<std::size_t>(first - table_.begin()));
+    table_ = marked(std::move(table_));
 }
 
 /// The steps from one place up to another, this one included. The parts of softmax are left out
@@ -94,11 +94,10 @@ const Tensor* Replay::step(const std::string& name) {
 }
 
 bool Replay::reads_any_of(const Step& step, const std::set<std::string>& names) const {
-    const Chains chains = chains_of(table_);
     const std::vector<Input> inputs = step.reads(*plan_);
     return std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) {
         if (input.chain == Chain::none) return names.contains(input.step);
-        const std::vector<std::string>& chain = chains.at(static_cast<std::size_t>(input.chain));
+        const std::vector<std::string>& chain = chains_.at(static_cast<std::size_t>(input.chain));
         return std::any_of(chain.begin(), chain.end(),
                            [&](const std::string& name) { return names.contains(name); });
     });
@@ -106,12 +105,12 @@ bool Replay::reads_any_of(const Step& step, const std::set<std::string>& names) 
 
 std::optional<Tensor> Replay::step_with(const std::vector<const Mistake*>& made,
                                         const std::string& name) {
-    StepTable table = marked(table_);
+    StepTable table = table_;
     for (const Mistake* mistake : made) table = mistake->apply(std::move(table), *plan_);
     const std::size_t place = place_of(table_, name);
     const bool details = table.at(place).kind == Step::Kind::detail;
     std::set<std::string> changed;
-    Ledger ledger(chains_of(table_));
+    Ledger ledger(chains_);
     try {
         for (std::size_t i = 0; i <= place; ++i) {
             const Step& step = table[i];

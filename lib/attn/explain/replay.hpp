@@ -45,7 +45,8 @@ private:
 
     const Plan* plan_;
     Ledger given_;
-    StepTable table_ = step_table(*plan_);
+    StepTable table_;  ///< each computation marked, so that one that is replaced shows
+    Chains chains_ = chains_of(table_);
     std::set<std::string> altered_;  ///< steps that a mistake replaced: they may read anything
     Ledger known_;                   ///< what has been computed
     std::size_t upto_ = 0;           ///< the steps before this place are known

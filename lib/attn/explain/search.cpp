@@ -66,18 +66,22 @@ std::size_t explained_by(Replay replay, const Judge& judge, std::span<const Thei
     return count;
 }
 
-Search::Search(const Plan& plan, const Judge& judge, Replay& replay, const DiagnoseOptions& options,
-               const TheirTensor& theirs, std::string step, bool uses_theirs)
+Candidates::Candidates(const Plan& plan)
+    : mistakes(applicable(attn::mistakes(), plan)),
+      harmless(applicable(harmless_differences(), plan)) {}
+
+Search::Search(const Plan& plan, const Candidates& candidates, const Judge& judge, Replay& replay,
+               const DiagnoseOptions& options, const TheirTensor& theirs, std::string step,
+               bool uses_theirs)
     : plan_(plan),
+      candidates_(candidates),
       judge_(judge),
       replay_(replay),
       options_(options),
       theirs_(theirs),
       step_(std::move(step)),
       uses_theirs_(uses_theirs),
-      expected_(*replay.step(step_)),
-      applicable_(applicable(mistakes(), plan)),
-      harmless_(applicable(harmless_differences(), plan)) {}
+      expected_(*replay.step(step_)) {}
 
 /// Their tensor as one of that shape: as it is where it has the shape, else in every layout.
 std::vector<Reading> Search::ways(const TheirTensor& theirs, const Tensor& like) const {
@@ -111,9 +115,10 @@ void Search::report(double done) const {
 Search::Tried Search::try_each(const TheirTensor& theirs) const {
     Tried tried;
     std::size_t count = 0;
-    for (const auto* entries : {&applicable_, &harmless_}) {
+    const auto& [all_mistakes, all_harmless] = candidates_;
+    for (const auto* entries : {&all_mistakes, &all_harmless}) {
         for (const Mistake* mistake : *entries) {
-            const std::size_t all = applicable_.size() + harmless_.size();
+            const std::size_t all = all_mistakes.size() + all_harmless.size();
             report(static_cast<double>(count++) / static_cast<double>(all));
             try_one(theirs, {mistake}, tried);
         }
@@ -165,14 +170,14 @@ Match Search::chosen(Tried tried, std::span<const TheirTensor> later) const {
         }
         const auto rank = [&](const Candidate& c) {
             return std::tuple(later.size() - c.explains, c.mistake->step != step_,
-                              is_in(harmless_, c.mistake), c.difference);
+                              is_in(candidates_.harmless, c.mistake), c.difference);
         };
         std::stable_sort(all.begin(), all.end(),
                          [&](const Candidate& a, const Candidate& b) { return rank(a) < rank(b); });
     }
     Match match = match_of(*all.front().mistake, all.front().reading, all.front().difference);
     for (std::size_t i = 1; i < all.size(); ++i) match.finding.ties.push_back(all[i].mistake);
-    match.finding.harmless = is_in(harmless_, match.finding.mistake);
+    match.finding.harmless = is_in(candidates_.harmless, match.finding.mistake);
     match.finding.runner_up = tried.runner_up;
     match.finding.runner_up_difference = tried.runner_up_difference;
     return match;
@@ -303,12 +308,12 @@ std::optional<Match> Search::otherwise_filled(std::span<const TheirTensor> later
 std::optional<Match> Search::beside_harmless(const Tried& singles,
                                              std::span<const TheirTensor> later) const {
     std::vector<std::vector<const Mistake*>> ways_to_write;
-    for (const Mistake* one : harmless_) ways_to_write.push_back({one});
+    for (const Mistake* one : candidates_.harmless) ways_to_write.push_back({one});
     const StepTable& table = step_table(plan_);
     const auto in_place = [&](const Mistake* one) { return place_of(table, one->step); };
     const std::size_t masking = place_of(table, "masked_scores");
-    for (const Mistake* fill : harmless_) {
-        for (const Mistake* rows : harmless_) {
+    for (const Mistake* fill : candidates_.harmless) {
+        for (const Mistake* rows : candidates_.harmless) {
             if (in_place(fill) == masking && in_place(rows) > masking) {
                 ways_to_write.push_back({fill, rows});
             }
@@ -319,7 +324,7 @@ std::optional<Match> Search::beside_harmless(const Tried& singles,
         const bool shows = alone && !judged(*alone, expected_, {}).right();
         const bool fills = in_place(harmless.front()) >= masking;
         Tried tried;
-        for (const Mistake* mistake : applicable_) {
+        for (const Mistake* mistake : candidates_.mistakes) {
             const bool empties = is_in(singles.left_nan, mistake);
             if (harmless.size() == 1 ? !shows && !(fills && empties) : !empties) continue;
             std::vector<const Mistake*> made = harmless;
@@ -337,19 +342,20 @@ std::optional<Match> Search::beside_harmless(const Tried& singles,
 
 std::optional<Match> Search::pairs() const {
     std::optional<Match> result;
-    for (std::size_t i = 0; i < applicable_.size(); ++i) {
-        report(static_cast<double>(i) / static_cast<double>(applicable_.size()));
-        for (std::size_t j = i + 1; j < applicable_.size(); ++j) {
+    const std::vector<const Mistake*>& all = candidates_.mistakes;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        report(static_cast<double>(i) / static_cast<double>(all.size()));
+        for (std::size_t j = i + 1; j < all.size(); ++j) {
             Tried tried;
-            try_one(theirs_, {applicable_[i], applicable_[j]}, tried);
+            try_one(theirs_, {all[i], all[j]}, tried);
             if (tried.matches.empty()) continue;
             const Candidate& found = tried.matches.front();
             if (result) {
-                result->finding.pairs.emplace_back(applicable_[i], applicable_[j]);
+                result->finding.pairs.emplace_back(all[i], all[j]);
                 continue;
             }
-            result = match_of(*applicable_[i], found.reading, found.difference);
-            result->finding.second = applicable_[j];
+            result = match_of(*all[i], found.reading, found.difference);
+            result->finding.second = all[j];
         }
     }
     return result;

@@ -13,12 +13,21 @@ struct Match {
     Reading reading;
 };
 
+/// What can show in a walk.
+struct Candidates {
+    std::vector<const Mistake*> mistakes;
+    std::vector<const Mistake*> harmless;
+
+    explicit Candidates(const Plan& plan);
+};
+
 /// Looks for the mistake that makes one of somebody's tensors.
 class Search {
 public:
     /// What is passed must outlive the search.
-    Search(const Plan& plan, const Judge& judge, Replay& replay, const DiagnoseOptions& options,
-           const TheirTensor& theirs, std::string step, bool uses_theirs);
+    Search(const Plan& plan, const Candidates& candidates, const Judge& judge, Replay& replay,
+           const DiagnoseOptions& options, const TheirTensor& theirs, std::string step,
+           bool uses_theirs);
 
     /// The mistake that matches; of several, the one that also explains the most of `later`, the
     /// tensors that come afterwards.
@@ -62,6 +71,7 @@ private:
     std::vector<Reading> ways(const TheirTensor& theirs, const Tensor& like) const;
 
     const Plan& plan_;
+    const Candidates& candidates_;
     const Judge& judge_;
     Replay& replay_;
     const DiagnoseOptions& options_;
@@ -69,8 +79,6 @@ private:
     std::string step_;
     bool uses_theirs_;
     Tensor expected_;
-    std::vector<const Mistake*> applicable_;
-    std::vector<const Mistake*> harmless_;
     const Mistake* runner_up_ = nullptr;
     double runner_up_difference_ = HUGE_VAL;
 };

@@ -218,6 +218,7 @@ Judge::Judge(const Plan& plan, const Ledger& given, const DiagnoseOptions& optio
 void Judge::accept(const Mistake& harmless) {
     table_ = harmless.apply(std::move(table_), plan_);
     reference_ = walk(plan_, given_, table_);
+    relative_.clear();
 }
 
 /// How much a rounding of their tensors upstream may grow on its way through one step.
@@ -244,24 +245,30 @@ double Judge::amplification(const std::string& step) const {
     return static_cast<double>(plan_.embed_dim) * parameter + 1;
 }
 
+Tolerance Judge::rounding(const std::string& step, const Tensor& expected, DType coarser) const {
+    const auto [known, is_new] = relative_.try_emplace({step, coarser});
+    if (is_new) {
+        known->second = relative_rounding(plan_, table_, reference_, step, coarser);
+    }
+    return rounding_of(expected, known->second);
+}
+
 Tolerance Judge::tolerance(const std::string& step, const TheirTensor& theirs,
                            const Tensor& expected, bool from_theirs) const {
     if (options_.tolerance) return *options_.tolerance;
-    Tolerance rounding = rounding_tolerance(plan_, table_, reference_, step, expected,
-                                            coarser_type(theirs.tensor, expected));
+    Tolerance allowed = rounding(step, expected, coarser_type(theirs.tensor, expected));
     if (theirs.epsilon != 0) {
         // What 16 bits cannot hold, at this step and at those before it.
-        const Tolerance of_half =
-            rounding_tolerance(plan_, table_, reference_, step, expected, DType::float32);
+        const Tolerance of_half = rounding(step, expected, DType::float32);
         const double relative = std::max(8 * theirs.epsilon, of_half.relative);
-        rounding = {of_half.relative > 0 ? of_half.absolute * relative / of_half.relative : 0,
-                    relative};
+        allowed = {of_half.relative > 0 ? of_half.absolute * relative / of_half.relative : 0,
+                   relative};
     }
     if (options_.decimals) {
         const double half = 0.5 * std::pow(10.0, -*options_.decimals) * (1 + 1e-9);
-        rounding.absolute += from_theirs ? half * (1 + amplification(step)) : half;
+        allowed.absolute += from_theirs ? half * (1 + amplification(step)) : half;
     }
-    return rounding;
+    return allowed;
 }
 
 Judged Judge::operator()(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,

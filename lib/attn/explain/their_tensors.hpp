@@ -1,4 +1,6 @@
 #pragma once
+#include <map>
+
 #include "attn/explain/diagnose.hpp"
 #include "attn/explain/readings.hpp"
 
@@ -39,12 +41,15 @@ public:
 
 private:
     double amplification(const std::string& step) const;
+    Tolerance rounding(const std::string& step, const Tensor& expected, DType coarser) const;
 
     const Plan& plan_;
     const Ledger& given_;
     const DiagnoseOptions& options_;
     StepTable table_ = step_table(plan_);
     Ledger reference_;
+    /// What rounding is relative to, of each step and type that was asked for.
+    mutable std::map<std::pair<std::string, DType>, double> relative_;
 };
 
 /// Says of each tensor which steps it may be, in the order of the walk, and which none is. Where
