@@ -7,6 +7,7 @@
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/xtensor.hpp"
 #include "attn/walk/projected.hpp"
+#include "attn/walk/visibility.hpp"
 
 namespace attn {
 
@@ -175,18 +176,20 @@ Tensor reshaped(const Tensor& tensor, Axes axes, const Shape& shape) {
         tensor.values());
 }
 
-Grid hidden_cells(const Plan& plan, const Ledger& ledger) {
-    const Tensor* mask = ledger.find("mask");
-    if (mask == nullptr) return hidden_cells(plan);
-    Shape shape = mask->shape();
+Grid score_grid(const Plan& plan) {
+    return {plan.has_batch ? plan.batch : 1, plan.has_head ? plan.heads : 1, plan.query_len,
+            plan.key_len};
+}
+
+Grid hidden_cells(const Plan& plan, const Tensor& mask) {
+    Shape shape = mask.shape();
     shape.insert(shape.begin(), 4 - shape.size(), 1);
     // A lone leading axis of three belongs to the head unless only the batch exists.
-    if (mask->dimension() == 3 && plan.has_batch && !plan.has_head) std::swap(shape[0], shape[1]);
-    Grid hidden(plan.has_batch ? plan.batch : 1, plan.has_head ? plan.heads : 1, plan.query_len,
-                plan.key_len);
+    if (mask.dimension() == 3 && plan.has_batch && !plan.has_head) std::swap(shape[0], shape[1]);
+    Grid hidden = score_grid(plan);
     const auto at = [](std::size_t index, std::size_t length) { return length == 1 ? 0 : index; };
     hidden.fill([&](std::size_t b, std::size_t h, std::size_t q, std::size_t k) {
-        return mask->at(
+        return mask.at(
             ((at(b, shape[0]) * shape[1] + at(h, shape[1])) * shape[2] + at(q, shape[2])) *
                 shape[3] +
             at(k, shape[3]));
@@ -194,25 +197,16 @@ Grid hidden_cells(const Plan& plan, const Ledger& ledger) {
     return hidden;
 }
 
-namespace {
-
-/// The mask of a table, from scores that are all 0.
-Grid hidden_by_table(const Plan& plan, const StepTable& table) {
-    Ledger ledger(chains_of(table));
-    ledger.record("scores",
-                  tensor_of(Grid(plan.has_batch ? plan.batch : 1, plan.has_head ? plan.heads : 1,
-                                 plan.query_len, plan.key_len),
-                            plan.per_head_axes("query", "key"), plan.compute_dtype));
-    ledger.record("mask", find_step(table, "mask").compute(plan, ledger));
-    return hidden_cells(plan, ledger);
+Grid hidden_cells(const Plan& plan, const Ledger& ledger) {
+    const Tensor* mask = ledger.find("mask");
+    return mask == nullptr ? hidden_cells(plan) : hidden_cells(plan, *mask);
 }
 
-}  // namespace
-
-Grid hidden_cells(const Plan& plan) { return hidden_by_table(plan, step_table(plan)); }
+Grid hidden_cells(const Plan& plan) { return hidden_cells(plan, Visibility(plan).mask()); }
 
 Grid hidden_cells(const Plan& plan, const Mistake& mistake) {
-    return hidden_by_table(plan, mistake.apply(step_table(plan), plan));
+    const StepTable table = mistake.apply(step_table(plan), plan);
+    return hidden_cells(plan, find_step(table, "mask").compute(plan, Ledger(chains_of(table))));
 }
 
 void replace_latest(Ledger& ledger, Chain chain, Tensor tensor) {

@@ -120,8 +120,12 @@ Tensor exchanged(const Tensor& tensor, std::size_t a, std::size_t b);
 /// The same cells, in order, under another shape.
 Tensor reshaped(const Tensor& tensor, Axes axes, const Shape& shape);
 
-/// The mask of a walk, spread over (batch, head, query, key): 1 where hidden, 0 elsewhere. It is
-/// the ledger's own mask where that has one.
+/// A 0 for each score of a walk.
+Grid score_grid(const Plan& plan);
+
+/// A mask spread over (batch, head, query, key): 1 where hidden, 0 elsewhere. It is that of the
+/// walk, or the ledger's own where that has one.
+Grid hidden_cells(const Plan& plan, const Tensor& mask);
 Grid hidden_cells(const Plan& plan, const Ledger& ledger);
 Grid hidden_cells(const Plan& plan);
 /// The mask that a walk has with a mistake in it.

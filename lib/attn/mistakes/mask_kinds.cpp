@@ -18,8 +18,7 @@ Plan under(const Plan& plan, const MaskChoice& mask) {
 
 TableEdit masked_as(MadeMasks made) {
     return replace_step({"mask"}, [made](const Plan& plan, const Ledger&, const Compute&) {
-        Grid hidden(plan.has_batch ? plan.batch : 1, plan.has_head ? plan.heads : 1, plan.query_len,
-                    plan.key_len);
+        Grid hidden = score_grid(plan);
         for (const MaskChoice& mask : made(plan)) {
             if (!mask.any()) continue;
             const Grid part = hidden_cells(under(plan, mask));

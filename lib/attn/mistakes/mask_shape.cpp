@@ -14,9 +14,7 @@ using Hides = std::function<bool(std::size_t b, std::size_t h, std::size_t q, st
 TableEdit hidden_by(Hides hides) {
     return replace_step(
         {"mask"}, [hides](const Plan& plan, const Ledger& ledger, const Compute& before) {
-            Ledger with_mask = ledger;
-            with_mask.record("mask", before(plan, ledger));
-            const Grid right = hidden_cells(plan, with_mask);
+            const Grid right = hidden_cells(plan, before(plan, ledger));
             Grid wrong = right;
             wrong.fill([&](std::size_t b, std::size_t h, std::size_t q, std::size_t k) {
                 return hides(b, h, q, k, right, plan) ? 1.0 : 0.0;
@@ -29,9 +27,7 @@ TableEdit hidden_by(Hides hides) {
 Grid hidden_without(bool MaskChoice::*part, const Plan& plan) {
     Plan rest = plan;
     rest.config.mask.*part = false;
-    return rest.masks() ? hidden_cells(rest)
-                        : Grid(plan.has_batch ? plan.batch : 1, plan.has_head ? plan.heads : 1,
-                               plan.query_len, plan.key_len);
+    return rest.masks() ? hidden_cells(rest) : score_grid(plan);
 }
 
 /// The causal part by another rule; what padding and files hide stays hidden.
