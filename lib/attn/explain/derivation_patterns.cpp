@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attn/explain/compare.hpp"
 #include "attn/text/numbers.hpp"
 
 namespace attn {
@@ -9,7 +10,6 @@ namespace {
 
 /// One cell's derivation with what a pattern needs of it.
 struct Derived {
-    std::vector<std::size_t> indices;
     std::string rule, arithmetic;
     bool is_sum = false;
     std::vector<std::vector<Cell>> terms;  ///< the factors of each term, or one source each
@@ -19,10 +19,25 @@ struct Derived {
 struct Gathered {
     std::string rule, arithmetic;
     bool is_sum = false;
-    std::vector<std::string> steps;  ///< of the factors, with a mark behind each term
-    std::vector<std::size_t> cells;
-    std::vector<Derived> derived;
+    std::vector<std::vector<std::string>> steps;  ///< of the factors of each term
+    std::vector<Shape> shapes;                    ///< of these steps, one after the other
+    std::vector<std::size_t> cells;               ///< the number of each
+    /// The number of each factor in its own tensor: cell by cell, term by term.
+    std::vector<std::size_t> factors;
 };
+
+/// How the arithmetic may name a source.
+struct SourceText {
+    std::string name, value;
+};
+
+std::vector<SourceText> texts_of(const std::vector<Cell>& sources) {
+    std::vector<SourceText> texts;
+    for (const Cell& source : sources) {
+        texts.push_back({cell_text(source), four_decimals(source.value)});
+    }
+    return texts;
+}
 
 bool is_digit(char c) { return (c >= '0' && c <= '9') || c == '.'; }
 
@@ -34,14 +49,13 @@ bool stands_at(const std::string& line, std::size_t at, const std::string& text)
 }
 
 /// The arithmetic with places for its numbers.
-std::string with_places(const std::string& arithmetic, const std::vector<Cell>& sources) {
+std::string with_places(const std::string& arithmetic, const std::vector<SourceText>& sources) {
     std::string text;
     for (std::size_t at = 0; at < arithmetic.size();) {
         std::string place;
         std::size_t length = 0;
         for (std::size_t i = 0; i < sources.size() && length == 0; ++i) {
-            const std::string name = cell_text(sources[i]);
-            const std::string value = four_decimals(sources[i].value);
+            const auto& [name, value] = sources[i];
             if (arithmetic.compare(at, name.size(), name) == 0) {
                 place = "{" + std::to_string(i) + "}";
                 length = name.size();
@@ -57,12 +71,11 @@ std::string with_places(const std::string& arithmetic, const std::vector<Cell>& 
 }
 
 /// The places filled in again.
-std::string filled(std::string text, const std::vector<Cell>& sources) {
+std::string filled(std::string text, const std::vector<SourceText>& sources) {
     for (std::size_t i = 0; i < sources.size(); ++i) {
         const std::string number = std::to_string(i);
-        for (const auto& [place, by] :
-             {std::pair{"{" + number + "}", cell_text(sources[i])},
-              std::pair{"{" + number + "v}", four_decimals(sources[i].value)}}) {
+        for (const auto& [place, by] : {std::pair{"{" + number + "}", sources[i].name},
+                                        std::pair{"{" + number + "v}", sources[i].value}}) {
             for (std::size_t at = text.find(place); at != text.npos; at = text.find(place, at)) {
                 text.replace(at, place.size(), by);
                 at += by.size();
@@ -74,18 +87,18 @@ std::string filled(std::string text, const std::vector<Cell>& sources) {
 
 /// The derivation's terms or, of one without a sum, its sources. Its arithmetic may also name the
 /// number of another step at the same place, as that of weights names the exponential.
-Derived derived(const WalkView& view, const std::vector<std::size_t>& indices) {
+Derived derived(const WalkView& view) {
     Derivation derivation;
     derivation.cell = view.at(view.step.name);
     view.step.why(view, derivation);
-    Derived result{indices, derivation.rule, derivation.arithmetic, !derivation.terms.empty(), {}};
+    Derived result{derivation.rule, derivation.arithmetic, !derivation.terms.empty(), {}};
     for (const Term& term : derivation.terms) {
         result.terms.push_back({term.left});
         if (term.right) result.terms.back().push_back(*term.right);
     }
     if (result.is_sum) return result;
     for (const Cell& source : derivation.sources) result.terms.push_back({source});
-    const std::string rest = with_places(result.arithmetic, derivation.sources);
+    const std::string rest = with_places(result.arithmetic, texts_of(derivation.sources));
     for (const Ledger::Entry& entry : view.ledger.entries()) {
         if (entry.name == view.step.name) break;
         const Tensor& own = view.ledger[view.step.name];
@@ -107,81 +120,91 @@ std::vector<Cell> first_factors(const Derived& one) {
     return cells;
 }
 
-std::vector<std::string> steps_of(const Derived& one) {
-    std::vector<std::string> steps;
+std::vector<std::vector<std::string>> steps_of(const Derived& one) {
+    std::vector<std::vector<std::string>> steps;
     for (const auto& factors : one.terms) {
-        for (const Cell& cell : factors) steps.push_back(cell.step);
-        steps.emplace_back();
+        auto& of_term = steps.emplace_back();
+        for (const Cell& cell : factors) of_term.push_back(cell.step);
     }
     return steps;
 }
 
 /// Adds a cell to the pattern that it fits, or begins another one.
-void gather(std::vector<Gathered>& patterns, std::size_t number, Derived one) {
-    const std::vector<std::string> steps = steps_of(one);
-    const std::vector<Cell> sources = first_factors(one);
+void gather(std::vector<Gathered>& patterns, std::size_t number, const Derived& one,
+            const Ledger& ledger) {
+    const std::vector<std::vector<std::string>> steps = steps_of(one);
+    std::vector<SourceText> texts;
+    if (!one.arithmetic.empty()) texts = texts_of(first_factors(one));
     auto place = std::find_if(patterns.begin(), patterns.end(), [&](const Gathered& pattern) {
         return pattern.rule == one.rule && pattern.is_sum == one.is_sum && pattern.steps == steps &&
-               filled(pattern.arithmetic, sources) == one.arithmetic;
+               filled(pattern.arithmetic, texts) == one.arithmetic;
     });
     if (place == patterns.end()) {
-        const std::string arithmetic = with_places(one.arithmetic, sources);
-        patterns.push_back({one.rule, arithmetic, one.is_sum, steps, {}, {}});
+        const std::string arithmetic = with_places(one.arithmetic, texts);
+        patterns.push_back({one.rule, arithmetic, one.is_sum, steps, {}, {}, {}});
         place = patterns.end() - 1;
+        for (const auto& of_term : steps) {
+            for (const std::string& step : of_term) place->shapes.push_back(ledger[step].shape());
+        }
     }
-    if (place->cells.size() > 1 &&
-        place->cells.back() + place->cells[place->cells.size() - 2] == number) {
-        ++place->cells.back();
-    } else {
-        place->cells.insert(place->cells.end(), {number, 1});
+    place->cells.push_back(number);
+    auto shape = place->shapes.begin();
+    for (const auto& factors : one.terms) {
+        for (const Cell& cell : factors) {
+            place->factors.push_back(flat_index(cell.indices, *shape++));
+        }
     }
-    place->derived.push_back(std::move(one));
 }
 
-/// Where one factor of the terms first to first + count lies, over all cells of a pattern.
-SourceCells source_cells(const Gathered& pattern, std::size_t first, std::size_t count,
-                         std::size_t factor, const Shape& shape, const Ledger& ledger) {
-    const std::vector<Derived>& all = pattern.derived;
-    const Cell& begin = all.front().terms[first][factor];
-    const Shape source_shape = ledger[begin.step].shape();
-    const auto number = [&](const Derived& one, std::size_t term) {
+/// Factors that lie at the same place in each of `count` terms that follow one another.
+struct FactorRun {
+    std::size_t first;     ///< of all factors of a cell
+    std::size_t distance;  ///< from one term to the next
+    std::size_t count;
+};
+
+/// Where these factors lie, over all cells of a pattern.
+SourceCells source_cells(const Gathered& pattern, const std::string& step, const FactorRun& run,
+                         const Shape& shape) {
+    const std::vector<std::size_t>& all = pattern.cells;
+    const std::size_t of_each = pattern.factors.size() / all.size();
+    const auto number = [&](std::size_t i, std::size_t term) {
         return static_cast<std::ptrdiff_t>(
-            flat_index(one.terms[first + term][factor].indices, source_shape));
+            pattern.factors[i * of_each + run.first + term * run.distance]);
     };
-    SourceCells cells{begin.step};
-    for (const Derived& one : all) {
-        for (std::size_t t = 0; t < count; ++t) {
-            cells.numbers.push_back(static_cast<std::size_t>(number(one, t)));
+    SourceCells cells{step};
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        for (std::size_t t = 0; t < run.count; ++t) {
+            cells.numbers.push_back(static_cast<std::size_t>(number(i, t)));
         }
     }
     // Find how far one step along each axis leads, and check it on all cells.
     std::vector<std::ptrdiff_t> strides(shape.size() + 2, 0);
-    if (count > 1) strides.back() = number(all.front(), 1) - number(all.front(), 0);
-    const auto flat = [&](const Derived& one) { return flat_index(one.indices, shape); };
+    if (run.count > 1) strides.back() = number(0, 1) - number(0, 0);
     std::size_t length = 1;
     for (std::size_t axis = shape.size(); axis-- > 0; length *= shape[axis]) {
         // The numbers ascend, so the neighbour along an axis is found by halving.
-        for (const Derived& one : all) {
-            if (one.indices[axis] + 1 == shape[axis]) continue;
-            const auto next = std::lower_bound(
-                all.begin(), all.end(), flat(one) + length,
-                [&](const Derived& other, std::size_t wanted) { return flat(other) < wanted; });
-            if (next == all.end() || flat(*next) != flat(one) + length) continue;
-            strides[axis + 1] = number(*next, 0) - number(one, 0);
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            if (all[i] / length % shape[axis] + 1 == shape[axis]) continue;
+            const auto next = std::lower_bound(all.begin(), all.end(), all[i] + length);
+            if (next == all.end() || *next != all[i] + length) continue;
+            strides[axis + 1] =
+                number(static_cast<std::size_t>(next - all.begin()), 0) - number(i, 0);
             break;
         }
     }
-    const auto guess = [&](const Derived& one, std::size_t term) {
+    const auto guess = [&](std::size_t i, std::size_t term) {
         std::ptrdiff_t place = strides[0] + strides.back() * static_cast<std::ptrdiff_t>(term);
-        for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-            place += strides[axis + 1] * static_cast<std::ptrdiff_t>(one.indices[axis]);
+        std::size_t rest = all[i];
+        for (std::size_t axis = shape.size(); axis-- > 0; rest /= shape[axis]) {
+            place += strides[axis + 1] * static_cast<std::ptrdiff_t>(rest % shape[axis]);
         }
         return place;
     };
-    strides[0] = number(all.front(), 0) - guess(all.front(), 0);
-    for (const Derived& one : all) {
-        for (std::size_t t = 0; t < count; ++t) {
-            if (guess(one, t) != number(one, t)) return cells;
+    strides[0] = number(0, 0) - guess(0, 0);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        for (std::size_t t = 0; t < run.count; ++t) {
+            if (guess(i, t) != number(i, t)) return cells;
         }
     }
     cells.strides = std::move(strides);
@@ -189,25 +212,39 @@ SourceCells source_cells(const Gathered& pattern, std::size_t first, std::size_t
     return cells;
 }
 
-DerivationPattern pattern_of(const Gathered& gathered, const Shape& shape, const Ledger& ledger) {
+/// Numbers that ascend as first, count, first, count, ...
+std::vector<std::size_t> in_runs(const std::vector<std::size_t>& numbers) {
+    std::vector<std::size_t> runs;
+    for (const std::size_t number : numbers) {
+        if (!runs.empty() && runs[runs.size() - 2] + runs.back() == number) {
+            ++runs.back();
+        } else {
+            runs.insert(runs.end(), {number, 1});
+        }
+    }
+    return runs;
+}
+
+DerivationPattern pattern_of(const Gathered& gathered, const Shape& shape) {
     DerivationPattern pattern{
-        gathered.rule, gathered.arithmetic, gathered.is_sum, {}, gathered.cells};
-    const auto& terms = gathered.derived.front().terms;
-    const auto alike = [&](std::size_t a, std::size_t b) {
-        return std::equal(terms[a].begin(), terms[a].end(), terms[b].begin(), terms[b].end(),
-                          [](const Cell& x, const Cell& y) { return x.step == y.step; });
-    };
+        gathered.rule, gathered.arithmetic, gathered.is_sum, {}, in_runs(gathered.cells)};
+    const auto& terms = gathered.steps;
+    std::size_t begin = 0;
     for (std::size_t first = 0; first < terms.size();) {
         std::size_t count = 1;
-        while (gathered.is_sum && first + count < terms.size() && alike(first, first + count)) {
+        while (gathered.is_sum && first + count < terms.size() &&
+               terms[first] == terms[first + count]) {
             ++count;
         }
+        const std::size_t width = terms[first].size();
         TermRun run{count};
-        for (std::size_t factor = 0; factor < terms[first].size(); ++factor) {
-            run.factors.push_back(source_cells(gathered, first, count, factor, shape, ledger));
+        for (std::size_t factor = 0; factor < width; ++factor) {
+            run.factors.push_back(source_cells(gathered, terms[first][factor],
+                                               {begin + factor, width, count}, shape));
         }
         pattern.terms.push_back(std::move(run));
         first += count;
+        begin += count * width;
     }
     return pattern;
 }
@@ -221,18 +258,16 @@ std::vector<DerivationPattern> derivation_patterns(const Plan& plan, const StepT
     if (!step.why || tensor.size() > most_derived_cells) return {};
     const Shape shape = tensor.shape();
     std::vector<Gathered> gathered;
-    std::vector<std::size_t> indices(shape.size(), 0);
     WalkView view{plan, table, ledger, step, {}};
     for (std::size_t number = 0; number < tensor.size(); ++number) {
-        std::size_t rest = number;
-        for (std::size_t axis = shape.size(); axis-- > 0; rest /= shape[axis]) {
-            indices[axis] = rest % shape[axis];
+        const std::vector<std::size_t> indices = indices_of(number, shape);
+        for (std::size_t axis = 0; axis < shape.size(); ++axis) {
             view.place[tensor.axes()[axis]] = indices[axis];
         }
-        gather(gathered, number, derived(view, indices));
+        gather(gathered, number, derived(view), ledger);
     }
     std::vector<DerivationPattern> patterns;
-    for (const Gathered& one : gathered) patterns.push_back(pattern_of(one, shape, ledger));
+    for (const Gathered& one : gathered) patterns.push_back(pattern_of(one, shape));
     return patterns;
 }
 
