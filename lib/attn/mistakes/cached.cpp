@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -91,34 +92,24 @@ TableEdit one_after_the_maximum() {
                                 })});
 }
 
-/// Puts rows of another rule behind the past: `read(past_len, t)` of the new keys, or a row of the
-/// past.
-struct CacheRow {
-    bool of_past;
-    std::size_t row;
-};
-TableEdit present_by(const char* step, const char* past, Chain chain,
-                     std::function<CacheRow(const Plan&, std::size_t)> read) {
-    return replace_step({step}, [=](const Plan& plan, const Ledger& ledger, const Compute& before) {
-        const Tensor right = before(plan, ledger);
-        const Grid earlier = grid_of(ledger[past]);
-        const Grid added = grid_of(ledger.latest(chain, step));
-        Grid wrong = grid_of(right);
-        wrong.fill([&](std::size_t b, std::size_t h, std::size_t t, std::size_t f) {
-            const CacheRow row = read(plan, t);
-            return (row.of_past ? earlier : added).at(b, h, row.row, f);
+/// The cache with rows read from others of its rows: `read(t)` stands at t.
+TableEdit present_by(const char* step,
+                     std::function<std::size_t(const Plan& plan, std::size_t t)> read) {
+    return replace_step(
+        {step}, [read](const Plan& plan, const Ledger& ledger, const Compute& before) {
+            return rearranged(before(plan, ledger), [&](GridCell cell, const Grid&) {
+                cell.r = read(plan, cell.r);
+                return cell;
+            });
         });
-        return tensor_of(wrong, right.axes(), plan.compute_dtype);
-    });
 }
 
 /// New rows stand one place too early; the last one is there twice.
-CacheRow one_early(const Plan& plan, std::size_t t) {
-    if (t + 1 < plan.past_len) return {true, t};
-    return {false, std::min(t + 1 - plan.past_len, plan.new_keys() - 1)};
+std::size_t one_early(const Plan& plan, std::size_t t) {
+    return t + 1 < plan.past_len ? t : std::min(t + 1, plan.key_len - 1);
 }
 
-CacheRow stale(const Plan& plan, std::size_t t) { return {true, t % plan.past_len}; }
+std::size_t stale(const Plan& plan, std::size_t t) { return t % plan.past_len; }
 
 }  // namespace
 
@@ -237,8 +228,7 @@ void add_cache_mistakes(std::vector<Mistake>& list) {
              "The slot of a new token is the number of tokens there are, not one less.",
              "",
              cached,
-             all_of({present_by("present_key", "past_key", Chain::keys, one_early),
-                     present_by("present_value", "past_value", Chain::values, one_early)}),
+             all_of({present_by("present_key", one_early), present_by("present_value", one_early)}),
              {early_lines("present_key", "past_key", Chain::keys),
               early_lines("present_value", "past_value", Chain::values)}},
             {"cache-overwrite=value",
@@ -250,7 +240,7 @@ void add_cache_mistakes(std::vector<Mistake>& list) {
              "Keys and values are written together: a slot with a new key needs its value.",
              "",
              cached,
-             present_by("present_value", "past_value", Chain::values, stale),
+             present_by("present_value", stale),
              {{"present_value",
                [](const StepLines& of, const std::string&) {
                    return std::string("present_value = past_value[..., ") + of.module() +

@@ -114,6 +114,33 @@ Grid grid_of(const Tensor& tensor);
 /// length 1.
 Tensor tensor_of(const Grid& grid, Axes axes, DType dtype);
 
+struct GridCell {
+    std::size_t b, h, r, c;
+};
+
+/// The tensor with every cell read from another one: `place(cell, grid)` says from which.
+template <class Place>
+Tensor rearranged(const Tensor& tensor, Place&& place) {
+    const Grid right = grid_of(tensor);
+    Grid wrong = right;
+    wrong.fill([&](std::size_t b, std::size_t h, std::size_t r, std::size_t c) {
+        const GridCell from = place(GridCell{b, h, r, c}, right);
+        return right.at(from.b, from.h, from.r, from.c);
+    });
+    return tensor_of(wrong, tensor.axes(), tensor.dtype());
+}
+
+/// Every cell of a floating tensor passed through `f`, in order.
+template <class F>
+Tensor mapped(const Tensor& tensor, F&& f) {
+    return with_floating(tensor.dtype(), [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        Array<T> cells = tensor.as<T>();
+        for (T& cell : cells) cell = static_cast<T>(f(cell));
+        return {tensor.axes(), std::move(cells)};
+    });
+}
+
 /// `tensor` with the axes `a` and `b` exchanged; the names stay in their places.
 Tensor exchanged(const Tensor& tensor, std::size_t a, std::size_t b);
 

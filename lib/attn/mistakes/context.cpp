@@ -26,10 +26,7 @@ void exchange_rows_and_columns(Ledger& ledger, const Plan&) {
     ledger.record("weights", exchanged(weights, axes - 2, axes - 1));
 }
 
-/// Which cell of the context a cell of merged reads: given its place, batch, head, row, column.
-struct GridCell {
-    std::size_t b, h, t, f;
-};
+/// Which cell of the context a cell of merged reads, from the one that it should read.
 using CellMap = std::function<GridCell(const GridCell& right, const Grid& context)>;
 
 /// Merges the heads by another rule; `right` is where the right merge would read.
@@ -40,7 +37,7 @@ TableEdit merged_by(CellMap place) {
         Grid merged(context.batch, 1, context.rows, context.heads * context.columns);
         merged.fill([&](std::size_t b, std::size_t, std::size_t t, std::size_t c) {
             const GridCell cell = place({b, c / context.columns, t, c % context.columns}, context);
-            return context.at(cell.b, cell.h, cell.t, cell.f);
+            return context.at(cell.b, cell.h, cell.r, cell.c);
         });
         return tensor_of(merged, plan.per_batch_axes("query", "feature"), plan.compute_dtype);
     });
@@ -156,7 +153,7 @@ void add_context_mistakes(std::vector<Mistake>& list) {
                        "with one token there is nothing to mix up"),
                 [](const GridCell& right, const Grid& context) {
                     const std::size_t flat =
-                        (right.t * context.heads + right.h) * context.columns + right.f;
+                        (right.r * context.heads + right.h) * context.columns + right.c;
                     const std::size_t of_head = context.rows * context.columns;
                     return GridCell{right.b, flat / of_head, flat % of_head / context.columns,
                                     flat % context.columns};
@@ -169,7 +166,7 @@ void add_context_mistakes(std::vector<Mistake>& list) {
                 unless([](const Plan& plan) { return plan.batch > 1; }, "there is only one sample"),
                 [](const GridCell& right, const Grid& context) {
                     const std::size_t joint = right.h * context.batch + right.b;
-                    return GridCell{joint / context.heads, joint % context.heads, right.t, right.f};
+                    return GridCell{joint / context.heads, joint % context.heads, right.r, right.c};
                 },
                 say("merged = {contexts}.reshape({H}, {B}, {Tq}, -1).transpose(0, 1).transpose(-3, "
                     "-2).reshape({shape})")),
@@ -178,7 +175,7 @@ void add_context_mistakes(std::vector<Mistake>& list) {
                 "the output weight meets the features of other heads",
                 "The output weight was trained on head 0 first.", nothing_more,
                 [](const GridCell& right, const Grid& context) {
-                    return GridCell{right.b, context.heads - 1 - right.h, right.t, right.f};
+                    return GridCell{right.b, context.heads - 1 - right.h, right.r, right.c};
                 },
                 say("merged = {contexts}.flip(-3).transpose(-3, -2).reshape({shape})",
                     "merged = np.flip({contexts}, -3).swapaxes(-3, -2).reshape({shape})")),
@@ -189,8 +186,8 @@ void add_context_mistakes(std::vector<Mistake>& list) {
                 unless([](const Plan& plan) { return plan.value_dim > 1; },
                        "with one feature a head there is no difference"),
                 [](const GridCell& right, const Grid& context) {
-                    const std::size_t c = right.h * context.columns + right.f;
-                    return GridCell{right.b, c % context.heads, right.t, c / context.heads};
+                    const std::size_t c = right.h * context.columns + right.c;
+                    return GridCell{right.b, c % context.heads, right.r, c / context.heads};
                 },
                 say("merged = {contexts}.transpose(-3, -2).transpose(-2, -1).reshape({shape})")),
             heads_reduced(

@@ -154,15 +154,7 @@ void add_frequency_mistakes(std::vector<Mistake>& list) {
              two_pairs,
              replace_step({"inverse_frequencies"},
                           [](const Plan& plan, const Ledger& ledger, const Compute& before) {
-                              const Tensor right = before(plan, ledger);
-                              return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-                                  using T = decltype(zero);
-                                  Array<T> rounded = right.as<T>();
-                                  for (T& number : rounded) {
-                                      number = static_cast<T>(in_float16(double(number)));
-                                  }
-                                  return {right.axes(), std::move(rounded)};
-                              });
+                              return mapped(before(plan, ledger), in_float16);
                           }),
              {{"inverse_frequencies",
                [](const StepLines& of, const std::string& right) {

@@ -100,16 +100,13 @@ std::vector<WrongLines> group_lines() {
 
 /// Merges the heads with the place inside its group as the slow index.
 Tensor merge_by_groups(const Plan& plan, const Ledger& ledger, const Compute& before) {
-    const Tensor right = before(plan, ledger);
-    const Grid grid = grid_of(right);
-    Grid wrong = grid;
-    const std::size_t times = plan.queries_per_key();
-    wrong.fill([&](std::size_t b, std::size_t h, std::size_t t, std::size_t c) {
-        const std::size_t place = c / plan.value_dim;
-        const std::size_t head = place % plan.kv_heads * times + place / plan.kv_heads;
-        return grid.at(b, h, t, head * plan.value_dim + c % plan.value_dim);
+    return rearranged(before(plan, ledger), [&](GridCell cell, const Grid&) {
+        const std::size_t place = cell.c / plan.value_dim;
+        const std::size_t head =
+            place % plan.kv_heads * plan.queries_per_key() + place / plan.kv_heads;
+        cell.c = head * plan.value_dim + cell.c % plan.value_dim;
+        return cell;
     });
-    return tensor_of(wrong, right.axes(), plan.compute_dtype);
 }
 
 std::string merged_by_groups_lines(const StepLines& of, const std::string&) {

@@ -17,19 +17,6 @@ std::string needs_lasting_scale(const Plan& plan) {
     return plan.norms() ? "query and key are normalised afterwards" : needs_scale(plan);
 }
 
-/// Every floating cell of a tensor passed through `f`.
-template <class F>
-Tensor mapped(const Tensor& tensor, F&& f) {
-    return with_floating(tensor.dtype(), [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        Array<T> cells = tensor.as<T>();
-        for (std::size_t i = 0; i < cells.size(); ++i) {
-            cells.data()[i] = static_cast<T>(f(static_cast<double>(cells.data()[i])));
-        }
-        return {tensor.axes(), std::move(cells)};
-    });
-}
-
 /// What the scores are multiplied by.
 double factor_of(const Plan& plan) {
     return plan.scale.operation == ScaleFactor::Operation::divide ? 1 / plan.scale.number

@@ -10,19 +10,15 @@ using ReadFrom =
 
 /// Splits again, from the same numbers, by another rule.
 TableEdit split_by(ReadFrom from_where) {
-    return replace_step(
-        head_steps(), [from_where](const Plan& plan, const Ledger& ledger, const Compute& before) {
-            const Tensor right = before(plan, ledger);
-            const Grid grid = grid_of(right);
-            Grid wrong = grid;
-            const std::size_t all = grid.heads * grid.columns;
-            wrong.fill([&](std::size_t b, std::size_t h, std::size_t t, std::size_t f) {
-                const std::size_t from = from_where(h, t, f, grid);
-                const std::size_t feature = from % all;
-                return grid.at(b, feature / grid.columns, from / all, feature % grid.columns);
-            });
-            return tensor_of(wrong, right.axes(), plan.compute_dtype);
+    return replace_step(head_steps(), [from_where](const Plan& plan, const Ledger& ledger,
+                                                   const Compute& before) {
+        return rearranged(before(plan, ledger), [&](const GridCell& cell, const Grid& right) {
+            const std::size_t from = from_where(cell.h, cell.r, cell.c, right);
+            const std::size_t all = right.heads * right.columns;
+            const std::size_t feature = from % all;
+            return GridCell{cell.b, feature / right.columns, from / all, feature % right.columns};
         });
+    });
 }
 
 /// The lines of a split that reads the unsplit features of each sample by another rule.

@@ -47,15 +47,11 @@ bool has_gain_beside_one(const Plan& plan) {
 
 /// The gains with a number added.
 TableEdit with_gain_plus(double offset) {
-    return with_ledger(normed_steps, [offset](Ledger& ledger, const Plan& plan) {
+    return with_ledger(normed_steps, [offset](Ledger& ledger, const Plan&) {
         for (const char* name : {"g_query", "g_key"}) {
-            with_floating(plan.compute_dtype, [&](auto zero) {
-                using T = decltype(zero);
-                const Tensor gain = ledger[name];
-                Array<T> numbers = gain.as<T>();
-                for (T& number : numbers) number += static_cast<T>(offset);
-                ledger.record(name, {gain.axes(), std::move(numbers)});
-            });
+            ledger.record(name, mapped(ledger[name], [offset](auto gain) {
+                              return gain + static_cast<decltype(gain)>(offset);
+                          }));
         }
     });
 }
@@ -163,18 +159,13 @@ void add_qk_norm_mistakes(std::vector<Mistake>& list) {
              "each feature is off by its own factor, the same for every token", torch, numpy,
              "RMSNorm without its weight is another layer: load q_norm.weight and k_norm.weight.",
              "", norm_and(has_gain_beside_one, "the gains are 1"),
-             [](StepTable table, const Plan& plan) {
-                 return with_ledger(normed_steps, [](Ledger& ledger, const Plan& of) {
-                     for (const char* name : {"g_query", "g_key"}) {
-                         with_floating(of.compute_dtype, [&](auto zero) {
-                             using T = decltype(zero);
-                             const Tensor gain = ledger[name];
-                             ledger.record(name,
-                                           {gain.axes(), Array<T>::filled(gain.shape(), T{1})});
-                         });
-                     }
-                 })(std::move(table), plan);
-             },
+             with_ledger(normed_steps,
+                         [](Ledger& ledger, const Plan&) {
+                             for (const char* name : {"g_query", "g_key"}) {
+                                 ledger.record(name,
+                                               mapped(ledger[name], [](double) { return 1; }));
+                             }
+                         }),
              gain_lines("1", "without gain")},
             {"qk-norm-axis",
              "normed_query",

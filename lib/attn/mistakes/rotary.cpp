@@ -87,14 +87,12 @@ std::vector<WrongLines> for_each_turned(const std::vector<std::string>& steps, c
 
 /// The features of each row that turn, the even ones first, then the odd ones.
 Tensor even_ones_first(const Tensor& tensor, const Plan& plan) {
-    const Grid right = grid_of(tensor);
-    Grid wrong = right;
     const std::size_t pairs = plan.rotary_pairs();
-    wrong.fill([&](std::size_t b, std::size_t h, std::size_t t, std::size_t f) {
-        const std::size_t from = f >= 2 * pairs ? f : f < pairs ? 2 * f : 2 * (f - pairs) + 1;
-        return right.at(b, h, t, from);
+    return rearranged(tensor, [pairs](GridCell cell, const Grid&) {
+        const std::size_t f = cell.c;
+        cell.c = f >= 2 * pairs ? f : f < pairs ? 2 * f : 2 * (f - pairs) + 1;
+        return cell;
     });
-    return tensor_of(wrong, tensor.axes(), plan.compute_dtype);
 }
 
 Lines even_ones_first_lines(const std::string& name) {

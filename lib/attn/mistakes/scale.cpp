@@ -38,13 +38,10 @@ Mistake scaled_by(std::string id, std::string title, std::string effect_text, st
             {{"scaled_scores", std::move(lines)}}};
 }
 
-Tensor divided(const Plan& plan, const Tensor& tensor, double number) {
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        Array<T> result = tensor.as<T>();
-        for (T& cell : result) cell /= static_cast<T>(number);
-        return {tensor.axes(), std::move(result)};
-    });
+/// Divided in the type of the tensor, as a program would.
+Tensor divided(const Tensor& tensor, double number) {
+    return mapped(tensor,
+                  [number](auto cell) { return cell / static_cast<decltype(cell)>(number); });
 }
 
 double root(std::size_t size) { return std::sqrt(static_cast<double>(size)); }
@@ -84,7 +81,7 @@ void add_scale_mistakes(std::vector<Mistake>& list) {
              unless([](const Plan& plan) { return !plan.scales(); }, "the scores are scaled here"),
              replace_step({"scores"},
                           [](const Plan& plan, const Ledger& ledger, const Compute& before) {
-                              return divided(plan, before(plan, ledger), root(plan.head_dim));
+                              return divided(before(plan, ledger), root(plan.head_dim));
                           }),
              {{"scores",
                [](const StepLines& of, const std::string& right) {
@@ -141,12 +138,12 @@ void add_scale_mistakes(std::vector<Mistake>& list) {
              "Softmax must come last, or its rows no longer sum to 1.",
              "",
              scale_not_applicable([](const Plan&) { return divide_by(1); }),
-             all_of({with_plan({"scaled_scores"}, [](Plan& plan) { plan.scale = divide_by(1); }),
-                     replace_step(
-                         {"weights"},
-                         [](const Plan& plan, const Ledger& ledger, const Compute& before) {
-                             return divided(plan, before(plan, ledger), 1 / effect(plan.scale));
-                         })}),
+             all_of(
+                 {with_plan({"scaled_scores"}, [](Plan& plan) { plan.scale = divide_by(1); }),
+                  replace_step({"weights"},
+                               [](const Plan& plan, const Ledger& ledger, const Compute& before) {
+                                   return divided(before(plan, ledger), 1 / effect(plan.scale));
+                               })}),
              {{"scaled_scores", say("scaled_scores = {scores}")},
               {"weights", say("{right}\nweights = weights{scale}"),
                formula("{right}, then scaled")}}},

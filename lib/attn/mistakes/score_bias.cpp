@@ -32,17 +32,10 @@ NotApplicable needs_t5() {
 
 /// The cells of a tensor by another rule.
 TableEdit cells_as(const std::string& step, std::function<double(double, const Plan&)> rule) {
-    return replace_step({step},
-                        [rule](const Plan& plan, const Ledger& ledger, const Compute& before) {
-                            Tensor right = before(plan, ledger);
-                            return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-                                using T = decltype(zero);
-                                Array<T> cells = right.as<T>();
-                                for (T& cell : cells)
-                                    cell = static_cast<T>(rule(static_cast<double>(cell), plan));
-                                return {right.axes(), std::move(cells)};
-                            });
-                        });
+    return replace_step(
+        {step}, [rule](const Plan& plan, const Ledger& ledger, const Compute& before) {
+            return mapped(before(plan, ledger), [&](double cell) { return rule(cell, plan); });
+        });
 }
 
 /// Other slopes, one for each head.

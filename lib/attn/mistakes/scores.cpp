@@ -11,14 +11,10 @@ template <class Place>
 TableEdit read_from(Place place) {
     return replace_step(
         {"scores"}, [place](const Plan& plan, const Ledger& ledger, const Compute& before) {
-            const Tensor right = before(plan, ledger);
-            const Grid grid = grid_of(right);
-            Grid wrong = grid;
-            wrong.fill([&](std::size_t b, std::size_t h, std::size_t q, std::size_t k) {
-                const auto [row, column] = place(q, k);
-                return grid.at(b, h, row, column);
+            return rearranged(before(plan, ledger), [&](const GridCell& cell, const Grid&) {
+                const auto [row, column] = place(cell.r, cell.c);
+                return GridCell{cell.b, cell.h, row, column};
             });
-            return tensor_of(wrong, right.axes(), plan.compute_dtype);
         });
 }
 

@@ -158,12 +158,7 @@ Mistake over_axis(const std::string& name, SoftmaxAxis axis, const std::string& 
 }
 
 Tensor no_maximum(const Plan& plan, const Ledger& ledger, const Compute& before) {
-    const Tensor right = before(plan, ledger);
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        Array<decltype(zero)> nothing = right.as<decltype(zero)>();
-        nothing.fill(zero);
-        return {right.axes(), nothing};
-    });
+    return mapped(before(plan, ledger), [](double) { return 0; });
 }
 
 /// In the type of the walk, which is what overflows.
@@ -189,15 +184,10 @@ Tensor with_dropout(const Plan& plan, const Ledger& ledger, const Compute& befor
     const Tensor right = before(plan, ledger);
     std::vector<double> chances(right.size());
     make_generator(Rng::numpy, 0)->rand(std::span<double>(chances));
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        Array<T> weights = right.as<T>();
-        for (std::size_t i = 0; i < weights.size(); ++i) {
-            weights.data()[i] = chances[i] < drop_chance
-                                    ? T(0)
-                                    : weights.data()[i] / static_cast<T>(1 - drop_chance);
-        }
-        return {right.axes(), weights};
+    std::size_t cell = 0;
+    return mapped(right, [&](auto weight) {
+        using T = decltype(weight);
+        return chances[cell++] < drop_chance ? T(0) : weight / static_cast<T>(1 - drop_chance);
     });
 }
 
