@@ -1,6 +1,7 @@
 #include "attn/mistakes/change.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "attn/cards/step_table.hpp"
 #include "attn/explain/why.hpp"
@@ -219,6 +220,14 @@ Tensor mask_of(const Grid& hidden, const Plan& plan) {
     Array<bool> mask = empty_array<bool>(numbers.shape());
     for (std::size_t i = 0; i < mask.size(); ++i) mask.data()[i] = numbers.at(i) != 0;
     return {numbers.axes(), mask};
+}
+
+double in_float16(double number) {
+    if (number == 0 || !std::isfinite(number)) return number;
+    const int exponent = std::max(std::ilogb(number), -14);
+    const double step = std::ldexp(1.0, exponent - 10);
+    const double rounded = std::nearbyint(number / step) * step;
+    return std::abs(rounded) > 65504 ? std::copysign(infinity, number) : rounded;
 }
 
 const Tensor& unmasked(const Ledger& ledger) {

@@ -164,6 +164,16 @@ Tensor mask_of(const Grid& hidden, const Plan& plan);
 /// Puts a tensor in the place of the latest of a chain, which is what the steps behind it read.
 void replace_latest(Ledger& ledger, Chain chain, Tensor tensor);
 
+/// What a masked cell becomes, from its score and whether it is hidden.
+using CellRule = std::function<double(double score, bool hidden)>;
+/// A mask that is used by another rule for each cell.
+Mistake in_mask_use(std::string id, std::string title, std::string effect, std::string fix_torch,
+                    std::string fix_numpy, std::string lesson, CellRule cell, Lines lines,
+                    std::string indistinguishable_from = "");
+
+/// The nearest number that a 16-bit float can hold.
+double in_float16(double number);
+
 /// The scores as they are right before the mask.
 const Tensor& unmasked(const Ledger& ledger);
 

@@ -10,14 +10,6 @@ namespace {
 
 const std::vector<std::string> circle_steps{"cos", "sin", "memory_cos", "memory_sin"};
 
-/// The nearest number of 11 binary digits, fewer below 2^-14.
-double in_float16(double number) {
-    int exponent = 0;
-    std::frexp(number, &exponent);
-    const int last_digit = std::max(exponent, -13) - 11;
-    return std::ldexp(std::nearbyint(std::ldexp(number, -last_digit)), last_digit);
-}
-
 bool is_yarn(const Plan& plan) { return plan.rotary_factor() != 1; }
 
 }  // namespace

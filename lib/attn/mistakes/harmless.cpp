@@ -1,8 +1,4 @@
 #include <cmath>
-#include <limits>
-#include <map>
-
-#include <fmt/format.h>
 
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
@@ -62,106 +58,6 @@ Mistake scaled_before(std::string id, std::string title, std::vector<std::string
             needs_lasting_scale,
             all_of({multiplied(steps, power), no_scaling_later()}),
             scaled_lines(steps, power)};
-}
-
-/// A number in the fewest letters: -1e9, -100, -65504.
-std::string shortest(double number) {
-    const std::string plain = fmt::format("{:.6g}", number);
-    std::string power = fmt::format("{:.5e}", number);
-    const std::size_t e = power.find('e');
-    std::string digits = power.substr(0, e);
-    digits.erase(digits.find_last_not_of('0') + 1);
-    if (digits.back() == '.') digits.pop_back();
-    power = digits + "e" + std::to_string(std::stoi(power.substr(e + 1)));
-    return power.size() < plain.size() || plain.find('e') != std::string::npos ? power : plain;
-}
-
-const char* const no_difference =
-    "after softmax there is no difference as long as a row keeps one visible key";
-const char* const far_below = "A number far below every score hides a key as well as -inf does.";
-
-/// Hidden scores hold a number.
-std::vector<WrongLines> fill_lines(const std::string& word) {
-    return {{"masked_scores", say("masked_scores = {scores}.masked_fill(mask, " + word + ")",
-                                  "masked_scores = np.where(mask, " + word + ", {scores})")}};
-}
-
-Mistake fill_entry(double fill) {
-    const std::string word = shortest(fill);
-    return {"finite-fill=" + word,
-            "masked_scores",
-            "Hidden scores hold " + word + " instead of -inf",
-            no_difference,
-            "",
-            "",
-            far_below,
-            "",
-            needs_mask,
-            replace_step({"masked_scores"},
-                         [fill](const Plan& plan, const Ledger& ledger, const Compute& before) {
-                             return mapped(before(plan, ledger), [fill](double score) {
-                                 return score == -infinity ? fill : score;
-                             });
-                         }),
-            fill_lines(word)};
-}
-
-Mistake added_entry(double fill) {
-    const std::string word = shortest(fill);
-    return {"added-fill=" + word,
-            "masked_scores",
-            word + " was added to hidden scores",
-            no_difference,
-            "",
-            "",
-            far_below,
-            "",
-            needs_mask,
-            replace_step({"masked_scores"},
-                         [fill](const Plan& plan, const Ledger& ledger, const Compute& before) {
-                             const Tensor& scores = unmasked(ledger);
-                             std::size_t cell = 0;
-                             return mapped(before(plan, ledger), [&](double masked) {
-                                 const double added = scores.at(cell++) + fill;
-                                 return masked == -infinity ? added : masked;
-                             });
-                         }),
-            {{"masked_scores",
-              say("masked_scores = torch.where(mask, {scores} + " + word + ", {scores})",
-                  "masked_scores = np.where(mask, {scores} + " + word + ", {scores})")}}};
-}
-
-Mistake wrong_fill_entry(double fill) {
-    const std::string word = shortest(fill);
-    const bool sign = fill > 0;
-    return {(sign ? "mask-sign=" : "mask-fill-too-small=") + word,
-            "masked_scores",
-            "Hidden scores were filled with " + word,
-            sign ? "rows with a hidden key look at hidden keys only"
-                 : "hidden keys keep a weight wherever scores come near the fill",
-            "scores.masked_fill(hidden, float('-inf'))",
-            "np.where(hidden, -np.inf, scores)",
-            sign ? "A large positive score wins the row: what is hidden must be far below all."
-                 : "A fill is only as good as its distance from the lowest true score.",
-            "",
-            needs_mask,
-            replace_step({"masked_scores"},
-                         [fill](const Plan& plan, const Ledger& ledger, const Compute&) {
-                             const Grid hidden = hidden_cells(plan, ledger);
-                             std::size_t cell = 0;
-                             return mapped(unmasked(ledger), [&](double score) {
-                                 return hidden.cells.at(cell++) != 0 ? fill : score;
-                             });
-                         }),
-            fill_lines(word)};
-}
-
-/// Made once for each number; what it hands out stays where it is.
-const Mistake& made_once(Mistake (*make)(double), double fill) {
-    static std::map<std::string, Mistake> all;
-    Mistake entry = make(fill);
-    const std::string id = entry.id;
-    return all.try_emplace(id, std::move(entry)).first->second;
 }
 
 /// What reads the masked scores scales them.
@@ -293,15 +189,6 @@ Mistake read_off(std::string id, std::string step, std::string title, std::strin
 }
 
 }  // namespace
-
-const Mistake& finite_fill(double fill) { return made_once(fill_entry, fill); }
-const Mistake& added_fill(double fill) { return made_once(added_entry, fill); }
-
-const Mistake& mistaken_fill(double fill) {
-    if (std::abs(fill) < 1e-3)
-        return find_mistake(fill == 0 ? "mask-times-zero" : "mask-tiny-fill");
-    return made_once(wrong_fill_entry, fill);
-}
 
 const std::vector<Mistake>& harmless_differences() {
     static const std::vector<Mistake>& all = *[] {

@@ -1,6 +1,5 @@
 #include <array>
 #include <cmath>
-#include <limits>
 
 #include "attn/mistakes/change.hpp"
 
@@ -17,21 +16,15 @@ bool hides_a_whole_row(const Plan& plan) {
     return false;
 }
 
-/// What a masked cell becomes, from its score and whether it is hidden.
-using CellRule = std::function<double(double score, bool hidden)>;
-
 /// masked_scores by another rule for each cell.
 TableEdit masked_by(CellRule cell) {
-    return replace_step({"masked_scores"},
-                        [cell](const Plan& plan, const Ledger& ledger, const Compute&) {
-                            const Tensor& scores = unmasked(ledger);
-                            const Grid hidden = hidden_cells(plan, ledger);
-                            Grid grid = grid_of(scores);
-                            for (std::size_t i = 0; i < grid.cells.size(); ++i) {
-                                grid.cells[i] = cell(grid.cells[i], hidden.cells.at(i) != 0);
-                            }
-                            return tensor_of(grid, scores.axes(), plan.compute_dtype);
-                        });
+    return replace_step(
+        {"masked_scores"}, [cell](const Plan& plan, const Ledger& ledger, const Compute&) {
+            const Grid hidden = hidden_cells(plan, ledger);
+            std::size_t i = 0;
+            return mapped(unmasked(ledger),
+                          [&](double score) { return cell(score, hidden.cells.at(i++) != 0); });
+        });
 }
 
 CellRule filled_with(double fill) {
@@ -39,27 +32,20 @@ CellRule filled_with(double fill) {
 }
 
 Tensor without_hidden(const Plan& plan, const Ledger& ledger, const Compute& before) {
-    const Tensor weights = before(plan, ledger);
     const Grid hidden = hidden_cells(plan, ledger);
-    Grid grid = grid_of(weights);
-    for (std::size_t i = 0; i < grid.cells.size(); ++i) {
-        if (hidden.cells.at(i) != 0) grid.cells[i] = 0;
-    }
-    return tensor_of(grid, weights.axes(), plan.compute_dtype);
+    std::size_t i = 0;
+    return mapped(before(plan, ledger),
+                  [&](double weight) { return hidden.cells.at(i++) != 0 ? 0.0 : weight; });
 }
 
-/// The nearest number that a 16-bit float can hold.
-double as_half(double number) {
-    if (number == 0 || !std::isfinite(number)) return number;
-    const int exponent = std::max(std::ilogb(number), -14);
-    const double step = std::ldexp(1.0, exponent - 10);
-    const double rounded = std::nearbyint(number / step) * step;
-    return std::abs(rounded) > 65504 ? std::copysign(infinity, number) : rounded;
-}
+const std::array<const char*, 2> fills{"scores.masked_fill(hidden, float('-inf'))",
+                                       "np.where(hidden, -np.inf, scores)"};
+
+}  // namespace
 
 Mistake in_mask_use(std::string id, std::string title, std::string effect, std::string fix_torch,
                     std::string fix_numpy, std::string lesson, CellRule cell, Lines lines,
-                    std::string indistinguishable_from = "") {
+                    std::string indistinguishable_from) {
     return {std::move(id),
             "masked_scores",
             std::move(title),
@@ -72,11 +58,6 @@ Mistake in_mask_use(std::string id, std::string title, std::string effect, std::
             masked_by(std::move(cell)),
             {{"masked_scores", std::move(lines)}}};
 }
-
-const std::array<const char*, 2> fills{"scores.masked_fill(hidden, float('-inf'))",
-                                       "np.where(hidden, -np.inf, scores)"};
-
-}  // namespace
 
 void add_mask_use_mistakes(std::vector<Mistake>& list) {
     add(list,
@@ -176,7 +157,7 @@ void add_mask_use_mistakes(std::vector<Mistake>& list) {
                 "Half precision ends at 65504 and carries three digits: mask and softmax in "
                 "float32.",
                 [](double score, bool hidden) {
-                    return hidden ? as_half(as_half(score) - 65504) : as_half(score);
+                    return hidden ? in_float16(in_float16(score) - 65504) : in_float16(score);
                 },
                 say("half = {scores}.half()\nmasked_scores = torch.where(mask, half - 65504, "
                     "half).to({scores}.dtype)",

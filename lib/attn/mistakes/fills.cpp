@@ -1,0 +1,107 @@
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "attn/mistakes/change.hpp"
+
+// Entries of the catalogue for any number in the place of minus infinity.
+
+namespace attn {
+namespace {
+
+/// A number in the fewest letters: -1e9, -100, -65504.
+std::string shortest(double number) {
+    const std::string plain = fmt::format("{:.6g}", number);
+    std::string power = fmt::format("{:.5e}", number);
+    const std::size_t e = power.find('e');
+    std::string digits = power.substr(0, e);
+    digits.erase(digits.find_last_not_of('0') + 1);
+    if (digits.back() == '.') digits.pop_back();
+    power = digits + "e" + std::to_string(std::stoi(power.substr(e + 1)));
+    return power.size() < plain.size() || plain.find('e') != std::string::npos ? power : plain;
+}
+
+/// Hidden scores hold the number that the word says.
+WrongLines fill_lines(const std::string& word) {
+    return {"masked_scores", say("masked_scores = {scores}.masked_fill(mask, " + word + ")",
+                                 "masked_scores = np.where(mask, " + word + ", {scores})")};
+}
+
+/// A number that hides a key as well as -inf does.
+Mistake harmless_fill(std::string id, std::string title, StepEdit masked, WrongLines lines) {
+    return {std::move(id),
+            "masked_scores",
+            std::move(title),
+            "after softmax there is no difference as long as a row keeps one visible key",
+            "",
+            "",
+            "A number far below every score hides a key as well as -inf does.",
+            "",
+            needs_mask,
+            replace_step({"masked_scores"}, std::move(masked)),
+            {std::move(lines)}};
+}
+
+Mistake filled(double fill, const std::string& word) {
+    return harmless_fill(
+        "finite-fill=" + word, "Hidden scores hold " + word + " instead of -inf",
+        [fill](const Plan& plan, const Ledger& ledger, const Compute& before) {
+            return mapped(before(plan, ledger),
+                          [fill](double score) { return score == -infinity ? fill : score; });
+        },
+        fill_lines(word));
+}
+
+Mistake added(double fill, const std::string& word) {
+    return harmless_fill(
+        "added-fill=" + word, word + " was added to hidden scores",
+        [fill](const Plan& plan, const Ledger& ledger, const Compute& before) {
+            const Tensor& scores = unmasked(ledger);
+            std::size_t cell = 0;
+            return mapped(before(plan, ledger), [&](double masked) {
+                const double sum = scores.at(cell++) + fill;
+                return masked == -infinity ? sum : masked;
+            });
+        },
+        {"masked_scores",
+         say("masked_scores = torch.where(mask, {scores} + " + word + ", {scores})",
+             "masked_scores = np.where(mask, {scores} + " + word + ", {scores})")});
+}
+
+Mistake wrongly_filled(double fill, const std::string& word) {
+    const bool sign = fill > 0;
+    return in_mask_use(
+        (sign ? "mask-sign=" : "mask-fill-too-small=") + word,
+        "Hidden scores were filled with " + word,
+        sign ? "rows with a hidden key look at hidden keys only"
+             : "hidden keys keep a weight wherever scores come near the fill",
+        "scores.masked_fill(hidden, float('-inf'))", "np.where(hidden, -np.inf, scores)",
+        sign ? "A large positive score wins the row: what is hidden must be far below all."
+             : "A fill is only as good as its distance from the lowest true score.",
+        [fill](double score, bool hidden) { return hidden ? fill : score; },
+        fill_lines(word).lines);
+}
+
+/// Made once for each number; what it hands out stays where it is.
+template <Mistake (*make)(double, const std::string&)>
+const Mistake& made_once(double fill) {
+    static std::map<std::string, Mistake> all;
+    const std::string word = shortest(fill);
+    const auto known = all.find(word);
+    return known != all.end() ? known->second : all.emplace(word, make(fill, word)).first->second;
+}
+
+}  // namespace
+
+const Mistake& finite_fill(double fill) { return made_once<filled>(fill); }
+const Mistake& added_fill(double fill) { return made_once<added>(fill); }
+
+const Mistake& mistaken_fill(double fill) {
+    if (std::abs(fill) < 1e-3) {
+        return find_mistake(fill == 0 ? "mask-times-zero" : "mask-tiny-fill");
+    }
+    return made_once<wrongly_filled>(fill);
+}
+
+}  // namespace attn
