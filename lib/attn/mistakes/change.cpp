@@ -14,6 +14,25 @@ namespace attn {
 
 std::string needs_mask(const Plan& plan) { return plan.masks() ? "" : "nothing is masked"; }
 
+std::string needs_padding(const Plan& plan) {
+    return plan.config.mask.padding ? "" : "there is no padding mask";
+}
+
+std::string needs_scale(const Plan& plan) { return plan.scales() ? "" : "nothing is scaled"; }
+
+std::string needs_square(const Plan& plan) {
+    return plan.query_len == plan.key_len ? "" : "there are not as many keys as queries";
+}
+
+NotApplicable needs_rope() {
+    return unless([](const Plan& plan) { return plan.rotates(); },
+                  "nothing turns: there is no --rope");
+}
+
+NotApplicable rope_and(std::function<bool(const Plan&)> possible, std::string reason) {
+    return first_of({needs_rope(), unless(std::move(possible), std::move(reason))});
+}
+
 TableEdit replace_step(std::vector<std::string> steps, StepEdit how) {
     return [steps = std::move(steps), how = std::move(how)](StepTable table, const Plan&) {
         for (Step& step : table) {
@@ -232,6 +251,10 @@ double in_float16(double number) {
 
 const Tensor& unmasked(const Ledger& ledger) {
     return ledger.latest(Chain::scores, "masked_scores");
+}
+
+double effect_of(const ScaleFactor& factor) {
+    return factor.operation == ScaleFactor::Operation::divide ? 1 / factor.number : factor.number;
 }
 
 NotApplicable unless(std::function<bool(const Plan&)> possible, std::string reason) {

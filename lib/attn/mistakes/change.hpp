@@ -42,6 +42,8 @@ void write_mistake(StepTable& table, const StepTable& without, const Plan& plan,
 /// the scores; `{scale}` what the right scores are scaled by. NumPy's lines are made of PyTorch's
 /// where they are not given.
 Lines say(std::string torch, std::string numpy = "");
+/// The right lines, and the mask spread over every cell of the scores.
+Lines over_the_grid();
 /// The right lines with every match of a regular expression replaced.
 Lines replaced(std::string expression, std::string by);
 /// Whether this is the first step of the walk that multiplies x or memory by a weight.
@@ -70,8 +72,11 @@ std::size_t stored_width(const Plan& plan, std::size_t part);
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Where nothing is masked, why a mistake of the mask cannot show.
+// Why a mistake cannot show where a walk has no such thing.
 std::string needs_mask(const Plan& plan);
+std::string needs_padding(const Plan& plan);
+std::string needs_scale(const Plan& plan);
+std::string needs_square(const Plan& plan);
 
 /// Where nothing turns, or something else is missing, why a mistake of the rotation cannot show.
 NotApplicable needs_rope();
@@ -176,6 +181,9 @@ double in_float16(double number);
 
 /// The scores as they are right before the mask.
 const Tensor& unmasked(const Ledger& ledger);
+
+/// What a factor multiplies the scores by.
+double effect_of(const ScaleFactor& factor);
 
 /// Gives `reason` where it is not possible.
 NotApplicable unless(std::function<bool(const Plan&)> possible, std::string reason);

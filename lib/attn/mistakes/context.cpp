@@ -5,10 +5,6 @@
 namespace attn {
 namespace {
 
-std::string needs_square(const Plan& plan) {
-    return plan.query_len == plan.key_len ? "" : "there are not as many keys as queries";
-}
-
 bool merges(const Plan& plan) { return plan.has_head && plan.merges && plan.heads > 1; }
 
 Tensor diagonal_only(const Plan& plan, const Ledger& ledger, const Compute&) {

@@ -14,16 +14,6 @@ bool is_yarn(const Plan& plan) { return plan.rotary_factor() != 1; }
 
 }  // namespace
 
-NotApplicable needs_rope() {
-    return unless([](const Plan& plan) { return plan.rotates(); },
-                  "nothing turns: there is no "
-                  "--rope");
-}
-
-NotApplicable rope_and(std::function<bool(const Plan&)> possible, std::string reason) {
-    return first_of({needs_rope(), unless(std::move(possible), std::move(reason))});
-}
-
 void add_frequency_mistakes(std::vector<Mistake>& list) {
     const NotApplicable two_pairs =
         rope_and([](const Plan& plan) { return plan.rotary_pairs() > 1; },

@@ -6,23 +6,15 @@
 namespace attn {
 namespace {
 
-std::string needs_scale(const Plan& plan) { return plan.scales() ? "" : "nothing is scaled"; }
-
 /// A norm behind it takes a factor out again.
 std::string needs_lasting_scale(const Plan& plan) {
     return plan.norms() ? "query and key are normalised afterwards" : needs_scale(plan);
 }
 
-/// What the scores are multiplied by.
-double factor_of(const Plan& plan) {
-    return plan.scale.operation == ScaleFactor::Operation::divide ? 1 / plan.scale.number
-                                                                  : plan.scale.number;
-}
-
 TableEdit multiplied(std::vector<std::string> steps, double power) {
     return replace_step(
         std::move(steps), [power](const Plan& plan, const Ledger& ledger, const Compute& before) {
-            const double factor = std::pow(factor_of(plan), power);
+            const double factor = std::pow(effect_of(plan.scale), power);
             return mapped(before(plan, ledger), [factor](double value) { return value * factor; });
         });
 }
@@ -145,10 +137,7 @@ Mistake padded_rows_zero(const char* step) {
             "",
             "Nobody reads the rows of padded queries, so any number may stand there.",
             "",
-            first_of({unless([](const Plan& plan) { return plan.config.mask.padding; },
-                             "there is no padding mask"),
-                      unless([](const Plan& plan) { return plan.query_len == plan.key_len; },
-                             "there are not as many keys as queries")}),
+            first_of({needs_padding, needs_square}),
             replace_step({step},
                          [](const Plan& plan, const Ledger& ledger, const Compute& before) {
                              return without_padded_rows(plan, before(plan, ledger));

@@ -112,6 +112,11 @@ Lines say(std::string torch, std::string numpy) {
     };
 }
 
+Lines over_the_grid() {
+    return say("{right}\nmask = mask.expand({grid})",
+               "{right}\nmask = np.broadcast_to(mask, ({grid}))");
+}
+
 Lines replaced(std::string expression, std::string by) {
     return [expression = std::move(expression), by = std::move(by)](const StepLines&,
                                                                     const std::string& right) {

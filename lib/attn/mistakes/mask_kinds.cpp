@@ -45,8 +45,7 @@ Lines made_lines(MadeMasks made) {
             return say("mask = torch.zeros({grid}, dtype=torch.bool)",
                        "mask = np.zeros(({grid}), dtype=bool)")(of, "");
         }
-        return say("{right}\nmask = mask.expand({grid})",
-                   "{right}\nmask = np.broadcast_to(mask, ({grid}))")(of, lines);
+        return over_the_grid()(of, lines);
     };
 }
 

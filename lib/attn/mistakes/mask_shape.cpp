@@ -1,5 +1,6 @@
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
+#include "attn/walk/mask_kinds.hpp"
 
 namespace attn {
 namespace {
@@ -42,22 +43,8 @@ TableEdit causal_by(Causal causal) {
     });
 }
 
-/// The mask spread over every cell of the scores.
-Lines over_the_grid() {
-    return say("{right}\nmask = mask.expand({grid})",
-               "{right}\nmask = np.broadcast_to(mask, ({grid}))");
-}
-
-/// How many keys a query may see beyond its own number.
-std::ptrdiff_t shift(const Plan& plan) {
-    return plan.config.causal_align == CausalAlign::end
-               ? static_cast<std::ptrdiff_t>(plan.key_len) -
-                     static_cast<std::ptrdiff_t>(plan.query_len)
-               : 0;
-}
-
 std::ptrdiff_t ahead(std::size_t q, std::size_t k, const Plan& plan) {
-    return static_cast<std::ptrdiff_t>(k) - static_cast<std::ptrdiff_t>(q) - shift(plan);
+    return static_cast<std::ptrdiff_t>(k) - static_cast<std::ptrdiff_t>(q) - causal_offset(plan);
 }
 
 std::string needs_causal(const Plan& plan) {
@@ -70,13 +57,6 @@ NotApplicable causal_with_two_keys() {
                                           "there is only one key")});
 }
 
-NotApplicable padding_square() {
-    return first_of({unless([](const Plan& plan) { return plan.config.mask.padding; },
-                            "there is no padding mask"),
-                     unless([](const Plan& plan) { return plan.query_len == plan.key_len; },
-                            "there are not as many keys as queries")});
-}
-
 bool is_padding(const Plan& plan, std::size_t b, std::size_t token) {
     const std::size_t row = plan.key_padding.dimension() == 2 ? b * plan.key_len : 0;
     return plan.key_padding.data()[row + token];
@@ -85,7 +65,7 @@ bool is_padding(const Plan& plan, std::size_t b, std::size_t token) {
 /// The causal part as another triangle of ones: from so many diagonals beyond the right one on.
 Lines causal_lines(const char* triangle, std::ptrdiff_t beyond) {
     return [triangle, beyond](const StepLines& of, const std::string& right) {
-        const std::string diagonal = std::to_string(shift(of.plan) + 1 + beyond);
+        const std::string diagonal = std::to_string(causal_offset(of.plan) + 1 + beyond);
         const std::string ones = of.torch() ? "torch.ones({Tq}, {Tk}, dtype=torch.bool)"
                                             : "np.ones(({Tq}, {Tk}), dtype=bool)";
         const std::string part =
@@ -98,7 +78,7 @@ Lines causal_lines(const char* triangle, std::ptrdiff_t beyond) {
 
 Lines aligned_at_start() {
     return [](const StepLines& of, const std::string& right) {
-        return causal_lines("triu", -shift(of.plan))(of, right);
+        return causal_lines("triu", -causal_offset(of.plan))(of, right);
     };
 }
 
@@ -136,7 +116,7 @@ Mistake padding_mistake(std::string id, std::string title, std::string effect, b
             "hidden = is_padding[:, None, None, :]",
             "What must not be read are padded keys, the columns; a padded query may ask.",
             "nan in padded rows",
-            padding_square(),
+            first_of({needs_padding, needs_square}),
             replace_step(
                 {"mask"},
                 [keys_too](const Plan& plan, const Ledger&, const Compute&) {
@@ -174,7 +154,7 @@ void add_mask_shape_mistakes(std::vector<Mistake>& list) {
              "Ask of each mask what True means: masked_fill hides it, scaled_dot_product_attention "
              "keeps it.",
              "",
-             unless([](const Plan& plan) { return plan.masks(); }, "nothing is masked"),
+             needs_mask,
              hidden_by([](std::size_t b, std::size_t h, std::size_t q, std::size_t k,
                           const Grid& right, const Plan&) { return right.at(b, h, q, k) == 0; }),
              {{"mask",
@@ -211,8 +191,9 @@ void add_mask_shape_mistakes(std::vector<Mistake>& list) {
                 "causal-top-left", "The causal mask was aligned at the first key",
                 "with earlier keys in a cache, late queries see only the first few",
                 "With a cache the last query belongs to the last key.",
-                first_of({needs_causal, unless([](const Plan& plan) { return shift(plan) != 0; },
-                                               "queries and keys start together")}),
+                first_of(
+                    {needs_causal, unless([](const Plan& plan) { return causal_offset(plan) != 0; },
+                                          "queries and keys start together")}),
                 [](std::size_t q, std::size_t k, const Plan&) { return k > q; }, aligned_at_start(),
                 "k > q"),
             padding_mistake("pad-on-query-axis", "The padding mask was laid along the queries",

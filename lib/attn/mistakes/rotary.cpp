@@ -171,6 +171,11 @@ void other_pairing(Plan& plan) {
     pairing = pairing == Pairing::half ? Pairing::interleaved : Pairing::half;
 }
 
+NotApplicable two_pairs() {
+    return rope_and([](const Plan& plan) { return plan.rotary_pairs() > 1; },
+                    "one pair is the same either way");
+}
+
 void turn_all(Plan& plan) { plan.config.rotary.dim = static_cast<std::int64_t>(plan.head_dim); }
 
 }  // namespace
@@ -180,9 +185,6 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
     const std::string numpy_call = "q, k = rotate(q, cos, sin), rotate(k, cos, sin)";
     const NotApplicable late =
         rope_and(starts_late, "the first token stands at position 0: pass --positions");
-    const NotApplicable two_pairs =
-        rope_and([](const Plan& plan) { return plan.rotary_pairs() > 1; },
-                 "one pair is the same either way");
     add(list,
         {
             {"rope-style", "rotated_query", "The features were paired in the other style",
@@ -190,7 +192,7 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
              "pairs = half  # Llama, Qwen, NeoX: (i, i + d/2); Meta's files, GPT-J: (2i, 2i + 1)",
              "pairs = half  # (i, i + d/2), or interleaved: (2i, 2i + 1), as the weights were made",
              "Which features make a pair is a property of the weights, and no shape shows it.",
-             "the other pairs", two_pairs, with_plan(turned_steps, other_pairing)},
+             "the other pairs", two_pairs(), with_plan(turned_steps, other_pairing)},
             {"rope-q-only", "rotated_key", "Only the query was turned",
              "scores depend on where the query stands, not on the distance to the key", call,
              numpy_call, "A rotation tells distances only when both sides turn.", "", needs_rope(),
@@ -306,7 +308,7 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
              "w_query = permute(w_query)  # once, when Meta's files become Hugging Face's",
              "w_query = permute(w_query)  # once, when the file is converted",
              "Rearranging the rows of a checkpoint and choosing the pairing go together.",
-             "the other pairs", two_pairs, rearranged_before(),
+             "the other pairs", two_pairs(), rearranged_before(),
              for_each_turned(turned_steps, even_ones_first_lines("before"), "even features first")},
             {"rope-partial-pairing", "rotated_query",
              "Partners were half a head apart, not half of what turns",
@@ -328,9 +330,6 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
 }
 
 void add_harmless_rotations(std::vector<Mistake>& list) {
-    const NotApplicable two_pairs =
-        rope_and([](const Plan& plan) { return plan.rotary_pairs() > 1; },
-                 "one pair is the same either way");
     const auto shifted = [](const char* id, const char* title, NotApplicable not_applicable,
                             std::int64_t by, std::int64_t more, const char* moved_to) {
         return Mistake{id,
@@ -360,11 +359,12 @@ void add_harmless_rotations(std::vector<Mistake>& list) {
              "rotated = torch.stack((even, odd), dim=-1).flatten(-2)",
              "rotated = np.stack((even, odd), axis=-1).reshape(q.shape)",
              "A permutation of both sides cancels in their product, and breaks a shared cache.", "",
-             first_of({two_pairs, unless(
-                                      [](const Plan& plan) {
-                                          return plan.config.rotary.pairing == Pairing::interleaved;
-                                      },
-                                      "the pairs are halves already")}),
+             first_of({two_pairs(), unless(
+                                        [](const Plan& plan) {
+                                            return plan.config.rotary.pairing ==
+                                                   Pairing::interleaved;
+                                        },
+                                        "the pairs are halves already")}),
              replace_step(turned_steps,
                           [](const Plan& plan, const Ledger& ledger, const Compute& before) {
                               return even_ones_first(before(plan, ledger), plan);

@@ -9,18 +9,14 @@ using Factor = std::function<ScaleFactor(const Plan&)>;
 
 ScaleFactor divide_by(double number) { return {ScaleFactor::Operation::divide, number}; }
 
-/// What the scores are multiplied by in effect.
-double effect(const ScaleFactor& factor) {
-    return factor.operation == ScaleFactor::Operation::divide ? 1 / factor.number : factor.number;
-}
-
 NotApplicable scale_not_applicable(Factor factor) {
-    return first_of({unless([](const Plan& plan) { return plan.scales(); }, "nothing is scaled"),
-                     unless(
-                         [factor](const Plan& plan) {
-                             return std::abs(effect(factor(plan)) / effect(plan.scale) - 1) > 1e-9;
-                         },
-                         "with these sizes it is the same factor")});
+    return first_of(
+        {needs_scale, unless(
+                          [factor](const Plan& plan) {
+                              return std::abs(effect_of(factor(plan)) / effect_of(plan.scale) - 1) >
+                                     1e-9;
+                          },
+                          "with these sizes it is the same factor")});
 }
 
 Mistake scaled_by(std::string id, std::string title, std::string effect_text, std::string lesson,
@@ -142,7 +138,7 @@ void add_scale_mistakes(std::vector<Mistake>& list) {
                  {with_plan({"scaled_scores"}, [](Plan& plan) { plan.scale = divide_by(1); }),
                   replace_step({"weights"},
                                [](const Plan& plan, const Ledger& ledger, const Compute& before) {
-                                   return divided(before(plan, ledger), 1 / effect(plan.scale));
+                                   return divided(before(plan, ledger), 1 / effect_of(plan.scale));
                                })}),
              {{"scaled_scores", say("scaled_scores = {scores}")},
               {"weights", say("{right}\nweights = weights{scale}"),

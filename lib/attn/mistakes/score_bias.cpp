@@ -211,8 +211,7 @@ void add_score_bias_mistakes(std::vector<Mistake>& list) {
              cap_numpy,
              "The cap is for what softmax takes: scale first.",
              "",
-             first_of({needs_cap(), unless([](const Plan& plan) { return plan.scales(); },
-                                           "nothing is scaled")}),
+             first_of({needs_cap(), needs_scale}),
              replace_step({"capped_scores"}, capped_first),
              {{"capped_scores",
                [](const StepLines& of, const std::string& right) {

@@ -85,7 +85,6 @@ TableEdit attend_across_heads() {
 }  // namespace
 
 void add_score_mistakes(std::vector<Mistake>& list) {
-    const NotApplicable same_length = unless(square, "there are not as many keys as queries");
     const auto pair = [](std::size_t a, std::size_t b) { return std::pair(a, b); };
     add(list,
         {
@@ -97,7 +96,7 @@ void add_score_mistakes(std::vector<Mistake>& list) {
              "scores = q @ k.swapaxes(-2, -1)",
              "A symmetric score table is a sign that nobody asked a question.",
              "keys for queries",
-             same_length,
+             needs_square,
              one_for_both(Chain::keys),
              {{"scores", say("scores = {keys} @ {keys}.transpose(-2, -1)"),
                formula("scores = key @ key^T")}}},
@@ -109,7 +108,7 @@ void add_score_mistakes(std::vector<Mistake>& list) {
              "scores = q @ k.swapaxes(-2, -1)",
              "Queries that meet queries never hear what the other tokens offer.",
              "queries for keys",
-             same_length,
+             needs_square,
              one_for_both(Chain::queries),
              {{"scores", say("scores = {queries} @ {queries}.transpose(-2, -1)"),
                formula("scores = query @ query^T")}}},
@@ -137,7 +136,7 @@ void add_score_mistakes(std::vector<Mistake>& list) {
              "scores = q @ k.swapaxes(-2, -1)",
              "The one who asks owns the row.",
              "key and query exchanged",
-             same_length,
+             needs_square,
              read_from([pair](std::size_t q, std::size_t k) { return pair(k, q); }),
              {{"scores", say("scores = {keys} @ {queries}.transpose(-2, -1)"),
                formula("scores = key @ query^T")}}},
