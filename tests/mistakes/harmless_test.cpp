@@ -70,18 +70,16 @@ TEST_SUITE("mistakes: harmless") {
                 CAPTURE(i);
                 CAPTURE(mistake.id);
                 const StepTable wrong = with_mistakes(step_table(normed), normed, {mistake.id});
+                const StepTable alike = with_mistakes(step_table(plain), plain, {mistake.id});
                 const Ledger behind = walk(normed, given, wrong);
-                for (const auto& [name, tensor] :
-                     walk(plain, same, with_mistakes(step_table(plain), plain, {mistake.id}))
-                         .entries()) {
+                const Ledger alone = walk(plain, same, alike);
+                for (const auto& [name, tensor] : alone.entries()) {
                     if (find_step(step_table(), name).kind != Step::Kind::computed) continue;
                     CAPTURE(name);
                     CHECK(attn::testing::same_numbers(behind[name], tensor, 0));
                     for (const auto language : {CodeLanguage::torch, CodeLanguage::numpy}) {
                         CHECK(without_norm(step_code(name, normed, wrong, language)) ==
-                              step_code(name, plain,
-                                        with_mistakes(step_table(plain), plain, {mistake.id}),
-                                        language));
+                              step_code(name, plain, alike, language));
                     }
                     ++compared;
                 }

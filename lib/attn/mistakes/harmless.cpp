@@ -6,8 +6,9 @@
 namespace attn {
 namespace {
 
-/// A norm behind it takes a factor out again.
+/// A norm behind it takes a factor out again, and what is given is not scaled here.
 std::string needs_lasting_scale(const Plan& plan) {
+    if (!plan.has_x()) return "query and key are given";
     return plan.norms() ? "query and key are normalised afterwards" : needs_scale(plan);
 }
 
@@ -39,17 +40,22 @@ std::vector<WrongLines> scaled_lines(const std::vector<std::string>& steps, doub
 
 Mistake scaled_before(std::string id, std::string title, std::vector<std::string> steps,
                       double power) {
-    return {std::move(id),
-            steps.front(),
-            std::move(title),
-            "the scores come out scaled already",
-            "",
-            "",
-            "Scaling the query, the key or the scores is the same product.",
-            "",
-            needs_lasting_scale,
-            all_of({multiplied(steps, power), no_scaling_later()}),
-            scaled_lines(steps, power)};
+    const bool query_alone = steps.size() == 1 && steps.front() == "query";
+    return {
+        std::move(id),
+        steps.front(),
+        std::move(title),
+        "the scores come out scaled already",
+        "",
+        "",
+        "Scaling the query, the key or the scores is the same product.",
+        "",
+        first_of(
+            {needs_lasting_scale,
+             unless([query_alone](const Plan& plan) { return query_alone || plan.past_len == 0; },
+                    "the keys of the cache are not scaled")}),
+        all_of({multiplied(steps, power), no_scaling_later()}),
+        scaled_lines(steps, power)};
 }
 
 /// What reads the masked scores scales them.
@@ -66,7 +72,8 @@ Mistake masked_before_scaled() {
         const Tensor& scores = ledger["scores"];
         std::size_t cell = 0;
         while (cell + 1 < scores.size() && scores.at(cell) == 0) ++cell;
-        const double factor = ledger["scaled_scores"].at(cell) / scores.at(cell);
+        const double unscaled = scores.at(cell);
+        const double factor = unscaled == 0 ? 1 : ledger["scaled_scores"].at(cell) / unscaled;
         const Tensor masked = ledger["masked_scores"];
         ledger.record("masked_scores",
                       mapped(masked, [factor](double score) { return score * factor; }));

@@ -164,6 +164,15 @@ Lines half_a_head_lines() {
 }
 
 bool starts_late(const Plan& plan) { return plan.config.positions[0] != 0; }
+bool starts_alike(const Plan& plan) {
+    return !plan.has_memory || plan.config.positions[0] == plan.config.memory_positions[0];
+}
+/// Whether no gain of its own for each feature stands behind the rotation.
+bool norms_first_or_alike(const Plan& plan) {
+    const Ledger& given = plan.config.parameters;
+    return plan.config.qk_norm.place == QkNorm::Place::before ||
+           !(given.has("g_query") || given.has("g_key"));
+}
 bool is_partial(const Plan& plan) { return 2 * plan.rotary_pairs() < plan.head_dim; }
 
 void other_pairing(Plan& plan) {
@@ -330,8 +339,11 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
 }
 
 void add_harmless_rotations(std::vector<Mistake>& list) {
-    const auto shifted = [](const char* id, const char* title, NotApplicable not_applicable,
-                            std::int64_t by, std::int64_t more, const char* moved_to) {
+    const NotApplicable not_cached = unless([](const Plan& plan) { return plan.past_len == 0; },
+                                            "the keys of the cache stay as they are");
+    const auto shifted = [not_cached](const char* id, const char* title,
+                                      NotApplicable not_applicable, std::int64_t by,
+                                      std::int64_t more, const char* moved_to) {
         return Mistake{id,
                        "rotated_query",
                        title,
@@ -340,7 +352,7 @@ void add_harmless_rotations(std::vector<Mistake>& list) {
                        "positions = past_length + np.arange(T)",
                        "Scores depend on distances alone; a cache needs one count for all.",
                        "",
-                       std::move(not_applicable),
+                       first_of({not_cached, std::move(not_applicable)}),
                        turned_by(turned_steps, moved(by, more)),
                        for_each_turned(turned_steps, moved_lines(moved_to), "other positions")};
     };
@@ -349,9 +361,10 @@ void add_harmless_rotations(std::vector<Mistake>& list) {
             shifted("positions-plus-one", "All positions were counted from 1, not from 0",
                     needs_rope(), 0, 1, "POSITIONS + 1"),
             shifted("rope-offset-both", "All positions were counted from 0 again",
-                    rope_and(starts_late,
-                             "the first token stands at position 0: pass "
-                             "--positions"),
+                    first_of({rope_and(starts_late,
+                                       "the first token stands at position 0: pass --positions"),
+                              unless(starts_alike,
+                                     "query and memory do not begin at the same position")}),
                     -1, 0, "POSITIONS - POSITIONS[0]"),
             {"rope-concat-output", "rotated_query",
              "Interleaved pairs were turned and put down as two halves",
@@ -359,12 +372,13 @@ void add_harmless_rotations(std::vector<Mistake>& list) {
              "rotated = torch.stack((even, odd), dim=-1).flatten(-2)",
              "rotated = np.stack((even, odd), axis=-1).reshape(q.shape)",
              "A permutation of both sides cancels in their product, and breaks a shared cache.", "",
-             first_of({two_pairs(), unless(
-                                        [](const Plan& plan) {
-                                            return plan.config.rotary.pairing ==
-                                                   Pairing::interleaved;
-                                        },
-                                        "the pairs are halves already")}),
+             first_of({not_cached, two_pairs(),
+                       unless(norms_first_or_alike, "the gains behind it meet other features"),
+                       unless(
+                           [](const Plan& plan) {
+                               return plan.config.rotary.pairing == Pairing::interleaved;
+                           },
+                           "the pairs are halves already")}),
              replace_step(turned_steps,
                           [](const Plan& plan, const Ledger& ledger, const Compute& before) {
                               return even_ones_first(before(plan, ledger), plan);

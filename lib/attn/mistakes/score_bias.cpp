@@ -168,25 +168,27 @@ const std::string t5_torch = "bucket(k[None, :] - q[:, None], bidirectional=not 
 
 Mistake alibi_of_keys(bool harmless) {
     const bool causal = harmless;
-    return {
-        harmless ? "alibi-key-form" : "alibi-key-form-bidirectional",
-        "position_bias",
-        "ALiBi was counted from the first key",
-        harmless ? "all numbers of a row are larger by the same amount"
-                 : "weights drift to the last keys, whatever the query",
-        alibi_torch,
-        alibi_numpy,
-        harmless ? "Softmax drops what a whole row has in common."
-                 : "A bias by keys alone is the same only where later keys are hidden.",
-        "",
-        first_of({needs_alibi(), unless(
-                                     [causal](const Plan& plan) {
-                                         const MaskChoice& mask = plan.config.mask;
-                                         return causal == mask.is_causal();
-                                     },
-                                     causal ? "later keys are seen" : "later keys are hidden")}),
-        replace_step({"position_bias"}, by_key),
-        {{"position_bias", key_form()}}};
+    return {harmless ? "alibi-key-form" : "alibi-key-form-bidirectional",
+            "position_bias",
+            "ALiBi was counted from the first key",
+            harmless ? "all numbers of a row are larger by the same amount"
+                     : "weights drift to the last keys, whatever the query",
+            alibi_torch,
+            alibi_numpy,
+            harmless ? "Softmax drops what a whole row has in common."
+                     : "A bias by keys alone is the same only where later keys are hidden.",
+            "",
+            first_of({needs_alibi(),
+                      unless([harmless](const Plan& plan) { return !harmless || !plan.has_sink(); },
+                             "the sink does not grow with the row"),
+                      unless(
+                          [causal](const Plan& plan) {
+                              const MaskChoice& mask = plan.config.mask;
+                              return causal == mask.is_causal();
+                          },
+                          causal ? "later keys are seen" : "later keys are hidden")}),
+            replace_step({"position_bias"}, by_key),
+            {{"position_bias", key_form()}}};
 }
 
 void add_score_bias_mistakes(std::vector<Mistake>& list) {
