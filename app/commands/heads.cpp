@@ -20,15 +20,12 @@ std::string table_of_heads(const Model& model, const std::vector<HeadFigures>& h
                            std::size_t tokens) {
     std::string text = fmt::format(
         "# {}: {} layers, {} heads each, over {} tokens\n"
-        "# Means over the queries from the third token on: entropy of the weights in "
-        "bits, evenness\n"
-        "# (1: the same on all keys), distance in tokens, shares of the weights on "
-        "the token itself,\n"
-        "# the previous and the first one. x even: how many times an even share the "
-        "first token gets\n"
-        "# from the ninth query on, - where one of tokens 1 to 8 gets more. A name stands for "
-        "more\n"
-        "# than half of the weights; first token also for 3 times an even share.\n"
+        "# Means over the queries from the third token on: entropy of the weights in\n"
+        "# bits, evenness (1: the same on all keys), distance in tokens, shares of the\n"
+        "# weights on the token itself, the previous and the first one. x even: how\n"
+        "# many times an even share the first token gets from the ninth query on, -\n"
+        "# where one of tokens 1 to 8 gets more. A name stands for more than half of\n"
+        "# the weights; first token also for 3 times an even share.\n"
         "layer  head  entropy  evenness  distance  itself  previous   first  x even  name\n",
         model.label, model.architecture.layers.size(), model.architecture.heads, tokens);
     for (const HeadFigures& head : heads) {

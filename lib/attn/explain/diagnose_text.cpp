@@ -128,14 +128,14 @@ std::string diagnosis_text(const Diagnosis& diagnosis) {
     std::string text;
     for (const std::string& remark : diagnosis.remarks) add_paragraph(text, "", remark);
     if (!diagnosis.remarks.empty()) text += "\n";
-    text += padded("step", 18) + padded("shape", 16) + padded("vs reference", 22) +
+    text += padded("step", 17) + padded("shape", 14) + padded("vs reference", 20) +
             "from your own step before\n";
     bool diverged = false;
     std::string names;
     for (const StepVerdict& step : diagnosis.steps) {
         std::string line =
-            padded(step.name, 18) + padded(shape_text(step.theirs), 16) +
-            padded(verdict_text(step.global, step.global_difference, step.harmless), 22) +
+            padded(step.name, 17) + padded(shape_text(step.theirs), 14) +
+            padded(verdict_text(step.global, step.global_difference, step.harmless), 20) +
             verdict_text(step.local, step.local_difference, step.harmless);
         const bool wrong_here = step.local == Verdict::wrong || step.local == Verdict::shape;
         if (wrong_here && !step.harmless && !diverged) {
@@ -156,7 +156,8 @@ std::string diagnosis_text(const Diagnosis& diagnosis) {
     }
     for (const Finding& finding : diagnosis.findings) add_finding(text, finding);
     if (!diagnosis.has_mistake() && !diagnosis.has_unknown()) {
-        text += "\n" + summary(diagnosis) + "\n";
+        text += "\n";
+        add_paragraph(text, "", summary(diagnosis));
     }
     return text;
 }
