@@ -10,7 +10,12 @@
 namespace app {
 namespace {
 
-using namespace attn::models;  // NOLINT: nearly every word here is of that room
+using attn::models::Architecture;
+using attn::models::Candidate;
+using attn::models::Model;
+using attn::models::ModelMistake;
+using attn::models::Sampling;
+using attn::models::WrittenToken;
 
 std::string heading(const Arguments& arguments, const Model& model) {
     const Architecture& a = model.architecture;
@@ -77,7 +82,7 @@ int run_generate(const Arguments& arguments) {
 
 std::vector<std::string> model_bugs() {
     std::vector<std::string> ids;
-    for (const ModelMistake& mistake : model_mistakes()) ids.push_back(mistake.id);
+    for (const ModelMistake& mistake : attn::models::model_mistakes()) ids.push_back(mistake.id);
     return ids;
 }
 std::vector<std::string> real_types() { return {"float32", "float64"}; }

@@ -11,7 +11,12 @@
 
 namespace app {
 
-using namespace attn::models;  // NOLINT: nearly every word here is of that room
+using attn::models::Architecture;
+using attn::models::AttentionSettings;
+using attn::models::Model;
+using attn::models::ModelMistake;
+using attn::models::Parameters;
+using attn::models::Parting;
 
 namespace {
 
@@ -28,7 +33,7 @@ struct Right {
     const Model& model;
     Writer writer;
     std::shared_ptr<const Parameters<double>> parameters = writer.precise();
-    WrittenText written = writer.write(settings_of(model.architecture));
+    WrittenText written = writer.write(attn::models::settings_of(model.architecture));
 };
 
 Compared compare_with(const Right& right, const ModelMistake& mistake) {
@@ -41,7 +46,8 @@ Compared compare_with(const Right& right, const ModelMistake& mistake) {
     if (ids != others) compared.first_other = static_cast<std::size_t>(parted - ids.begin());
     TokenIds read = right.written.prompt;
     read.insert(read.end(), ids.begin(), parted);
-    compared.parting = first_parting(right.parameters, settings_of(architecture), settings, read);
+    compared.parting =
+        first_parting(right.parameters, attn::models::settings_of(architecture), settings, read);
     return compared;
 }
 
@@ -124,7 +130,7 @@ std::string all_bugs(const Arguments& arguments, const Right& right) {
              : fmt::format("# {}\n{:20}{:>5}  {:46}  {}\n", whole_text(model, right.written),
                            "mistake", "token", "the numbers part in", "the text goes on");
     std::string between;
-    for (const ModelMistake& mistake : model_mistakes()) {
+    for (const ModelMistake& mistake : attn::models::model_mistakes()) {
         if (!mistake.no_effect(model.architecture).empty()) continue;
         const Compared compared = compare_with(right, mistake);
         text +=
@@ -143,7 +149,7 @@ void generate_with_bugs(const Arguments& arguments, const Model& model) {
     const bool json = arguments.has("--json");
     const ModelMistake* mistake = nullptr;
     if (arguments.has("--bug")) {
-        mistake = &find_model_mistake(arguments.text("--bug"));
+        mistake = &attn::models::find_model_mistake(arguments.text("--bug"));
         settings_with(*mistake, model.architecture);
     }
     const Right right{model, Writer(arguments, model)};

@@ -8,7 +8,14 @@
 
 namespace app {
 
-using namespace attn::models;  // NOLINT: nearly every word here is of that room
+using attn::models::AttentionSettings;
+using attn::models::Candidate;
+using attn::models::Model;
+using attn::models::Parameters;
+using attn::models::Runtime;
+using attn::models::Sampler;
+using attn::models::Sampling;
+using attn::models::WrittenToken;
 
 namespace {
 
