@@ -27,8 +27,14 @@ bool same_result(const Tensor& right, const Tensor& other) {
     return true;
 }
 
-std::string without_norm(const std::string& code) {
-    return std::regex_replace(code, std::regex("normed_x"), "x");
+/// The lines of what is computed behind the norm, with x for normed_x.
+std::string computed_lines(const Plan& plan, const StepTable& table, CodeLanguage language) {
+    std::string lines;
+    for (const StepCode& part : program_of(plan, table, language)) {
+        if (part.step == "normed_x") continue;
+        if (find_step(table, part.step).kind == Step::Kind::computed) lines += part.code + "\n";
+    }
+    return std::regex_replace(lines, std::regex("normed_x"), "x");
 }
 
 }  // namespace
@@ -55,7 +61,7 @@ TEST_SUITE("mistakes: harmless") {
     TEST_CASE("behind a norm, a mistake makes of normed_x what it makes of the same x") {
         std::mt19937 random(21);
         std::size_t compared = 0;
-        for (std::size_t i = 0; i < 200; ++i) {
+        for (std::size_t i = 0; i < 80; ++i) {
             WalkConfig config = random_config(random);
             config.position_embedding.reset();
             const Plan normed = resolve(config);
@@ -77,14 +83,14 @@ TEST_SUITE("mistakes: harmless") {
                     if (find_step(step_table(), name).kind != Step::Kind::computed) continue;
                     CAPTURE(name);
                     CHECK(attn::testing::same_numbers(behind[name], tensor, 0));
-                    for (const auto language : {CodeLanguage::torch, CodeLanguage::numpy}) {
-                        CHECK(without_norm(step_code(name, normed, wrong, language)) ==
-                              step_code(name, plain, alike, language));
-                    }
                     ++compared;
+                }
+                for (const auto language : {CodeLanguage::torch, CodeLanguage::numpy}) {
+                    CHECK(computed_lines(normed, wrong, language) ==
+                          computed_lines(plain, alike, language));
                 }
             }
         }
-        CHECK(compared > 1000);
+        CHECK(compared > 500);
     }
 }
