@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/flags/config_file.hpp"
+#include "app/flags/notebook_walk.hpp"
 #include "app/flags/parse.hpp"
 #include "app/flags/presets.hpp"
 #include "app/reference/reference.hpp"
@@ -88,6 +89,7 @@ Arguments parsed(const Command& command, const Words& words) {
         throw attn::ConfigError(about_word(unexpected.word, command, words));
     }
     arguments = with_config(std::move(arguments));
+    put_notebook_under(arguments);
     for (const Flag* positional : positionals_of(command)) {
         if (positional->required && !arguments.has(positional->name)) {
             throw attn::ConfigError(command.name + " needs " + positional->name + ": " +

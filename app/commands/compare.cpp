@@ -3,6 +3,7 @@
 #include "app/commands/commands.hpp"
 #include "app/flags/config_file.hpp"
 #include "app/flags/ledger_file.hpp"
+#include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
@@ -43,8 +44,8 @@ int run_compare(const Arguments& arguments) {
                             : right.plan ? *right.plan
                                          : attn::resolve(config_of(arguments));
     note_useless_flags(arguments, &plan);
-    const attn::Comparison comparison =
-        attn::compare(plan, attn::step_table(plan), left.ledger, right.ledger, tolerance_of(arguments));
+    const attn::Comparison comparison = attn::compare(plan, attn::step_table(plan), left.ledger,
+                                                      right.ledger, tolerance_of(arguments));
     if (comparison.steps.empty()) {
         throw attn::ConfigError(a + " and " + b +
                                 " have no step in common: name the arrays after the steps");
@@ -73,7 +74,7 @@ Command compare_command() {
     return {"compare",
             "compare two runs, or files, step by step",
             {compare_flags, tolerance_flags, json_flags, file_flags, bug_flags, config_flags,
-             walk_flags},
+             notebook_walk_flags, walk_flags},
             run_compare,
             {{"attn-explain compare loop vectorized", "Where the two methods round differently."},
              {"attn-explain compare '' '--bug scale-missing'", "What a mistake changes."},

@@ -6,6 +6,7 @@
 #include "app/commands/diagnose_setup.hpp"
 #include "app/flags/config_file.hpp"
 #include "app/flags/ledger_file.hpp"
+#include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
@@ -143,7 +144,8 @@ const std::vector<Flag>& diagnose_flags() {
 Command diagnose_command() {
     return {"diagnose",
             "find the mistake in your own tensors",
-            {diagnose_flags, tolerance_flags, json_flags, file_flags, config_flags, walk_flags},
+            {diagnose_flags, tolerance_flags, json_flags, file_flags, config_flags,
+             notebook_walk_flags, walk_flags},
             run_diagnose,
             {{"attn-explain diagnose mine.npz --given probe.npz",
               "Names the mistake in what your code made of a probe."}}};

@@ -6,6 +6,7 @@
 
 #include "app/commands/commands.hpp"
 #include "app/flags/config_file.hpp"
+#include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
@@ -125,7 +126,8 @@ const std::vector<Flag>& lint_flags() {
 Command lint_command() {
     return {"lint",
             "name the pitfalls in a configuration and its data",
-            {lint_flags, json_flags, file_flags, bug_flags, config_flags, walk_flags},
+            {lint_flags, json_flags, file_flags, bug_flags, config_flags, notebook_walk_flags,
+             walk_flags},
             run_lint,
             {{"attn-explain lint --heads 2 --embed-dim 8 --strict",
               "The pitfalls of a configuration, warnings as findings."}}};

@@ -4,9 +4,12 @@
 #include <array>
 
 #include "app/commands/commands.hpp"
+#include "app/commands/notebook_changes.hpp"
 #include "app/flags/config_file.hpp"
+#include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
+#include "app/flags/walk_flags.hpp"
 #include "app/stepper/step_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/text/json.hpp"
@@ -82,21 +85,81 @@ void check_stepping(const Arguments& arguments) {
     }
 }
 
+/// Refuses to write code for numbers that other settings made: the lines are the page's own.
+void check_changes(const Arguments& arguments) {
+    if (!changes_settings(arguments) || !wants_code(arguments)) return;
+    throw attn::ConfigError(
+        "a notebook's lines of code make its own numbers: leave --code and --format ipynb out, or "
+        "pass the line of --as-flags with your settings");
+}
+
 /// The replay with the other one beside it: as printed and corrected.
-attn::Document on_one_page(const attn::Notebook& notebook, attn::ReplayOptions replay,
-                           attn::Document document) {
+attn::Document on_one_page(const Arguments& arguments, const attn::Notebook& notebook,
+                           attn::ReplayOptions replay, attn::Document document) {
     static constexpr std::array<const char*, 2> names{"as printed", "corrected"};
     document.name = names[replay.corrected ? 1 : 0];
     replay.corrected = !replay.corrected;
-    attn::Document other = notebook.replay(replay);
+    attn::Document other = changed_page(arguments, notebook, replay);
     other.name = names[replay.corrected ? 1 : 0];
     document.other = std::make_shared<const attn::Document>(std::move(other));
     return document;
 }
 
+/// The command of a walk that gives a cell's numbers, without line break.
+std::string flags_line(const Arguments& arguments, attn::NotebookWalk walk,
+                       const attn::Section& cell) {
+    Arguments typed({walk_flags, bug_flags, print_flags});
+    for (const Arguments::Said& said : arguments.said()) {
+        if (typed.find(said.flag->name) == said.flag) typed.add(said);
+    }
+    if (changes_settings(arguments)) {
+        const Arguments all = walk_arguments(arguments, walk);
+        const std::vector<std::string> bugs = bugs_of(all, attn::resolve(config_of(all)));
+        std::erase_if(walk.mistakes, [&](const std::string& id) {
+            return std::find(bugs.begin(), bugs.end(), id) == bugs.end();
+        });
+    }
+    Arguments base(typed.tables());
+    base.parse(flags_of(walk));
+    put_settings_under(typed, std::move(base));
+    typed.set("--only", cell.parts);
+    return command_line("", typed);
+}
+
+/// For each cell, or those that CELL names, the command of a walk that gives its numbers; a shell
+/// runs the whole text.
+std::string as_flags(const Arguments& arguments, const attn::Notebook& notebook,
+                     attn::ReplayOptions replay) {
+    replay.code = false;
+    const std::vector<attn::NotebookWalk> walks = notebook.walks(replay);
+    const attn::Document page = notebook.replay(replay);
+    const bool one = arguments.has("CELL");
+    std::vector<attn::Section> cells = page.sections;
+    if (one) cells = cells_named(notebook, page, arguments.text("CELL"));
+    if (!one) std::erase_if(cells, [](const attn::Section& cell) { return !cell.shown; });
+    std::string text;
+    for (const attn::Section& cell : cells) {
+        if (cells.size() > 1) text += "# " + cell.name + ": " + cell.title + "\n";
+        if (!cell.walk.empty()) {
+            text += flags_line(arguments, attn::find_walk(walks, cell.walk), cell) + "\n";
+        } else if (cells.size() > 1) {
+            text += "# no walk makes it\n";
+        } else {
+            throw attn::ConfigError("no walk makes " + cell.name + " of notebook " +
+                                    notebook.number + ": it is " + cell.formula);
+        }
+    }
+    return text;
+}
+
 int run_notebook(const Arguments& arguments) {
     check_output_flags(arguments);
     check_stepping(arguments);
+    if (arguments.has("CELL") && !arguments.has("--as-flags")) {
+        throw attn::ConfigError("'" + arguments.text("CELL") +
+                                "' is a cell for --as-flags: add it, " +
+                                "or show the cell with --only " + arguments.text("CELL"));
+    }
     if (!arguments.has("NAME")) {
         const bool json = format_of(arguments).name == "json";
         for (const Arguments::Said& said : arguments.said()) {
@@ -116,19 +179,31 @@ int run_notebook(const Arguments& arguments) {
     const Format& format = format_of(arguments, usual);
 
     const attn::ReplayOptions replay = replay_of(arguments);
-    attn::Document document = notebook.replay(replay);
+    if (arguments.has("--as-flags")) {
+        write_text(arguments, as_flags(arguments, notebook, replay));
+        return 0;
+    }
+    check_changes(arguments);
+    attn::Document document = changed_page(arguments, notebook, replay);
     if (format.answers) {
-        document = on_one_page(notebook, replay, std::move(document));
+        document = on_one_page(arguments, notebook, replay, std::move(document));
         document.command = command_line("notebook", arguments);
     } else if (replay.corrected) {
         attn::ReplayOptions faithful = replay;
         faithful.corrected = false;
         // A program has one course of events: there the corrected notebook runs after the other.
         const auto both = format.runs ? attn::one_after_the_other : attn::both_replays;
-        document = both(notebook.replay(faithful), document);
+        document = both(changed_page(arguments, notebook, faithful), document);
     }
     if (arguments.has("--step")) {
-        step_through({std::move(document), usual}, arguments);
+        Arguments walks({walk_flags, bug_flags, notebook_walk_flags});
+        for (const Arguments::Said& said : arguments.said()) {
+            if (walks.find(said.flag->name) == said.flag) walks.add(said);
+        }
+        walks.set("--notebook", notebook.number);
+        Scene scene{std::move(document), usual};
+        scene.page = std::move(walks);
+        step_through(std::move(scene), arguments);
         return 0;
     }
     if (wants_code(arguments) && !document.sections.empty()) {
@@ -158,18 +233,15 @@ std::vector<std::string> names() {
     }
     return all;
 }
-std::vector<std::string> loop_or_vectorized() { return {"loop", "vectorized"}; }
 
 const std::vector<Flag>& notebook_flags() {
     static const std::vector<Flag> all{
         {"NAME", "NAME", "name or number of a notebook; without one they are listed",
          such_as(names)},
+        {"CELL", "CELL", "one cell, by its name or number: for --as-flags"},
+        {"--as-flags", "",
+         "print for each cell the command of a plain walk that gives its numbers"},
         {"--corrected", "", "with its mistakes corrected too, both side by side where they differ"},
-        {"--seed", "N", "seed of the random numbers", {}, "the notebook's"},
-        {"--variant", "METHOD", "how attention is computed: loop or vectorized",
-         such_as(loop_or_vectorized), "the one that gives its digits"},
-        {"--torch-build", "BUILD", "build of PyTorch whose digits are followed",
-         one_of<attn::TorchBuild>(), "the notebook's"},
         {"--step", "", "step through it, by keys or from a script"},
     };
     return all;
@@ -181,11 +253,13 @@ Command notebook_command() {
     return {"notebook",
             "replay a source notebook, or list them",
             {notebook_flags, config_flags, step_flags, output_flags, file_flags, json_flags,
-             print_flags},
+             print_flags, bug_flags, walk_flags},
             run_notebook,
             {{"attn-explain notebook", "Lists the notebooks."},
              {"attn-explain notebook 000 --corrected",
-              "One of them, with its mistakes and without them."}}};
+              "One of them, with its mistakes and without them."},
+             {"attn-explain notebook 002 --as-flags weights",
+              "The flags that make the numbers of one of its cells."}}};
 }
 
 }  // namespace app

@@ -1,5 +1,6 @@
 #include "app/commands/commands.hpp"
 #include "app/flags/config_file.hpp"
+#include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/stepper/step_flags.hpp"
 
@@ -19,7 +20,8 @@ int run_step(const Arguments& arguments) {
 Command step_command() {
     return {"step",
             "step through the walk, by keys or from a script",
-            {step_flags, file_flags, print_flags, bug_flags, config_flags, walk_flags},
+            {step_flags, file_flags, print_flags, bug_flags, config_flags, notebook_walk_flags,
+             walk_flags},
             run_step,
             {{"attn-explain step --heads 4", "Steps through four heads; ? lists the keys."},
              {"printf 'goto weights\\nmost\\nwhy\\n' | attn-explain step",

@@ -4,6 +4,7 @@
 
 #include "app/commands/commands.hpp"
 #include "app/flags/config_file.hpp"
+#include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
 #include "app/flags/presets.hpp"
@@ -173,8 +174,8 @@ const std::vector<Flag>& own_flags() {
 Command walk_command() {
     return {"",
             "attention, step by step, right to the last digit",
-            {walk_flags, config_flags, bug_flags, own_flags, output_flags, file_flags, json_flags,
-             print_flags},
+            {walk_flags, notebook_walk_flags, config_flags, bug_flags, own_flags, output_flags,
+             file_flags, json_flags, print_flags},
             run_walk,
             {{"attn-explain", "Walks over a sentence with one small head."},
              {"attn-explain --text 'the cat sat' --heads 2 --mask causal --output-projection",

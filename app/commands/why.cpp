@@ -1,19 +1,51 @@
 #include "attn/explain/why.hpp"
-#include "attn/cards/step_table.hpp"
+#include <utility>
 
 #include "app/commands/commands.hpp"
 #include "app/commands/written_text.hpp"
 #include "app/flags/config_file.hpp"
 #include "app/flags/known_words.hpp"
+#include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
+#include "attn/cards/step_table.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/numbers.hpp"
 
 namespace app {
 namespace {
+
+/// What a cell of a notebook's page is in the walk: `wanted` becomes that, or empty where it is
+/// made of many. Returns a line that says so; empty where both have the same name.
+std::string page_line(const Arguments& arguments, const attn::Plan& plan,
+                      const attn::Ledger& ledger, std::string& wanted) {
+    const std::optional<attn::Section> section = page_section(arguments, wanted);
+    if (!section) return {};
+    if (section->walk.empty()) {
+        throw attn::ConfigError(section->name + " is made by no walk: there is nothing to derive");
+    }
+    const std::string asked = std::exchange(wanted, cell_of_walk(*section, plan, ledger, wanted));
+    if (wanted == asked) return {};
+    if (!wanted.empty()) {
+        return asked + (section->remake ? " is made of " : " is ") + wanted + " of this walk\n";
+    }
+    attn::Section shown = *section;
+    if (shown.remake) shown.content = shown.remake(plan, ledger);
+    const auto form =
+        plan.config.rng == attn::Rng::torch ? attn::TextForm::torch : attn::TextForm::numpy;
+    shown.suffix.clear();
+    attn::PrintOptions options;
+    options.default_dtype = plan.compute_dtype;
+    const std::string all = section->parts;
+    const attn::Tensor& tensor = ledger[before(all, '[')];
+    std::string indices = "0";
+    for (std::size_t axis = 1; axis < tensor.dimension(); ++axis) indices += ",0";
+    return section->name + " = " + attn::content_text(shown, form, options) + "\n  " +
+           section->title + ": " + section->formula + "\n  made of all of " + all + "; why '" +
+           before(all, '[') + "[" + indices + "]' derives one of them\n";
+}
 
 /// The row of the cell under another setting, `mask=none`.
 std::string what_if(const Arguments& arguments, const std::string& setting) {
@@ -27,8 +59,9 @@ std::string what_if(const Arguments& arguments, const std::string& setting) {
     const attn::Plan plan = attn::resolve(config_of(with_flags(arguments, {"--" + setting})));
     const attn::StepTable table = table_of(arguments, plan);
     const attn::Ledger ledger = attn::walk(plan, attn::draw(plan), table);
-    const std::string text = arguments.text("CELL");
-    const std::string step = text.substr(0, text.find('['));
+    std::string text = arguments.text("CELL");
+    page_line(arguments, plan, ledger, text);
+    const std::string step = before(text, '[');
     if (!ledger.has(step)) return "what if " + setting + ": there is no " + step + " then\n";
     const attn::Cell cell = attn::parse_cell(plan, table, ledger, text);
     if (step == "weights") {
@@ -40,7 +73,7 @@ std::string what_if(const Arguments& arguments, const std::string& setting) {
 }
 
 int run_why(const Arguments& arguments) {
-    const std::string wanted = arguments.text("CELL");
+    std::string wanted = arguments.text("CELL");
     if (wanted.starts_with("next[")) {
         why_next(arguments);
         return 0;
@@ -55,13 +88,22 @@ int run_why(const Arguments& arguments) {
         plan = attn::resolve(config_of(with_flags(arguments, {"--variant", "vectorized"})));
         ledger = attn::walk(plan, attn::draw(plan));
     }
+    const std::string of_page = page_line(arguments, plan, ledger, wanted);
+    if (wanted.empty()) {
+        if (arguments.has("--json")) {
+            throw attn::ConfigError(arguments.text("CELL") +
+                                    " is made of many numbers: leave --json out, or ask for one");
+        }
+        write_text(arguments, of_page);
+        return 0;
+    }
     const attn::Cell cell = attn::parse_cell(plan, table, ledger, wanted);
     attn::WhyOptions options;
     options.depth = static_cast<std::size_t>(*arguments.integer("--depth"));
     options.top = static_cast<std::size_t>(*arguments.integer("--top"));
     const bool json = arguments.has("--json");
     std::string text = json ? attn::why_json(plan, table, ledger, cell, options)
-                            : attn::why_text(plan, table, ledger, cell, options);
+                            : of_page + attn::why_text(plan, table, ledger, cell, options);
     for (const std::string& setting : arguments.all("--what-if")) {
         if (json) throw attn::ConfigError("--what-if is for people: leave --json out");
         text += what_if(arguments, setting);
@@ -106,7 +148,8 @@ const std::vector<Flag>& why_flags() {
 Command why_command() {
     return {"why",
             "derive one number back to the inputs",
-            {why_flags, json_flags, file_flags, bug_flags, config_flags, walk_flags},
+            {why_flags, json_flags, file_flags, bug_flags, config_flags, notebook_walk_flags,
+             walk_flags},
             run_why,
             {{"attn-explain why 'weights[short,eat]' --depth 2",
               "One weight, and in turn the numbers it was made of."},

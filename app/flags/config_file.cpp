@@ -117,6 +117,23 @@ const std::vector<Flag>& config_flags() {
     return all;
 }
 
+void put_settings_under(Arguments& typed, Arguments base, bool implied) {
+    const auto put_aside = [&](const std::vector<std::string>& names) {
+        for (const std::string& name : names) {
+            if (base.find(name) != nullptr) base.forget(name);
+        }
+    };
+    for (const std::vector<std::string>& group : alternatives()) {
+        if (has_any(typed, group)) put_aside(group);
+    }
+    // What is said of one source does not hold of another.
+    const std::vector<std::string>& sources = alternatives().front();
+    if (has_any(typed, sources)) put_aside({"--vocab-size", "--pad-id"});
+    if (has_any(typed, {"--text", "--text-file", "--ids", "--x"})) put_aside({"--seq-len"});
+    if (has_any(typed, {"--x"})) put_aside({"--batch", "--embed-dim"});
+    typed.put_under(base, implied);
+}
+
 Arguments with_config(Arguments typed) {
     if (typed.find("--config") == nullptr || !typed.has("--config")) return typed;
     attn::InputFile file(typed.text("--config"));
@@ -155,12 +172,7 @@ Arguments with_config(Arguments typed) {
     }
     // The record of a walk without memory tells its length all the same: that of x.
     if (no_memory && base.find("--memory-len") != nullptr) base.forget("--memory-len");
-    for (const std::vector<std::string>& group : alternatives()) {
-        for (const std::string& name : group) {
-            if (has_any(typed, group) && base.find(name) != nullptr) base.forget(name);
-        }
-    }
-    typed.put_under(base);
+    put_settings_under(typed, std::move(base));
     return typed;
 }
 
@@ -168,8 +180,9 @@ void save_config(const Arguments& arguments) {
     if (arguments.find("--save-config") == nullptr || !arguments.has("--save-config")) return;
     std::string json;
     std::vector<const Flag*> saved;
-    for (const auto& [flag, text] : arguments.said()) {
-        if (flag->is_positional() || std::find(saved.begin(), saved.end(), flag) != saved.end() ||
+    for (const auto& [flag, text, implied] : arguments.said()) {
+        if (implied || flag->is_positional() ||
+            std::find(saved.begin(), saved.end(), flag) != saved.end() ||
             std::find(not_saved.begin(), not_saved.end(), flag->name) != not_saved.end()) {
             continue;
         }

@@ -6,6 +6,10 @@ namespace app {
 /// --config and --save-config, for every command that walks.
 const std::vector<Flag>& config_flags();
 
+/// Puts settings under what was typed, which puts aside their alternatives: another source of x,
+/// and what was said of theirs. `implied` ones are neither printed nor saved.
+void put_settings_under(Arguments& typed, Arguments base, bool implied = false);
+
 /// What was typed, over the settings of the file that --config names, if there is one.
 ///
 /// Errors  InputError naming the file, and the line of a setting that no flag has or that its flag

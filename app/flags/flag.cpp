@@ -117,9 +117,14 @@ void Arguments::forget(std::string_view name) {
     std::erase_if(said_, [&](const Said& said) { return said.flag == &flag; });
 }
 
-void Arguments::put_under(const Arguments& base) {
+void Arguments::drop_implied() {
+    std::erase_if(said_, [](const Said& said) { return said.implied; });
+}
+
+void Arguments::put_under(const Arguments& base, bool implied) {
     std::vector<Said> all = base.said_;
     std::erase_if(all, [&](const Said& theirs) { return has(theirs.flag->name); });
+    for (Said& said : all) said.implied = implied;
     all.insert(all.end(), said_.begin(), said_.end());
     said_ = std::move(all);
 }
@@ -136,7 +141,7 @@ bool is_second(const std::vector<Arguments::Said>& said, const Flag& flag) {
 /// The words against their rows, in the order in which they were typed.
 std::vector<Arguments::Said> checked(const TypedWords& typed) {
     std::vector<Arguments::Said> said;
-    for (const auto& [flag, text] : typed.said) {
+    for (const auto& [flag, text, implied] : typed.said) {
         if (is_second(said, *flag)) {
             refuse(flag->name + " is given twice: " +
                    (flag->takes.kind == Kind::list ? "give it once, with commas between its words"
@@ -204,7 +209,8 @@ std::vector<Flag> grouped(const std::string& group, std::vector<Flag> rows) {
 
 void note_useless_flags(const Arguments& arguments, const attn::Plan* plan) {
     std::vector<const Flag*> noted;
-    for (const auto& [flag, text] : arguments.said()) {
+    for (const auto& [flag, text, implied] : arguments.said()) {
+        if (implied) continue;
         const Need& need = flag->need;
         const bool is_noted = std::find(noted.begin(), noted.end(), flag) != noted.end();
         const bool is_met = (need.among_flags == nullptr || need.among_flags(arguments)) &&

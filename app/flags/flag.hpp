@@ -58,6 +58,8 @@ struct Flag {
     void (*set)(attn::WalkConfig&, const Flag&, const std::string& text) = nullptr;
     std::string key{};                                 ///< in the configuration of --format json
     std::string (*json)(const attn::Plan&) = nullptr;  ///< the value in effect
+    /// The text that sets it so; nothing where the configuration leaves it as it begins.
+    std::optional<std::string> (*said)(const attn::WalkConfig&) = nullptr;
 
     // A row is written as its first three members and what else is to be said of it.
     Flag&& taking(Takes what) && { return takes = what, std::move(*this); }
@@ -74,6 +76,9 @@ struct Flag {
         return key = name_in_json, json = value_of, std::move(*this);
     }
 
+    Flag&& said_by(std::optional<std::string> (*text_of)(const attn::WalkConfig&)) && {
+        return said = text_of, std::move(*this);
+    }
     Flag&& or_alone() && { return may_stand_alone = true, std::move(*this); }
 
     bool is_positional() const { return !name.starts_with('-'); }
@@ -128,14 +133,18 @@ public:
 
     void set(std::string_view name, const std::string& text);
     void forget(std::string_view name);
-    /// Takes over what `base` says by flags that have said nothing here.
-    void put_under(const Arguments& base);
+    /// Takes over what `base` says by flags that have said nothing here; `implied` by another flag,
+    /// which says it all again.
+    void put_under(const Arguments& base, bool implied = false);
+    void drop_implied();
 
     struct Said {
         const Flag* flag;
         std::string text;
+        bool implied = false;
     };
     const std::vector<Said>& said() const { return said_; }
+    void add(const Said& said) { said_.push_back(said); }
     const std::vector<FlagTable>& tables() const { return tables_; }
     /// The row of that name or letter, or nullptr.
     const Flag* find(std::string_view name) const;

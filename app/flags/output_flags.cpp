@@ -101,8 +101,7 @@ void cut_out(const attn::Document& document, attn::Section& section, const std::
 }
 
 std::vector<attn::Section> only(const attn::Document& document, const std::string& text) {
-    std::vector<attn::WantedPart> all;
-    for (const std::string& part : split(text, ',')) all.push_back(parse_wanted(part));
+    const std::vector<attn::WantedPart> all = parts_in(text);
     std::vector<attn::Section> sections;
     for (const attn::WantedPart& wanted : all) {
         section_index(document, "--only", wanted.name);
@@ -317,11 +316,14 @@ const Format& format_of(const Arguments& arguments, attn::TextForm usual) {
     return find_format(usual == attn::TextForm::numpy ? "numpy" : "torch");
 }
 
-std::vector<attn::WantedPart> wanted_parts(const Arguments& arguments) {
+std::vector<attn::WantedPart> parts_in(const std::string& text) {
     std::vector<attn::WantedPart> wanted;
-    for (const std::string& part : split(arguments.text("--only"), ','))
-        wanted.push_back(parse_wanted(part));
+    for (const std::string& part : split(text, ',')) wanted.push_back(parse_wanted(part));
     return wanted;
+}
+
+std::vector<attn::WantedPart> wanted_parts(const Arguments& arguments) {
+    return parts_in(arguments.text("--only"));
 }
 
 attn::Document document_of_parts(const attn::Plan& plan, const attn::StepTable& table,

@@ -48,7 +48,9 @@ struct Shading {
 };
 Shading shading(const Arguments& arguments);
 
-/// What --only asks for.  Errors  ConfigError for a slice without its closing bracket.
+/// The parts in a text like `weights[0,:,1:3],context`, and those that --only asks for.
+/// Errors  ConfigError for a slice without its closing bracket.
+std::vector<attn::WantedPart> parts_in(const std::string& text);
 std::vector<attn::WantedPart> wanted_parts(const Arguments& arguments);
 
 /// The document of such parts of a walk. It has no sentences about the numbers: these look at whole

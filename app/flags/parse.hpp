@@ -14,6 +14,11 @@ namespace app {
 /// brackets do not count.
 std::vector<std::string> split(std::string_view text, char separator);
 
+/// What stands in front of the first `end` of a text; all of it where there is none.
+inline std::string before(const std::string& text, char end) {
+    return text.substr(0, text.find(end));
+}
+
 /// The words of a line as a shell would cut them: at blanks outside of quotes.
 std::vector<std::string> shell_words(std::string_view line);
 

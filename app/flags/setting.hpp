@@ -83,6 +83,28 @@ std::string usual_of(const T& value) {
     return {};
 }
 
+/// What a flag is given; nothing where it is left out.
+using MaybeText = std::optional<std::string>;
+
+/// Words with commas between; nothing without any.
+inline MaybeText said_words(const std::vector<std::string>& words) {
+    std::string text;
+    for (const std::string& word : words) text += (text.empty() ? "" : ",") + word;
+    return words.empty() ? MaybeText() : text;
+}
+
+/// The text that gives a member its value.
+template <class T>
+std::string text_of(const T& value) {
+    if constexpr (is_optional<T>) {
+        return text_of(*value);
+    } else if constexpr (std::is_same_v<T, bool>) {
+        return {};
+    } else {
+        return usual_of(value);
+    }
+}
+
 /// A member of the configuration, or a member of a member.
 template <auto... path>
 auto& member_of(auto& config) {
@@ -106,6 +128,12 @@ Flag setting(const std::string& name, const std::string& value, const std::strin
     flag.key = name.substr(2);
     std::replace(flag.key.begin(), flag.key.end(), '-', '_');
     flag.json = [](const attn::Plan& plan) { return json_of(member_of<member...>(plan.config)); };
+    flag.said = [](const attn::WalkConfig& config) -> MaybeText {
+        const attn::WalkConfig unset;
+        const T& now = member_of<member...>(config);
+        if (now == member_of<member...>(unset)) return std::nullopt;
+        return text_of(now);
+    };
     return flag;
 }
 

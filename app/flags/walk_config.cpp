@@ -8,6 +8,7 @@
 #include <iterator>
 #include <span>
 
+#include "app/flags/notebook_walk.hpp"
 #include "app/flags/parse.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/cards/step_table.hpp"
@@ -232,6 +233,7 @@ bool says_a_source(const Arguments& arguments) {
 Arguments with_flags(const Arguments& arguments, const std::vector<std::string>& words) {
     Arguments result = arguments;
     result.parse(words);
+    put_notebook_under(result);
     return result;
 }
 
@@ -245,7 +247,7 @@ void require_all_steps(const attn::WalkConfig& config, const std::string& who) {
 attn::WalkConfig config_of(const Arguments& arguments) {
     check_standard_input(arguments);
     attn::WalkConfig config;
-    for (const auto& [flag, text] : arguments.said()) {
+    for (const auto& [flag, text, implied] : arguments.said()) {
         if (flag->set != nullptr) flag->set(config, *flag, text);
     }
     if (arguments.has("--merge") && arguments.has("--no-merge")) {
@@ -275,15 +277,28 @@ attn::Plan plan_of(const Arguments& arguments) {
 }
 
 const std::vector<Flag>& bug_flags() {
-    static const std::vector<Flag> all = grouped(
-        "Numbers", {Flag{"--bug", "ID", "make a known mistake (attn-explain bugs lists them)",
-                         such_as(mistake_ids)}
-                        .repeatable()});
+    static const std::vector<Flag> all =
+        grouped("Numbers",
+                {Flag{"--bug", "ID",
+                      "make a known mistake (attn-explain bugs lists them); none: not even those "
+                      "of --notebook",
+                      such_as(mistake_ids)}
+                     .repeatable()});
     return all;
 }
 
+std::vector<std::string> bugs_of(const Arguments& arguments, const attn::Plan& plan) {
+    std::vector<std::string> bugs;
+    for (const auto& [flag, text, implied] : arguments.said()) {
+        if (flag->name != "--bug" || text == "none") continue;
+        // A notebook's own mistake goes where a setting leaves it nothing to spoil.
+        if (!implied || attn::find_mistake(text).applies(plan)) bugs.push_back(text);
+    }
+    return bugs;
+}
+
 attn::StepTable table_of(const Arguments& arguments, const attn::Plan& plan) {
-    const std::vector<std::string> bugs = arguments.all("--bug");
+    const std::vector<std::string> bugs = bugs_of(arguments, plan);
     if (!bugs.empty()) require_all_steps(plan.config, "--bug");
     return attn::with_mistakes(attn::step_table(plan), plan, bugs);
 }

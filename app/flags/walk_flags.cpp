@@ -25,10 +25,19 @@ void set_init(WalkConfig& config, const Flag& flag, const std::string& text) {
     }
 }
 
-std::string init_json(const Plan& plan) {
+std::vector<std::string> init_words(const WalkConfig& config) {
     std::vector<std::string> words;
-    for (const attn::Init init : *plan.config.init) words.emplace_back(attn::word(init));
-    return attn::json_list(words);
+    for (const attn::Init init : *config.init) words.emplace_back(attn::word(init));
+    return words;
+}
+
+std::string init_json(const Plan& plan) { return attn::json_list(init_words(plan.config)); }
+
+MaybeText init_said(const WalkConfig& config) {
+    if (!config.init) return std::nullopt;
+    const std::vector<std::string> words = init_words(config);
+    const bool alike = words[0] == words[1] && words[1] == words[2];
+    return alike ? words[0] : said_words(words);
 }
 
 void set_scale(WalkConfig& config, const Flag& flag, const std::string& text) {
@@ -43,6 +52,13 @@ void set_scale(WalkConfig& config, const Flag& flag, const std::string& text) {
         refuse_word(flag.name, text, {"head-dim", "embed-dim", "none", "a factor"});
     }
     config.scale = {By::number, parse_number(flag.name, text)};
+}
+
+MaybeText scale_said(const WalkConfig& config) {
+    using By = attn::ScaleChoice::By;
+    if (config.scale.by == By::head_dim) return std::nullopt;
+    return config.scale.by == By::number ? attn::json_number(config.scale.number)
+                                         : std::string(attn::word(config.scale.by));
 }
 
 std::string scale_json(const Plan& plan) {
@@ -98,68 +114,17 @@ void set_mask(WalkConfig& config, const Flag& flag, const std::string& text) {
     for (const std::string& kind : split(text, ',')) set_mask_kind(config.mask, flag, kind);
 }
 
-std::string mask_json(const Plan& plan) {
-    std::string words;
+MaybeText mask_said(const WalkConfig& config) {
+    std::vector<std::string> words;
     for (const attn::MaskKind& kind : attn::mask_kinds()) {
-        if (!kind.chosen(plan.config.mask)) continue;
-        words += (words.empty() ? "" : ",") + std::string(kind.word);
-        if (kind.numbers) words += ":" + kind.numbers(plan.config.mask);
+        if (!kind.chosen(config.mask)) continue;
+        words.push_back(std::string(kind.word) +
+                        (kind.numbers ? ":" + kind.numbers(config.mask) : ""));
     }
-    return json_of(words);
+    return said_words(words);
 }
 
-void set_burn(WalkConfig& config, const Flag& flag, const std::string& text) {
-    for (const std::string& part : split(text, ',')) {
-        const std::size_t colon = part.find(':');
-        if (colon == std::string::npos) {
-            throw attn::ConfigError(flag.name + ": '" + part + "' is not like rand:384");
-        }
-        const std::int64_t count = parse_integer(flag.name, part.substr(colon + 1), 0, 100'000'000);
-        config.burn.push_back({parse_word<attn::Distribution>(flag.name, part.substr(0, colon)),
-                               static_cast<std::size_t>(count)});
-    }
-}
-
-std::string burn_json(const Plan& plan) {
-    std::vector<std::string> burns;
-    for (const attn::Burn& burn : plan.config.burn) {
-        burns.push_back(std::string(attn::word(burn.distribution)) + ":" +
-                        std::to_string(burn.count));
-    }
-    return attn::json_list(burns);
-}
-
-void set_seed(WalkConfig& config, const Flag& flag, const std::string& text) {
-    config.seed = parse_seed(flag.name, text);
-}
-
-void set_lengths(WalkConfig& config, const Flag& flag, const std::string& text) {
-    for (const std::string& length : split(text, ',')) {
-        config.lengths.push_back(parse_integer(flag.name, length));
-    }
-}
-
-std::string lengths_json(const Plan& plan) { return json_of(plan.config.lengths); }
-
-std::string source_json(const attn::Source& source, const Plan& plan) {
-    const auto* tokens = std::get_if<attn::Tokens>(&source);
-    const auto* random = std::get_if<attn::RandomInput>(&source);
-    const std::string word = !plan.has_x() ? "none"
-                             : tokens      ? (tokens->vocabulary.empty() ? "ids" : "text")
-                             : random      ? "random"
-                                           : "given";
-    std::string text = "{\"source\":" + attn::json_string(word);
-    if (tokens != nullptr) {
-        text += ",\"vocab_size\":" + json_of(tokens->vocab_size) +
-                ",\"pad_id\":" + json_of(tokens->pad_id);
-        if (!tokens->vocabulary.empty()) {
-            text += ",\"vocabulary\":" + attn::json_list(tokens->vocabulary);
-        }
-    } else if (random != nullptr) {
-        text += ",\"random\":" + json_of(random->distribution);
-    }
-    return text + "}";
-}
+std::string mask_json(const Plan& plan) { return json_of(mask_said(plan.config).value_or("")); }
 
 std::string given_json(const Plan& plan) {
     std::vector<std::string> names;
@@ -169,24 +134,9 @@ std::string given_json(const Plan& plan) {
 
 // --- what flags need
 
-bool has_tokens(const Plan& plan) {
-    const auto is_tokens = [](const attn::Source& source) {
-        return std::holds_alternative<attn::Tokens>(source);
-    };
-    return is_tokens(plan.config.input) || (plan.config.memory && is_tokens(*plan.config.memory));
-}
-bool has_text(const Plan& plan) {
-    const auto is_text = [](const attn::Source& source) {
-        const auto* tokens = std::get_if<attn::Tokens>(&source);
-        return tokens != nullptr && !tokens->vocabulary.empty();
-    };
-    return is_text(plan.config.input) || (plan.config.memory && is_text(*plan.config.memory));
-}
 bool has_projection(const Plan& plan) { return plan.config.projection != Projection::none; }
 bool has_matrix(const Plan& plan) { return has_projection(plan) || plan.config.output_projection; }
-bool draws_parts(const Plan& plan) { return has_projection(plan) || !plan.has_x(); }
 bool masks(const Plan& plan) { return plan.masks(); }
-bool pads(const Plan& plan) { return plan.config.mask.padding; }
 /// Whether a kind of mask goes by the positions of queries, and these could be others.
 bool aligns(const Plan& plan) {
     const attn::MaskChoice& mask = plan.config.mask;
@@ -196,61 +146,10 @@ bool aligns(const Plan& plan) {
 bool projects_output(const Plan& plan) { return plan.config.output_projection; }
 bool has_heads(const Plan& plan) { return plan.has_head; }
 
-std::vector<std::string> words_or_chars() { return {"words", "chars"}; }
-std::vector<std::string> only_none() { return {"none"}; }
 std::vector<std::string> keep_or_drop() { return {"keep", "drop"}; }
 std::vector<std::string> families() { return {"gpt2", "bert"}; }
 
 std::string none() { return json_of(std::string()); }
-
-std::vector<Flag> input_rows() {
-    return {
-        Flag{"--text", "TEXT", "words to attend over; repeat for a batch"}.repeatable().recorded(
-            "input", [](const Plan& plan) { return source_json(plan.config.input, plan); }),
-        Flag{"--text-file", "FILE",
-             "text to attend over, one sequence a line (- is standard input)", file()},
-        Flag{"--split", "HOW",
-             "how text is cut into tokens: words, chars, or a regular expression whose matches "
-             "they are",
-             such_as(words_or_chars), "words"}
-            .needing({nullptr, has_text, "text: pass --text or --text-file"}),
-        Flag{"--keep-case", "", "keep capital letters of text"}.needing(
-            {nullptr, has_text, "text: pass --text or --text-file"}),
-        Flag{"--ids", "IDS",
-             "token ids to attend over, ';' between sequences: \"1,2,0,0;1,2,3,4\""},
-        Flag{"--vocab-size", "N", "rows of the embedding table", integer(1, 1'000'000'000),
-             "largest id + 1"},
-        Flag{"--pad-id", "ID", "padding token id, or none", such_as(only_none), "none; 0 for text"}
-            .needing({nullptr, has_tokens, "tokens: pass --text or --ids"}),
-        Flag{"--random", "HOW", "draw x directly, normal or uniform numbers",
-             one_of<attn::Distribution>()},
-        Flag{"--x", "FILE[:NAME]",
-             "x from a file, (tokens, features) or with a batch axis (- is standard input)",
-             file()},
-        Flag{"--memory-text", "TEXT", "cross-attention: words that keys and values come from"}
-            .repeatable()
-            .recorded("memory",
-                      [](const Plan& plan) {
-                          const auto& memory = plan.config.memory;
-                          return memory ? source_json(*memory, plan) : none();
-                      }),
-        Flag{"--memory-ids", "IDS", "cross-attention: token ids that keys and values come from"},
-        Flag{"--memory", "FILE[:NAME]", "cross-attention: a file that keys and values come from",
-             file()},
-        setting<&WalkConfig::batch>("--batch", "N", "number of sequences; gives a batch axis")
-            .recorded("batch",
-                      [](const Plan& plan) {
-                          return plan.has_batch ? std::to_string(plan.batch) : none();
-                      }),
-        setting<&WalkConfig::query_len>("--seq-len", "N", "tokens of a drawn x", "4"),
-        setting<&WalkConfig::key_len>("--memory-len", "N",
-                                      "cross-attention: random memory of N tokens"),
-        Flag{"--lengths", "N,N", "true lengths of the key sequences, for the padding mask: 4,2"}
-            .set_by(set_lengths)
-            .recorded("lengths", lengths_json)
-            .needing({nullptr, pads, "a padding mask: add --mask padding"}),
-    };
-}
 
 std::vector<Flag> model_rows() {
     const Need projection{nullptr, has_projection, "a projection: leave --projection none out"};
@@ -281,6 +180,7 @@ std::vector<Flag> model_rows() {
              some_of(words_of<attn::Init>), "linear; NumPy: normal"}
             .set_by(set_init)
             .recorded("init", init_json)
+            .said_by(init_said)
             .needing(projection),
         setting<&WalkConfig::bias>("--bias", "", "biases on the query, key and value projections"),
         setting<&WalkConfig::draw_order>("--draw-order", "ORDER",
@@ -316,7 +216,8 @@ std::vector<Flag> model_rows() {
              "own), chunk:N, prefix:N, documents:3+4+2, or several: causal,padding",
              such_as(mask_words), "none"}
             .set_by(set_mask)
-            .recorded("mask", mask_json),
+            .recorded("mask", mask_json)
+            .said_by(mask_said),
         Flag{"--mask-file", "FILE[:NAME]",
              "a mask from a file: bool, or 0 and 1, with --mask-true, or 0 and -inf", file()},
         Flag{"--mask-true", "WHICH", "what true means in --mask-file", one_of(keep_or_drop)},
@@ -333,37 +234,12 @@ std::vector<Flag> model_rows() {
              "multiply them by a number",
              such_as(words_of<attn::ScaleChoice::By>), "head-dim"}
             .set_by(set_scale)
-            .recorded("scale", scale_json),
+            .recorded("scale", scale_json)
+            .said_by(scale_said),
         setting<&WalkConfig::softcap>(
             "--softcap", "X", "bound the scores softly: X * tanh(score / X), as Gemma 2; 0: none"),
         setting<&WalkConfig::softmax_axis>("--softmax-axis", "AXIS",
                                            "axis that the weights sum to 1 over"),
-    };
-}
-
-std::vector<Flag> number_rows() {
-    return {
-        setting<&WalkConfig::rng>("--rng", "GENERATOR", "whose random numbers are drawn"),
-        setting<&WalkConfig::seed>("--seed", "N", "seed of the random numbers")
-            .taking({})
-            .set_by(set_seed),
-        setting<&WalkConfig::torch_build>("--torch-build", "BUILD",
-                                          "build of PyTorch whose digits are followed"),
-        setting<&WalkConfig::redraw>("--redraw", "N",
-                                     "draw the projections N times more before they are used")
-            .taking(integer(0, 1000))
-            .needing({nullptr, draws_parts, "projections that are drawn"}),
-        Flag{"--burn", "DRAWS",
-             "random numbers spent before the projections are drawn: rand:384,randn:7"}
-            .set_by(set_burn)
-            .recorded("burn", burn_json),
-        setting<&WalkConfig::dtype>("--dtype", "TYPE", "type of drawn and loaded tensors",
-                                    "float32; NumPy: float64"),
-        setting<&WalkConfig::compute_dtype>("--compute-dtype", "TYPE", "type of the arithmetic",
-                                            "as --dtype"),
-        setting<&WalkConfig::variant>("--variant", "METHOD", "how attention is computed"),
-        setting<&WalkConfig::threads>("--threads", "N", "threads for large work; 0: all cores")
-            .taking(integer(0, 4096)),
     };
 }
 
@@ -391,7 +267,7 @@ std::vector<std::pair<std::string, std::string>> config_entries(const Arguments&
         if (flag.json != nullptr) entries.emplace_back(flag.key, flag.json(plan));
         if (flag.name == "--weights") entries.emplace_back("given", given_json(plan));
     }
-    entries.emplace_back("bugs", attn::json_list(arguments.all("--bug")));
+    entries.emplace_back("bugs", attn::json_list(bugs_of(arguments, plan)));
     return entries;
 }
 

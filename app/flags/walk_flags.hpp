@@ -15,13 +15,17 @@ const std::vector<Flag>& walk_flags();
 /// --bug, for the commands that walk with mistakes too.
 const std::vector<Flag>& bug_flags();
 
-/// The step table with the mistakes that --bug names.
+/// The mistakes that --bug names, without those of a notebook that cannot show in this walk.
+std::vector<std::string> bugs_of(const Arguments& arguments, const attn::Plan& plan);
+
+/// The step table with these mistakes.
 ///
 /// Errors  ConfigError for an unknown id, for a mistake that cannot show in this walk, and with
 ///         --variant fused, which leaves out the steps that they replace.
 attn::StepTable table_of(const Arguments& arguments, const attn::Plan& plan);
 
-/// `arguments` with the flags in `words` (`--scale`, `none`) on top.
+/// `arguments` with the flags in `words` (`--scale`, `none`) on top; of --notebook all that it
+/// says.
 ///
 /// Errors  ConfigError, quoting the words.
 Arguments with_flags(const Arguments& arguments, const std::vector<std::string>& words);

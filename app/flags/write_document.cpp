@@ -166,7 +166,8 @@ std::optional<std::size_t> terminal_columns(const Arguments& arguments) {
 
 std::string command_line(const std::string& command, const Arguments& arguments) {
     std::string line = "attn-explain" + (command.empty() ? "" : " " + command);
-    for (const auto& [flag, text] : arguments.said()) {
+    for (const auto& [flag, text, implied] : arguments.said()) {
+        if (implied) continue;
         if (!flag->is_positional()) line += " " + flag->name;
         if (!text.empty()) line += (flag->may_stand_alone ? "=" : " ") + shell_quoted(text);
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/flags/notebook_walk.hpp"
 #include "app/flags/parse.hpp"
 
 namespace app {
@@ -39,10 +40,6 @@ Scene walk_scene(const Arguments& arguments) {
 }
 
 Scene changed_scene(const Scene& scene, const std::string& settings) {
-    if (!scene.arguments) {
-        throw attn::ConfigError(
-            "a notebook cannot be changed: attn-explain step takes the same settings");
-    }
     if (settings.find_first_not_of(' ') == std::string::npos) {
         throw attn::ConfigError("set what? write set mask=causal, set scale=none, set heads=2");
     }
@@ -141,11 +138,35 @@ attn::Cell Session::cell() const {
 
 // --- changing what is there
 
-void Session::require_plan() const {
-    if (!scene_.plan) {
-        throw attn::ConfigError(
-            "a notebook's page is not derived; attn-explain step derives each number of a walk");
+Scene Session::walk_of_page() const {
+    constexpr std::string_view ending = "_corrected";
+    Arguments flags = *scene_.page;
+    std::string name = section().name;
+    if (name.ends_with(ending)) {
+        name.resize(name.size() - ending.size());
+        flags.set("--corrected", "");
     }
+    flags.set("--notebook", flags.text("--notebook") + ":" + name);
+    put_notebook_under(flags);
+    return walk_scene(flags);
+}
+
+attn::Cell Session::cell_of_page(const Scene& walk) const {
+    const std::string asked = tensor() == nullptr ? section().name : attn::cell_text(cell());
+    const std::string found = cell_of_walk(section(), *walk.plan, walk.ledger, asked);
+    if (found.empty()) {
+        throw attn::ConfigError(asked + " is made of all of " + section().parts +
+                                ": step --notebook " + scene_.page->text("--notebook") + ":" +
+                                section().name + " goes through them");
+    }
+    return attn::parse_cell(*walk.plan, walk.table, walk.ledger, found);
+}
+
+void Session::leave_page(Scene walk) {
+    const std::string step = before(section().parts, '[');
+    undone_by_.push_back(scene_);
+    replace_scene(std::move(walk));
+    go_to(step);
 }
 
 void Session::select(const Arguments& print) {
@@ -184,11 +205,13 @@ void Session::select(const Arguments& print) {
 }
 
 std::string Session::replace_scene(Scene scene) {
+    const bool compares = scene_.plan && scene.plan;
     std::string gone;
     for (const auto& entry : scene_.ledger.entries()) {
         if (!scene.ledger.has(entry.name)) gone += (gone.empty() ? "" : ", ") + entry.name;
     }
     before_ = std::move(scene_);
+    if (!compares) before_.reset();
     scene_ = std::move(scene);
     try {
         select(print_);
@@ -198,6 +221,7 @@ std::string Session::replace_scene(Scene scene) {
         for (const char* flag : {"--only", "--from", "--until"}) all.forget(flag);
         select(all);
     }
+    if (!compares) return scene_.page ? "back on the notebook's page" : "in the walk";
     std::string changed;
     for (std::size_t i = 0; i < sections().size(); ++i) {
         if (changed_[i] == 0) continue;
@@ -210,6 +234,13 @@ std::string Session::replace_scene(Scene scene) {
 }
 
 std::string Session::set(const std::string& settings) {
+    if (scene_.page) {
+        Scene walk = walk_of_page();
+        Scene scene = changed_scene(walk, settings);
+        leave_page(std::move(walk));
+        undone_by_.push_back(scene_);
+        return replace_scene(std::move(scene));
+    }
     Scene scene = changed_scene(scene_, settings);
     undone_by_.push_back(scene_);
     return replace_scene(std::move(scene));

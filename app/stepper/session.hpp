@@ -21,6 +21,8 @@ struct Scene {
     attn::StepTable table{};
     attn::Ledger ledger{};
     std::optional<Arguments> arguments{};
+    /// Of a notebook's page alone: the flags of its walks, with --notebook.
+    std::optional<Arguments> page{};
 };
 
 /// Performs the walk that the flags describe.
@@ -30,8 +32,7 @@ Scene walk_scene(const Arguments& arguments);
 
 /// The walk with settings changed: `scale=none mask=causal`, each a walk flag without its dashes.
 ///
-/// Errors  ConfigError for a flag that does not exist or does not fit, and for a notebook's page,
-///         which has no flags.
+/// Errors  ConfigError for a flag that does not exist or does not fit.
 Scene changed_scene(const Scene& scene, const std::string& settings);
 
 /// A walk that is stepped through: which step is looked at, which cell of it, and how one got
@@ -78,7 +79,8 @@ public:
     /// Where one dived from and may go from here; empty without a dive.
     std::string trail_line() const;
     /// Where the number comes from, `depth` levels deep, `top` terms of a sum.
-    /// Errors  ConfigError for a notebook's page.
+    /// Errors  ConfigError on a notebook's page for a cell that is made of many numbers, or of
+    /// none.
     std::string why(std::size_t depth, std::size_t top) const;
     /// The step as the walk prints it.
     std::string step_text() const;
@@ -109,7 +111,8 @@ public:
     void go_to_most();
 
     /// Goes to the cell that this number came from; where there are several, to the one that
-    /// counts most. Errors  ConfigError when the walk starts from it.
+    /// counts most. From a notebook's page to the same number in its walk; `undo` returns.
+    /// Errors  ConfigError when the walk starts from it.
     void dive();
     /// After `dive`: goes to the next of the other cells that the number came from.
     /// Errors  ConfigError without them.
@@ -119,7 +122,8 @@ public:
 
     // --- changing what is there
 
-    /// Walks again with other settings and marks what changed. Returns what did, in words.
+    /// Walks again with other settings and marks what changed. Returns what did, in words. On a
+    /// notebook's page it changes the walk of the cell, and goes there.
     /// Errors  as changed_scene.
     std::string set(const std::string& settings);
     /// Whether there is a `set` to take back.
@@ -147,7 +151,12 @@ private:
         attn::Cell from;  ///< the cell that was dived into
     };
 
-    void require_plan() const;
+    /// The walk that makes the section of the notebook's page that is looked at.
+    Scene walk_of_page() const;
+    /// The cell looked at on the page, in that walk.
+    attn::Cell cell_of_page(const Scene& walk) const;
+    /// Goes to that walk.
+    void leave_page(Scene walk);
     /// Chooses the sections again, keeping the step if it is still there.
     void select(const Arguments& print);
     void count_changes();

@@ -179,7 +179,12 @@ void Session::look_at(const attn::Cell& cell) {
 }
 
 void Session::dive() {
-    require_plan();
+    if (scene_.page) {
+        Scene walk = walk_of_page();
+        const attn::Cell same = cell_of_page(walk);
+        leave_page(std::move(walk));
+        return look_at(same);
+    }
     const attn::Cell from = cell();
     const attn::Derivation derivation =
         attn::derive(*scene_.plan, scene_.table, scene_.ledger, from);

@@ -74,7 +74,11 @@ std::string Session::trail_line() const {
 }
 
 std::string Session::why(std::size_t depth, std::size_t top) const {
-    require_plan();
+    if (scene_.page) {
+        const Scene walk = walk_of_page();
+        return attn::why_text(*walk.plan, walk.table, walk.ledger, cell_of_page(walk),
+                              {depth, top});
+    }
     return attn::why_text(*scene_.plan, scene_.table, scene_.ledger, cell(), {depth, top});
 }
 

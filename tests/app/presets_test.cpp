@@ -1,5 +1,7 @@
 // --preset: the settings of a family of models.
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "tests/support/program.hpp"
 
@@ -29,9 +31,8 @@ TEST_SUITE("app: presets") {
         for (const Family& family : families()) {
             for (const char* variant : {"loop", "vectorized", "fused"}) {
                 INFO(family.name << " " << variant);
-                const Result result =
-                    run("--preset " + family.name + " --seq-len 7 --only output -q --variant " +
-                        variant);
+                const Result result = run("--preset " + family.name +
+                                          " --seq-len 7 --only output -q --variant " + variant);
                 CHECK(result.exit_code == 0);
                 CHECK_MESSAGE(result.err.empty(), result.err);
                 CHECK(result.out.starts_with("tensor(["));

@@ -5,6 +5,7 @@
 #include "tests/support/terminal.hpp"
 
 using program::Folder;
+using program::is_installed;
 using program::read_file;
 using program::shell;
 
@@ -36,12 +37,6 @@ std::string help_of(const std::string& help, const std::string& flag) {
     if (start == std::string::npos) return {};
     return help.substr(start,
                        std::min(help.find("\n      -", start), help.find("\n  -", start)) - start);
-}
-
-bool is_installed(const std::string& program) {
-    if (shell("command -v " + program).exit_code == 0) return true;
-    MESSAGE(program << " is not installed: what it makes of the files was not tried");
-    return false;
 }
 
 /// The flags that a command's help lists.

@@ -9,10 +9,10 @@ using namespace attn;
 namespace {
 
 template <class T>
-T dot(const std::vector<T>& x, const std::vector<T>& y, bool fma, bool one_chain) {
+T dot(const std::vector<T>& x, const std::vector<T>& y, bool fma, bool single_chain) {
     Arithmetic arithmetic;
     arithmetic.fma = fma;
-    arithmetic.one_chain = one_chain;
+    arithmetic.single_chain = single_chain;
     loop::Dot<T> dot(arithmetic);
     for (std::size_t i = 0; i < x.size(); ++i) dot.add(x[i], y[i]);
     return dot.sum();
@@ -23,10 +23,10 @@ T dot(const std::vector<T>& x, const std::vector<T>& y, bool fma, bool one_chain
 TEST_SUITE("arithmetic") {
     TEST_CASE_TEMPLATE("a dot product of whole numbers is exact", T, float, double) {
         for (const bool fma : {false, true}) {
-            for (const bool one_chain : {false, true}) {
-                CHECK(dot<T>({}, {}, fma, one_chain) == 0);
-                CHECK(dot<T>({3}, {-2}, fma, one_chain) == -6);
-                CHECK(dot<T>({1, 2, 3, 4, 5}, {5, 4, 3, 2, 1}, fma, one_chain) == 35);
+            for (const bool single_chain : {false, true}) {
+                CHECK(dot<T>({}, {}, fma, single_chain) == 0);
+                CHECK(dot<T>({3}, {-2}, fma, single_chain) == -6);
+                CHECK(dot<T>({1, 2, 3, 4, 5}, {5, 4, 3, 2, 1}, fma, single_chain) == 35);
             }
         }
     }

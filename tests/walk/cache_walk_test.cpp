@@ -67,8 +67,8 @@ TEST_SUITE("walk: cache") {
                 config.projection = projection;
                 config.variant = Variant::loop;
                 config.prefill = size;
-                Plan plan = resolve(config);
-                plan.arithmetic.one_chain = true;
+                config.single_chain = true;
+                const Plan plan = resolve(config);
                 const Ledger whole = walk(plan, draw(plan));
                 const std::vector<Ledger> ledgers = walk_chunks(plan, whole, step_table());
                 const std::vector<PrefillChunk> chunks = prefill_chunks(plan);

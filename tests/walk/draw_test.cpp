@@ -80,6 +80,54 @@ TEST_SUITE("walk: draw") {
         CHECK(!(draw(resolve(config))["w_query"].as<float>() == spent["w_query"].as<float>()));
     }
 
+    TEST_CASE("draws burnt before all others leave x to come later in the stream") {
+        WalkConfig config = two_heads();
+        config.burn_before = {{Distribution::normal, 24}, {Distribution::uniform, 3}};
+        const Plan plan = resolve(config);
+        CHECK(draw_list(plan).front().step == "x");
+        TorchGenerator generator(config.seed);
+        std::vector<float> normals(24);
+        std::vector<float> uniforms(3);
+        generator.randn(normals);
+        generator.rand(uniforms);
+        config.burn_before.clear();
+        const Ledger later = draw(resolve(config), generator);
+        const Ledger given = draw(plan);
+        CHECK(given["x"].as<float>() == later["x"].as<float>());
+        CHECK(given["b_value"].as<float>() == later["b_value"].as<float>());
+    }
+
+    TEST_CASE("zeros and the identity draw nothing: value is x, and every key weighs the same") {
+        for (const WeightLayout layout : {WeightLayout::out_in, WeightLayout::in_out}) {
+            WalkConfig config = two_heads();
+            config.bias = false;
+            config.init = std::array{Init::zeros, Init::zeros, Init::identity};
+            config.weight_layout = layout;
+            const Plan plan = resolve(config);
+            const Ledger ledger = walk(plan, draw(plan));
+            CHECK(ledger["merged"].shape() == ledger["x"].shape());
+            const Tensor& x = ledger["x"];
+            for (std::size_t f = 0; f < 6; ++f) {
+                double mean = 0;
+                for (std::size_t t = 0; t < 4; ++t) mean += x.at(t * 6 + f) / 4;
+                CHECK(ledger["merged"].at(f) == doctest::Approx(mean));
+            }
+        }
+    }
+
+    TEST_CASE("the identity stands in each head's matrix, as long as it is wide") {
+        WalkConfig config = two_heads();
+        config.projection = Projection::stacked;
+        config.bias = false;
+        config.init = std::array{Init::identity, Init::uniform, Init::identity};
+        const Tensor w_query = draw(resolve(config))["w_query"];
+        REQUIRE(w_query.shape() == Shape{2, 3, 6});
+        for (std::size_t i = 0; i < w_query.size(); ++i) {
+            const std::size_t row = i / 6 % 3;
+            CHECK(w_query.at(i) == (i % 6 == row ? 1 : 0));
+        }
+    }
+
     TEST_CASE("each head in turn draws the three matrices that it would have alone") {
         WalkConfig config = two_heads();
         config.projection = Projection::per_head;

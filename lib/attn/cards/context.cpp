@@ -29,8 +29,8 @@ Tensor compute_context(const Plan& plan, const Ledger& ledger) {
         const Array<T>& weights = ledger["weights"].as<T>();
         const Array<T>& value = ledger.latest(Chain::values).as<T>();
         return {plan.per_head_axes("query", "feature"),
-                is_loop(plan) ? loop::context(weights, value, plan.arithmetic)
-                              : vectorized::context(weights, value, plan.arithmetic)};
+                is_loop(plan) ? loop::context(weights, value, plan.attention_arithmetic)
+                              : vectorized::context(weights, value, plan.attention_arithmetic)};
     });
 }
 

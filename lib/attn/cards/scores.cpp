@@ -25,8 +25,8 @@ Tensor compute_scores(const Plan& plan, const Ledger& ledger) {
         const Array<T>& query = ledger.latest(Chain::queries).as<T>();
         const Array<T>& key = ledger.latest(Chain::keys).as<T>();
         return {plan.per_head_axes("query", "key"),
-                is_loop(plan) ? loop::scores(query, key, plan.arithmetic)
-                              : vectorized::scores(query, key, plan.arithmetic)};
+                is_loop(plan) ? loop::scores(query, key, plan.attention_arithmetic)
+                              : vectorized::scores(query, key, plan.attention_arithmetic)};
     });
 }
 

@@ -129,10 +129,6 @@ private:
             return rng_ == Rng::torch ? "torch." + name + size_list(shape) + torch_dtype() + ")"
                                       : "np." + name + size_tuple(shape) + ")";
         }
-        if (how == Initialisation::zeros) {
-            return rng_ == Rng::torch ? "torch.zeros(" + size_list(shape) + torch_dtype() + ")"
-                                      : "np.zeros(" + size_tuple(shape) + ")";
-        }
         const bool uniform = how == Initialisation::uniform;
         if (rng_ == Rng::torch) {
             return std::string(uniform ? "torch.rand(" : "torch.randn(") + size_list(shape) +
@@ -146,6 +142,18 @@ private:
                size_tuple(shape) + ")";
     }
 
+    /// Matrices with ones on their diagonals.
+    std::string identity(const Shape& shape) const {
+        const Shape matrix(shape.end() - 2, shape.end());
+        if (rng_ != Rng::torch) {
+            const std::string one = "np.eye(" + size_list(matrix) + ")";
+            return shape == matrix ? one
+                                   : "np.tile(" + one + ", (" + size_list({shape[0], 1, 1}) + "))";
+        }
+        const std::string one = "torch.eye(" + size_list(matrix) + torch_dtype() + ")";
+        return shape == matrix ? one : one + ".expand(" + size_list(shape) + ")";
+    }
+
     /// The line that draws one row, or one head's part of it.
     std::string line(const DrawnTensor& row) const {
         const bool torch = rng_ == Rng::torch;
@@ -157,7 +165,7 @@ private:
             shape.erase(shape.begin());
         }
         std::string before;
-        std::string expression = draw(row.how, shape);
+        std::string expression = row.diagonal ? identity(shape) : draw(row.how, shape);
         std::string after;
         if (!row.member.empty()) {
             const std::size_t dot = row.member.find(".chunk");

@@ -15,7 +15,25 @@ Section& NotebookBuilder::begin(std::string name, std::string title) {
     Section& section = document_.sections.emplace_back();
     section.name = std::move(name);
     section.title = std::move(title);
+    section.walk = walk_;
+    constexpr std::string_view ending = "_shape";
+    section.parts = walk_.empty() ? ""
+                    : section.name.ends_with(ending)
+                        ? section.name.substr(0, section.name.size() - ending.size())
+                        : section.name;
     return section;
+}
+
+NotebookBuilder& NotebookBuilder::from(std::string parts) {
+    Section& section = document_.sections.back();
+    section.parts = std::move(parts);
+    if (section.parts.empty()) section.walk.clear();
+    return *this;
+}
+
+NotebookBuilder& NotebookBuilder::remade(Section::Remake remake) {
+    document_.sections.back().remake = std::move(remake);
+    return *this;
 }
 
 NotebookBuilder& NotebookBuilder::tensor(std::string name, std::string title, Tensor content) {
@@ -101,6 +119,13 @@ Ledger walk_with(const Plan& plan, const Ledger& given, const ReplayOptions& rep
     const StepTable table =
         replay.corrected ? step_table() : with_mistakes(step_table(), plan, ids);
     return walk(plan, given, table, Details::skipped);
+}
+
+NotebookWalk walk_of(const ReplayOptions& replay, std::string name, WalkConfig config,
+                     std::vector<std::string> mistakes) {
+    settle(config, replay);
+    if (replay.corrected) mistakes.clear();
+    return {std::move(name), std::move(config), std::move(mistakes)};
 }
 
 std::unique_ptr<Generator> generator_of(const Plan& plan) {

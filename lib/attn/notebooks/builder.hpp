@@ -14,11 +14,20 @@ public:
     NotebookBuilder(CodeLanguage language, const ReplayOptions& replay)
         : language_(language), replay_(replay) {}
 
+    /// The walk that makes the numbers of the sections from here on; empty: no walk does.
+    void within(std::string walk) { walk_ = std::move(walk); }
+
     /// Begins a section.
     NotebookBuilder& tensor(std::string name, std::string title, Tensor content);
     NotebookBuilder& text(std::string name, std::string title, std::string content);
     /// The printed form of a shape. A section `x_shape` is printed by `x.shape`.
     NotebookBuilder& shape(std::string name, std::string title, const Shape& shape);
+
+    /// The parts of the walk's steps that these numbers are, side by side where there are several:
+    /// `weights[0]`; by itself the step whose name the section has. Empty: no walk makes them.
+    NotebookBuilder& from(std::string parts);
+    /// How it is made of the walk where it is not simply that part, or the shape of it.
+    NotebookBuilder& remade(Section::Remake remake);
 
     NotebookBuilder& made(std::string formula);
     NotebookBuilder& code(std::string lines);
@@ -39,11 +48,16 @@ private:
 
     CodeLanguage language_;
     ReplayOptions replay_;
+    std::string walk_;
     Document document_;
 };
 
 /// A generator for cells that draw more than one walk does.
 std::unique_ptr<Generator> generator_of(const Plan& plan);
+
+/// The walk with these mistakes, or without them in a corrected replay.
+NotebookWalk walk_of(const ReplayOptions& replay, std::string name, WalkConfig config,
+                     std::vector<std::string> mistakes = {});
 
 /// The notebook's own settings, overruled by what the replay asks for.
 void settle(WalkConfig& config, const ReplayOptions& replay);

@@ -1,8 +1,12 @@
 #include "attn/notebooks/notebook.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
+#include "attn/cards/step_table.hpp"
+#include "attn/mistakes/mistake.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/walk/draw.hpp"
 
 namespace attn {
 namespace {
@@ -16,21 +20,13 @@ const Section* find(const Document& document, const std::string& name) {
     return nullptr;
 }
 
-/// The same text, or the same numbers: nan equals nan.
+/// The same text, or the same numbers.
 bool same_content(const Section& a, const Section& b) {
     if (a.content.index() != b.content.index()) return false;
     if (const auto* text = std::get_if<std::string>(&a.content)) {
         return *text == std::get<std::string>(b.content);
     }
-    const Tensor& left = std::get<Tensor>(a.content);
-    const Tensor& right = std::get<Tensor>(b.content);
-    if (left.shape() != right.shape() || left.dtype() != right.dtype()) return false;
-    for (std::size_t i = 0; i < left.size(); ++i) {
-        const double x = left.at(i);
-        const double y = right.at(i);
-        if (x != y && !(x != x && y != y)) return false;
-    }
-    return true;
+    return same_numbers(std::get<Tensor>(a.content), std::get<Tensor>(b.content));
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -76,24 +72,53 @@ const std::vector<Notebook>& notebooks() {
     static const std::vector<Notebook> all{
         {"000", "padding-heads",
          "two heads cut from one fused projection, over a batch with padding", CodeLanguage::torch,
-         padding_heads},
+         padding_heads, padding_heads_walks},
         {"001", "numpy-loops", "attention by NumPy loops, then by whole arrays, then head by head",
-         CodeLanguage::numpy, numpy_loops},
+         CodeLanguage::numpy, numpy_loops, numpy_loops_walks},
         {"002", "causal-heads", "running averages become causal attention, with two and five heads",
-         CodeLanguage::torch, causal_heads},
+         CodeLanguage::torch, causal_heads, causal_heads_walks},
         {"003", "sentence", "one sentence: a single word first, then all words, then three heads",
-         CodeLanguage::torch, sentence},
+         CodeLanguage::torch, sentence, sentence_walks},
     };
     return all;
 }
 
 const Notebook& find_notebook(std::string_view name) {
     std::string names;
+    std::vector<const Notebook*> found;
     for (const Notebook& notebook : notebooks()) {
         if (notebook.name == name || notebook.number == name) return notebook;
+        if (notebook.name.starts_with(name) || notebook.number.ends_with(name)) {
+            found.push_back(&notebook);
+        }
         names += (names.empty() ? "" : ", ") + notebook.name + " (" + notebook.number + ")";
     }
+    if (found.size() == 1 && !name.empty()) return *found.front();
     throw ConfigError("there is no notebook '" + std::string(name) + "': use one of " + names);
+}
+
+const NotebookWalk& find_walk(const std::vector<NotebookWalk>& walks, std::string_view name) {
+    const auto walk = std::ranges::find(walks, name, &NotebookWalk::name);
+    if (walk == walks.end()) throw std::out_of_range("no walk " + std::string(name));
+    return *walk;
+}
+
+Walked performed(const NotebookWalk& walk) {
+    Walked result{resolve(walk.config), {}, {}};
+    const Plan& plan = result.plan;
+    result.table = with_mistakes(step_table(plan), plan, walk.mistakes);
+    result.ledger = attn::walk(plan, draw(plan), result.table, Details::skipped);
+    return result;
+}
+
+bool same_numbers(const Tensor& a, const Tensor& b) {
+    if (a.shape() != b.shape() || a.dtype() != b.dtype()) return false;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        const double x = a.at(i);
+        const double y = b.at(i);
+        if (x != y && !(x != x && y != y)) return false;
+    }
+    return true;
 }
 
 Document both_replays(const Document& faithful, const Document& corrected) {

@@ -8,7 +8,7 @@
 
 #include "attn/codegen/code.hpp"
 #include "attn/render/document.hpp"
-#include "attn/walk/config.hpp"
+#include "attn/walk/walk.hpp"
 
 namespace attn {
 
@@ -21,29 +21,60 @@ struct ReplayOptions {
     bool code = true;        ///< with the lines that print each section
 };
 
+/// One walk of a notebook, as settings of the shared walk: no number of it is made otherwise.
+struct NotebookWalk {
+    std::string name;  ///< `two-heads`
+    WalkConfig config;
+    std::vector<std::string> mistakes{};  ///< those that are no setting; none where corrected
+};
+
 /// A notebook of the kind learners find on the web, as a program on this library. It gives one
 /// section for each thing that the notebook prints, in its order and printed form, with the
 /// mistakes that it makes; further sections, not shown by default, hold what stands behind a
-/// printed shape.
+/// printed shape. Sections say which walk, and which parts of its steps, hold their numbers.
 struct Notebook {
     std::string number;  ///< `000`; serves as a name too
     std::string name;
     std::string summary;
     CodeLanguage language;  ///< the library that it is written for
     std::function<Document(const ReplayOptions&)> replay;
+    /// Its walks; the first is the one that is meant where nothing more is said.
+    std::function<std::vector<NotebookWalk>(const ReplayOptions&)> walks;
 };
 
 /// All notebooks.
 const std::vector<Notebook>& notebooks();
 
-/// The notebook of that name or number.  Errors  ConfigError, listing the names there are.
+/// The notebook of that name or number (`2`, `02`), or the only one whose name begins so.
+/// Errors  ConfigError, listing the names there are.
 const Notebook& find_notebook(std::string_view name);
+
+/// The walk of that name.  Errors  std::out_of_range.
+const NotebookWalk& find_walk(const std::vector<NotebookWalk>& walks, std::string_view name);
+
+/// A walk that was performed.
+struct Walked {
+    Plan plan;
+    StepTable table;
+    Ledger ledger;
+};
+
+/// Performs it; without the parts of softmax, which no notebook shows.
+/// Errors  as resolve and with_mistakes.
+Walked performed(const NotebookWalk& walk);
 
 // The programs, one file each.
 Document padding_heads(const ReplayOptions& replay);
 Document numpy_loops(const ReplayOptions& replay);
 Document causal_heads(const ReplayOptions& replay);
 Document sentence(const ReplayOptions& replay);
+std::vector<NotebookWalk> padding_heads_walks(const ReplayOptions& replay);
+std::vector<NotebookWalk> numpy_loops_walks(const ReplayOptions& replay);
+std::vector<NotebookWalk> causal_heads_walks(const ReplayOptions& replay);
+std::vector<NotebookWalk> sentence_walks(const ReplayOptions& replay);
+
+/// The same shape, type and numbers: nan equals nan.
+bool same_numbers(const Tensor& a, const Tensor& b);
 
 /// Both replays in one document: where a section of the corrected one differs it stands right
 /// after the other, named `NAME_corrected`; what only one of them has stands in its place.

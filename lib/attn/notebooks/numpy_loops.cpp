@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attn/cards/step_table.hpp"
 #include "attn/notebooks/builder.hpp"
 #include "attn/render/torch_text.hpp"
 #include "attn/steps/projection.hpp"
@@ -22,8 +23,39 @@ WalkConfig base(const ReplayOptions& replay, Projection projection, std::int64_t
     config.embed_dim = embed_dim;
     config.init = std::array{Init::uniform, Init::uniform, Init::normal};
     config.variant = Variant::loop;
-    settle(config, replay);
+    if (!replay.corrected) config.scale.by = ScaleChoice::By::none;
     return config;
+}
+
+/// All words in loops, after the draws of the one word.
+NotebookWalk in_loops(const ReplayOptions& replay) {
+    WalkConfig config = base(replay, Projection::matrix, 20);
+    config.burn_before = {{Distribution::normal, 20 + 400 + 80 + 80}};
+    return walk_of(replay, "loops", config,
+                   {"key-index-i", "softmax-overflow", "softmax-axis=one"});
+}
+
+/// All words in whole arrays, with draws of their own.
+NotebookWalk in_arrays(const ReplayOptions& replay) {
+    WalkConfig config = base(replay, Projection::matrix, 20);
+    config.input = RandomInput{Distribution::uniform};
+    config.variant = Variant::vectorized;
+    config.burn_before = in_loops(replay).config.burn_before;
+    config.burn_before.push_back({Distribution::normal, 4 * 20});
+    config.burn_before.push_back({Distribution::uniform, 2 * 400});
+    config.burn_before.push_back({Distribution::normal, 400});
+    return walk_of(replay, "arrays", config, {"softmax-overflow"});
+}
+
+/// Eight heads, one after the other.
+NotebookWalk eight_heads(const ReplayOptions& replay) {
+    WalkConfig config = base(replay, Projection::per_head, 24);
+    config.input = RandomInput{Distribution::uniform};
+    config.heads = 8;
+    config.burn_before = in_arrays(replay).config.burn_before;
+    config.burn_before.push_back({Distribution::uniform, 4 * 20 + 2 * 400});
+    config.burn_before.push_back({Distribution::normal, 400});
+    return walk_of(replay, "eight-heads", config, {"softmax-overflow"});
 }
 
 /// The values in order under other axes.
@@ -60,7 +92,23 @@ std::string overflow_words(const Ledger& ledger) {
     return fmt::format(fmt::runtime(overflow_note), largest);
 }
 
+/// The output projection that a corrected replay adds, drawn after all else.
+Ledger projected_heads(const NotebookWalk& heads) {
+    WalkConfig config = heads.config;
+    const Plan apart = resolve(config);
+    const auto generator = generator_of(apart);
+    Ledger given = draw(apart, *generator);
+    const DrawnTensor w_output = normals("w_output", 24, 24);
+    given.record("w_output", draw({w_output}, apart.dtype, *generator)["w_output"]);
+    config.output_projection = true;
+    return walk(resolve(config), given);
+}
+
 }  // namespace
+
+std::vector<NotebookWalk> numpy_loops_walks(const ReplayOptions& replay) {
+    return {in_loops(replay), in_arrays(replay), eight_heads(replay)};
+}
 
 Document numpy_loops(const ReplayOptions& replay) {
     NotebookBuilder notebook(CodeLanguage::numpy, replay);
@@ -71,6 +119,7 @@ Document numpy_loops(const ReplayOptions& replay) {
     config.query_len = 1;
     config.memory = RandomInput{};
     config.key_len = 4;
+    settle(config, replay);
     const Plan one = resolve(config);
     const auto generator = generator_of(one);
     Ledger given = draw({normals("x3", 1, 20), normals("w_query", 20, 20), normals("key", 4, 20),
@@ -80,8 +129,7 @@ Document numpy_loops(const ReplayOptions& replay) {
                  Tensor({"query", "feature"},
                         loop::project(given["x3"].as<double>(), given["w_query"].as<double>(),
                                       empty_array<double>({0}), WeightLayout::in_out)));
-    const Ledger word =
-        walk_with(one, given, replay, {"scale-missing", "softmax-overflow", "softmax-axis=one"});
+    const Ledger word = walk_with(one, given, replay, {"softmax-overflow", "softmax-axis=one"});
     const Tensor scores = as_column(word["scores"]);
     const Tensor weights = as_column(word["weights"]);
 
@@ -129,14 +177,12 @@ Document numpy_loops(const ReplayOptions& replay) {
                  "outside all of them; a weighted sum whose weights sum to 1 cannot.");
 
     // All words, in loops.
-    WalkConfig loops = base(replay, Projection::matrix, 20);
-    const Plan all = resolve(loops);
-    const Ledger by_loops =
-        walk_with(all, draw(all, *generator), replay,
-                  {"key-index-i", "scale-missing", "softmax-overflow", "softmax-axis=one"});
+    const Ledger by_loops = performed(in_loops(replay)).ledger;
+    notebook.within("loops");
     notebook
         .shape("loop_context_shape", "cell 11, the shape of all words' results, by loops",
                by_loops["context"].shape())
+        .from("context")
         .made(
             "for each word: its query, a dot product with each key, softmax, the sum of the "
             "weighted values")
@@ -166,20 +212,18 @@ Document numpy_loops(const ReplayOptions& replay) {
         .mistake("scale-missing", "No division by sqrt(20).")
         .mistake("softmax-overflow", overflow_words(by_loops));
     notebook.tensor("loop_context", "the result itself", by_loops["context"])
+        .from("context")
         .made("one row for each word")
         .note(corrected ? "" : "All rows are equal: each is the plain sum of the values.")
         .kept();
 
     // All words, in whole arrays.
-    WalkConfig arrays = base(replay, Projection::matrix, 20);
-    arrays.input = RandomInput{Distribution::uniform};
-    arrays.variant = replay.variant.value_or(Variant::vectorized);
-    const Plan whole = resolve(arrays);
-    const Ledger by_arrays =
-        walk_with(whole, draw(whole, *generator), replay, {"scale-missing", "softmax-overflow"});
+    const Ledger by_arrays = performed(in_arrays(replay)).ledger;
+    notebook.within("arrays");
     notebook
         .shape("array_context_shape", "cell 12, the shape of all words' results, in whole arrays",
                by_arrays["context"].shape())
+        .from("context")
         .made("query @ key^T, softmax along each row, @ value, with new draws")
         .code(
             "x = np.random.rand(4, 20)\n"
@@ -199,6 +243,7 @@ Document numpy_loops(const ReplayOptions& replay) {
         .mistake("softmax-overflow", overflow_words(by_arrays));
     notebook
         .tensor("array_weights", "how much attention each word pays to each", by_arrays["weights"])
+        .from("weights")
         .made("softmax over the key axis")
         .printed_by("weights")
         .note(
@@ -206,24 +251,18 @@ Document numpy_loops(const ReplayOptions& replay) {
             "softmax gives nearly everything to one key.")
         .kept();
     notebook.tensor("array_context", "the result itself", by_arrays["context"])
+        .from("context")
         .made("weights @ value")
         .kept();
 
     // Eight heads, one after the other.
-    WalkConfig eight = base(replay, Projection::per_head, 24);
-    eight.input = RandomInput{Distribution::uniform};
-    eight.heads = 8;
-    Ledger head_given = draw(resolve(eight), *generator);
-    const DrawnTensor w_output = normals("w_output", 24, 24);
-    if (corrected)
-        head_given.record("w_output", draw({w_output}, one.dtype, *generator)["w_output"]);
-    eight.output_projection = corrected;
-    const Plan heads = resolve(eight);
-    const Ledger multi =
-        walk_with(heads, head_given, replay, {"scale-missing", "softmax-overflow"});
+    const Walked eight = performed(eight_heads(replay));
+    const Ledger& multi = eight.ledger;
+    notebook.within("eight-heads");
     notebook
         .shape("head_context_shape", "cell 16, the shape of eight heads' results",
                multi["context"].shape())
+        .from("context")
         .made("for each head: three matrices of its own, attention; the results stacked")
         .code(
             "x = np.random.rand(4, 24)\n"
@@ -246,10 +285,14 @@ Document numpy_loops(const ReplayOptions& replay) {
                  "The heads stay stacked. To put them side by side move the head axis behind the "
                  "words first; a bare reshape to (4, 24) would glue words together.");
     notebook.tensor("head_context", "the result itself", multi["context"])
+        .from("context")
         .made("weights @ value in each head")
         .kept();
     if (corrected) {
-        notebook.tensor("output", "added, the heads side by side, mixed", multi["output"])
+        notebook
+            .tensor("output", "added, the heads side by side, mixed",
+                    projected_heads(eight_heads(replay))["output"])
+            .from("")
             .made("merged @ w_output, drawn like the value weights")
             .code(
                 "w_output = np.random.randn(24, 24)\n"

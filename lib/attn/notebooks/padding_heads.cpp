@@ -1,6 +1,8 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/notebooks/builder.hpp"
+#include "attn/render/torch_text.hpp"
 #include "attn/steps/heads.hpp"
+#include "attn/tensor/error.hpp"
 #include "attn/tensor/slice.hpp"
 
 // Notebook 000: two sequences, one of them padded, through two heads that are cut out of one fused
@@ -9,7 +11,8 @@
 namespace attn {
 namespace {
 
-Plan plan_of(const ReplayOptions& replay) {
+/// The attention of the page, whose masking cell was not run.
+NotebookWalk attention(const ReplayOptions& replay) {
     WalkConfig config;
     Tokens tokens;
     tokens.sequences = {{1, 2, 0, 0}, {1, 2, 3, 4}};
@@ -25,25 +28,44 @@ Plan plan_of(const ReplayOptions& replay) {
     config.seed = 2;
     config.torch_build = TorchBuild::portable;
     config.variant = Variant::loop;
-    settle(config, replay);
-    return resolve(config);
+    return walk_of(replay, "attention", config, {"mask-not-applied"});
 }
 
 Tensor cut_into_heads(const Plan& plan, const Tensor& qkv) {
-    Array<float> heads = qkv.as<float>();
+    Array<float> heads = cast(qkv, DType::float32).as<float>();
     heads.reshape({plan.batch, plan.query_len, plan.heads, 3 * plan.head_dim});
     return {{"batch", "token", "head", "feature"}, std::move(heads)};
 }
 
+Tensor cut_by_head(const Plan& plan, const Tensor& qkv) {
+    return {plan.per_head_axes("query", "feature"),
+            loop::split_heads(cast(qkv, DType::float32).as<float>(), plan.heads)};
+}
+
+Tensor padding_of(const Plan& plan) {
+    if (!plan.config.mask.padding)
+        throw ConfigError("there is no padding mask with these settings");
+    return {{"batch", "key"}, plan.key_padding};
+}
+
 }  // namespace
 
+std::vector<NotebookWalk> padding_heads_walks(const ReplayOptions& replay) {
+    return {attention(replay)};
+}
+
 Document padding_heads(const ReplayOptions& replay) {
-    // Walk, with the masking cell not run, as in the notebook.
-    const Plan plan = plan_of(replay);
-    const Ledger ledger = walk_with(plan, draw(plan), replay, {"mask-not-applied"});
+    const Walked walked = performed(attention(replay));
+    const Plan& plan = walked.plan;
+    const Ledger& ledger = walked.ledger;
     const Tensor by_token = cut_into_heads(plan, ledger["qkv"]);
-    const Tensor by_head(plan.per_head_axes("query", "feature"),
-                         loop::split_heads(ledger["qkv"].as<float>(), plan.heads));
+    const Tensor by_head = cut_by_head(plan, ledger["qkv"]);
+    const auto shape_by_token = [](const Plan& of, const Ledger& walk) {
+        return torch_size_text(cut_into_heads(of, walk["qkv"]).shape());
+    };
+    const auto first_by_token = [](const Plan& of, const Ledger& walk) {
+        return slice(cut_into_heads(of, walk["qkv"]), "0");
+    };
     const Tensor on_padding = slice(ledger["weights"], "0,0,0,2:");
     const auto code = [&](const char* step) {
         return step_code(step, plan, step_table(), CodeLanguage::torch, Gradients::on);
@@ -51,6 +73,7 @@ Document padding_heads(const ReplayOptions& replay) {
 
     // Show what the notebook shows, in its order.
     NotebookBuilder notebook(CodeLanguage::torch, replay);
+    notebook.within("attention");
     notebook
         .tensor("ids", "cell 5, one id for each token; 0 fills the shorter sequence up",
                 ledger["ids"])
@@ -69,22 +92,38 @@ Document padding_heads(const ReplayOptions& replay) {
     notebook
         .shape("qkv_by_token_shape", "cell 31, the features of each token cut into heads",
                by_token.shape())
+        .from("qkv")
+        .remade(shape_by_token)
         .made("reshape to (batch, token, head, query|key|value features)")
         .code("qkv_by_token = qkv.reshape(2, 4, 2, 6)");
     notebook
         .tensor("qkv_by_token", "cell 32, the first sequence, token by token", slice(by_token, "0"))
+        .from("qkv[0]")
+        .remade(first_by_token)
         .made("one line for each head of each token")
         .printed_by("qkv_by_token[0]")
         .grad("Select");
     notebook.shape("qkv_of_one_shape", "cell 33, its shape", slice(by_token, "0").shape())
+        .from("qkv[0]")
+        .remade([=](const Plan& of, const Ledger& walk) {
+            return torch_size_text(first_by_token(of, walk).shape());
+        })
         .made("one axis less: the batch axis was indexed away")
         .printed_by("qkv_by_token[0].shape");
     notebook
         .shape("qkv_by_head_shape", "cell 35, the head axis moved in front of the tokens",
                by_head.shape())
+        .from("qkv")
+        .remade([](const Plan& of, const Ledger& walk) {
+            return torch_size_text(cut_by_head(of, walk["qkv"]).shape());
+        })
         .made("permute to (batch, head, token, feature)")
         .code("qkv_by_head = qkv_by_token.permute(0, 2, 1, 3)");
     notebook.tensor("qkv_by_head", "cell 36, the first sequence, head by head", slice(by_head, "0"))
+        .from("query[0],key[0],value[0]")
+        .remade([](const Plan& of, const Ledger& walk) {
+            return slice(cut_by_head(of, walk["qkv"]), "0");
+        })
         .made("the same numbers: each head now holds a matrix of its own")
         .printed_by("qkv_by_head[0]")
         .grad("Select");
@@ -100,9 +139,9 @@ Document padding_heads(const ReplayOptions& replay) {
                ledger["scaled_scores"].shape())
         .made("scaled_scores = query @ key^T / sqrt(head_dim)")
         .code(code("scores") + "\n" + code("scaled_scores"));
-    notebook
-        .tensor("is_padding", "cell 44, where the padding is",
-                Tensor({"batch", "key"}, plan.key_padding))
+    notebook.tensor("is_padding", "cell 44, where the padding is", padding_of(plan))
+        .from("mask[:,0,0]")
+        .remade([](const Plan& of, const Ledger&) { return padding_of(of); })
         .made("ids == 0")
         .code("is_padding = ids == 0");
     notebook

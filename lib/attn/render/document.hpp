@@ -33,6 +33,13 @@ struct Section {
     bool detail = false;           ///< a part of another step, whose lines are not needed for it
     std::string tokens = "query";  ///< whose positions a `token` axis counts, as in Step
     std::vector<std::string> reads{};  ///< the sections that it was made from
+    /// Of a notebook: the walk that makes these numbers, and which parts of its steps they are, as
+    /// --only takes them; empty where no walk does.
+    std::string walk{}, parts{};
+    /// How it is made of a walk's ledger where it is not the part itself.
+    using Remake = std::function<std::variant<Tensor, std::string>(const Plan&, const Ledger&)>;
+    Remake remake{};
+    bool changed = false;  ///< no longer what its notebook printed: other settings made it
     /// How its cells were made; empty unless they were asked for.
     std::vector<DerivationPattern> derivations{};
 

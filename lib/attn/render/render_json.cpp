@@ -59,6 +59,7 @@ void write_section(TextPieces& out, const Section& section) {
         << ",\"formula\":" << json_string(section.formula);
     if (!section.note.empty()) out << ",\"note\":" << json_string(section.note);
     if (!section.margin.empty()) out << ",\"margin\":" << json_string(section.margin);
+    if (section.changed) out << ",\"changed\":true";
     if (!section.code.empty()) out << ",\"code\":" << json_string(section.code);
     if (const auto* tensor = std::get_if<Tensor>(&section.content)) {
         write_tensor(out, *tensor);

@@ -9,10 +9,10 @@ namespace attn {
 
 /// How a step computes where more than one way is right.
 struct Arithmetic {
-    bool fma = true;         ///< loop twins: round each product and sum together, as PyTorch's AVX2
-                             ///< build does
-    int threads = 1;         ///< vectorized twins: threads for large products, 0 means all cores
-    bool one_chain = false;  ///< loop twins: sum each dot product in a single chain
+    bool fma = true;  ///< loop twins: round each product and sum together, as PyTorch's AVX2
+                      ///< build does
+    int threads = 1;  ///< vectorized twins: threads for large products, 0 means all cores
+    bool single_chain = false;           ///< loop twins: sum each dot product in a single chain
     PackedProducts* products = nullptr;  ///< vectorized twins: keeps packed factors between blocks
 };
 
@@ -20,7 +20,7 @@ namespace loop {
 
 /// One dot product, summed as a build of PyTorch sums it: the even and the odd positions in a chain
 /// each, the two chains added at the end; an odd last position is added after that. With
-/// `one_chain` all positions make one chain: so does PyTorch when a factor is a vector.
+/// `single_chain` all positions make one chain: so does PyTorch when a factor is a vector.
 template <class T>
 class Dot {
 public:
@@ -28,7 +28,7 @@ public:
 
     /// Adds the product of the next two numbers.
     void add(T x, T y) {
-        if (arithmetic_.one_chain) {
+        if (arithmetic_.single_chain) {
             even_ = plus_product(even_, x, y);
         } else if (!waits_) {
             x_ = x;
@@ -42,7 +42,7 @@ public:
     }
 
     T sum() const {
-        const T both = arithmetic_.one_chain ? even_ : even_ + odd_;
+        const T both = arithmetic_.single_chain ? even_ : even_ + odd_;
         return waits_ ? plus_product(both, x_, y_) : both;
     }
 

@@ -32,7 +32,9 @@ enum class Projection {
     none,           ///< query, key and value are drawn, given, or x itself
 };
 
-enum class Init { linear, uniform, normal };
+/// Zeros and the identity draw nothing: with zeros for query every key weighs the same, with the
+/// identity for value it is x itself.
+enum class Init { linear, uniform, normal, zeros, identity };
 /// loops that read like the formulas; whole arrays; or blocks of keys, without the T x T steps
 enum class Variant { loop, vectorized, fused };
 enum class SoftmaxAxis { key, query, head, batch };
@@ -114,7 +116,7 @@ struct QkNorm {
 /// What is added to each token for its position: a row of a table, or a fixed pattern.
 enum class PositionEmbedding { learned, sinusoidal };
 
-/// Draws spent between the input and the projections.
+/// Draws that are spent and not used.
 struct Burn {
     Distribution distribution;
     std::size_t count;
@@ -176,12 +178,14 @@ struct WalkConfig {
     std::uint64_t seed = 42;
     TorchBuild torch_build = TorchBuild::avx2;
     std::int64_t redraw = 0;
-    std::vector<Burn> burn;
-    std::optional<DType> dtype;  ///< of drawn and loaded tensors; default float32 (NumPy: 64)
+    std::vector<Burn> burn_before;  ///< before anything is drawn
+    std::vector<Burn> burn;         ///< between the input and the projections
+    std::optional<DType> dtype;     ///< of drawn and loaded tensors; default float32 (NumPy: 64)
     std::optional<DType> compute_dtype;  ///< of the arithmetic; default dtype
 
     Variant variant = Variant::vectorized;
-    int threads = 0;  ///< 0: all cores for large work, one for small
+    bool single_chain = false;  ///< loop: the products of scores and context in a single chain each
+    int threads = 0;            ///< 0: all cores for large work, one for small
 };
 
 }  // namespace attn

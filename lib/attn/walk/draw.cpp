@@ -17,6 +17,13 @@ void draw_turn(const DrawnTensor& row, std::size_t turn, Array<T>& array, Genera
         const std::size_t width = row.extents.back().length();
         std::ranges::fill(cells.subspan(*row.zero_row * width, width), T{0});
     }
+    if (!row.diagonal) return;
+    const std::size_t rows = row.extents[row.extents.size() - 2].length();
+    const std::size_t columns = row.extents.back().length();
+    for (std::size_t first = 0; first < count; first += rows * columns) {
+        for (std::size_t i = 0; i < std::min(rows, columns); ++i)
+            cells[first + i * columns + i] = 1;
+    }
 }
 
 /// Whole numbers and booleans as float64: what a matrix of a file may hold.

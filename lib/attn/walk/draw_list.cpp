@@ -13,6 +13,7 @@ public:
     explicit Lister(const Plan& plan) : plan_(plan), config_(plan.config) {}
 
     DrawList list() && {
+        list_burns(config_.burn_before);
         if (plan_.has_x()) {
             list_source(config_.input,
                         {"ids", "embedding", plan_.adds_positions() ? "token_embedding" : "x"},
@@ -25,9 +26,7 @@ public:
         }
         list_norm();
         const std::string first = plan_.one_weight() ? "w_qkv" : "w_query";
-        for (const Burn& burn : config_.burn) {
-            list_.push_back({"", "", {{"", burn.count}}, initialisation(burn.distribution)});
-        }
+        list_burns(config_.burn);
         list_projections(first);
         if (plan_.has_gains()) {
             const bool all = config_.qk_norm.over == NormOver::all;
@@ -60,9 +59,11 @@ public:
                         {"out", plan_.output_dim, 1, &WalkConfig::output_dim}, Init::linear,
                         config_.output_bias);
         }
-        // What is thrown away is drawn in front of the next tensor.
-        for (std::size_t i = list_.size(); i-- > 1;) {
-            if (list_[i - 1].step.empty()) list_[i - 1].step = list_[i].step;
+        // What is thrown away is drawn in front of the next tensor that is drawn.
+        std::string next;
+        for (std::size_t i = list_.size(); i-- > 0;) {
+            if (list_[i].step.empty()) list_[i].step = next;
+            if (!list_[i].taken) next = list_[i].step;
         }
         return std::move(list_);
     }
@@ -83,6 +84,27 @@ private:
     static Initialisation initialisation(Distribution distribution) {
         return distribution == Distribution::normal ? Initialisation::normal
                                                     : Initialisation::uniform;
+    }
+
+    static Initialisation initialisation(Init init) {
+        switch (init) {
+            case Init::uniform:
+                return Initialisation::uniform;
+            case Init::normal:
+                return Initialisation::normal;
+            case Init::zeros:
+            case Init::identity:
+                return Initialisation::zeros;
+            case Init::linear:
+                break;
+        }
+        return Initialisation::linear_weight;
+    }
+
+    void list_burns(const std::vector<Burn>& burns) {
+        for (const Burn& burn : burns) {
+            list_.push_back({"", "", {{"", burn.count}}, initialisation(burn.distribution)});
+        }
     }
 
     Extent embed(const char* axis) const {
@@ -241,10 +263,8 @@ private:
         offset.name = "b_" + name;
         offset.extents = {{"out", out.length()}};
         offset.how = Initialisation::linear_bias;
-        if (init != Init::linear) {
-            weight.how = offset.how =
-                init == Init::normal ? Initialisation::normal : Initialisation::uniform;
-        }
+        if (init != Init::linear) weight.how = offset.how = initialisation(init);
+        weight.diagonal = init == Init::identity;
         for (DrawnTensor* row : {&weight, &offset}) {
             if (on_heads) row->extents.insert(row->extents.begin(), {"head", heads});
         }
@@ -256,32 +276,6 @@ private:
     const WalkConfig& config_;
     DrawList list_;
 };
-
-/// A text's vocabulary may be smaller than the table it is looked up in.
-void take_vocabulary(Source& source, const Tensor& table) {
-    auto* tokens = std::get_if<Tokens>(&source);
-    if (tokens == nullptr || table.dimension() < 2) return;
-    const auto rows = static_cast<std::int64_t>(table.shape()[0]);
-    const bool by_text = !tokens->vocabulary.empty() &&
-                         tokens->vocab_size == static_cast<std::int64_t>(tokens->vocabulary.size());
-    if (!tokens->vocab_size || (by_text && rows > *tokens->vocab_size)) tokens->vocab_size = rows;
-}
-
-/// Keys given directly, as many as the queries unless there is a memory.
-void give_keys_a_memory(WalkConfig& config) {
-    if (config.memory || config.projection != Projection::none ||
-        !std::holds_alternative<RandomInput>(config.input)) {
-        return;
-    }
-    const auto length_of = [&](const char* name) -> std::optional<std::int64_t> {
-        const Tensor* tensor = config.parameters.find(name);
-        if (tensor == nullptr || tensor->dimension() < 2) return std::nullopt;
-        return static_cast<std::int64_t>(tensor->shape()[tensor->dimension() - 2]);
-    };
-    const auto queries = config.query_len ? config.query_len : length_of("query");
-    const auto keys = length_of("key") ? length_of("key") : length_of("value");
-    if (queries && keys && queries != keys) config.memory = config.input;
-}
 
 }  // namespace
 
@@ -350,49 +344,6 @@ DrawList multihead_rows(std::size_t embed_dim, std::size_t key_dim, std::size_t 
     }
     offset("b_output", "w_output", How::zeros, "out_proj.bias");
     return rows;
-}
-
-std::int64_t given_kv_heads(const WalkConfig& config, WeightLayout layout) {
-    const Tensor* query = config.parameters.find("w_query");
-    const Tensor* key = config.parameters.find("w_key");
-    if (query == nullptr || key == nullptr || query->dimension() != key->dimension()) {
-        return config.heads;
-    }
-    const bool headed = query->dimension() == 3;
-    if (!headed && query->dimension() != 2) return config.heads;
-    const std::size_t axis = !headed && layout == WeightLayout::in_out ? 1 : 0;
-    const auto queries = static_cast<std::int64_t>(query->shape()[axis]);
-    const auto keys = static_cast<std::int64_t>(key->shape()[axis]);
-    const bool shared = keys > 0 && keys < queries && keys * config.heads % queries == 0;
-    return shared ? keys * config.heads / queries : config.heads;
-}
-
-void take_given_sizes(Plan& plan) {
-    WalkConfig& config = plan.config;
-    give_keys_a_memory(config);
-    for (const DrawnTensor& row : draw_list(plan)) {
-        const Tensor* given = config.parameters.find(row.name);
-        if (given == nullptr || given->dimension() < row.extents.size()) continue;
-        const Shape shape = given->shape();
-        const std::size_t leading = shape.size() - row.extents.size();
-        for (std::size_t i = 0; i < row.extents.size(); ++i) {
-            const Extent& extent = row.extents[i];
-            if (extent.setting == nullptr || config.*extent.setting) continue;
-            const std::size_t length = shape[leading + i];
-            if (length % extent.times != 0) {
-                throw ShapeError("the given " + row.name + " has " + std::to_string(length) +
-                                 " features for the heads, which do not divide into " +
-                                 std::to_string(extent.times) +
-                                 ": pass another --heads or --weight-layout");
-            }
-            config.*extent.setting = static_cast<std::int64_t>(length / extent.times);
-        }
-    }
-    if (const Tensor* table = config.parameters.find("embedding")) {
-        take_vocabulary(config.input, *table);
-    }
-    const Tensor* table = config.parameters.find("memory_embedding");
-    if (table && config.memory) take_vocabulary(*config.memory, *table);
 }
 
 }  // namespace attn

@@ -31,6 +31,7 @@ struct DrawnTensor {
     bool bias = false;                      ///< of a Linear's weight: its bias is drawn with it
     std::string member{};                   ///< its name in PyTorch's nn.MultiheadAttention
     std::optional<std::size_t> zero_row{};  ///< the padding row of an embedding table
+    bool diagonal = false;                  ///< ones on the diagonal of each of its matrices
     std::size_t turns = 1;                  ///< the heads, where each in turn draws its part
     std::size_t times = 1;                  ///< drawn so often: the last one stays
     const Source* taken = nullptr;          ///< ids and given tensors: nothing is drawn
@@ -42,9 +43,9 @@ struct DrawnTensor {
     bool is_parameter() const;
 };
 
-/// The rows in the order of the draws: embedding table or x, the same of the memory, burnt draws,
-/// the projections in draw order (each bias right after its weight), keys and values of the past,
-/// the sink, the output projection: as the steps read them.
+/// The rows in the order of the draws: draws burnt before all others, embedding table or x, the
+/// same of the memory, burnt draws, the projections in draw order (each bias right after its
+/// weight), keys and values of the past, the sink, the output projection: as the steps read them.
 ///
 /// Draws are made from it, code is printed from it, and sizes and memory are reckoned by it: what
 /// else a walk starts from needs one more row. The rows point into the plan.

@@ -357,6 +357,8 @@ Plan resolve(WalkConfig config) {
     if (plan.config.prefill) refuse_prefill(plan);
     plan.scale = scale_factor(plan);
     plan.arithmetic = {plan.config.torch_build == TorchBuild::avx2, plan.config.threads};
+    plan.attention_arithmetic = plan.arithmetic;
+    plan.attention_arithmetic.single_chain = plan.config.single_chain;
     plan.query_tokens = token_labels(plan.config.input);
     plan.key_tokens = plan.config.memory ? token_labels(*plan.config.memory) : plan.query_tokens;
     for (std::vector<std::string>& tokens : plan.key_tokens) {

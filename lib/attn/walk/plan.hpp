@@ -28,8 +28,9 @@ struct Plan {
     DType dtype = DType::float32;
     DType compute_dtype = DType::float32;
     bool merges = true;
-    ScaleFactor scale;  ///< divide by 1 when there is no scaling
-    Arithmetic arithmetic;
+    ScaleFactor scale;                ///< divide by 1 when there is no scaling
+    Arithmetic arithmetic;            ///< of the projections
+    Arithmetic attention_arithmetic;  ///< of scores and context
 
     /// Words (or ids) of each query and key position; empty when the input has no tokens.
     std::vector<std::vector<std::string>> query_tokens;

@@ -179,7 +179,7 @@ private:
         const std::size_t group = block.batch * plan_.heads + block.head;
         // Repeated keys and values have as many matrices as the queries; others are shared.
         const std::size_t kv_group = group / (sources_.query.groups / sources_.key.groups);
-        Arithmetic arithmetic = plan_.arithmetic;
+        Arithmetic arithmetic = plan_.attention_arithmetic;
         arithmetic.products = work.products.get();
         const MaskView mask = sources_.mask.from(group, block.first);
         const std::size_t width = width_of(block, mask, kv_group);

@@ -23,8 +23,12 @@ inline constexpr std::array<std::pair<std::string_view, Projection>, 8> words<Pr
     {"none", Projection::none},
 }};
 template <>
-inline constexpr std::array<std::pair<std::string_view, Init>, 3> words<Init>{
-    {{"linear", Init::linear}, {"uniform", Init::uniform}, {"normal", Init::normal}}};
+inline constexpr std::array<std::pair<std::string_view, Init>, 5> words<Init>{
+    {{"linear", Init::linear},
+     {"uniform", Init::uniform},
+     {"normal", Init::normal},
+     {"zeros", Init::zeros},
+     {"identity", Init::identity}}};
 template <>
 inline constexpr std::array<std::pair<std::string_view, Variant>, 3> words<Variant>{
     {{"loop", Variant::loop}, {"vectorized", Variant::vectorized}, {"fused", Variant::fused}}};

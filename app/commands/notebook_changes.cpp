@@ -1,0 +1,185 @@
+#include "app/commands/notebook_changes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "app/flags/config_file.hpp"
+#include "app/flags/notebook_walk.hpp"
+#include "app/flags/output_flags.hpp"
+#include "app/flags/parse.hpp"
+#include "app/flags/walk_flags.hpp"
+#include "attn/render/torch_text.hpp"
+#include "attn/text/json.hpp"
+
+namespace app {
+namespace {
+
+/// These say how a notebook is replayed: its words tell of the numbers that they give.
+constexpr std::array of_replay{"--seed", "--variant", "--torch-build"};
+
+bool is_change(const Arguments::Said& said) {
+    if (std::ranges::find(of_replay, said.flag->name) != of_replay.end()) return false;
+    return std::ranges::any_of(std::array{&walk_flags(), &bug_flags()}, [&](const auto* rows) {
+        return said.flag >= rows->data() && said.flag < rows->data() + rows->size();
+    });
+}
+
+std::string changes_text(const Arguments& arguments) {
+    std::string text;
+    for (const Arguments::Said& said : arguments.said()) {
+        if (!is_change(said)) continue;
+        text += (text.empty() ? "" : " ") + said.flag->name;
+        if (!said.text.empty()) text += " " + shell_quoted(said.text);
+    }
+    return text;
+}
+
+/// A walk of the notebook, and the same under the typed settings, or why it cannot take them.
+struct ChangedWalk {
+    attn::Ledger before;
+    std::string trouble;
+    attn::Plan plan;
+    attn::Ledger ledger;
+    attn::Document steps;
+};
+
+ChangedWalk changed_walk(const Arguments& arguments, const attn::NotebookWalk& walk) {
+    const Arguments flags = walk_arguments(arguments, walk);
+    ChangedWalk changed;
+    changed.before = attn::performed(walk).ledger;
+    try {
+        changed.plan = attn::resolve(config_of(flags));
+    } catch (const attn::ConfigError& error) {
+        changed.trouble = error.what();
+        return changed;
+    } catch (const attn::ShapeError& error) {
+        changed.trouble = error.what();
+        return changed;
+    }
+    const attn::StepTable table = table_of(flags, changed.plan);
+    changed.ledger = attn::walk(changed.plan, attn::draw(changed.plan), table);
+    changed.steps = attn::document_of(changed.plan, changed.ledger, table);
+    return changed;
+}
+
+attn::Tensor taken(const attn::Ledger& ledger, const attn::WantedPart& part) {
+    const attn::Tensor* step = ledger.find(part.name);
+    if (step == nullptr) {
+        throw attn::ConfigError("there is no " + part.name + " with these settings");
+    }
+    return part.sliced ? attn::slice(*step, part.indices) : *step;
+}
+
+/// Whether the numbers that a cell is made of are what they were.
+bool is_as_before(const attn::Section& cell, const ChangedWalk& walk) {
+    return std::ranges::all_of(parts_in(cell.parts), [&](const attn::WantedPart& part) {
+        return attn::same_numbers(taken(walk.before, part), taken(walk.ledger, part));
+    });
+}
+
+/// What a cell shows of the changed walk.
+decltype(attn::Section::content) content_in(const attn::Section& cell, const ChangedWalk& walk,
+                                            attn::CodeLanguage language) {
+    if (cell.remake) return cell.remake(walk.plan, walk.ledger);
+    const attn::Tensor tensor = taken(walk.ledger, parts_in(cell.parts).front());
+    if (std::holds_alternative<attn::Tensor>(cell.content)) return tensor;
+    return language == attn::CodeLanguage::torch ? attn::torch_size_text(tensor.shape())
+                                                 : attn::shape_text(tensor.shape());
+}
+
+/// The words of a cell that shows a step, from that step. `cell 39, ` stays in front.
+void tell_of_step(attn::Section& cell, const attn::Document& steps) {
+    const std::string step = before(cell.parts, '[');
+    const auto told = std::ranges::find(steps.sections, step, &attn::Section::name);
+    const std::size_t comma = cell.title.starts_with("cell ") ? cell.title.find(", ") + 2 : 0;
+    const bool shape = std::holds_alternative<std::string>(cell.content);
+    const bool part = step != cell.parts;
+    cell.title = cell.title.substr(0, comma) +
+                 (shape ? "the shape of " + cell.parts : told->title + (part ? ", a part" : ""));
+    cell.formula = told->formula;
+    cell.note = shape || told->note.empty() ? ""
+                : part                      ? "Of the whole tensor: " + told->note
+                                            : told->note;
+    cell.margin = told->margin;
+}
+
+/// Puts the numbers of a changed walk into a cell, and says so where they are others.
+void change(attn::Section& cell, const ChangedWalk& walk, attn::CodeLanguage language,
+            const std::string& changes) {
+    if (!walk.trouble.empty()) {
+        cell.margin =
+            "Still the page's: " + walk.trouble + (cell.margin.empty() ? "" : ". " + cell.margin);
+        return;
+    }
+    attn::Section now = cell;
+    std::string gone;
+    try {
+        if (is_as_before(cell, walk)) return;
+        now.content = content_in(cell, walk, language);
+    } catch (const attn::ConfigError& error) {
+        gone = error.what();
+    } catch (const attn::ShapeError& error) {
+        gone = error.what();
+    }
+    now.changed = true;
+    now.note = now.margin = now.code = now.suffix = "";
+    now.formula = "made of " + cell.parts;
+    if (!gone.empty()) {
+        now.content = "none: " + gone;
+    } else if (!cell.remake) {
+        tell_of_step(now, walk.steps);
+    }
+    now.margin =
+        "No longer the page's: " + changes + "." + (now.margin.empty() ? "" : " " + now.margin);
+    cell = std::move(now);
+}
+
+}  // namespace
+
+bool changes_settings(const Arguments& arguments) {
+    return std::ranges::any_of(arguments.said(), is_change);
+}
+
+Arguments walk_arguments(const Arguments& arguments, const attn::NotebookWalk& walk) {
+    Arguments flags = arguments;
+    Arguments base(arguments.tables());
+    base.parse(flags_of(walk));
+    put_settings_under(flags, std::move(base), true);
+    return flags;
+}
+
+attn::Document changed_page(const Arguments& arguments, const attn::Notebook& notebook,
+                            const attn::ReplayOptions& replay) {
+    attn::Document page = notebook.replay(replay);
+    if (!changes_settings(arguments)) return page;
+
+    // Walk again, where the settings fit.
+    std::map<std::string, ChangedWalk> walks;
+    std::string trouble;
+    for (const attn::NotebookWalk& walk : notebook.walks(replay)) {
+        const ChangedWalk& changed =
+            walks.emplace(walk.name, changed_walk(arguments, walk)).first->second;
+        if (trouble.empty()) trouble = changed.trouble;
+    }
+    if (std::ranges::none_of(walks, [](const auto& walk) { return walk.second.trouble.empty(); })) {
+        throw attn::ConfigError(trouble);
+    }
+
+    // Put the numbers in their cells, and the words of these tokens along them.
+    const std::string changes = changes_text(arguments);
+    for (attn::Section& cell : page.sections) {
+        if (!cell.walk.empty()) change(cell, walks.at(cell.walk), notebook.language, changes);
+    }
+    const attn::Plan& plan = walks.begin()->second.plan;
+    if (trouble.empty()) {
+        page.query_tokens = plan.query_tokens;
+        page.key_tokens = plan.key_tokens;
+    } else if (plan.query_tokens != page.query_tokens) {
+        page.query_tokens = page.key_tokens = {};
+    }
+    page.config.emplace_back("changed", attn::json_string(changes));
+    return page;
+}
+
+}  // namespace app

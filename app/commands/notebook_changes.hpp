@@ -1,0 +1,20 @@
+#pragma once
+#include "app/flags/flag.hpp"
+#include "attn/notebooks/notebook.hpp"
+
+namespace app {
+
+/// Whether a flag changes what a notebook computes, rather than how it is replayed or shown.
+bool changes_settings(const Arguments& arguments);
+
+/// The flags of a notebook's walk, under those that were typed.
+Arguments walk_arguments(const Arguments& arguments, const attn::NotebookWalk& walk);
+
+/// The page with the numbers that the typed settings give. What is no longer the page's says so;
+/// what these settings leave out, and walks that cannot take them, say that.
+///
+/// Errors  ConfigError, InputError: settings that no walk of the notebook can take.
+attn::Document changed_page(const Arguments& arguments, const attn::Notebook& notebook,
+                            const attn::ReplayOptions& replay);
+
+}  // namespace app

@@ -1,0 +1,209 @@
+#include "app/flags/notebook_walk.hpp"
+
+#include <algorithm>
+
+#include "app/flags/config_file.hpp"
+#include "app/flags/output_flags.hpp"
+#include "app/flags/parse.hpp"
+#include "app/flags/walk_flags.hpp"
+#include "attn/text/closest.hpp"
+
+namespace app {
+namespace {
+
+std::vector<std::string> notebook_names() {
+    std::vector<std::string> all;
+    for (const attn::Notebook& notebook : attn::notebooks()) {
+        all.push_back(notebook.number);
+        all.push_back(notebook.name);
+    }
+    return all;
+}
+
+/// The page, without lines of code.
+attn::Document page_of(const attn::Notebook& notebook, bool corrected) {
+    attn::ReplayOptions replay;
+    replay.corrected = corrected;
+    replay.code = false;
+    return notebook.replay(replay);
+}
+
+/// Whether the walk is meant without the notebook's mistakes: so it is, too, where none can be
+/// made.
+bool is_corrected(const Arguments& arguments) {
+    return arguments.find("--bug") == nullptr || arguments.has("--corrected");
+}
+
+/// The name of the walk that is meant.
+std::string meant_walk(const Arguments& arguments, const attn::Notebook& notebook,
+                       const std::string& main) {
+    const std::string said = arguments.text("--notebook");
+    const std::size_t colon = said.find(':');
+    if (colon == std::string::npos) {
+        if (arguments.find("CELL") == nullptr) return main;
+        const auto section = page_section(arguments, arguments.text("CELL"));
+        return section && !section->walk.empty() ? section->walk : main;
+    }
+    const std::string cell = said.substr(colon + 1);
+    const attn::Document page = page_of(notebook, is_corrected(arguments));
+    for (const attn::Section& section : cells_named(notebook, page, cell)) {
+        if (!section.walk.empty()) return section.walk;
+    }
+    throw attn::ConfigError("--notebook " + said + ": no walk makes this cell; attn-explain " +
+                            "notebook " + notebook.number + " --as-flags lists those of others");
+}
+
+std::string indices_of(const attn::WantedPart& part) { return part.sliced ? part.indices : "..."; }
+
+/// The place in the part that a cell of the page with this place on each axis is.
+std::string index_text(const std::vector<attn::AxisPart>& part,
+                       const std::vector<std::string>& words) {
+    std::string text;
+    std::size_t axis = 0;
+    for (const attn::AxisPart& one : part) {
+        std::string word = one.drops_axis ? "0" : words[axis++];
+        if (word.find_first_not_of("0123456789") == std::string::npos) {
+            const std::int64_t index = parse_integer("CELL", word, 0, 1'000'000'000);
+            word = std::to_string(one.first + index * one.step);
+        }
+        text += (text.empty() ? "" : ",") + word;
+    }
+    return text;
+}
+
+/// The indices of a tensor's cell that is so far from the first.
+std::vector<std::string> indices_at(std::size_t flat, const attn::Shape& shape) {
+    std::vector<std::string> indices(shape.size());
+    for (std::size_t axis = shape.size(); axis-- > 0; flat /= shape[axis]) {
+        indices[axis] = std::to_string(flat % shape[axis]);
+    }
+    return indices;
+}
+
+}  // namespace
+
+const std::vector<Flag>& notebook_walk_flags() {
+    static const std::vector<Flag> all = grouped(
+        "Input (one source; default: a sentence)",
+        {Flag{"--notebook", "NAME[:CELL]",
+              "the settings of a replayed notebook, or of one of its cells: 002:weights; other "
+              "flags "
+              "override them",
+              such_as(notebook_names)},
+         Flag{"--corrected", "", "with --notebook: the walk without the notebook's mistakes"}
+             .needing({[](const Arguments& said) { return said.has("--notebook"); }, nullptr,
+                       "--notebook"})});
+    return all;
+}
+
+std::vector<std::string> flags_of(const attn::NotebookWalk& walk) {
+    std::vector<std::string> words;
+    for (const Flag& flag : walk_flags()) {
+        if (flag.said == nullptr) continue;
+        const std::optional<std::string> text = flag.said(walk.config);
+        if (!text) continue;
+        words.push_back(flag.name);
+        if (flag.takes_value()) words.push_back(*text);
+    }
+    for (const std::string& id : walk.mistakes) {
+        words.emplace_back("--bug");
+        words.push_back(id);
+    }
+    return words;
+}
+
+std::vector<attn::Section> cells_named(const attn::Notebook& notebook, const attn::Document& page,
+                                       const std::string& name) {
+    std::vector<attn::Section> found;
+    std::vector<std::string> names;
+    for (const attn::Section& section : page.sections) {
+        if (section.name == name || section.title.starts_with("cell " + name + ",")) {
+            found.push_back(section);
+        }
+        names.push_back(section.name);
+    }
+    if (!found.empty()) return found;
+    const std::string meant = attn::closest(name, names);
+    throw attn::ConfigError(
+        "notebook " + notebook.number + " has no cell '" + name + "'" +
+        (meant.empty() ? ": attn-explain notebook " + notebook.number + " --as-flags lists them"
+                       : "; did you mean " + meant + "?"));
+}
+
+std::optional<attn::Section> page_section(const Arguments& arguments, const std::string& cell) {
+    if (arguments.find("--notebook") == nullptr || !arguments.has("--notebook")) return {};
+    const attn::Notebook& notebook = attn::find_notebook(before(arguments.text("--notebook"), ':'));
+    const attn::Document page = page_of(notebook, is_corrected(arguments));
+    const auto section = std::ranges::find(page.sections, before(cell, '['), &attn::Section::name);
+    if (section == page.sections.end()) return {};
+    return *section;
+}
+
+void put_notebook_under(Arguments& arguments) {
+    if (arguments.find("--notebook") == nullptr || !arguments.has("--notebook")) return;
+    arguments.drop_implied();
+    const attn::Notebook& notebook = attn::find_notebook(before(arguments.text("--notebook"), ':'));
+    attn::ReplayOptions replay;
+    replay.corrected = is_corrected(arguments);
+    const std::vector<attn::NotebookWalk> walks = notebook.walks(replay);
+    const std::string name = meant_walk(arguments, notebook, walks.front().name);
+    Arguments base(arguments.tables());
+    base.parse(flags_of(attn::find_walk(walks, name)));
+    put_settings_under(arguments, std::move(base), true);
+}
+
+std::string cell_of_walk(const attn::Section& section, const attn::Plan& plan,
+                         const attn::Ledger& ledger, const std::string& cell) {
+    const std::size_t open = cell.find('[');
+    std::vector<std::string> words;
+    if (open != std::string::npos) {
+        words = split(cell.substr(open + 1, cell.rfind(']') - open - 1), ',');
+    }
+    const std::vector<attn::WantedPart> parts = parts_in(section.parts);
+    const attn::Tensor& first = ledger[parts.front().name];
+    const std::vector<attn::AxisPart> place = attn::slice_parts(first, indices_of(parts.front()));
+    const auto kept = std::ranges::count(place, false, &attn::AxisPart::drops_axis);
+    if (!section.remake || kept == 0) {
+        if (words.empty() && kept > 0 && std::holds_alternative<std::string>(section.content)) {
+            return {};
+        }
+        // As many indices as the step itself has: that is meant.
+        if (words.size() != static_cast<std::size_t>(kept)) return cell;
+        return parts.front().name + "[" + index_text(place, words) + "]";
+    }
+
+    // Made of the parts side by side, one number of each: the same count from the first one on.
+    const auto made = section.remake(plan, ledger);
+    const auto* tensor = std::get_if<attn::Tensor>(&made);
+    if (tensor == nullptr || words.size() != tensor->dimension() || words.empty()) return {};
+    std::vector<std::size_t> indices;
+    for (std::size_t axis = 0; axis < words.size(); ++axis) {
+        const auto most = static_cast<std::int64_t>(tensor->shape()[axis]) - 1;
+        indices.push_back(static_cast<std::size_t>(parse_integer(cell, words[axis], 0, most)));
+    }
+    std::size_t count = 0;
+    for (const attn::WantedPart& part : parts) {
+        count += attn::slice(ledger[part.name], indices_of(part)).size();
+    }
+    if (count != tensor->size()) return {};
+    std::size_t column = indices.back();
+    for (const attn::WantedPart& part : parts) {
+        const attn::Tensor taken = attn::slice(ledger[part.name], indices_of(part));
+        const std::size_t width = tensor->shape().back() * taken.size() / tensor->size();
+        if (column >= width) {
+            column -= width;
+            continue;
+        }
+        attn::Shape shape = tensor->shape();
+        shape.back() = width;
+        indices.back() = column;
+        const std::size_t flat = attn::flat_index(indices, shape);
+        return part.name + "[" +
+               index_text(attn::slice_parts(ledger[part.name], indices_of(part)),
+                          indices_at(flat, taken.shape())) +
+               "]";
+    }
+    return {};
+}
+
+}  // namespace app

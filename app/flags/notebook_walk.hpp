@@ -1,0 +1,40 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/flags/flag.hpp"
+#include "attn/notebooks/notebook.hpp"
+
+namespace app {
+
+/// --notebook, for the commands that walk.
+const std::vector<Flag>& notebook_walk_flags();
+
+/// The flags that make a walk, as they are typed: `--heads`, `2`.
+std::vector<std::string> flags_of(const attn::NotebookWalk& walk);
+
+/// The cells of a page that `name` names: one section, or all of a numbered cell of the notebook.
+///
+/// Errors  ConfigError, with what was probably meant.
+std::vector<attn::Section> cells_named(const attn::Notebook& notebook, const attn::Document& page,
+                                       const std::string& name);
+
+/// Puts the flags of the walk that --notebook names under what was typed, in place of those that it
+/// put there before. Without a cell it is the one that CELL (of why) names, else the main walk.
+/// With --corrected, or where no mistake can be made (there is no --bug), it is the corrected walk.
+///
+/// Errors  ConfigError for a notebook or cell that does not exist, or that no walk makes.
+void put_notebook_under(Arguments& arguments);
+
+/// The section of the notebook's page that `cell` (`weights[0,1]`) lies in; nothing where it has no
+/// such section.
+std::optional<attn::Section> page_section(const Arguments& arguments, const std::string& cell);
+
+/// The cell of the walk that a cell of the page is; empty where it is made of many.
+///
+/// Errors  ConfigError for indices that the page's tensor does not have.
+std::string cell_of_walk(const attn::Section& section, const attn::Plan& plan,
+                         const attn::Ledger& ledger, const std::string& cell);
+
+}  // namespace app

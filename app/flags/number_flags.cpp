@@ -1,0 +1,93 @@
+#include "app/flags/setting.hpp"
+#include "app/flags/walk_rows.hpp"
+
+namespace app {
+namespace {
+
+using attn::Plan;
+using attn::WalkConfig;
+
+template <std::vector<attn::Burn> WalkConfig::*burns>
+void set_burn(WalkConfig& config, const Flag& flag, const std::string& text) {
+    for (const std::string& part : split(text, ',')) {
+        const std::size_t colon = part.find(':');
+        if (colon == std::string::npos) {
+            throw attn::ConfigError(flag.name + ": '" + part + "' is not like rand:384");
+        }
+        const std::int64_t count = parse_integer(flag.name, part.substr(colon + 1), 0, 100'000'000);
+        (config.*burns)
+            .push_back({parse_word<attn::Distribution>(flag.name, part.substr(0, colon)),
+                        static_cast<std::size_t>(count)});
+    }
+}
+
+std::vector<std::string> burn_words(const std::vector<attn::Burn>& burns) {
+    std::vector<std::string> words;
+    for (const attn::Burn& burn : burns) {
+        words.push_back(std::string(attn::word(burn.distribution)) + ":" +
+                        std::to_string(burn.count));
+    }
+    return words;
+}
+
+template <std::vector<attn::Burn> WalkConfig::*burns>
+std::string burn_json(const Plan& plan) {
+    return attn::json_list(burn_words(plan.config.*burns));
+}
+
+template <std::vector<attn::Burn> WalkConfig::*burns>
+MaybeText burn_said(const WalkConfig& config) {
+    return said_words(burn_words(config.*burns));
+}
+
+void set_seed(WalkConfig& config, const Flag& flag, const std::string& text) {
+    config.seed = parse_seed(flag.name, text);
+}
+
+bool is_loop(const Plan& plan) { return plan.config.variant == attn::Variant::loop; }
+
+}  // namespace
+
+bool draws_parts(const Plan& plan) {
+    return plan.config.projection != attn::Projection::none || !plan.has_x();
+}
+
+std::vector<Flag> number_rows() {
+    return {
+        setting<&WalkConfig::rng>("--rng", "GENERATOR", "whose random numbers are drawn"),
+        setting<&WalkConfig::seed>("--seed", "N", "seed of the random numbers")
+            .taking({})
+            .set_by(set_seed),
+        setting<&WalkConfig::torch_build>("--torch-build", "BUILD",
+                                          "build of PyTorch whose digits are followed"),
+        setting<&WalkConfig::redraw>("--redraw", "N",
+                                     "draw the projections N times more before they are used")
+            .taking(integer(0, 1000))
+            .needing({nullptr, draws_parts, "projections that are drawn"}),
+        Flag{"--burn", "DRAWS",
+             "random numbers spent before the projections are drawn: rand:384,randn:7"}
+            .set_by(set_burn<&WalkConfig::burn>)
+            .recorded("burn", burn_json<&WalkConfig::burn>)
+            .said_by(burn_said<&WalkConfig::burn>),
+        Flag{"--burn-before", "DRAWS",
+             "random numbers spent before anything is drawn, as cells above this one did: "
+             "randn:1024"}
+            .set_by(set_burn<&WalkConfig::burn_before>)
+            .recorded("burn_before", burn_json<&WalkConfig::burn_before>)
+            .said_by(burn_said<&WalkConfig::burn_before>),
+        setting<&WalkConfig::dtype>("--dtype", "TYPE", "type of drawn and loaded tensors",
+                                    "float32; NumPy: float64"),
+        setting<&WalkConfig::compute_dtype>("--compute-dtype", "TYPE", "type of the arithmetic",
+                                            "as --dtype"),
+        setting<&WalkConfig::variant>("--variant", "METHOD", "how attention is computed"),
+        setting<&WalkConfig::single_chain>(
+            "--single-chain", "",
+            "loop: add the products of each score and context in one "
+            "chain, as PyTorch does where the query is a vector")
+            .needing({nullptr, is_loop, "the loops: add --variant loop"}),
+        setting<&WalkConfig::threads>("--threads", "N", "threads for large work; 0: all cores")
+            .taking(integer(0, 4096)),
+    };
+}
+
+}  // namespace app

@@ -1,0 +1,44 @@
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/support/program.hpp"
+
+/// Reading what the program prints as JSON, number by number.
+namespace steps {
+
+using Json = nlohmann::json;
+
+inline bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+inline Json of(const std::string& flags) {
+    const program::Result result = program::run(flags + " --format json");
+    REQUIRE_MESSAGE(result.exit_code == 0, flags << ": " << result.err);
+    return Json::parse(result.out)["steps"];
+}
+
+/// What a printed command gives, as a shell runs it.
+inline Json of_line(const std::string& line) {
+    const program::Result result =
+        program::shell(line.substr(0, line.find('\n')) + " --format json");
+    REQUIRE_MESSAGE(result.exit_code == 0, line << ": " << result.err);
+    CHECK(result.err == "");
+    return Json::parse(result.out)["steps"];
+}
+
+inline void flatten(const Json& data, std::vector<std::string>& numbers) {
+    if (!data.is_array()) return numbers.push_back(data.dump());
+    for (const Json& part : data) flatten(part, numbers);
+}
+
+/// All numbers of a tensor with all their digits, in order.
+inline std::vector<std::string> numbers_of(const Json& step) {
+    std::vector<std::string> numbers;
+    flatten(step["data"], numbers);
+    return numbers;
+}
+
+}  // namespace steps
