@@ -3,9 +3,11 @@
 #include "app/commands/commands.hpp"
 #include "app/flags/model_flags.hpp"
 #include "app/flags/output_flags.hpp"
+#include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/models/head_survey.hpp"
 #include "attn/models/model_mistakes.hpp"
+#include "attn/render/html_page.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/version.hpp"
@@ -62,7 +64,65 @@ std::string json_of_heads(const Model& model, const std::vector<HeadFigures>& he
     return json + "]}\n";
 }
 
+/// The walk through one layer. What is larger than `room` cells leaves all but the weights.
+attn::Document walk_through(const Arguments& arguments, std::size_t layer, std::size_t& room) {
+    Arguments walk({walk_flags, bug_flags});
+    for (const char* flag : {"--model-file", "--tokenizer", "--text", "--ids"}) {
+        if (arguments.has(flag)) walk.set(flag, arguments.text(flag));
+    }
+    walk.set("--model-file", arguments.text("--model-file"));
+    walk.set("--layer", std::to_string(layer));
+    const attn::Plan plan = attn::resolve(config_of(walk));
+    const attn::StepTable table = table_of(walk, plan);
+    const attn::Ledger ledger = attn::walk(plan, attn::draw(plan), table);
+    attn::Document document = attn::document_of(plan, ledger, table);
+    document.config = config_entries(walk, plan);
+    document.command = command_line("", walk) + " --format html";
+    std::size_t cells = 0;
+    for (const attn::Ledger::Entry& entry : ledger.entries()) cells += entry.tensor.size();
+    if (cells > room) {
+        std::erase_if(document.sections,
+                      [](const attn::Section& section) { return section.name != "weights"; });
+        return document;
+    }
+    room -= cells;
+    attn::add_derivations(document, plan, table, ledger);
+    return document;
+}
+
+void write_page(const Arguments& arguments, const Model& model, const std::string& heads) {
+    constexpr std::size_t most_cells = 500'000;  // some 10 MB
+    std::size_t room = most_cells;
+    attn::ModelPage page{command_line("heads", arguments), heads, {}};
+    for (std::size_t layer = 0; layer < model.architecture.layers.size(); ++layer) {
+        page.layers.push_back(walk_through(arguments, layer, room));
+    }
+    // Numbers side by side are compared: without exponents.
+    attn::FigureChoices choices;
+    choices.options.sci_mode = attn::SciMode::off;
+    std::string text;
+    attn::render_model_html(page, choices, [&text](std::string_view piece) { text += piece; });
+    write_text(arguments, text);
+}
+
+enum class Form { text, json, html };
+
+/// The form that --format, --json or the name of the output file asks for.
+Form form_of(const Arguments& arguments) {
+    const std::string said = arguments.has("--format") ? arguments.text("--format") : "";
+    const Format* by_file = format_of_file(arguments.text("--output"));
+    const std::string_view named = by_file != nullptr ? by_file->name : "";
+    if (arguments.has("--json") && !said.empty() && said != "json") {
+        throw attn::ConfigError("--json and --format " + said +
+                                " ask for two forms: leave one out");
+    }
+    if (arguments.has("--json") || said == "json") return Form::json;
+    if (said.empty() && named == "json") return Form::json;
+    return said == "html" || (said.empty() && named == "html") ? Form::html : Form::text;
+}
+
 int run_heads(const Arguments& arguments) {
+    const Form form = form_of(arguments);
     const Model model = model_of(arguments);
     const std::vector<std::int64_t> ids = prompt_of(arguments, model);
     const double gain = attn::models::gain_of_other_pairing(model, ids);
@@ -74,20 +134,38 @@ int run_heads(const Arguments& arguments) {
             gain));
     }
     const std::vector<HeadFigures> heads = attn::models::survey_heads(model, ids);
-    write_text(arguments, arguments.has("--json") ? json_of_heads(model, heads, ids)
-                                                  : table_of_heads(model, heads, ids.size()));
+    if (form == Form::text) {
+        write_text(arguments, table_of_heads(model, heads, ids.size()));
+        return 0;
+    }
+    const std::string json = json_of_heads(model, heads, ids);
+    form == Form::json ? write_text(arguments, json) : write_page(arguments, model, json);
     return 0;
+}
+
+std::vector<std::string> forms() { return {"text", "json", "html"}; }
+
+const std::vector<Flag>& form_flags() {
+    static const std::vector<Flag> all = grouped(
+        "Output", {Flag{"--format", "FORM",
+                        "text: a table; json; html: a page with a picture of every head, which "
+                        "opens the walk through its layer",
+                        one_of(forms)}
+                       .usually("text")});
+    return all;
 }
 
 }  // namespace
 
 Command heads_command() {
     return {"heads",
-            "describe every head of a trained model in one line",
-            {model_flags, json_flags, file_flags},
+            "describe every head of a trained model in one line, or in a picture",
+            {model_flags, form_flags, json_flags, file_flags},
             run_heads,
             {{"attn-explain heads --text 'Once upon a time, there was a little girl named Lily.'",
-              "What each head of the model attends to in a text."}}};
+              "What each head of the model attends to in a text."},
+             {"attn-explain heads --text 'Once upon a time' -o heads.html",
+              "A page with every head, for a browser."}}};
 }
 
 }  // namespace app

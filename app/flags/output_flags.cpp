@@ -118,6 +118,21 @@ std::vector<attn::Section> only(const attn::Document& document, const std::strin
     return sections;
 }
 
+/// The whole sections of those that were cut, each of which a page opens at its part.
+void make_whole(const attn::Document& whole, attn::Document& selected) {
+    std::vector<attn::Section> sections;
+    for (const attn::Section& section : selected.sections) {
+        const auto same = std::ranges::find(sections, section.name, &attn::Section::name);
+        if (same != sections.end()) continue;
+        sections.push_back(*std::ranges::find(whole.sections, section.name, &attn::Section::name));
+        sections.back().shown = true;
+        for (const attn::AxisPart& part : section.part) {
+            sections.back().opened_at.push_back(static_cast<std::size_t>(part.first));
+        }
+    }
+    selected.sections = std::move(sections);
+}
+
 /// Puts the sections of `whole` that were not selected back in their places, not printed.
 void keep_others_of(const attn::Document& whole, attn::Document& selected) {
     std::vector<attn::Section> sections;
@@ -286,12 +301,6 @@ void check_output_flags(const Arguments& arguments) {
         }
     }
     shading(arguments);
-    for (const attn::WantedPart& part : wanted_parts(arguments)) {
-        if (format.answers && part.sliced) {
-            throw attn::ConfigError("--only " + part.name + "[" + part.indices + "]: --format " +
-                                    name + " shows whole tensors: leave the slice out");
-        }
-    }
 }
 
 const Format& format_of(const Arguments& arguments, attn::TextForm usual) {
@@ -362,6 +371,7 @@ void select_sections(const Arguments& arguments, attn::Document& document, bool 
     if (keep_all) {
         const attn::Document whole = document;
         select_sections(arguments, document);
+        if (format_of(arguments).answers) make_whole(whole, document);
         keep_others_of(whole, document);
         return;
     }

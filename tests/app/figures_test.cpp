@@ -123,12 +123,58 @@ TEST_SUITE("app: figures") {
         CHECK(run("--theme dark").err.find("needs --format svg or html") != std::string::npos);
         CHECK(run("--html-compare '--mask none'").err.find("needs --format html") !=
               std::string::npos);
-        CHECK(run("--format html --only 'weights[0]'").err.find("leave the slice out") !=
-              std::string::npos);
         const program::Result bad = run("--format html --html-compare '--msk none'");
         CHECK(bad.exit_code == 2);
         CHECK(bad.err.find("--msk") != std::string::npos);
         CHECK(bad.out.empty());
+    }
+
+    TEST_CASE("a page of a slice holds whole tensors, and opens at the slice") {
+        const std::string page =
+            run("--format html --heads 2 --only 'weights[1,-1],weights[0],context'").out;
+        CHECK(page.find("\"opened_at\":[1,5,0]") != std::string::npos);
+        CHECK(page.find("\"opened_at\":[0,0,0]") == std::string::npos);
+        const std::string name = "{\"name\":\"weights\"";
+        CHECK(page.find(name) != std::string::npos);
+        CHECK(page.find(name) == page.rfind(name));
+        CHECK(run("--format html --only 'weights[99]'").exit_code == 2);
+    }
+
+    TEST_CASE("a model's page holds what heads and walks print as JSON") {
+        const std::string text = " --text 'Once upon a time, there'";
+        const std::string page = run("heads" + text + " --format html").out;
+        const auto script = [&page](const std::string& id) {
+            const std::size_t begin = page.find('>', page.find("id=\"" + id + "\"")) + 1;
+            std::string json = page.substr(begin, page.find("</script>", begin) - begin);
+            for (std::size_t at = json.find("\\u003c"); at != json.npos;
+                 at = json.find("\\u003c")) {
+                json.replace(at, 6, "<");
+            }
+            return json;
+        };
+        const bool same_heads = script("heads") == run("heads" + text + " --json").out;
+        CHECK(same_heads);
+        for (const std::string layer : {"0", "4"}) {
+            const bool same_walk =
+                script("layer-" + layer + "-walk") ==
+                run("--model-file stories --format json --layer " + layer + text).out;
+            CHECK(same_walk);
+        }
+        CHECK(page.find("id=\"layer-5-walk\"") == std::string::npos);
+        CHECK(page.find("data-command=\"attn-explain heads --text ") != std::string::npos);
+        CHECK(run("heads" + text + " --format csv").exit_code == 2);
+        CHECK(run("heads" + text + " --json --format html").exit_code == 2);
+        // Of a layer that is too large the weights are left.
+        std::string tokens = "1";
+        for (int i = 0; i < 45; ++i) tokens += ",403";
+        const std::string large = run("heads --ids " + tokens + " --format html").out;
+        const auto finds = [&large](const char* what, std::size_t from) {
+            return large.find(what, from) != std::string::npos;
+        };
+        const std::size_t last = large.find("id=\"layer-4-walk\"");
+        CHECK(finds("{\"name\":\"projected_query\"", 0));
+        CHECK_FALSE(finds("{\"name\":\"projected_query\"", last));
+        CHECK(finds("{\"name\":\"weights\"", last));
     }
 
     TEST_CASE("a page holds the walk as --format json writes it, its command, and nothing else's") {

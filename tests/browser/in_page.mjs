@@ -94,11 +94,13 @@ export function checkDerivations() {
                     wrong.push(`${address}: printed ${printed}`);
             }
             rows.forEach((row, i) => {
-                const product = [...row.querySelectorAll(".cell")].reduce(
-                    (p, button) => p * numberAt(button.textContent),
-                    1,
+                const factors = [...row.querySelectorAll(".cell")].map((button) =>
+                    numberAt(button.textContent),
                 );
-                if (!near(product, terms[i], 1e-12 * Math.abs(product)))
+                const made = row.textContent.includes("exp(")
+                    ? Math.exp(factors[0] - factors[1])
+                    : factors.reduce((a, b) => a * b, 1);
+                if (!near(made, terms[i], 1e-12 * Math.abs(made)))
                     wrong.push(`${address}: term ${row.textContent}`);
             });
         } else if (line) {
@@ -108,11 +110,18 @@ export function checkDerivations() {
                 .map((text) => text.replace(/^= /, ""))) {
                 const formula = side
                     .replace(/[a-z_]+\[[\d,]*\]/g, (name) => `(${numberAt(name)})`)
-                    .replace(/exp/g, "Math.exp")
+                    .replace(/\b(exp|log|sqrt|tanh|cos|sin|min|max)\b/g, "Math.$1")
+                    .replace(/\^/g, "**")
                     .replace(/-inf/g, "(-Infinity)")
                     .replace(/\bnan\b/g, "NaN")
                     .replace(/- -/g, "+ ");
-                const result = Function(`return ${formula}`)();
+                let result;
+                try {
+                    result = Function(`return ${formula}`)();
+                } catch {
+                    wrong.push(`${address}: nothing can be made of ${formula}`);
+                    continue;
+                }
                 if (!near(result, value, 2e-3 * Math.max(1, Math.abs(value))))
                     wrong.push(`${address}: ${side} gives ${result}`);
             }

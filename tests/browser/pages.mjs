@@ -118,4 +118,11 @@ export const walks = [
         "--dtype",
         "float64",
     ],
+    words.concat(
+        "--heads 4 --kv-heads 2 --embed-dim 16 --mask window:3 --rope half --qk-norm head".split(" "),
+        "--rope-scaling linear:2 --softcap 2 --sink randn --variant loop".split(" "),
+    ),
+    "--ids 3,1,4 --heads 2 --past 3 --position-bias alibi --mask causal".split(" "),
+    "--ids 3,1,4 --heads 2 --position-bias t5 --position-embedding sinusoidal".split(" "),
+    ["--model-file", "stories", "--layer", "1", "--text", "Once upon a time"],
 ];

@@ -6,10 +6,11 @@
 // Chromium to try it with.
 import * as hands from "./hands.mjs";
 import * as looks from "./looks.mjs";
+import * as model from "./model.mjs";
 import * as numbers from "./numbers.mjs";
 import { check, finish } from "./pages.mjs";
 
-for (const [title, test] of Object.entries({ ...numbers, ...hands, ...looks })) {
+for (const [title, test] of Object.entries({ ...numbers, ...hands, ...looks, ...model })) {
     try {
         await test();
     } catch (error) {

@@ -95,10 +95,8 @@ std::string sink_weight_code(const StepLines& of) {
 }  // namespace
 
 void why_sink_in_sum(const WalkView& view, Derivation& derivation) {
-    const Cell sink = view.at("sink");
     derivation.rule += ", and exp(sink - row_max)";
-    derivation.terms.push_back(
-        {sink, std::nullopt, std::exp(sink.value - view.at("row_max").value)});
+    derivation.add_exponential(view.at("sink"), view.at("row_max"));
 }
 
 std::string sink_code(const StepLines& of) { return of.plan.has_head ? "sink[:, None]" : "sink"; }

@@ -13,6 +13,7 @@ struct Derived {
     std::string rule, arithmetic;
     bool is_sum = false;
     std::vector<std::vector<Cell>> terms;  ///< the factors of each term, or one source each
+    std::vector<bool> exponential;         ///< of each term of a sum
 };
 
 /// A pattern that is being gathered.
@@ -20,6 +21,7 @@ struct Gathered {
     std::string rule, arithmetic;
     bool is_sum = false;
     std::vector<std::vector<std::string>> steps;  ///< of the factors of each term
+    std::vector<bool> exponential;                ///< as in Derived
     std::vector<Shape> shapes;                    ///< of these steps, one after the other
     std::vector<std::size_t> cells;               ///< the number of each
     /// The number of each factor in its own tensor: cell by cell, term by term.
@@ -91,10 +93,11 @@ Derived derived(const WalkView& view) {
     Derivation derivation;
     derivation.cell = view.at(view.step.name);
     view.step.why(view, derivation);
-    Derived result{derivation.rule, derivation.arithmetic, !derivation.terms.empty(), {}};
+    Derived result{derivation.rule, derivation.arithmetic, !derivation.terms.empty(), {}, {}};
     for (const Term& term : derivation.terms) {
         result.terms.push_back({term.left});
         if (term.right) result.terms.back().push_back(*term.right);
+        result.exponential.push_back(term.is_exponential);
     }
     if (result.is_sum) return result;
     for (const Cell& source : derivation.sources) result.terms.push_back({source});
@@ -137,11 +140,12 @@ void gather(std::vector<Gathered>& patterns, std::size_t number, const Derived& 
     if (!one.arithmetic.empty()) texts = texts_of(first_factors(one));
     auto place = std::find_if(patterns.begin(), patterns.end(), [&](const Gathered& pattern) {
         return pattern.rule == one.rule && pattern.is_sum == one.is_sum && pattern.steps == steps &&
+               pattern.exponential == one.exponential &&
                filled(pattern.arithmetic, texts) == one.arithmetic;
     });
     if (place == patterns.end()) {
         const std::string arithmetic = with_places(one.arithmetic, texts);
-        patterns.push_back({one.rule, arithmetic, one.is_sum, steps, {}, {}, {}});
+        patterns.push_back({one.rule, arithmetic, one.is_sum, steps, one.exponential, {}, {}, {}});
         place = patterns.end() - 1;
         for (const auto& of_term : steps) {
             for (const std::string& step : of_term) place->shapes.push_back(ledger[step].shape());
@@ -238,6 +242,7 @@ DerivationPattern pattern_of(const Gathered& gathered, const Shape& shape) {
         }
         const std::size_t width = terms[first].size();
         TermRun run{count};
+        run.is_exponential = gathered.is_sum && gathered.exponential[first];
         for (std::size_t factor = 0; factor < width; ++factor) {
             run.factors.push_back(source_cells(gathered, terms[first][factor],
                                                {begin + factor, width, count}, shape));

@@ -22,6 +22,7 @@ struct SourceCells {
 struct TermRun {
     std::size_t count = 1;
     std::vector<SourceCells> factors{};  ///< one, or the two of a product
+    bool is_exponential = false;         ///< exp(first - second) instead of their product
 };
 
 /// The derivation of many cells of one step at once. Numbers count the cells in row-major order.

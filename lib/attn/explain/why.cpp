@@ -1,6 +1,7 @@
 #include "attn/explain/why.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "attn/explain/words.hpp"
 #include "attn/tensor/error.hpp"
@@ -107,6 +108,10 @@ void Derivation::add_product(const Cell& left, const Cell& right) {
     terms.push_back({left, right, left.value * right.value});
 }
 
+void Derivation::add_exponential(const Cell& left, const Cell& right) {
+    terms.push_back({left, right, std::exp(left.value - right.value), true});
+}
+
 void Derivation::add(const Cell& term) { terms.push_back({term, std::nullopt, term.value}); }
 
 void Derivation::copy(const Cell& source, std::string how) {
@@ -180,7 +185,8 @@ std::string row_text(const Ledger& ledger, const Cell& cell) {
     }
     if (length > most) text += "... ";
     // The sum says something of weights alone: they are a distribution.
-    return cell.step == "weights" ? text + " sum " + four_decimals(sum) : std::string(trimmed(text));
+    return cell.step == "weights" ? text + " sum " + four_decimals(sum)
+                                  : std::string(trimmed(text));
 }
 
 }  // namespace attn

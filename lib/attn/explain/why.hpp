@@ -20,7 +20,8 @@ struct Cell {
 struct Term {
     Cell left;
     std::optional<Cell> right;
-    double value = 0;  ///< left, or left times right, in double
+    double value = 0;  ///< left, left times right or exp(left - right), in double
+    bool is_exponential = false;
 };
 
 /// Where one number comes from.
@@ -38,6 +39,8 @@ struct Derivation {
 
     /// Adds a term that is a product of two cells.
     void add_product(const Cell& left, const Cell& right);
+    /// Adds a term exp(left - right).
+    void add_exponential(const Cell& left, const Cell& right);
     /// Adds a term that is a cell itself.
     void add(const Cell& cell);
     /// Makes this the derivation of a number taken over as it was.

@@ -51,7 +51,9 @@ bool all_finite(const Derivation& derivation) {
 
 std::string term_text(const Term& term) {
     if (!term.right) return cell_text(term.left);
-    return fmt::format("{} * {}  =  {} * {}", cell_text(term.left), cell_text(*term.right),
+    const char* form =
+        term.is_exponential ? "exp({0} - {1})  =  exp({2} - {3})" : "{0} * {1}  =  {2} * {3}";
+    return fmt::format(fmt::runtime(form), cell_text(term.left), cell_text(*term.right),
                        four_decimals(term.left.value), four_decimals(term.right->value));
 }
 
@@ -134,6 +136,7 @@ nlohmann::ordered_json json_of(const Plan& plan, const StepTable& table, const L
     for (const Term& term : derivation.terms) {
         nlohmann::ordered_json entry{{"left", json_of(term.left)}};
         if (term.right) entry["right"] = json_of(*term.right);
+        if (term.is_exponential) entry["form"] = "exp(left - right)";
         entry["value"] = nlohmann::ordered_json::parse(json_number(term.value));
         json["terms"].push_back(entry);
     }

@@ -30,6 +30,8 @@ struct Section {
     std::string expression{};  ///< what `code` leaves to be printed; empty when it is the name
     /// Where the axes of a part that was cut out lie in the whole; empty for a whole tensor.
     std::vector<AxisPart> part{};
+    /// The cell at which a page opens a whole tensor; empty where none was asked for.
+    std::vector<std::size_t> opened_at{};
     bool detail = false;           ///< a part of another step, whose lines are not needed for it
     std::string tokens = "query";  ///< whose positions a `token` axis counts, as in Step
     std::vector<std::string> reads{};  ///< the sections that it was made from

@@ -41,6 +41,7 @@ void write_pattern(TextPieces& out, const DerivationPattern& pattern) {
     out << ",\"terms\":[";
     for (std::size_t i = 0; i < pattern.terms.size(); ++i) {
         out << (i > 0 ? ",[" : "[") << std::to_string(pattern.terms[i].count);
+        if (pattern.terms[i].is_exponential) out << ",\"exp\"";
         for (const SourceCells& factor : pattern.terms[i].factors) {
             out << ',';
             write_source(out, factor);
@@ -67,6 +68,10 @@ void write_view(TextPieces& out, const Document& document, const Section& sectio
     const auto* tensor = std::get_if<Tensor>(&section.content);
     out << json_string(section.name) << ":{\"shown\":" << (section.shown ? "true" : "false");
     out << ",\"reads\":" << json_list(section.reads);
+    if (!section.opened_at.empty()) {
+        out << ",\"opened_at\":";
+        write_numbers(out, section.opened_at);
+    }
     if (tensor != nullptr) {
         const CellView view(section, document, choices.options, Shown(tensor->shape()),
                             choices.end);
@@ -112,8 +117,11 @@ void write_views(TextPieces& out, const Document& document, const FigureChoices&
 
 /// Writes JSON into a script element: no `<` in it can end the element.
 template <class Write>
-void write_script(TextPieces& out, std::string_view id, Write&& write) {
-    out << "<script type=\"application/json\" id=\"" << id << "\">";
+void write_script(TextPieces& out, std::string_view id, Write&& write,
+                  const std::string& command = "") {
+    out << "<script type=\"application/json\" id=\"" << id << '"';
+    if (!command.empty()) out << " data-command=\"" << xml_text(command) << '"';
+    out << '>';
     const Sink safe = [&out](std::string_view piece) {
         for (std::size_t at = 0; at < piece.size();) {
             const std::size_t next = std::min(piece.find('<', at), piece.size());
@@ -141,24 +149,42 @@ std::string_view dark_media(Theme theme) {
     return theme == Theme::dark ? "screen" : "not all";
 }
 
-}  // namespace
-
-void render_html(const Document& document, const FigureChoices& choices, const Sink& sink) {
+/// The page around what `write` writes into it.
+template <class Write>
+void write_page(const Sink& sink, const std::string& command, Theme theme, Write&& write) {
     TextPieces out(sink);
     out << "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
            "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
            "<link rel=\"icon\" href=\"data:,\">\n<title>"
-        << xml_text(document.command) << "</title>\n<style>\n"
+        << xml_text(command) << "</title>\n<style>\n"
         << page_css << scale_style(Page::light, "background-color", "", "color")
-        << "</style>\n<style id=\"dark\" media=\"" << dark_media(choices.theme) << "\">\n"
+        << "</style>\n<style id=\"dark\" media=\"" << dark_media(theme) << "\">\n"
         << page_dark_css << scale_style(Page::dark, "background-color", "", "color")
         << "</style>\n</head>\n<body>\n"
         << "<noscript><p>This page needs JavaScript, which stands in it; "
            "attn-explain --format markdown makes one that does not.</p></noscript>\n";
-    write_walk(out, document, choices, "");
-    if (document.other != nullptr) write_walk(out, *document.other, choices, "other-");
+    write(out);
     out << "<script>\n" << page_js << "</script>\n</body>\n</html>\n";
     out.flush();
+}
+
+}  // namespace
+
+void render_html(const Document& document, const FigureChoices& choices, const Sink& sink) {
+    write_page(sink, document.command, choices.theme, [&](TextPieces& out) {
+        write_walk(out, document, choices, "");
+        if (document.other != nullptr) write_walk(out, *document.other, choices, "other-");
+    });
+}
+
+void render_model_html(const ModelPage& model, const FigureChoices& choices, const Sink& sink) {
+    write_page(sink, model.command, choices.theme, [&](TextPieces& out) {
+        write_script(
+            out, "heads", [&](const Sink& script) { script(model.heads); }, model.command);
+        for (std::size_t n = 0; n < model.layers.size(); ++n) {
+            write_walk(out, model.layers[n], choices, "layer-" + std::to_string(n) + "-");
+        }
+    });
 }
 
 }  // namespace attn

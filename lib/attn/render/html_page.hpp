@@ -1,4 +1,7 @@
 #pragma once
+#include <string>
+#include <vector>
+
 #include "attn/render/figures.hpp"
 
 namespace attn {
@@ -10,5 +13,16 @@ namespace attn {
 /// it; page/*.js and page/*.css, which the build puts in, make the page of them. With
 /// `document.other` the page shows both and marks what differs.
 void render_html(const Document& document, const FigureChoices& choices, const Sink& sink);
+
+/// A trained model over a text: what is known of its heads, and the walk through each layer.
+struct ModelPage {
+    std::string command;  ///< the command line that makes it
+    std::string heads;    ///< as `heads --json` prints them
+    std::vector<Document> layers;
+};
+
+/// Writes all heads of a model as one such page: small pictures of their weights, each of which
+/// opens the walk through its layer.
+void render_model_html(const ModelPage& model, const FigureChoices& choices, const Sink& sink);
 
 }  // namespace attn

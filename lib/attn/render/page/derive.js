@@ -28,7 +28,7 @@ function sourceNumber(places, indices, ordinal, count, term) {
 
 /**
  * The derivation of one cell: `rule`, `arithmetic`, `terms` (each with its `factors` and its
- * `value`), what the terms lack of the value (`rounding`), and all `sources`.
+ * `value`: their product, or the exponential of their difference), what the terms lack of the value (`rounding`), and all `sources`.
  */
 function derive(walk, section, flat) {
     const value = section.values[flat];
@@ -41,7 +41,9 @@ function derive(walk, section, flat) {
     const { pattern, ordinal } = found;
     const indices = section.indices(flat);
     const terms = [];
-    for (const [count, ...factors] of pattern.terms) {
+    for (const [count, ...rest] of pattern.terms) {
+        const isExponential = rest[0] === "exp";
+        const factors = isExponential ? rest.slice(1) : rest;
         for (let term = 0; term < count; ++term) {
             const cells = factors.map(([step, places]) => {
                 const source = walk.byName.get(step);
@@ -50,8 +52,11 @@ function derive(walk, section, flat) {
                     flat: sourceNumber(places, indices, ordinal, count, term),
                 };
             });
-            const product = cells.reduce((p, cell) => p * cell.section.values[cell.flat], 1);
-            terms.push({ factors: cells, value: product });
+            const values = cells.map((cell) => cell.section.values[cell.flat]);
+            const value = isExponential
+                ? Math.exp(values[0] - values[1])
+                : values.reduce((a, b) => a * b, 1);
+            terms.push({ factors: cells, value, isExponential });
         }
     }
     const sources = terms.flatMap((term) => term.factors);

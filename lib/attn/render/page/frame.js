@@ -18,6 +18,7 @@ class Theme {
         this.now = (this.now + 1) % this.names.length;
         this.sheet.media = this.media[this.names[this.now]];
         this.say();
+        this.turned?.();
     }
     say() {
         this.button.textContent = `theme: ${this.names[this.now]}`;
@@ -36,8 +37,14 @@ function hint() {
     return element("p", {}, words);
 }
 
-function keyList() {
+function keyList(app) {
+    const ofModel = [
+        ["arrows, Enter", "in the overview: from head to head, and into its layer"],
+        ["o", "to the overview of all heads"],
+        ["l", "next layer"],
+    ];
     const keys = [
+        ...(app.model ? ofModel : []),
         ["arrows, Home, End, Page keys", "from cell to cell"],
         ["Enter", "into the derivation"],
         ["Backspace", "back to the cell before"],
@@ -69,7 +76,13 @@ function makeFrame(app) {
     const close = button("Close", () => app.clear(), { id: "close" });
     const dockTools = element("div", { class: "dock-tools" }, back, close);
     app.dock = element("aside", { id: "dock", "aria-label": "derivation" }, dockTools, app.panel);
-    const title = element("h1", {}, "Attention, step by step");
+    const title = element(
+        "h1",
+        {},
+        app.model ? `Layers and heads of ${app.model.name}` : "Attention, step by step",
+    );
+    app.overview = app.model && new Overview(app);
+    app.theme.turned = () => app.overview?.draw(app.overview.seen);
     const command = element("code", {}, app.command);
     const tools = { class: "tools", role: "toolbar", "aria-label": "page" };
     document.body.prepend(
@@ -83,8 +96,9 @@ function makeFrame(app) {
             app.search.field,
             app.search.count,
             app.theme.button,
-            keyList(),
+            keyList(app),
         ),
+        ...(app.overview ? [app.overview.element] : []),
         element("div", { class: "columns" }, app.nav, app.main, app.dock),
     );
 }

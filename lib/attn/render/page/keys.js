@@ -28,10 +28,19 @@ function onKey(app, event) {
         h: () => app.tabs.turnBy("head", 1),
         b: () => app.tabs.turnBy("batch", 1),
         t: () => app.theme.turn(),
+        ...(app.model && {
+            o: () => app.overview.focus(),
+            l: () => nextLayer(app),
+        }),
     }[event.key];
     if (!does) return;
     event.preventDefault();
     does();
+}
+
+function nextLayer(app) {
+    const next = app.layer === undefined ? 0 : (app.layer + 1) % app.model.layers;
+    app.openLayer(next, app.tabs.chosen.head ?? 0);
 }
 
 /** Goes to the next open step, or the one before. */

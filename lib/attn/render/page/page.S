@@ -9,6 +9,7 @@
         lay     attn_page_css
         .incbin "page.css"
         .incbin "tensor.css"
+        .incbin "heads.css"
         .incbin "screens.css"
         lay     attn_page_dark_css
         .incbin "dark.css"
@@ -21,6 +22,7 @@
         .incbin "lines.js"
         .incbin "why.js"
         .incbin "compare.js"
+        .incbin "heads.js"
         .incbin "keys.js"
         .incbin "frame.js"
         .incbin "page.js"

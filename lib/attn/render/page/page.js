@@ -6,9 +6,12 @@ const builtAtOnce = 20000;
 
 class App {
     constructor() {
-        this.walk = new Walk("");
+        const heads = document.getElementById("heads");
+        this.model = heads ? new Model(heads.textContent) : undefined;
+        this.walk = this.model ? this.model.walk(0) : new Walk("");
         this.other = document.getElementById("other-walk") ? new Walk("other-") : undefined;
-        this.command = this.walk.command;
+        this.command = heads ? heads.dataset.command : this.walk.command;
+        this.levels = this.walk.levels;
         this.selected = undefined;
         this.trail = []; // cells that were chosen before
         this.linesShown = new Set();
@@ -20,14 +23,40 @@ class App {
             { rootMargin: "600px" },
         );
         makeFrame(this);
-        this.makeSteps();
+        this.model ? document.body.classList.add("closed") : this.makeSteps();
         document.addEventListener("keydown", (event) => onKey(this, event));
         document.addEventListener("mousemove", (event) => {
             this.mouse = { x: event.screenX, y: event.screenY };
         });
         window.addEventListener("beforeprint", () => this.buildAll());
-        const cell = this.walk.cell(decodeURIComponent(location.hash.slice(1)));
+        this.begin();
+    }
+
+    /** Goes to the cell that the address of the page names, else to that of --only. */
+    begin() {
+        const [, layer, address] = /^#(?:layer-(\d+):)?(.*)$/.exec(location.hash) ?? [];
+        if (this.model && Number(layer) < this.model.layers) this.openLayer(Number(layer), 0);
+        const asked = this.walk.sections.find((section) => section.view.opened_at);
+        const named = address && this.walk.cell(decodeURIComponent(address));
+        const cell = named ?? (asked && this.walk.cell(`${asked.name}[${asked.view.opened_at}]`));
         if (cell) this.choose(cell.section, cell.flat);
+    }
+
+    /** On a model's page: shows the walk through a layer, its weights in front. */
+    openLayer(layer, head) {
+        document.body.classList.remove("closed");
+        this.walk = this.model.walk(layer);
+        this.layer = layer;
+        this.selected = undefined;
+        this.trail = [];
+        this.tabs.chosen.head = head;
+        this.makeSteps();
+        this.clear();
+        this.overview.mark(layer, head);
+        this.build("weights");
+        const { part } = this.parts.get("weights");
+        part.scrollIntoView({ block: "start", behavior: "instant" });
+        part.querySelector('.panel:not([hidden]) td[tabindex="0"]')?.focus({ preventScroll: true });
     }
 
     /** The same step of the other walk, where its cells can be compared one by one. */
@@ -57,7 +86,7 @@ class App {
             return this.makePart(section);
         });
         this.nav.replaceChildren(list);
-        this.main.replaceChildren(...parts);
+        this.main.replaceChildren(...this.madeBy(), ...parts);
         const size = this.walk.sections.reduce((sum, section) => sum + (section.size ?? 0), 0);
         if (size <= builtAtOnce) {
             this.buildAll();
@@ -74,6 +103,14 @@ class App {
                     .classList.add("differs");
             }
         }
+    }
+
+    /** On a model's page: which command makes the walk through this layer. */
+    madeBy() {
+        if (!this.model) return [];
+        const whole = this.walk.sections.length > 1;
+        const words = whole ? "this layer by itself: " : "too large for this page; its whole walk: ";
+        return [element("p", { class: "made" }, words, element("code", {}, this.walk.command))];
     }
 
     makePart(section) {
@@ -95,9 +132,10 @@ class App {
         if (this.other) say("difference", differenceText(this, section));
         if (section.code) words.push(element("pre", { class: "code" }, section.code));
         const body = element("div", { class: "body" });
+        const open = this.model ? section.name === "weights" : section.view.shown;
         const part = element(
             "details",
-            { id: `step-${section.name}`, "data-step": section.name, open: section.view.shown },
+            { id: `step-${section.name}`, "data-step": section.name, open },
             element("summary", {}, element("h2", {}, section.name), " ", section.title),
             ...words,
             body,
@@ -205,12 +243,25 @@ class App {
 
     /** Makes what the tabs brought to the front. */
     buildFront() {
+        if (this.model && this.layer !== undefined) {
+            this.overview.mark(this.layer, this.tabs.chosen.head);
+        }
         for (const [name, { part, built }] of this.parts) {
             if (built.size > 0 || part.open) this.build(name);
         }
     }
 
     makeSwitch() {
+        if (this.model) {
+            this.switch.replaceChildren(
+                button("all heads", () => this.overview.focus()),
+                ...Array.from({ length: this.model.layers }, (_, layer) =>
+                    button(`layer ${layer}`, () => this.openLayer(layer, this.tabs.chosen.head), {
+                        "aria-pressed": String(layer === this.layer),
+                    }),
+                ),
+            );
+        }
         if (!this.other) return;
         const both = [this.walk, this.other].sort((a, b) =>
             a === this.firstWalk() ? -1 : b === this.firstWalk() ? 1 : 0,
@@ -284,7 +335,8 @@ class App {
         this.current?.removeAttribute("aria-current");
         this.current = this.cells.get(section.address(flat));
         this.show(section, flat, true);
-        history.replaceState(null, "", "#" + section.address(flat));
+        const layer = this.model ? `layer-${this.layer}:` : "";
+        history.replaceState(null, "", "#" + layer + section.address(flat));
         if (!this.current) return;
         this.current.setAttribute("aria-current", "true");
         for (const cell of this.current.closest("table").querySelectorAll('td[tabindex="0"]'))

@@ -26,15 +26,13 @@ function withButtons(app, text) {
 
 /** One summand: its value, and what it is the product of. */
 function termRow(app, term, decimals, largest) {
-    const names = term.factors.flatMap((cell, i) =>
-        i > 0 ? [" × ", cellButton(app, cell)] : [cellButton(app, cell)],
-    );
-    const numbers =
-        term.factors.length < 2
-            ? []
-            : term.factors.flatMap((cell, i) =>
-                  i > 0 ? ["× ", chip(app, cell)] : [chip(app, cell)],
-              );
+    const written = (show) => {
+        const [first, second] = term.factors.map((cell) => show(app, cell));
+        if (!second) return [first];
+        return term.isExponential ? ["exp(", first, " − ", second, ")"] : [first, " × ", second];
+    };
+    const names = written(cellButton);
+    const numbers = term.factors.length < 2 ? [] : written(chip);
     const share = largest > 0 && Number.isFinite(term.value) ? Math.abs(term.value) / largest : 0;
     return element(
         "tr",

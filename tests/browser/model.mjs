@@ -1,0 +1,160 @@
+// The page of a model: all its heads, and the walk through each layer.
+import { statSync } from "node:fs";
+
+import { checkContrast, checkDerivations, checkNumbers } from "./in_page.mjs";
+import { check, checkQuiet, jsonOf, pageOf, picture } from "./pages.mjs";
+
+const text = ["--text", "Tom and his dog went to the park. The dog saw a ball."];
+
+/** What a person reads on the overview. */
+function readOverview() {
+    const tiles = [...document.querySelectorAll(".tile")];
+    return {
+        heads: JSON.parse(document.getElementById("heads").textContent).heads,
+        tiles: tiles.map((tile) => ({
+            place: tile.dataset.head,
+            name: tile.querySelector("b").textContent.trim(),
+            figures: [...tile.querySelectorAll("small")].map((line) => line.textContent),
+            label: tile.getAttribute("aria-label"),
+        })),
+    };
+}
+
+export async function testModel() {
+    const opened = await pageOf(["heads", ...text]);
+    const { page } = opened;
+    const { heads, tiles } = await page.run(readOverview);
+    check(tiles.length === 40 && heads.length === 40, "a picture of every head", tiles.length);
+    heads.forEach((head, i) => {
+        const tile = tiles[i];
+        const words = [
+            ["entropy", head.entropy],
+            ["itself", head.self],
+            ["previous", head.previous],
+            ["first", head.first],
+        ];
+        const right =
+            tile.place === `${head.layer}.${head.head}` &&
+            tile.name === head.name &&
+            tile.label.startsWith(`layer ${head.layer}, head ${head.head}`) &&
+            words.every(([word, number], k) => {
+                const [said, shown] = tile.figures[k].split(" ");
+                return said === word && Math.abs(Number(shown) - number) <= 0.00501;
+            });
+        check(right, "a picture says its head's figures", tile);
+    });
+    check(
+        await page.run(() => getComputedStyle(document.querySelector(".columns")).display) ===
+            "none",
+        "no layer is open at first",
+    );
+
+    // A pixel a weight, the darker the larger.
+    const drawn = await page.run(async () => {
+        await new Promise((resolve) => setTimeout(resolve, 200));
+        const canvas = document.querySelector('[data-head="1.3"] canvas');
+        const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+        const weights = JSON.parse(
+            document.getElementById("layer-1-walk").textContent,
+        ).steps.find((step) => step.name === "weights").data[3];
+        const light = (q, k) => pixels[4 * (q * canvas.width + k)];
+        let inOrder = 0;
+        weights.forEach((row, q) => {
+            const most = row.indexOf(Math.max(...row));
+            if (row.every((_, k) => light(q, most) <= light(q, k))) ++inOrder;
+        });
+        return { width: canvas.width, tokens: weights.length, inOrder };
+    });
+    check(
+        drawn.width === drawn.tokens && drawn.inOrder === drawn.tokens,
+        "each row of a picture is darkest at its largest weight",
+        drawn,
+    );
+
+    // By keys: into the table, two heads on, one layer down, and in.
+    await page.run(() => document.querySelector('.tile[tabindex="0"]').focus());
+    for (const key of ["ArrowRight", "ArrowRight", "ArrowRight", "ArrowDown"]) await page.key(key);
+    check(
+        (await page.run(() => document.activeElement.dataset.head)) === "1.3",
+        "arrow keys go from head to head",
+    );
+    await page.key("Enter");
+    const layer = await page.run(() => ({
+        head: document.querySelector('[data-axis="head"] [aria-selected="true"]')?.textContent,
+        cell: document.activeElement.dataset.cell,
+        why: document.querySelector("#why h2")?.textContent,
+        command: document.querySelector(".made code").textContent,
+        top: document.getElementById("step-weights").getBoundingClientRect().top,
+    }));
+    check(
+        layer.head === "3" && layer.cell === "weights[3,0,0]" && layer.top < 400,
+        "Enter opens the layer at that head",
+        layer,
+    );
+    check(
+        layer.command.includes("--layer 1") && layer.why?.startsWith("weights[3,0,0] = "),
+        "the layer says its command, and where the cell comes from",
+        layer,
+    );
+    await picture(page, "model-layer");
+    const json = jsonOf(["--model-file", "stories", "--layer", "1", ...text]);
+    const same = await page.run(
+        (expected) =>
+            JSON.stringify(JSON.parse(document.getElementById("layer-1-walk").textContent)) ===
+            expected,
+        JSON.stringify(json),
+    );
+    check(same, "the layer's walk is that of --format json");
+    await page.key("l", "KeyL");
+    check(
+        (await page.run(() => document.querySelector("#switch [aria-pressed=true]").textContent)) ===
+            "layer 2",
+        "l goes to the next layer",
+    );
+    await page.key("o", "KeyO");
+    check(
+        (await page.run(() => document.activeElement.dataset.head)) === "2.3",
+        "o goes back to the pictures, at the head that was open",
+    );
+    await page.mouse('[data-head="0.5"]', true);
+    await page.run(() => document.querySelector('[data-cell="weights[5,4,3]"]').click());
+    check((await page.run(() => location.hash)) === "#layer-0:weights[5,4,3]", "its address");
+    const loaded = new Promise((resolve) => {
+        page.loaded = resolve;
+    });
+    await page.send("Page.reload");
+    await loaded;
+    check(
+        (await page.run(() => document.querySelector("#why h2")?.textContent ?? "")).startsWith(
+            "weights[5,4,3] = ",
+        ),
+        "the address opens it again",
+    );
+    checkQuiet(opened);
+    console.log(`a model of 5 layers and 8 heads: ${statSync(opened.file).size} bytes`);
+    await page.close();
+}
+
+export async function testModelLooks() {
+    const opened = await pageOf(["heads", ...text]);
+    const { page } = opened;
+    for (const width of [360, 800, 1600]) {
+        for (const dark of [false, true]) {
+            await page.look({ width, height: width === 360 ? 740 : 1000, dark });
+            await page.run(async () => {
+                scrollTo({ top: 0, behavior: "instant" });
+                await new Promise((resolve) => setTimeout(resolve, 200));
+            });
+            const wide = await page.run(() => document.documentElement.scrollWidth - innerWidth);
+            check(wide <= 0, `model, ${width}: the page is no wider than the screen`, String(wide));
+            const poor = await page.run(checkContrast);
+            check(poor.length === 0, `model, ${width} ${dark ? "dark" : "light"}: contrast`, poor);
+            await picture(page, `model-${width}-${dark ? "dark" : "light"}`);
+        }
+    }
+    await page.look({ print: true, width: 794, height: 1123 });
+    await picture(page, "model-print");
+    await page.look({});
+    checkQuiet(opened);
+    await page.close();
+}
