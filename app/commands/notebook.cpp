@@ -139,7 +139,9 @@ std::string as_flags(const Arguments& arguments, const attn::Notebook& notebook,
     if (!one) std::erase_if(cells, [](const attn::Section& cell) { return !cell.shown; });
     std::string text;
     for (const attn::Section& cell : cells) {
-        if (cells.size() > 1) text += "# " + cell.name + ": " + cell.title + "\n";
+        if (cells.size() > 1)
+            text +=
+                "# " + cell.name + ": " + cell.title + (cell.remake ? "; behind it:" : "") + "\n";
         if (!cell.walk.empty()) {
             text += flags_line(arguments, attn::find_walk(walks, cell.walk), cell) + "\n";
         } else if (cells.size() > 1) {

@@ -4,7 +4,6 @@
 #include <array>
 #include <map>
 
-#include "app/flags/config_file.hpp"
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
@@ -124,7 +123,7 @@ void change(attn::Section& cell, const ChangedWalk& walk, attn::CodeLanguage lan
     }
     now.changed = true;
     now.note = now.margin = now.code = now.suffix = "";
-    now.formula = "made of " + cell.parts;
+    now.formula = "behind it: " + cell.parts + " of the walk";
     if (!gone.empty()) {
         now.content = "none: " + gone;
     } else if (!cell.remake) {
@@ -143,9 +142,7 @@ bool changes_settings(const Arguments& arguments) {
 
 Arguments walk_arguments(const Arguments& arguments, const attn::NotebookWalk& walk) {
     Arguments flags = arguments;
-    Arguments base(arguments.tables());
-    base.parse(flags_of(walk));
-    put_settings_under(flags, std::move(base), true);
+    put_walk_under(flags, walk);
     return flags;
 }
 
@@ -153,6 +150,12 @@ attn::Document changed_page(const Arguments& arguments, const attn::Notebook& no
                             const attn::ReplayOptions& replay) {
     attn::Document page = notebook.replay(replay);
     if (!changes_settings(arguments)) return page;
+
+    for (const Arguments::Said& said : arguments.said()) {
+        if (!is_change(said) || (said.text != "-" && !said.text.starts_with("-:"))) continue;
+        throw attn::ConfigError(
+            said.flag->name + " - would be read by each walk of the notebook: put it into a file");
+    }
 
     // Walk again, where the settings fit.
     std::map<std::string, ChangedWalk> walks;

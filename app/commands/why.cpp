@@ -29,7 +29,7 @@ std::string page_line(const Arguments& arguments, const attn::Plan& plan,
     const std::string asked = std::exchange(wanted, cell_of_walk(*section, plan, ledger, wanted));
     if (wanted == asked) return {};
     if (!wanted.empty()) {
-        return asked + (section->remake ? " is made of " : " is ") + wanted + " of this walk\n";
+        return asked + (section->remake ? ": behind it is " : " is ") + wanted + " of this walk\n";
     }
     attn::Section shown = *section;
     if (shown.remake) shown.content = shown.remake(plan, ledger);

@@ -34,23 +34,42 @@ bool is_corrected(const Arguments& arguments) {
     return arguments.find("--bug") == nullptr || arguments.has("--corrected");
 }
 
-/// The name of the walk that is meant.
-std::string meant_walk(const Arguments& arguments, const attn::Notebook& notebook,
-                       const std::string& main) {
+/// What --notebook says.
+struct Named {
+    const attn::Notebook& notebook;
+    std::string cell;  ///< empty without one
+    attn::Document page;
+};
+
+std::optional<Named> named(const Arguments& arguments) {
+    if (arguments.find("--notebook") == nullptr || !arguments.has("--notebook")) return {};
     const std::string said = arguments.text("--notebook");
-    const std::size_t colon = said.find(':');
-    if (colon == std::string::npos) {
-        if (arguments.find("CELL") == nullptr) return main;
-        const auto section = page_section(arguments, arguments.text("CELL"));
-        return section && !section->walk.empty() ? section->walk : main;
+    const attn::Notebook& notebook = attn::find_notebook(before(said, ':'));
+    Named result{notebook, said.substr(std::min(said.size(), said.find(':'))),
+                 page_of(notebook, is_corrected(arguments))};
+    if (result.cell == ":") cells_named(notebook, result.page, "");
+    if (!result.cell.empty()) result.cell.erase(0, 1);
+    return result;
+}
+
+const attn::Section* find_section(const attn::Document& page, const std::string& cell) {
+    const auto section = std::ranges::find(page.sections, before(cell, '['), &attn::Section::name);
+    return section == page.sections.end() ? nullptr : &*section;
+}
+
+/// The name of the walk that is meant: of the cell that --notebook names, or CELL; else empty.
+std::string meant_walk(const Arguments& arguments, const Named& said) {
+    if (said.cell.empty()) {
+        if (arguments.find("CELL") == nullptr) return {};
+        const attn::Section* section = find_section(said.page, arguments.text("CELL"));
+        return section == nullptr ? "" : section->walk;
     }
-    const std::string cell = said.substr(colon + 1);
-    const attn::Document page = page_of(notebook, is_corrected(arguments));
-    for (const attn::Section& section : cells_named(notebook, page, cell)) {
+    for (const attn::Section& section : cells_named(said.notebook, said.page, said.cell)) {
         if (!section.walk.empty()) return section.walk;
     }
-    throw attn::ConfigError("--notebook " + said + ": no walk makes this cell; attn-explain " +
-                            "notebook " + notebook.number + " --as-flags lists those of others");
+    throw attn::ConfigError("--notebook " + arguments.text("--notebook") +
+                            ": no walk makes this cell; attn-explain notebook " +
+                            said.notebook.number + " --as-flags lists those of others");
 }
 
 std::string indices_of(const attn::WantedPart& part) { return part.sliced ? part.indices : "..."; }
@@ -131,31 +150,42 @@ std::vector<attn::Section> cells_named(const attn::Notebook& notebook, const att
 }
 
 std::optional<attn::Section> page_section(const Arguments& arguments, const std::string& cell) {
-    if (arguments.find("--notebook") == nullptr || !arguments.has("--notebook")) return {};
-    const attn::Notebook& notebook = attn::find_notebook(before(arguments.text("--notebook"), ':'));
-    const attn::Document page = page_of(notebook, is_corrected(arguments));
-    const auto section = std::ranges::find(page.sections, before(cell, '['), &attn::Section::name);
-    if (section == page.sections.end()) return {};
+    const std::optional<Named> said = named(arguments);
+    if (!said) return {};
+    const attn::Section* section = find_section(said->page, cell);
+    // Where a cell is named, the step of another cell's walk is not that of the page.
+    if (section == nullptr ||
+        (!said->cell.empty() && section->walk != meant_walk(arguments, *said))) {
+        return {};
+    }
     return *section;
 }
 
+void put_walk_under(Arguments& arguments, const attn::NotebookWalk& walk) {
+    if (arguments.has("--model-file")) {
+        throw attn::ConfigError("--model-file and a notebook are two sources: leave one out");
+    }
+    Arguments base(arguments.tables());
+    base.parse(flags_of(walk));
+    put_settings_under(arguments, std::move(base), true);
+}
+
 void put_notebook_under(Arguments& arguments) {
-    if (arguments.find("--notebook") == nullptr || !arguments.has("--notebook")) return;
+    const std::optional<Named> said = named(arguments);
+    if (!said) return;
     arguments.drop_implied();
-    const attn::Notebook& notebook = attn::find_notebook(before(arguments.text("--notebook"), ':'));
     attn::ReplayOptions replay;
     replay.corrected = is_corrected(arguments);
-    const std::vector<attn::NotebookWalk> walks = notebook.walks(replay);
-    const std::string name = meant_walk(arguments, notebook, walks.front().name);
-    Arguments base(arguments.tables());
-    base.parse(flags_of(attn::find_walk(walks, name)));
-    put_settings_under(arguments, std::move(base), true);
+    const std::vector<attn::NotebookWalk> walks = said->notebook.walks(replay);
+    const std::string name = meant_walk(arguments, *said);
+    put_walk_under(arguments, name.empty() ? walks.front() : attn::find_walk(walks, name));
 }
 
 std::string cell_of_walk(const attn::Section& section, const attn::Plan& plan,
                          const attn::Ledger& ledger, const std::string& cell) {
     const std::size_t open = cell.find('[');
     std::vector<std::string> words;
+    if (open != std::string::npos && !cell.ends_with(']')) return cell;
     if (open != std::string::npos) {
         words = split(cell.substr(open + 1, cell.rfind(']') - open - 1), ',');
     }

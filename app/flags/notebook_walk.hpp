@@ -27,8 +27,12 @@ std::vector<attn::Section> cells_named(const attn::Notebook& notebook, const att
 /// Errors  ConfigError for a notebook or cell that does not exist, or that no walk makes.
 void put_notebook_under(Arguments& arguments);
 
+/// Puts the flags of a walk under what was typed, implied.
+/// Errors  ConfigError when a trained model is asked for too.
+void put_walk_under(Arguments& arguments, const attn::NotebookWalk& walk);
+
 /// The section of the notebook's page that `cell` (`weights[0,1]`) lies in; nothing where it has no
-/// such section.
+/// such section, or where --notebook names a cell of another walk.
 std::optional<attn::Section> page_section(const Arguments& arguments, const std::string& cell);
 
 /// The cell of the walk that a cell of the page is; empty where it is made of many.

@@ -46,6 +46,14 @@ TEST_SUITE("app: --notebook") {
         }
     }
 
+    TEST_CASE("where a cell is named, the steps of its walk are meant and not the page's") {
+        CHECK(has(run("why 'context[1,2]' --notebook 001:11").out, "context[1,2] = "));
+        program::check_refused("why 'context[1,2]' --notebook 001", "made by no walk");
+        program::check_refused("why 'weights[0,1]' --notebook 002:older_weights", "2 indices");
+        CHECK(run("why 'weights[0,1]' --notebook 002:41").out ==
+              run("why 'weights[0,1]' --notebook 002").out);
+    }
+
     TEST_CASE("a derived cell has the number that the page prints there") {
         const Json cell = steps::of("notebook 000")[4];  // qkv_by_token
         REQUIRE(cell["name"] == "qkv_by_token");
@@ -131,6 +139,11 @@ TEST_SUITE("app: --notebook") {
         program::check_refused("lint --notebook 002:wieghts", "did you mean weights?");
         program::check_refused("why 'weights[0,1]' --notebook 002:79", "no walk makes this cell");
         program::check_refused("--notebook ''", "--notebook is given an empty text");
+        program::check_refused("--notebook 002:", "has no cell ''");
+        program::check_refused("--notebook 000 --model-file stories", "two sources");
+        program::check_refused("notebook 000 --model-file stories", "two sources");
+        program::check_refused("notebook 002 --x -", "put it into a file");
+        program::check_refused("why 'weights[0,1' --notebook 002", "is not a cell");
     }
 }
 
@@ -179,8 +192,8 @@ TEST_SUITE("app: notebook with other settings") {
               "002 --seq-len 3", "002 --mask window:2", "003 --seed 4 --scale none",
               "001 --scale head-dim", "002 --text 'a b c'", "000 --projection split",
               "003 --value-dim 5", "003 --ids 1,2 --heads 2",
-              "000 --x data/six-by-three.csv --heads 3 --mask none", "002 --mask none", "001 --heads 2",
-              "000 --bug none"}) {
+              "000 --x data/six-by-three.csv --heads 3 --mask none", "002 --mask none",
+              "001 --heads 2", "000 --bug none"}) {
             const program::Result result = run("notebook " + flags);
             CAPTURE(flags);
             CHECK_MESSAGE((result.exit_code == 0 || result.exit_code == 2), result.err);
