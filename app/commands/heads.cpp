@@ -159,7 +159,7 @@ const std::vector<Flag>& form_flags() {
 
 Command heads_command() {
     return {"heads",
-            "describe every head of a trained model in one line, or in a picture",
+            "describe every head of a trained model in a line or picture",
             {model_flags, form_flags, json_flags, file_flags},
             run_heads,
             {{"attn-explain heads --text 'Once upon a time, there was a little girl named Lily.'",
