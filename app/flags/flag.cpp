@@ -13,6 +13,9 @@ namespace {
 
 using Kind = Takes::Kind;
 
+/// What switches a setting that stands alone off: `--bias=false`.
+constexpr std::string_view off = "false";
+
 /// What a flag takes, for a message: `a whole number`, `a FILE`, `one of key, query, head or
 /// batch`.
 std::string taken_by(const Flag& flag) {
@@ -123,7 +126,9 @@ void Arguments::drop_implied() {
 
 void Arguments::put_under(const Arguments& base, bool implied) {
     std::vector<Said> all = base.said_;
-    std::erase_if(all, [&](const Said& theirs) { return has(theirs.flag->name); });
+    std::erase_if(all, [&](const Said& theirs) {
+        return has(theirs.flag->name) || std::ranges::find(off_, theirs.flag) != off_.end();
+    });
     for (Said& said : all) said.implied = implied;
     all.insert(all.end(), said_.begin(), said_.end());
     said_ = std::move(all);
@@ -147,7 +152,7 @@ std::vector<Arguments::Said> checked(const TypedWords& typed) {
                    (flag->takes.kind == Kind::list ? "give it once, with commas between its words"
                                                    : "leave one of them out"));
         }
-        if (!flag->takes_value() && !text.empty()) {
+        if (!flag->takes_value() && !text.empty() && !(flag->set != nullptr && text == off)) {
             refuse(flag->name + " stands alone: leave =" + text + " out");
         }
         if (flag->takes_value()) check(*flag, text);
@@ -198,8 +203,15 @@ void Arguments::parse(const std::vector<std::string>& words) {
     }
     for (const Said& said : read) {
         std::erase_if(said_, [&](const Said& before) { return before.flag == said.flag; });
+        std::erase(off_, said.flag);
     }
-    said_.insert(said_.end(), read.begin(), read.end());
+    for (const Said& said : read) {
+        const bool is_off = !said.flag->takes_value() && said.text == off;
+        std::erase_if(said_, [&](const Said& one) { return is_off && one.flag == said.flag; });
+        is_off ? off_.push_back(said.flag) : said_.push_back(said);
+        const Flag* opposite = is_off ? find("--no-" + said.flag->name.substr(2)) : nullptr;
+        if (opposite != nullptr) set(opposite->name, "");
+    }
 }
 
 std::vector<Flag> grouped(const std::string& group, std::vector<Flag> rows) {

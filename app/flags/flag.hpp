@@ -153,7 +153,8 @@ private:
     const Flag& row(std::string_view name) const;
 
     std::vector<FlagTable> tables_;
-    std::vector<Said> said_;  ///< in the order in which it was typed
+    std::vector<Said> said_;          ///< in the order in which it was typed
+    std::vector<const Flag*> off_{};  ///< settings that were switched off: `--bias=false`
 };
 
 /// Says on standard error which flags were given and have no effect here, and what they need.

@@ -88,7 +88,10 @@ TypedWords read_words(const std::vector<FlagTable>& tables, const std::vector<st
             break;
         }
         const bool has_text = word.find('=') != std::string::npos;
-        if (flag && has_text && word.starts_with("--") && !flag->takes_value()) {
+        const std::string_view text =
+            std::string_view(word).substr(has_text ? word.find('=') + 1 : 0);
+        const bool switches = flag && flag->set != nullptr && (text == "true" || text == "false");
+        if (flag && has_text && word.starts_with("--") && !flag->takes_value() && !switches) {
             throw attn::ConfigError(flag->name + " stands alone: leave " +
                                     word.substr(word.find('=')) + " out");
         }

@@ -157,7 +157,7 @@ std::vector<Flag> model_rows() {
     return {
         Flag{"--preset", "NAME",
              "the settings of a family of models, in small (--list-presets); other flags override "
-             "them",
+             "them, and --bias=false switches one off",
              one_of(preset_names)},
         setting<&WalkConfig::embed_dim>("--embed-dim", "N", "features of each token",
                                         "heads x head-dim"),

@@ -53,6 +53,23 @@ TEST_SUITE("app: presets") {
         CHECK(many.find("rotated_key") != std::string::npos);
     }
 
+    TEST_CASE("a setting of a preset that stands alone is switched off by =false") {
+        const std::string without =
+            run("--seq-len 3 --list-steps --preset gpt2 --bias=false --output-projection=false "
+                "--output-bias=false")
+                .out;
+        CHECK(without.find("b_qkv") == std::string::npos);
+        CHECK(without.find("w_output") == std::string::npos);
+        CHECK(without.find("w_qkv") != std::string::npos);
+        CHECK(run("--bias=false --seq-len 3 --preset gpt2 --only output -q").out ==
+              run("--preset gpt2 --seq-len 3 --only output -q --bias --bias=false").out);
+        CHECK(run("--bias=true -q").out == run("--bias -q").out);
+        CHECK(run("--bias=false -q").out == run("-q").out);
+        CHECK(run("--heads 2 --embed-dim 4 --merge=false -q").out ==
+              run("--heads 2 --embed-dim 4 --no-merge -q").out);
+        check_refused("--bias=no", "--bias stands alone: leave =no out");
+    }
+
     TEST_CASE("a family that is not known is refused, with the one that was meant") {
         check_refused("--preset lama3", "llama3");
         check_refused("--preset", "--preset lacks its value");
