@@ -19,12 +19,8 @@ TEST_SUITE("app: cache") {
         check_refused(
             "--seq-len 6 --mask causal --rope half --rope-scaling dynamic:2:4 --prefill 2",
             "another base");
-        const program::Folder folder;
-        const std::string bias = folder / "bias.csv";
-        std::ofstream(bias) << "1,2\n3,4\n";
-        check_refused("--seq-len 2 --mask causal --prefill 1 --position-bias " + bias,
-                      "prefill cannot cut a file of biases");
         check_refused("--sink - --x -", "--x and --sink would both read standard input");
+        const program::Folder folder;
         check_refused("--position-bias " + (folder / "missing:bias"), "missing: cannot be read");
         check_refused("--sink on", "--sink does not know 'on': use zero, randn or a file");
         check_refused("--sink no/such.npy", "no/such.npy");
@@ -55,6 +51,13 @@ TEST_SUITE("app: cache") {
     }
 
     TEST_CASE("prefill says what the chunks gave beside the whole") {
+        const program::Folder folder;
+        const std::string bias = folder / "bias.csv";
+        std::ofstream(bias) << "1,2,0\n3,4,1\n0,2,9\n";
+        CHECK(run("--seq-len 3 --mask causal --prefill 2 --variant loop --only context "
+                  "--position-bias " +
+                  bias)
+                  .out.find("row is the same, bit for bit") != std::string::npos);
         const Result result =
             run("--seq-len 6 --prefill 4 --mask causal --variant loop --only context");
         CHECK(result.out.find("Chunk 0 is rows 0 to 3, chunk 1 rows 4 to 5.") != std::string::npos);

@@ -121,6 +121,38 @@ TEST_SUITE("walk: cache") {
         }
     }
 
+    TEST_CASE("a bias of one's own is cut as the scores are") {
+        for (const Shape& shape :
+             {Shape{7, 7}, Shape{4, 7, 7}, Shape{2, 1, 7, 7}, Shape{1, 7}, Shape{7, 1}, Shape{7}}) {
+            Array<float> numbers = empty_array<float>(shape);
+            for (std::size_t i = 0; i < numbers.size(); ++i) {
+                numbers.data()[i] = static_cast<float>(i * i % 11) / 4;
+            }
+            Axes axes;
+            for (std::size_t i = 0; i < shape.size(); ++i) axes.push_back(std::to_string(i));
+            for (const Variant variant : {Variant::loop, Variant::vectorized, Variant::fused}) {
+                WalkConfig config = cached(7);
+                config.variant = variant;
+                config.prefill = 3;
+                config.position_bias =
+                    PositionBias{PositionBias::Kind::file, 32, 128, Tensor(axes, numbers)};
+                const Plan plan = resolve(config);
+                const Ledger whole = walk(plan, draw(plan));
+                const std::vector<Ledger> ledgers = walk_chunks(plan, whole, step_table());
+                for (std::size_t c = 0; c < ledgers.size(); ++c) {
+                    const PrefillChunk chunk = prefill_chunks(plan)[c];
+                    const Tensor rows =
+                        slice(whole["output"], ":," + std::to_string(chunk.first) + ":" +
+                                                   std::to_string(chunk.first + chunk.count));
+                    for (std::size_t i = 0; i < rows.size(); ++i) {
+                        CHECK(ledgers[c]["output"].at(i) ==
+                              doctest::Approx(rows.at(i)).epsilon(1e-5));
+                    }
+                }
+            }
+        }
+    }
+
     TEST_CASE("with arrays and block by block the rows are the same to rounding") {
         for (const Variant variant : {Variant::vectorized, Variant::fused}) {
             WalkConfig config = cached(7);

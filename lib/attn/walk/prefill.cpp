@@ -29,6 +29,20 @@ Array<bool> first_columns(const Array<bool>& cells, std::size_t count) {
     return kept;
 }
 
+/// The rows of a chunk and the columns up to its end, of a bias that has one for each.
+Tensor bias_of_chunk(const Tensor& bias, const PrefillChunk& chunk) {
+    const Shape shape = bias.shape();
+    std::string indices;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+        const bool rows = axis + 2 == shape.size() && shape[axis] > 1;
+        const bool columns = axis + 1 == shape.size() && shape[axis] > 1;
+        const std::size_t first = rows ? chunk.first : 0;
+        const std::size_t end = rows || columns ? chunk.first + chunk.count : shape[axis];
+        indices += (indices.empty() ? "" : ",") + std::to_string(first) + ":" + std::to_string(end);
+    }
+    return slice(bias, indices);
+}
+
 /// The plan of one chunk: its queries, and the keys up to its end.
 Plan plan_of(const Plan& whole, const PrefillChunk& chunk) {
     Plan plan = whole;
@@ -40,6 +54,9 @@ Plan plan_of(const Plan& whole, const PrefillChunk& chunk) {
     if (chunk.first > 0) plan.config.past = static_cast<std::int64_t>(chunk.first);
     plan.config.query_len = static_cast<std::int64_t>(chunk.count);
     plan.config.causal_align = CausalAlign::end;
+    if (plan.biases() && plan.config.position_bias->given) {
+        plan.config.position_bias->given = bias_of_chunk(*plan.config.position_bias->given, chunk);
+    }
     keep(plan.config.positions, chunk.first, chunk.count);
     for (auto& tokens : plan.query_tokens) keep(tokens, chunk.first, chunk.count);
     for (auto& tokens : plan.key_tokens) keep(tokens, 0, plan.key_len);
@@ -106,8 +123,6 @@ void refuse_prefill(const Plan& plan) {
     refuse_unless(!plan.has_memory && plan.past_len == 0,
                   "prefill fills the cache from x alone: leave the memory and the past out");
     refuse_unless(!config.mask.given, "prefill cannot cut a mask file: leave it out");
-    refuse_unless(!config.position_bias || config.position_bias->kind != PositionBias::Kind::file,
-                  "prefill cannot cut a file of biases: leave it out");
     refuse_unless(
         !config.rotary.scaling || config.rotary.scaling->kind != RopeScaling::Kind::dynamic,
         "prefill with --rope-scaling dynamic would turn the keys of each chunk by another "
