@@ -119,6 +119,13 @@ MISTAKEN = """
 --seq-len 6 --heads 2 --embed-dim 8 --mask documents:2+4,causal --qk-norm all --qk-norm-place after --rope half
 --seq-len 6 --heads 2 --embed-dim 8 --mask prefix:2,causal --qk-norm l2
 --seq-len 4 --heads 2 --embed-dim 8 --past 3 --mask window:2,causal --sink randn
+--seq-len 6 --heads 2 --embed-dim 8 --mask causal --prefill 4 --rope half --scale 0.25
+--seq-len 4 --heads 2 --embed-dim 8 --past 3 --mask causal --position-bias t5:8:6 --rope interleaved
+--seq-len 4 --heads 6 --kv-heads 3 --embed-dim 24 --rope half --mask causal,window:3 --qk-norm all --norm-eps 0.05
+--ids 0,0,1,2,3 --pad-id 0 --vocab-size 9 --heads 2 --embed-dim 8 --mask padding --position-embedding learned --positions 4,4,0,1,2
+--ids 0,0,1,2,3 --pad-id 0 --vocab-size 9 --heads 2 --embed-dim 8 --mask padding --position-embedding sinusoidal --positions 0,0,0,1,2
+--text "the cat sat" --heads 2 --embed-dim 8 --position-embedding learned --positions 2,3,4 --output-projection
+--seq-len 4 --memory-len 5 --heads 2 --embed-dim 8 --scale none --weights data/t5-table.npz
 --seq-len 5 --heads 6 --embed-dim 24 --position-bias alibi
 --seq-len 5 --heads 8 --kv-heads 2 --embed-dim 16 --output-projection --sink randn
 --seq-len 5 --heads 8 --kv-heads 2 --embed-dim 16 --projection fused --past 2 --sink zero

@@ -1,5 +1,6 @@
 #pragma once
 #include <random>
+#include <string>
 
 #include "attn/walk/walk.hpp"
 
@@ -114,6 +115,50 @@ inline WalkConfig seeded_config(std::uint64_t seed) {
         config.lengths.clear();
         config.past = pick({1, 3});
     }
+
+    // Positions that are added to the tokens, padding in front of these, chunks, a table of T5
+    // beside cross-attention, numbers of a model's own.
+    if (chance(30)) {
+        config.position_embedding =
+            chance(50) ? PositionEmbedding::learned : PositionEmbedding::sinusoidal;
+        config.position_rows = 20;
+        auto* const tokens = std::get_if<Tokens>(&config.input);
+        const bool plain = !config.past && !config.memory && config.mask.documents.empty();
+        if (tokens != nullptr && plain && keys > 3 && chance(80)) {
+            tokens->pad_id = 0;
+            for (auto& ids : tokens->sequences) ids[0] = ids[1] = 0;
+            config.mask.padding = true;
+            config.lengths.clear();
+            config.positions.clear();
+            for (std::int64_t t = 0; t < keys; ++t) {
+                config.positions.push_back(std::max<std::int64_t>(t - 2, 0));
+            }
+        } else if (plain && config.positions.empty()) {
+            for (std::int64_t t = 0; t < *config.query_len; ++t) config.positions.push_back(2 + t);
+        }
+    }
+    const bool dynamic =
+        config.rotary.scaling && config.rotary.scaling->kind == RopeScaling::Kind::dynamic;
+    const bool chunks = config.mask.is_causal() && !config.memory && !config.past && !dynamic;
+    if (chunks && chance(50)) config.prefill = 2;
+    if (config.memory && !config.position_bias) {
+        const auto heads = static_cast<std::size_t>(config.heads);
+        Array<double> table = empty_array<double>({8, heads});
+        for (std::size_t i = 0; i < table.size(); ++i) table.data()[i] = double(i * i % 7) / 4;
+        config.parameters.record("relative_attention_bias", {{"bucket", "head"}, table});
+    }
+    if (config.rotary.pairing && config.kv_heads && !config.parameters.has("g_query")) {
+        config.rotary.pairing = Pairing::half;
+        config.rotary.dim.reset();
+        config.head_dim = 4;
+        config.kv_heads = 3;
+    }
+    if (config.rotary.pairing && config.past) {
+        config.past = 3;
+        if (!config.kv_heads && chance(60)) config.rotary.pairing = Pairing::interleaved;
+    }
+    if (chance(20)) config.qk_norm.eps = 0.05;
+    if (chance(15)) config.scale = {ScaleChoice::By::number, 1.0 / double(*config.head_dim)};
     return config;
 }
 
@@ -141,6 +186,84 @@ inline std::vector<WalkConfig> shared_configs() {
     alone.past = 3;
     alone.sink = SinkLogit::normal;
     return {grouped, fused, alone};
+}
+
+/// Walks with added positions, chunks, a cache that has turned, and tables that stand by.
+inline std::vector<WalkConfig> position_configs() {
+    WalkConfig words;
+    words.input = Tokens{{{0, 0, 5, 2, 7}, {0, 0, 8, 1, 1}}, {}, 9, 0, true};
+    words.heads = 2;
+    words.embed_dim = 8;
+    words.mask.padding = true;
+    words.position_embedding = PositionEmbedding::learned;
+    words.position_rows = 9;
+    words.positions = {0, 0, 0, 1, 2};
+    WalkConfig waves = words;
+    waves.position_embedding = PositionEmbedding::sinusoidal;
+    WalkConfig offset = words;
+    offset.positions = {2, 3, 4, 5, 6};
+    WalkConfig chunks;
+    chunks.heads = 6;
+    chunks.kv_heads = 3;
+    chunks.head_dim = 4;
+    chunks.query_len = 7;
+    chunks.mask.causal = true;
+    chunks.mask.window = 4;
+    chunks.prefill = 3;
+    chunks.rotary.pairing = Pairing::half;
+    chunks.scale = {ScaleChoice::By::number, 0.25};
+    WalkConfig turned;
+    turned.heads = 2;
+    turned.head_dim = 4;
+    turned.query_len = 3;
+    turned.past = 2;
+    turned.mask.causal = true;
+    turned.rotary.pairing = Pairing::interleaved;
+    turned.position_bias = PositionBias{PositionBias::Kind::t5, 8, 6, {}};
+    WalkConfig across;
+    across.heads = 2;
+    across.head_dim = 3;
+    across.query_len = 3;
+    across.memory = RandomInput{};
+    across.key_len = 5;
+    across.parameters.record(
+        "relative_attention_bias",
+        Tensor({"bucket", "head"}, Array<double>{{1, 2}, {3, 1}, {-1, 0}, {2, -2}}));
+    return {words, waves, offset, chunks, turned, across};
+}
+
+/// Whether a mistake is one of attention as models have it today: of what the textbooks lack.
+inline bool is_of_today(const std::string& id) {
+    for (const char* family : {"gqa-",
+                               "rope-",
+                               "yarn-",
+                               "qk-norm-",
+                               "norm-",
+                               "window-",
+                               "chunk-",
+                               "prefix-",
+                               "documents-",
+                               "softcap-",
+                               "alibi-",
+                               "t5-",
+                               "position",
+                               "sinusoid-",
+                               "sink-",
+                               "softmax1-",
+                               "cache-",
+                               "streaming-",
+                               "causal-off",
+                               "causal-top",
+                               "head-dim-derived",
+                               "scale-pre-",
+                               "scale-multiplier",
+                               "scale-twice",
+                               "scale-t5",
+                               "scale-default-zero",
+                               "bias-missing"}) {
+        if (id.starts_with(family)) return true;
+    }
+    return false;
 }
 
 /// A tensor as the ledger of somebody else might hold it: the same numbers in another type.

@@ -106,8 +106,9 @@ std::vector<Plan> walks() {
           windowed, two_ways, chunked, prefixed, packed, ended}) {
         plans.push_back(resolve(config));
     }
-    for (const WalkConfig& config : attn::testing::shared_configs()) {
-        plans.push_back(resolve(config));
+    for (const auto& configs :
+         {attn::testing::shared_configs(), attn::testing::position_configs()}) {
+        for (const WalkConfig& config : configs) plans.push_back(resolve(config));
     }
     return plans;
 }

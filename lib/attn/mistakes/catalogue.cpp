@@ -13,11 +13,13 @@ const std::vector<Mistake>& mistakes() {
         auto* const list = new std::vector<Mistake>;
         list->reserve(200);  // more than there are: moving them to a larger list takes a while
         for (const auto& add_part :
-             {add_input_mistakes, add_projection_mistakes, add_head_mistakes, add_grouped_mistakes,
-              add_qk_norm_mistakes, add_rotary_mistakes, add_frequency_mistakes, add_score_mistakes,
-              add_scale_mistakes, add_score_bias_mistakes, add_mask_shape_mistakes,
-              add_mask_kind_mistakes, add_mask_use_mistakes, add_softmax_mistakes,
-              add_cache_mistakes, add_context_mistakes, add_output_mistakes}) {
+             {add_input_mistakes,    add_position_mistakes,   add_projection_mistakes,
+              add_head_mistakes,     add_grouped_mistakes,    add_qk_norm_mistakes,
+              add_pairing_mistakes,  add_rotary_mistakes,     add_frequency_mistakes,
+              add_score_mistakes,    add_scale_mistakes,      add_score_bias_mistakes,
+              add_t5_bias_mistakes,  add_mask_shape_mistakes, add_mask_kind_mistakes,
+              add_mask_use_mistakes, add_softmax_mistakes,    add_cache_mistakes,
+              add_context_mistakes,  add_output_mistakes}) {
             add_part(*list);
         }
         return list;

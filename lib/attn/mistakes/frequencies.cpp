@@ -10,6 +10,9 @@ namespace {
 
 const std::vector<std::string> circle_steps{"cos", "sin", "memory_cos", "memory_sin"};
 
+// Of Gemma 3: layers with a window, and those without.
+constexpr double local_base = 10000, global_base = 1000000;
+
 bool is_yarn(const Plan& plan) { return plan.rotary_factor() != 1; }
 
 }  // namespace
@@ -29,6 +32,25 @@ void add_frequency_mistakes(std::vector<Mistake>& list) {
                        [](Plan& plan) {
                            double& theta = plan.config.rotary.theta;
                            theta = theta == 10000 ? 500000 : 10000;
+                       })},
+            {"rope-layer-base", "inverse_frequencies",
+             "The base was that of the other kind of layer",
+             "pair 0 is right, and the error grows with the number of the pair",
+             "theta = rope_local_base_freq if is_sliding else rope_theta",
+             "theta = local_theta if is_sliding else theta",
+             "Gemma 3 turns by base 10000 in layers with a window and by 1000000 in the others.",
+             "",
+             rope_and(
+                 [](const Plan& plan) {
+                     return plan.config.rotary.theta ==
+                            (plan.config.mask.window ? local_base : global_base);
+                 },
+                 "base and window are not those of a layer of Gemma 3: 10000 with a window, "
+                 "1000000 without"),
+             with_plan({"inverse_frequencies"},
+                       [](Plan& plan) {
+                           double& theta = plan.config.rotary.theta;
+                           theta = theta == local_base ? global_base : local_base;
                        })},
             {"rope-exponent",
              "inverse_frequencies",

@@ -2,7 +2,7 @@
 
 #include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
-#include "attn/mistakes/change.hpp"
+#include "attn/mistakes/rotation.hpp"
 #include "attn/walk/projected.hpp"
 
 namespace attn {
@@ -124,6 +124,117 @@ std::string merged_by_groups_lines(const StepLines& of, const std::string&) {
            size_list(plan.per_batch_shape(plan.query_len, plan.heads * plan.value_dim)) + ")";
 }
 
+/// Every key head's tokens several times in a row; the kernel shares the heads by itself.
+TableEdit repeated_along_tokens() {
+    const auto edit = [](const char* step, Chain chain) {
+        return replace_step(
+            {step}, [step, chain](const Plan& plan, const Ledger& ledger, const Compute&) {
+                const Tensor& shared = ledger.latest(chain, step);
+                const Grid grid = grid_of(shared);
+                const std::size_t times = plan.queries_per_key();
+                Grid repeated(grid.batch, plan.heads, grid.rows * times, grid.columns);
+                repeated.fill([&](std::size_t b, std::size_t h, std::size_t t, std::size_t f) {
+                    return grid.at(b, h / times, t / times, f);
+                });
+                return tensor_of(repeated, shared.axes(), plan.compute_dtype);
+            });
+    };
+    return all_of(
+        {edit("repeated_key", Chain::keys), edit("repeated_value", Chain::values),
+         with_plan({"scores", "scaled_scores", "capped_scores", "mask", "masked_scores", "row_max",
+                    "exponentials", "row_sum", "weights", "sink_weight", "context"},
+                   [](Plan& plan) {
+                       plan.key_len *= plan.queries_per_key();
+                       plan.config.causal_align = CausalAlign::end;
+                   })});
+}
+
+std::vector<WrongLines> repeated_along_tokens_lines() {
+    std::vector<WrongLines> lines;
+    for (const auto& [step, chain] :
+         {std::pair("repeated_key", Chain::keys), {"repeated_value", Chain::values}}) {
+        lines.push_back(
+            {step,
+             [step = std::string(step), chain](const StepLines& of, const std::string& right) {
+                 const std::string times = std::to_string(of.plan.queries_per_key());
+                 return right + "\n" + step + " = " +
+                        (of.torch() ? step + ".repeat_interleave(" + times + ", dim=-2)"
+                                    : "np.repeat(" + step + ", " + times + ", axis=-2)");
+             },
+             formula("{right}, each token several times")});
+    }
+    return lines;
+}
+
+bool masks_causally_or_not(const Plan& plan) {
+    const MaskChoice& mask = plan.config.mask;
+    return !mask.padding && !mask.window && !mask.chunk && !mask.prefix && mask.documents.empty() &&
+           !mask.given;
+}
+
+/// The features of a key block by block of another width: where each comes from, when the rows of
+/// its weight were rearranged for halves with the number of query heads in the place of key heads.
+std::vector<std::size_t> rearranged_for_query_heads(const Plan& plan) {
+    const std::size_t width = plan.head_dim;
+    const std::size_t block = plan.kv_heads * width / plan.heads;
+    std::vector<std::size_t> from(plan.kv_heads * width);
+    for (std::size_t i = 0; i < from.size(); ++i) {
+        const std::size_t place = i % block;
+        // Neighbours of the file that become the two halves of a block ...
+        const std::size_t pair = place % (block / 2);
+        const std::size_t stored = i - place + 2 * pair + place / (block / 2);
+        // ... are the two halves of a head where that was done rightly.
+        const std::size_t right = stored % width;
+        from[i] = stored - right + right / 2 + right % 2 * (width / 2);
+    }
+    return from;
+}
+
+/// The step that holds the projected keys: with their heads apart already, or not.
+bool is_split_later(const StepTable& table, const Plan& plan) {
+    return find_step(table, "projected_key").applies(plan);
+}
+
+TableEdit key_rearranged() {
+    return [](StepTable table, const Plan& plan) {
+        const std::string step = is_split_later(table, plan) ? "projected_key" : "key";
+        return replace_step(
+            {step}, [](const Plan& of, const Ledger& ledger, const Compute& before) {
+                const std::vector<std::size_t> from = rearranged_for_query_heads(of);
+                return rearranged(before(of, ledger), [&from](GridCell cell, const Grid& grid) {
+                    const std::size_t feature = from[cell.h * grid.columns + cell.c];
+                    cell.h = feature / grid.columns;
+                    cell.c = feature % grid.columns;
+                    return cell;
+                });
+            })(std::move(table), plan);
+    };
+}
+
+std::vector<WrongLines> key_rearranged_lines() {
+    const auto list = [](const Plan& plan) {
+        Shape from;
+        for (const std::size_t feature : rearranged_for_query_heads(plan)) from.push_back(feature);
+        return "[" + size_list(from) + "]";
+    };
+    const auto flat = [list](const StepLines& of, const std::string& right) {
+        return right + "\nprojected_key = projected_key[..., " + list(of.plan) + "]";
+    };
+    const auto split = [list](const StepLines& of, const std::string& right) {
+        const Plan& plan = of.plan;
+        if (is_split_later(of.table, plan)) return right;
+        Shape tokens = plan.per_batch_shape(plan.new_keys(), plan.kv_heads * plan.head_dim);
+        Shape heads = plan.per_batch_shape(plan.new_keys(), plan.kv_heads);
+        heads.push_back(plan.head_dim);
+        return right + "\nkey = " +
+               of.swapped(of.swapped("key", "-3, -2") + ".reshape(" + size_list(tokens) +
+                              ")[..., " + list(plan) + "].reshape(" + size_list(heads) + ")",
+                          "-3, -2");
+    };
+    return {{"projected_key", flat, formula("{right}, rearranged for the heads of the queries")},
+            {"key", split, formula("{right}")}};
+}
+
 void take_width_from_embedding(Plan& plan) {
     plan.head_dim = plan.embed_dim / plan.heads;
     plan.scale = {ScaleFactor::Operation::divide, std::sqrt(static_cast<double>(plan.head_dim))};
@@ -162,6 +273,39 @@ void add_grouped_mistakes(std::vector<Mistake>& list) {
              repeated_by([](const Plan& plan, std::size_t head) { return head / plan.kv_heads; }),
              repeated_lines(
                  [](const Plan& plan) { return "// " + std::to_string(plan.kv_heads); })},
+            {"gqa-repeat-axis", "repeated_key", "Tokens were repeated instead of heads",
+             "every key stands there several times in a row, and a causal mask falls between them",
+             "key = key.repeat_interleave(H // K, dim=1)  # (B, K, T, D): the axis of the heads",
+             "key = np.repeat(key, H // K, axis=1)  # (B, K, T, D): the axis of the heads",
+             "A kernel that shares heads by itself takes K of them, and more tokens do not stop "
+             "it.",
+             "",
+             first_of({grouped,
+                       unless([](const Plan& plan) { return !plan.biases(); },
+                              "the bias would not fit, and the program would stop"),
+                       unless(masks_causally_or_not,
+                              "the mask would not fit, and the program would stop")}),
+             repeated_along_tokens(), repeated_along_tokens_lines()},
+            {"rope-permute-heads", "projected_key",
+             "The key's weight was rearranged for as many heads as the query has",
+             "queries are right, and the rows of the keys are mixed across heads",
+             "w_key = permute(w_key, n_heads=K)  # not H", "w_key = permute(w_key, n_heads=K)",
+             "A conversion that rearranges rows head by head needs the heads of that very weight.",
+             "",
+             first_of({grouped,
+                       rope_and(
+                           [](const Plan& plan) {
+                               return plan.config.rotary.pairing == Pairing::half &&
+                                      !is_partial(plan);
+                           },
+                           "the pairs are neighbours, as in the file, or a part of the head stays"),
+                       unless(
+                           [](const Plan& plan) {
+                               return projects(plan) && plan.head_dim > 2 &&
+                                      plan.head_dim % (2 * plan.queries_per_key()) == 0;
+                           },
+                           "a key head cannot be cut into as many even parts as it has queries")}),
+             key_rearranged(), key_rearranged_lines()},
             {"gqa-fused-split", "query", "A weight of query, key and value was cut group by group",
              "the first query head is right, what follows comes from other heads and parts",
              "q, k, v = qkv.split([H * D, K * D, K * D], dim=-1)",

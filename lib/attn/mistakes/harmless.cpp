@@ -102,22 +102,6 @@ Mistake masked_before_scaled() {
              {"weights", scaled_late(), formula("{right}, scaled before")}}};
 }
 
-/// The rows of padded queries, set to zero.
-Tensor without_padded_rows(const Plan& plan, const Tensor& tensor) {
-    const Shape shape = tensor.shape();
-    const std::size_t width = shape.back();
-    const std::size_t queries = shape[shape.size() - 2];
-    const std::size_t samples = plan.has_batch ? shape.front() : 1;
-    const std::size_t each = tensor.size() / samples;
-    std::size_t cell = 0;
-    return mapped(tensor, [&](double value) {
-        const std::size_t sample = plan.key_padding.dimension() == 2 ? cell / each : 0;
-        const std::size_t query = cell / width % queries;
-        ++cell;
-        return plan.key_padding.data()[sample * plan.key_len + query] ? 0.0 : value;
-    });
-}
-
 Lines padded_rows_lines(const std::string& step) {
     return [step](const StepLines& of, const std::string& right) {
         // The mask has an axis for the heads, which the output has no more.
@@ -144,7 +128,7 @@ Mistake padded_rows_zero(const char* step) {
             "",
             "Nobody reads the rows of padded queries, so any number may stand there.",
             "",
-            first_of({needs_padding, needs_square}),
+            unless(pads_queries, "no query is padded"),
             replace_step({step},
                          [](const Plan& plan, const Ledger& ledger, const Compute& before) {
                              return without_padded_rows(plan, before(plan, ledger));
@@ -186,6 +170,25 @@ Mistake read_off(std::string id, std::string step, std::string title, std::strin
 
 }  // namespace
 
+bool pads_queries(const Plan& plan) {
+    return plan.config.mask.padding && !plan.has_memory && plan.query_len == plan.key_len;
+}
+
+Tensor without_padded_rows(const Plan& plan, const Tensor& tensor) {
+    const Shape shape = tensor.shape();
+    const std::size_t width = shape.back();
+    const std::size_t queries = shape[shape.size() - 2];
+    const std::size_t samples = plan.has_batch ? shape.front() : 1;
+    const std::size_t each = tensor.size() / samples;
+    std::size_t cell = 0;
+    return mapped(tensor, [&](double value) {
+        const std::size_t sample = plan.key_padding.dimension() == 2 ? cell / each : 0;
+        const std::size_t query = cell / width % queries;
+        ++cell;
+        return plan.key_padding.data()[sample * plan.key_len + query] ? 0.0 : value;
+    });
+}
+
 const std::vector<Mistake>& harmless_differences() {
     static const std::vector<Mistake>& all = *[] {
         auto* const list = new std::vector<Mistake>{
@@ -205,6 +208,15 @@ const std::vector<Mistake>& harmless_differences() {
             rewriting(padded_rows_zero("weights")),
             rewriting(padded_rows_zero("context")),
             rewriting(padded_rows_zero("output")),
+            read_off("padded-rows-other", "weights",
+                     "The rows of padded queries hold other numbers",
+                     "nothing that is read changes",
+                     "Nobody reads the rows of padded queries, so any number may stand there."),
+            read_off("same-scores", "rotated_query",
+                     "Query and key differ, and their product does not",
+                     "what was done to one side undoes what was done to the other",
+                     "Only the product of query and key is read: turn or mirror both, and no score "
+                     "changes, until they meet others."),
             read_off("mask-polarity", "mask", "The mask says keep where ours says hidden",
                      "the same cells are hidden as long as the code means keep where it says true",
                      "masked_fill takes true for hidden, scaled_dot_product_attention takes it for "
@@ -216,6 +228,7 @@ const std::vector<Mistake>& harmless_differences() {
                 "Softmax reads differences within a row: a constant added to a whole row is lost."),
         };
         add_harmless_rotations(*list);
+        add_harmless_pairings(*list);
         return list;
     }();
     return all;

@@ -208,6 +208,31 @@ void add_mask_kind_mistakes(std::vector<Mistake>& list) {
                              mask.causal = false;
                              mask.prefix.reset();
                          })),
+            kind_mistake(
+                "chunk-kv-length", "A chunk was given the length of the whole input",
+                "queries of all chunks but the last see keys that come later",
+                "kv_len = past_len + chunk_len  # not the length of the prompt",
+                "kv_len = past_len + chunk_len  # not the length of the prompt",
+                "Behind a chunk the cache holds nothing yet: its keys end where the chunk ends.",
+                first_of({unless([](const Plan& plan) { return plan.config.mask.causal; },
+                                 "there is no causal mask"),
+                          unless(
+                              [](const Plan& plan) {
+                                  return plan.config.prefill &&
+                                         *plan.config.prefill <= last_position(plan);
+                              },
+                              "the input is walked in one chunk: pass --prefill")}),
+                [](const Plan& plan) {
+                    MaskChoice rest = plan.config.mask;
+                    if (!plan.config.prefill) return std::vector<MaskChoice>{rest};
+                    rest.causal = false;
+                    const auto tokens = static_cast<std::int64_t>(plan.query_len);
+                    const std::int64_t size = *plan.config.prefill;
+                    return std::vector<MaskChoice>{
+                        rest, by_cells(plan, [&](std::int64_t q, std::int64_t k) {
+                            return k > q + tokens - std::min((q / size + 1) * size, tokens);
+                        })};
+                }),
             kind_mistake("prefix-causal", "The prefix was masked like the rest",
                          "tokens of the prefix do not see those of it that come later",
                          "hidden = (k > q) & (k >= N)", "hidden = (k > q) & (k >= N)",

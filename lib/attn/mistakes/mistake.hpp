@@ -68,6 +68,10 @@ const Mistake& finite_fill(double fill);
 const Mistake& added_fill(double fill);
 const Mistake& mistaken_fill(double fill);
 
+/// Whether rows of queries belong to padding tokens, and a tensor of such rows with those set to 0.
+bool pads_queries(const Plan& plan);
+Tensor without_padded_rows(const Plan& plan, const Tensor& tensor);
+
 /// The mistake, or the harmless difference, of that id; a family without its variant means the
 /// first variant, and the families of fills take any number.
 ///

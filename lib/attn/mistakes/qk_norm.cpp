@@ -1,3 +1,5 @@
+#include <cmath>
+#include <limits>
 #include <regex>
 
 #include "attn/codegen/step_lines.hpp"
@@ -134,6 +136,46 @@ std::vector<WrongLines> norm_after_rotation_lines() {
     return lines;
 }
 
+/// What nn.RMSNorm adds where nobody says otherwise.
+double smallest_step(const Plan& plan) {
+    return with_floating(plan.compute_dtype, [](auto zero) {
+        return static_cast<double>(std::numeric_limits<decltype(zero)>::epsilon());
+    });
+}
+
+/// x / (root of the mean of squares + eps): the norm without eps, a little smaller.
+TableEdit eps_outside_root() {
+    return [](StepTable table, const Plan& plan) {
+        for (const std::string& step : normed_steps) {
+            table = replace_step(
+                {step}, [step](const Plan& of, const Ledger& ledger, const Compute& before) {
+                    Plan without = of;
+                    without.config.qk_norm.eps = 0;
+                    const double eps = of.config.qk_norm.eps;
+                    const bool all = of.config.qk_norm.over == NormOver::all;
+                    const Tensor normed = before(without, ledger);
+                    const Grid x = grid_of(ledger.latest(chain_of_side(step), step));
+                    const auto root = [&](std::size_t b, std::size_t head, std::size_t t) {
+                        double squares = 0;
+                        for (std::size_t h = all ? 0 : head; h < (all ? x.heads : head + 1); ++h) {
+                            for (std::size_t f = 0; f < x.columns; ++f) {
+                                squares += x.at(b, h, t, f) * x.at(b, h, t, f);
+                            }
+                        }
+                        return std::sqrt(squares / double((all ? x.heads : 1) * x.columns));
+                    };
+                    Grid wrong = grid_of(normed);
+                    wrong.fill([&](std::size_t b, std::size_t h, std::size_t t, std::size_t f) {
+                        const double length = root(b, h, t);
+                        return length == 0 ? 0 : wrong.at(b, h, t, f) * length / (length + eps);
+                    });
+                    return tensor_of(wrong, normed.axes(), of.compute_dtype);
+                })(std::move(table), plan);
+        }
+        return table;
+    };
+}
+
 }  // namespace
 
 void add_qk_norm_mistakes(std::vector<Mistake>& list) {
@@ -205,6 +247,36 @@ void add_qk_norm_mistakes(std::vector<Mistake>& list) {
                  },
                  "norm and rotation change places without changing a score"),
              norm_after_rotation(), norm_after_rotation_lines()},
+            {"norm-eps=default", "normed_query", "The norms added another small number",
+             "short rows come out longer or shorter, others hardly change",
+             "nn.RMSNorm(head_dim, eps=config.rms_norm_eps)", "rms_norm(q, eps=rms_norm_eps)",
+             "nn.RMSNorm takes the smallest step of the type where no eps is given.", "",
+             norm_and(
+                 [](const Plan& plan) {
+                     return plan.has_gains() && plan.config.qk_norm.eps != smallest_step(plan);
+                 },
+                 "there is no mean of squares, or eps is PyTorch's own"),
+             with_plan(normed_steps,
+                       [](Plan& plan) { plan.config.qk_norm.eps = smallest_step(plan); })},
+            {"norm-eps=outside", "normed_query", "The small number was added outside the root",
+             "short rows come out longer or shorter, others hardly change",
+             "x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps)",
+             "x / np.sqrt((x ** 2).mean(-1, keepdims=True) + eps)",
+             "eps belongs under the root, beside the mean of the squares.", "",
+             norm_and(
+                 [](const Plan& plan) { return plan.has_gains() && plan.config.qk_norm.eps > 0; },
+                 "there is no mean of squares, or eps is 0"),
+             eps_outside_root(),
+             [] {
+                 std::vector<WrongLines> lines;
+                 for (const std::string& step : normed_steps) {
+                     lines.push_back(
+                         {step,
+                          replaced("(\\w+\\.sqrt)\\((.*) \\+ ([-.e0-9]+)\\)\\)", "($1($2) + $3))"),
+                          formula("{right}, eps outside the root")});
+                 }
+                 return lines;
+             }()},
             {"norm-unit-offset=missing", "normed_query",
              "The gain was used without the 1 that is added to it",
              "each feature is off by the same factor for every token",

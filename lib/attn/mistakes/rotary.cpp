@@ -1,19 +1,25 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+#include <numeric>
 #include <regex>
 
 #include "attn/codegen/step_lines.hpp"
-#include "attn/mistakes/change.hpp"
+#include "attn/mistakes/rotation.hpp"
 #include "attn/steps/rotary.hpp"
 
 namespace attn {
-namespace {
 
-const std::vector<std::string> turned_steps{"rotated_query", "rotated_key"};
-
-std::string angle_prefix(const Plan& plan, const std::string& step) {
-    return step == "rotated_key" && plan.has_memory ? "memory_" : "";
+std::vector<WrongLines> for_each_turned(const std::vector<std::string>& steps, const Lines& lines,
+                                        const std::string& words) {
+    std::vector<WrongLines> all;
+    for (const std::string& step : steps)
+        all.push_back({step, lines, formula("{right}, " + words)});
+    return all;
 }
+
+namespace {
 
 /// Positions, and the frequencies that they are multiplied with.
 struct OtherAngles {
@@ -58,13 +64,10 @@ Angles moved(std::int64_t by, std::int64_t more) {
     };
 }
 
-/// The lines of a rotation by other positions.
-Lines moved_lines(const std::string& shift) {
-    return [shift](const StepLines& of, const std::string& right) {
-        const std::string prefix = angle_prefix(of.plan, of.step.name);
-        const std::string positions = prefix + "positions";
-        const std::string moved = std::regex_replace(shift, std::regex("POSITIONS"), positions);
-        const std::string name = prefix + "moved_angles";
+/// The lines of a rotation by other angles.
+Lines lines_with_angles(std::function<std::string(const StepLines&)> angles) {
+    return [angles = std::move(angles)](const StepLines& of, const std::string& right) {
+        const std::string name = angle_prefix(of.plan, of.step.name) + "moved_angles";
         const double factor = of.plan.rotary_factor();
         const auto turned = [&](const std::string& text, const std::string& function) {
             const std::string value = of.module() + "." + function + "(" + name + ")";
@@ -72,120 +75,111 @@ Lines moved_lines(const std::string& shift) {
                 text, std::regex("\\b(memory_)?" + function + "\\b(?!\\()"),
                 factor == 1 ? value : fmt::format("({} * {})", value, factor));
         };
-        return name + " = (" + moved + ")[:, None] * inverse_frequencies\n" +
+        return name + " = " + angles(of) + " * inverse_frequencies\n" +
                turned(turned(right, "cos"), "sin");
     };
 }
 
-std::vector<WrongLines> for_each_turned(const std::vector<std::string>& steps, const Lines& lines,
-                                        const std::string& words) {
-    std::vector<WrongLines> all;
-    for (const std::string& step : steps)
-        all.push_back({step, lines, formula("{right}, " + words)});
-    return all;
-}
-
-/// The features of each row that turn, the even ones first, then the odd ones.
-Tensor even_ones_first(const Tensor& tensor, const Plan& plan) {
-    const std::size_t pairs = plan.rotary_pairs();
-    return rearranged(tensor, [pairs](GridCell cell, const Grid&) {
-        const std::size_t f = cell.c;
-        cell.c = f >= 2 * pairs ? f : f < pairs ? 2 * f : 2 * (f - pairs) + 1;
-        return cell;
+/// The lines of a rotation by other positions.
+Lines moved_lines(const std::string& shift) {
+    return lines_with_angles([shift](const StepLines& of) {
+        const std::string positions = angle_prefix(of.plan, of.step.name) + "positions";
+        const std::string moved = std::regex_replace(shift, std::regex("POSITIONS"), positions);
+        return "(" + std::regex_replace(moved, std::regex("MODULE"), of.module()) + ")[:, None]";
     });
 }
 
-Lines even_ones_first_lines(const std::string& name) {
-    return [name](const StepLines& of, const std::string& right) {
-        const std::string variable = name.empty()                      ? of.step.name
-                                     : of.step.name == "rotated_query" ? of.latest(Chain::queries)
-                                                                       : of.latest(Chain::keys);
-        const std::string width = std::to_string(2 * of.plan.rotary_pairs());
-        const std::string part = variable + "[..., ";
-        const std::string rest =
-            2 * of.plan.rotary_pairs() < of.plan.head_dim ? ", " + part + width + ":]" : "";
-        const std::string permuted = variable + " = " +
-                                     (of.torch() ? "torch.cat((" : "np.concatenate((") + part +
-                                     "0:" + width + ":2], " + part + "1:" + width + ":2]" + rest +
-                                     (of.torch() ? "), dim=-1)" : "), axis=-1)");
-        return name.empty() ? right + "\n" + permuted : permuted + "\n" + right;
-    };
-}
-
-TableEdit rearranged_before() {
+/// Turns every token of a head by the number of the head.
+TableEdit turned_by_head() {
     return [](StepTable table, const Plan& plan) {
         for (const std::string& step : turned_steps) {
-            table = with_ledger({step}, [step](Ledger& ledger, const Plan& of) {
-                const auto [name, tensor] = *ledger.find_latest(chain_of_side(step), step);
-                ledger.record(name, even_ones_first(tensor, of));
-            })(std::move(table), plan);
+            table = replace_step(
+                {step}, [step](const Plan& of, const Ledger& ledger, const Compute&) -> Tensor {
+                    const Tensor& before = ledger.latest(chain_of_side(step), step);
+                    const std::size_t axes = before.dimension();
+                    const Tensor tokens_first = exchanged(before, axes - 3, axes - 2);
+                    return with_floating(of.compute_dtype, [&](auto zero) -> Tensor {
+                        using T = decltype(zero);
+                        Array<std::int64_t> heads =
+                            empty_array<std::int64_t>({before.shape()[axes - 3]});
+                        std::iota(heads.begin(), heads.end(), 0);
+                        const Array<T> angles =
+                            loop::angles(heads, ledger["inverse_frequencies"].as<T>());
+                        const double factor = of.rotary_factor();
+                        const Tensor turned(
+                            before.axes(),
+                            loop::rotate(tokens_first.as<T>(), loop::cosines(angles, factor),
+                                         loop::sines(angles, factor), *of.config.rotary.pairing));
+                        return exchanged(turned, axes - 3, axes - 2);
+                    });
+                })(std::move(table), plan);
         }
         return table;
     };
 }
 
-StepEdit partners_half_a_head_apart(const std::string& step) {
-    return [step](const Plan& plan, const Ledger& ledger, const Compute&) {
-        const Tensor& before = ledger.latest(chain_of_side(step), step);
-        const std::string prefix = angle_prefix(plan, step);
-        const std::size_t pairs = plan.rotary_pairs();
-        const std::size_t apart = plan.head_dim / 2;
-        const Tensor& cosines = ledger[prefix + "cos"];
-        const Tensor& sines = ledger[prefix + "sin"];
-        const Grid right = grid_of(before);
-        Grid wrong = right;
-        wrong.fill([&](std::size_t b, std::size_t h, std::size_t t, std::size_t f) {
-            const std::size_t pair = f % apart;
-            if (pair >= pairs) return right.at(b, h, t, f);
-            const double cos = cosines.at(t * pairs + pair);
-            const double sin = sines.at(t * pairs + pair);
-            const double partner = right.at(b, h, t, f < apart ? f + apart : f - apart);
-            return right.at(b, h, t, f) * cos + (f < apart ? -partner : partner) * sin;
-        });
-        return tensor_of(wrong, before.axes(), plan.compute_dtype);
-    };
-}
-
-Lines half_a_head_lines() {
-    return [](const StepLines& of, const std::string&) {
-        const std::string before = of.latest(chain_of_side(of.step.name));
-        const std::string prefix = angle_prefix(of.plan, of.step.name);
-        const std::size_t pairs = of.plan.rotary_pairs();
-        const std::size_t apart = of.plan.head_dim / 2;
-        const auto part = [&](std::size_t first, std::size_t end) {
-            return before + "[..., " + slice_text(first, end - first) + "]";
-        };
-        return "first, second = " + part(0, pairs) + ", " + part(apart, apart + pairs) + "\n" +
-               of.step.name + " = " + (of.torch() ? "torch.cat((" : "np.concatenate((") +
-               "first * " + prefix + "cos - second * " + prefix + "sin, " + part(pairs, apart) +
-               ", second * " + prefix + "cos + first * " + prefix + "sin, " +
-               part(apart + pairs, of.plan.head_dim) + (of.torch() ? "), dim=-1)" : "), axis=-1)");
-    };
-}
+/// The tokens that StreamingLLM never evicts, or as many as there are but one.
+std::size_t kept_tokens(const Plan& plan) { return std::min<std::size_t>(4, plan.query_len - 1); }
 
 bool starts_late(const Plan& plan) { return plan.config.positions[0] != 0; }
 bool starts_alike(const Plan& plan) {
     return !plan.has_memory || plan.config.positions[0] == plan.config.memory_positions[0];
 }
-/// Whether no gain of its own for each feature stands behind the rotation.
-bool norms_first_or_alike(const Plan& plan) {
-    const Ledger& given = plan.config.parameters;
-    return plan.config.qk_norm.place == QkNorm::Place::before ||
-           !(given.has("g_query") || given.has("g_key"));
-}
-bool is_partial(const Plan& plan) { return 2 * plan.rotary_pairs() < plan.head_dim; }
-
-void other_pairing(Plan& plan) {
-    Pairing& pairing = *plan.config.rotary.pairing;
-    pairing = pairing == Pairing::half ? Pairing::interleaved : Pairing::half;
-}
-
-NotApplicable two_pairs() {
-    return rope_and([](const Plan& plan) { return plan.rotary_pairs() > 1; },
-                    "one pair is the same either way");
-}
 
 void turn_all(Plan& plan) { plan.config.rotary.dim = static_cast<std::int64_t>(plan.head_dim); }
+
+/// Query and key counted from another position: harmless by itself, and a mistake beside keys of a
+/// cache that were counted otherwise.
+Mistake moved_together(std::string id, std::string title, bool harmless, NotApplicable possible,
+                       std::function<std::int64_t(const Plan&)> shift) {
+    const auto moved_lines_of = [shift](const StepLines& of, const std::string& right) {
+        return moved_lines("POSITIONS + " + std::to_string(shift(of.plan)))(of, right);
+    };
+    return {
+        std::move(id),
+        "rotated_query",
+        std::move(title),
+        harmless ? "query and key turn alike: no score changes, until they meet others"
+                 : "scores among the new tokens are right, those with cached keys are not",
+        "positions = past_length + torch.arange(T)",
+        "positions = past_length + np.arange(T)",
+        "Scores depend on distances alone; a cache needs one count for all.",
+        "",
+        first_of({needs_rope(),
+                  unless([harmless](const Plan& plan) { return harmless == (plan.past_len == 0); },
+                         harmless ? "the keys of the past have turned already"
+                                  : "there are no earlier keys: pass --past"),
+                  std::move(possible)}),
+        turned_by(turned_steps,
+                  [shift](const Plan& plan, const Array<std::int64_t>& positions) {
+                      OtherAngles other{positions, 2 * plan.rotary_pairs()};
+                      for (std::int64_t& position : other.positions) position += shift(plan);
+                      return other;
+                  }),
+        for_each_turned(turned_steps, moved_lines_of, "other positions")};
+}
+
+/// The three ways to count all tokens from another position.
+std::vector<Mistake> all_moved_together(bool harmless) {
+    const auto always = [](const Plan&) { return std::string(); };
+    const NotApplicable late =
+        first_of({unless(starts_late, "the first token stands at position 0: pass --positions"),
+                  unless(starts_alike, "query and memory do not begin at the same position")});
+    std::vector<Mistake> list;
+    list.push_back(moved_together(harmless ? "positions-from-zero" : "rope-offset-both",
+                                  "All positions were counted from 0 again", harmless, late,
+                                  [](const Plan& plan) { return -plan.config.positions[0]; }));
+    list.push_back(moved_together(harmless ? "positions-plus-one" : "rope-offset-drift=both",
+                                  "All positions were counted one too far", harmless, always,
+                                  [](const Plan&) { return 1; }));
+    if (harmless) return list;
+    list.push_back(
+        moved_together("rope-offset-drift=twice", "The earlier tokens were counted twice", false,
+                       unless([](const Plan& plan) { return plan.past_len != 1; },
+                              "one earlier token is the same as one too far"),
+                       [](const Plan& plan) { return static_cast<std::int64_t>(plan.past_len); }));
+    return list;
+}
 
 }  // namespace
 
@@ -196,12 +190,6 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
         rope_and(starts_late, "the first token stands at position 0: pass --positions");
     add(list,
         {
-            {"rope-style", "rotated_query", "The features were paired in the other style",
-             "each token's score with itself is right, the others are not",
-             "pairs = half  # Llama, Qwen, NeoX: (i, i + d/2); Meta's files, GPT-J: (2i, 2i + 1)",
-             "pairs = half  # (i, i + d/2), or interleaved: (2i, 2i + 1), as the weights were made",
-             "Which features make a pair is a property of the weights, and no shape shows it.",
-             "the other pairs", two_pairs(), with_plan(turned_steps, other_pairing)},
             {"rope-q-only", "rotated_key", "Only the query was turned",
              "scores depend on where the query stands, not on the distance to the key", call,
              numpy_call, "A rotation tells distances only when both sides turn.", "", needs_rope(),
@@ -311,80 +299,80 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
                                                "all_frequencies");
                  },
                  "all features turn")},
-            {"rope-permute-missing", "rotated_query",
-             "Query and key were rearranged for the other pairing, which is not used",
-             "each token's score with itself is right, the others are not",
-             "w_query = permute(w_query)  # once, when Meta's files become Hugging Face's",
-             "w_query = permute(w_query)  # once, when the file is converted",
-             "Rearranging the rows of a checkpoint and choosing the pairing go together.",
-             "the other pairs", two_pairs(), rearranged_before(),
-             for_each_turned(turned_steps, even_ones_first_lines("before"), "even features first")},
-            {"rope-partial-pairing", "rotated_query",
-             "Partners were half a head apart, not half of what turns",
-             "features turn that should stay, and others stay that should turn",
-             "first, second = q[..., :r // 2], q[..., r // 2:r]",
-             "first, second = q[..., :r // 2], q[..., r // 2:r]",
-             "With a partial rotation the halves are those of the part that turns.", "",
-             first_of({rope_and(is_partial, "all features turn here"),
-                       unless(
-                           [](const Plan& plan) {
-                               return plan.config.rotary.pairing == Pairing::half &&
-                                      plan.head_dim % 2 == 0;
-                           },
-                           "the pairs are neighbours, or the head has an odd width")}),
-             all_of({replace_step({"rotated_query"}, partners_half_a_head_apart("rotated_query")),
-                     replace_step({"rotated_key"}, partners_half_a_head_apart("rotated_key"))}),
-             for_each_turned(turned_steps, half_a_head_lines(), "partners half a head apart")},
+            {"rope-wrong-axis", "rotated_query", "Heads were counted in the place of tokens",
+             "all tokens of a head turn alike: the scores know no positions",
+             "cos[None, :, None, :]  # beside (B, T, H, D), or cos[None, None] beside (B, H, T, D)",
+             "cos[:, None, :]  # beside (B, T, H, D), or cos beside (B, H, T, D)",
+             "Say which axis holds the tokens: shape[1] is the heads once they were moved in "
+             "front.",
+             "positions that cancel",
+             rope_and([](const Plan& plan) { return plan.has_head && plan.heads > 1; },
+                      "there is one head"),
+             turned_by_head(),
+             for_each_turned(turned_steps, lines_with_angles([](const StepLines& of) {
+                                 const bool query = of.step.name == "rotated_query";
+                                 return of.module() + ".arange(" +
+                                        std::to_string(query ? of.plan.heads : of.plan.kv_heads) +
+                                        ")[:, None, None]";
+                             }),
+                             "by the number of the head")},
+            {"streaming-positions=sinks", "rotated_query",
+             "Positions were not counted anew when tokens were evicted",
+             "distances to recent keys are right, those to the first keys too large",
+             "position_ids = torch.arange(cache_length)  # places in the cache",
+             "positions = np.arange(cache_length)  # places in the cache",
+             "StreamingLLM keeps the first tokens and counts within the cache, not in the text; "
+             "--bug takes four first tokens and one that was evicted.",
+             "",
+             first_of(
+                 {rope_and([](const Plan& plan) { return plan.query_len > 1 && !plan.has_memory; },
+                           "there are no tokens behind the first"),
+                  unless([](const Plan& plan) { return plan.past_len == 0; },
+                         "the first tokens are in the past, which has turned")}),
+             turned_by(turned_steps,
+                       [](const Plan& plan, const Array<std::int64_t>& positions) {
+                           OtherAngles other{positions, 2 * plan.rotary_pairs()};
+                           for (std::size_t t = kept_tokens(plan); t < positions.size(); ++t) {
+                               ++other.positions(t);
+                           }
+                           return other;
+                       }),
+             for_each_turned(
+                 turned_steps,
+                 [](const StepLines& of, const std::string& right) {
+                     return moved_lines(
+                         "POSITIONS + (MODULE.arange(" + std::to_string(of.plan.query_len) +
+                         ") >= " + std::to_string(kept_tokens(of.plan)) + ")")(of, right);
+                 },
+                 "later tokens one position on")},
+            {"streaming-positions=new-key", "rotated_key",
+             "The newest key was turned for its place in the text, not in the cache",
+             "the column of the newest key has other scores",
+             "key = rotate(key, torch.arange(cache_length))  # after the eviction",
+             "key = rotate(key, np.arange(cache_length))  # after the eviction",
+             "When a token is evicted, all behind it move up: keys turn by their new places.", "",
+             rope_and([](const Plan& plan) { return plan.query_len > 1 && !plan.has_memory; },
+                      "there is no newest of several keys"),
+             turned_by({"rotated_key"},
+                       [](const Plan& plan, const Array<std::int64_t>& positions) {
+                           OtherAngles other{positions, 2 * plan.rotary_pairs()};
+                           ++other.positions(positions.size() - 1);
+                           return other;
+                       }),
+             for_each_turned(
+                 {"rotated_key"},
+                 [](const StepLines& of, const std::string& right) {
+                     const std::size_t tokens = of.plan.query_len;
+                     return moved_lines("POSITIONS + (MODULE.arange(" + std::to_string(tokens) +
+                                        ") == " + std::to_string(tokens - 1) + ")")(of, right);
+                 },
+                 "the newest one position on")},
         });
+    std::ranges::move(all_moved_together(false), std::back_inserter(list));
 }
 
 void add_harmless_rotations(std::vector<Mistake>& list) {
-    const NotApplicable not_cached = unless([](const Plan& plan) { return plan.past_len == 0; },
-                                            "the keys of the cache stay as they are");
-    const auto shifted = [not_cached](const char* id, const char* title,
-                                      NotApplicable not_applicable, std::int64_t by,
-                                      std::int64_t more, const char* moved_to) {
-        return Mistake{id,
-                       "rotated_query",
-                       title,
-                       "query and key turn alike: no score changes, until they meet others",
-                       "positions = past_length + torch.arange(T)",
-                       "positions = past_length + np.arange(T)",
-                       "Scores depend on distances alone; a cache needs one count for all.",
-                       "",
-                       first_of({not_cached, std::move(not_applicable)}),
-                       turned_by(turned_steps, moved(by, more)),
-                       for_each_turned(turned_steps, moved_lines(moved_to), "other positions")};
-    };
-    add(list,
-        {
-            shifted("positions-plus-one", "All positions were counted from 1, not from 0",
-                    needs_rope(), 0, 1, "POSITIONS + 1"),
-            shifted("rope-offset-both", "All positions were counted from 0 again",
-                    first_of({rope_and(starts_late,
-                                       "the first token stands at position 0: pass --positions"),
-                              unless(starts_alike,
-                                     "query and memory do not begin at the same position")}),
-                    -1, 0, "POSITIONS - POSITIONS[0]"),
-            {"rope-concat-output", "rotated_query",
-             "Interleaved pairs were turned and put down as two halves",
-             "query and key are permuted alike: the scores are right until they meet others",
-             "rotated = torch.stack((even, odd), dim=-1).flatten(-2)",
-             "rotated = np.stack((even, odd), axis=-1).reshape(q.shape)",
-             "A permutation of both sides cancels in their product, and breaks a shared cache.", "",
-             first_of({not_cached, two_pairs(),
-                       unless(norms_first_or_alike, "the gains behind it meet other features"),
-                       unless(
-                           [](const Plan& plan) {
-                               return plan.config.rotary.pairing == Pairing::interleaved;
-                           },
-                           "the pairs are halves already")}),
-             replace_step(turned_steps,
-                          [](const Plan& plan, const Ledger& ledger, const Compute& before) {
-                              return even_ones_first(before(plan, ledger), plan);
-                          }),
-             for_each_turned(turned_steps, even_ones_first_lines(""), "even features first")},
-        });
+    std::ranges::move(all_moved_together(true), std::back_inserter(list));
 }
 
 }  // namespace attn

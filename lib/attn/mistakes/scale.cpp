@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
 
 namespace attn {
@@ -42,18 +43,40 @@ Tensor divided(const Tensor& tensor, double number) {
 
 double root(std::size_t size) { return std::sqrt(static_cast<double>(size)); }
 
+void by_root_of_head_dim(Plan& plan) {
+    plan.config.scale.by = ScaleChoice::By::head_dim;
+    plan.scale = divide_by(root(plan.head_dim));
+}
+
 }  // namespace
 
 void add_scale_mistakes(std::vector<Mistake>& list) {
     add(list,
         {
+            {"scale-multiplier", "scaled_scores",
+             "The scores were divided by the root of head_dim, not by head_dim",
+             "all scores are larger by that root, and the weights too sharp",
+             "scores = scores * config.attention_multiplier", "scores = scores * (1 / head_dim)",
+             "Models made with muP, such as Granite, divide by the width of a head itself.",
+             "the root of head_dim",
+             first_of({unless(
+                           [](const Plan& plan) {
+                               const double number =
+                                   plan.config.scale.number * static_cast<double>(plan.head_dim);
+                               return plan.config.scale.by == ScaleChoice::By::number &&
+                                      std::abs(number - 1) < 1e-6;
+                           },
+                           "the scale is not 1 / head-dim"),
+                       unless([](const Plan& plan) { return plan.head_dim > 1; },
+                              "the root of head-dim is 1")}),
+             with_plan({"scaled_scores"}, by_root_of_head_dim)},
             {"scale-pre-attn-scalar", "scaled_scores",
              "The scores were divided by the root of head_dim, not by the model's own number",
              "all scores are off by one factor, those of a token with itself too",
              "scores = scores * config.query_pre_attn_scalar ** -0.5",
              "scores = scores * query_pre_attn_scalar ** -0.5",
              "Gemma 2, Granite and muP models say in their configuration what scales the scores.",
-             "",
+             "the root of head_dim",
              first_of({unless(
                            [](const Plan& plan) {
                                return plan.config.scale.by == ScaleChoice::By::number;
@@ -61,11 +84,7 @@ void add_scale_mistakes(std::vector<Mistake>& list) {
                            "the scale is no number of the model's own"),
                        scale_not_applicable(
                            [](const Plan& plan) { return divide_by(root(plan.head_dim)); })}),
-             with_plan({"scaled_scores"},
-                       [](Plan& plan) {
-                           plan.config.scale.by = ScaleChoice::By::head_dim;
-                           plan.scale = divide_by(root(plan.head_dim));
-                       })},
+             with_plan({"scaled_scores"}, by_root_of_head_dim)},
             {"scale-t5",
              "scores",
              "The scores of a model without scale were scaled",
@@ -88,6 +107,14 @@ void add_scale_mistakes(std::vector<Mistake>& list) {
                 "scores are too large by the missing factor and the weights too sharp",
                 "The wider a head, the larger its dot products: divide by the root of its width.",
                 [](const Plan&) { return divide_by(1); }, say("scaled_scores = {scores}")),
+            scaled_by(
+                "scale-default-zero", "A scale of 0, which stands for none given, was used",
+                "all scores are 0, and every query attends to all keys alike",
+                "Where 0 or None asks for the default, ask for it in front of the product.",
+                [](const Plan&) {
+                    return ScaleFactor{ScaleFactor::Operation::multiply, 0};
+                },
+                say("scaled_scores = {scores} * 0.0")),
             scaled_by(
                 "scale-dmodel", "The scores were divided by the root of the embedding width",
                 "scores are too small and the weights too flat, by the root of the heads",

@@ -1,5 +1,3 @@
-#include "attn/walk/score_bias.hpp"
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -7,9 +5,9 @@
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
 #include "attn/render/number_text.hpp"
+#include "attn/steps/position_bias.hpp"
 #include "attn/steps/scaling.hpp"
 #include "attn/steps/softcap.hpp"
-#include "attn/walk/mask_kinds.hpp"
 
 namespace attn {
 namespace {
@@ -24,10 +22,6 @@ NotApplicable needs_cap() {
 NotApplicable needs_alibi() {
     return unless([](const Plan& plan) { return is_bias(plan, PositionBias::Kind::alibi); },
                   "there is no ALiBi");
-}
-NotApplicable needs_t5() {
-    return unless([](const Plan& plan) { return is_bias(plan, PositionBias::Kind::t5); },
-                  "there is no bias of T5");
 }
 
 /// The cells of a tensor by another rule.
@@ -108,26 +102,6 @@ Tensor capped_first(const Plan& plan, const Ledger& ledger, const Compute&) {
     });
 }
 
-/// T5's bias with the sign of the distance turned round.
-Tensor turned_buckets(const Plan& plan, const Ledger& ledger, const Compute& before) {
-    const Tensor right = before(plan, ledger);
-    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        const DistanceBias<T> bias = distance_bias<T>(plan, ledger);
-        Array<T> result = empty_array<T>(right.shape());
-        T* cell = result.data();
-        for (std::size_t h = 0; h < plan.heads; ++h) {
-            for (std::size_t q = 0; q < plan.query_len; ++q) {
-                const std::int64_t position = static_cast<std::int64_t>(q) + causal_offset(plan);
-                for (std::size_t k = 0; k < plan.key_len; ++k) {
-                    *cell++ = bias.at(h, position - static_cast<std::int64_t>(k));
-                }
-            }
-        }
-        return {right.axes(), std::move(result)};
-    });
-}
-
 /// ALiBi that grows with the key's position, whatever the query.
 Tensor by_key(const Plan& plan, const Ledger& ledger, const Compute& before) {
     const Tensor right = before(plan, ledger);
@@ -162,7 +136,6 @@ const std::string cap_torch = "scores = cap * torch.tanh(scores / cap)";
 const std::string cap_numpy = "scores = cap * np.tanh(scores / cap)";
 const std::string alibi_torch = "scores = scores - slopes[:, None, None] * (q - k).abs()";
 const std::string alibi_numpy = "scores = scores - slopes[:, None, None] * np.abs(q - k)";
-const std::string t5_torch = "bucket(k[None, :] - q[:, None], bidirectional=not is_decoder)";
 
 }  // namespace
 
@@ -287,49 +260,6 @@ void add_score_bias_mistakes(std::vector<Mistake>& list) {
                       }),
              {{"position_bias", say("{right}{scale}")}}},
             alibi_of_keys(false),
-            {"t5-cross-bias=dropped",
-             "position_bias",
-             "T5's bias was left out",
-             "scores know no distance",
-             "scores = scores + position_bias",
-             "scores = scores + position_bias",
-             "The first layer's table serves every layer of self-attention, and each call of it.",
-             "",
-             needs_t5(),
-             cells_as("position_bias", [](double, const Plan&) { return 0.0; }),
-             {{"position_bias", say("{right}\nposition_bias = torch.zeros_like(position_bias)",
-                                    "{right}\nposition_bias = np.zeros_like(position_bias)")}}},
-            {"t5-direction",
-             "position_bias",
-             "The sign of the distance was turned round",
-             "earlier keys take the numbers of later ones",
-             t5_torch,
-             t5_torch,
-             "T5 counts from the query to the key: position of the key minus that of the query.",
-             "",
-             first_of({needs_t5(), unless([](const Plan& plan) { return plan.key_len > 1; },
-                                          "there is only one key")}),
-             replace_step({"position_bias"}, turned_buckets),
-             {{"position_bias", replaced("(distance = .*)", "$1\ndistance = -distance")}}},
-            {"t5-direction=flag", "position_bias", "The buckets of the other direction were used",
-             "an encoder's table is read as a decoder's, or the other way round", t5_torch,
-             t5_torch,
-             "Encoders tell later keys apart, decoders have all buckets for earlier ones.", "",
-             first_of({needs_t5(),
-                       unless(
-                           [](const Plan& plan) {
-                               const PositionBias& bias = *plan.config.position_bias;
-                               return bias.buckets % 4 == 0 && bias.max_distance > bias.buckets / 2;
-                           },
-                           "the buckets fit one direction alone"),
-                       unless([](const Plan& plan) { return plan.key_len > 1; },
-                              "there is only one key")}),
-             with_plan({"buckets", "position_bias"},
-                       [](Plan& plan) {
-                           MaskChoice& mask = plan.config.mask;
-                           mask.causal = bucket_rule(plan).bidirectional;
-                           mask.prefix.reset();
-                       })},
         });
 }
 

@@ -26,7 +26,8 @@ public:
         }
         list_norm();
         const std::string first = plan_.one_weight() ? "w_qkv" : "w_query";
-        list_burns(config_.burn);
+        // nn.MultiheadAttention draws its output projection first, and all in one line.
+        list_burns(config_.burn, config_.projection == Projection::mha ? first : "");
         list_projections(first);
         if (plan_.has_gains()) {
             const bool all = config_.qk_norm.over == NormOver::all;
@@ -45,13 +46,15 @@ public:
                              {{"head", plan_.heads}},
                              drawn ? Initialisation::normal : Initialisation::zeros});
         }
-        const std::optional<PositionBias>& bias = config_.position_bias;
-        if (bias && bias->kind == PositionBias::Kind::t5) {
-            list_.push_back(
-                {"relative_attention_bias",
-                 "relative_attention_bias",
-                 {{"bucket", static_cast<std::size_t>(bias->buckets)}, {"head", plan_.heads}},
-                 Initialisation::embedding});
+        // A table that is given beside cross-attention stands by: its bias is not added there.
+        const char* const rows = "relative_attention_bias";
+        const Tensor* table = config_.parameters.find(rows);
+        const auto& bias = config_.position_bias;
+        const bool adds = bias && bias->kind == PositionBias::Kind::t5;
+        if (adds || (table != nullptr && table->dimension() == 2 && config_.memory)) {
+            const auto buckets = adds ? std::size_t(bias->buckets) : table->shape()[0];
+            list_.push_back({rows, rows, {{"bucket", buckets}, {"head", plan_.heads}}});
+            list_.back().how = adds ? Initialisation::embedding : Initialisation::zeros;
         }
         if (config_.output_projection && config_.projection != Projection::mha) {
             list_matrix("output", "w_output",
@@ -101,9 +104,9 @@ private:
         return Initialisation::linear_weight;
     }
 
-    void list_burns(const std::vector<Burn>& burns) {
+    void list_burns(const std::vector<Burn>& burns, const std::string& step = "") {
         for (const Burn& burn : burns) {
-            list_.push_back({"", "", {{"", burn.count}}, initialisation(burn.distribution)});
+            list_.push_back({"", step, {{"", burn.count}}, initialisation(burn.distribution)});
         }
     }
 
