@@ -18,6 +18,7 @@ added, and keep the data that it writes.
 import json
 import math
 import pathlib
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -779,7 +780,8 @@ def keys_ask_queries(given):
     return {"output": w_o((attn @ v).transpose(1, 2).reshape(3, 5, 8))}
 
 
-@work("--rng numpy --seed 1 --seq-len 4 --embed-dim 6 --head-dim 3", "key-index-i")
+@work("--rng numpy --seed 1 --seq-len 4 --embed-dim 6 --head-dim 3", "key-index-i",
+      ["scale-default-zero"])
 def index_that_does_not_move():
     np.random.seed(1)
     x = np.random.randn(4, 6)
@@ -878,12 +880,13 @@ def inputs_of(program, walk, given):
     """The tensors that a work is handed, by name."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "given.npz"
-        command = ["probe"] if given == "probe" else walk.split() + ["--format", "npz"]
+        command = ["probe"] if given == "probe" else shlex.split(walk) + ["--format", "npz"]
         subprocess.run([program, *command, "-o", str(path)], check=True, capture_output=True)
         with np.load(path) as file:
             return {name: torch.from_numpy(file[name]) for name in file
-                    if name in ("x", "memory", "mask", "embedding", "relative_attention_bias")
-                    or name[:2] in ("w_", "b_")}
+                    if name in ("x", "memory", "mask", "embedding", "relative_attention_bias",
+                                "ids", "position_table", "sink", "past_key", "past_value")
+                    or name[:2] in ("w_", "b_", "g_")}
 
 
 def main():

@@ -322,6 +322,13 @@ private:
             judged = true;
             right = right && verdict.global == Verdict::right;
         }
+        // Whatever was done to query and key alike: their product is what counts.
+        const bool is_side = finding.step.ends_with("query") || finding.step.ends_with("key");
+        if (finding.mistake == nullptr && is_side && judged && right) {
+            finding.mistake = &find_mistake("same-scores");
+            finding.replayed = false;
+            finding.difference = 0;
+        }
         if (finding.mistake != nullptr && judged && right) finding.harmless = true;
         for (StepVerdict& verdict : diagnosis_.steps) {
             if (verdict.name == finding.step && finding.harmless) verdict.harmless = true;

@@ -56,6 +56,7 @@ struct Finding {
     /// Further pairs that give the same numbers.
     std::vector<std::pair<const Mistake*, const Mistake*>> pairs;
     bool harmless = false;               ///< the results after this step are right all the same
+    bool replayed = true;                ///< made on their tensors; false: read off them
     double difference = 0;               ///< between the replay and their tensor
     const Mistake* runner_up = nullptr;  ///< the nearest that does not match
     double runner_up_difference = 0;

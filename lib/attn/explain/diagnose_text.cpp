@@ -68,7 +68,7 @@ void add_finding(std::string& text, const Finding& finding) {
         add_paragraph(text, head, line);
         head.assign(head.size(), ' ');
     };
-    if (finding.step != "mask") {
+    if (finding.step != "mask" && finding.replayed) {
         std::string match =
             "replaying it on your tensors reproduces yours " +
             (finding.difference == 0 ? std::string("exactly") : "to " + brief(finding.difference));

@@ -68,6 +68,9 @@ private:
     const Mistake* name_of_fill(const Tensor& theirs, const std::vector<bool>& hidden,
                                 bool harmless) const;
     bool gives_same_weights(const Tensor& tensor) const;
+    /// Whether all that differs stands in rows of padded queries, which nobody reads.
+    bool right_where_read(const Tensor& tensor) const;
+    std::optional<Match> in_padded_rows() const;
     std::vector<Reading> ways(const TheirTensor& theirs, const Tensor& like) const;
 
     const Plan& plan_;
