@@ -31,7 +31,9 @@ bool says_sizes(const Arguments& arguments) {
 
 bool is_parameter(const std::string& name) {
     const attn::Step* step = step_called(name);
-    return step != nullptr && step->kind == attn::Step::Kind::parameter;
+    return step != nullptr &&
+           (step->kind == attn::Step::Kind::parameter || name == "position_table" ||
+            name == "past_key" || name == "past_value");
 }
 
 /// The step that a tensor of that name is taken for: what --map says, else what the name says.
@@ -87,12 +89,15 @@ void take_settings(const Arguments& arguments, const attn::Ledger& given,
     config.bias = config.bias || given.has("b_query") || given.has("b_qkv");
     config.output_projection = config.output_projection || given.has("w_output");
     config.output_bias = config.output_bias || given.has("b_output");
+    if (given.has("sink") && !config.sink) config.sink = attn::SinkLogit::given;
 }
 
 /// Takes x, memory and parameters from the file that was given for that.
 void take_given(const attn::Ledger& given, attn::WalkConfig& config) {
     for (const auto& [name, tensor] : given.entries()) {
-        if (name == "x") {
+        // What positions are added to makes x, not x itself.
+        const bool adds = config.position_embedding && given.has("token_embedding");
+        if (name == (adds ? "token_embedding" : "x")) {
             config.input = tensor;
             config.query_len.reset();
         } else if (name == "memory") {
@@ -181,7 +186,7 @@ attn::Ledger inputs_by_step(const attn::Ledger& file) {
     for (const auto& [name, tensor] : file.entries()) {
         const std::string step = is_setting(name) ? name : step_of(name, {});
         const bool is_input = is_setting(name) || is_parameter(step) || step == "x" ||
-                              step == "memory" || step == "mask";
+                              step == "token_embedding" || step == "memory" || step == "mask";
         if (is_input && !named.has(step)) {
             named.record(step, tensor);
         } else {
@@ -261,6 +266,8 @@ private:
 
     void take_widths() {
         const auto heads = static_cast<std::size_t>(std::max<std::int64_t>(asked_.config.heads, 1));
+        const auto kv_heads = static_cast<std::size_t>(
+            std::max<std::int64_t>(asked_.config.kv_heads.value_or(asked_.config.heads), 1));
         const auto outputs = [&](const attn::Tensor& w) {
             const bool in_out = asked_.config.weight_layout == attn::WeightLayout::in_out;
             return w.shape()[in_out ? 1 : 0];
@@ -275,8 +282,8 @@ private:
             assume(std::string(flag) + " " + std::to_string(each) + ", by the shape of " + name);
         };
         set("--head-dim", "w_query", asked_.config.head_dim, heads);
-        set("--value-dim", "w_value", asked_.config.value_dim, heads);
-        set("--head-dim", "w_qkv", asked_.config.head_dim, 3 * heads);
+        set("--value-dim", "w_value", asked_.config.value_dim, kv_heads);
+        set("--head-dim", "w_qkv", asked_.config.head_dim, heads + 2 * kv_heads);
     }
 
     const Arguments& arguments_;
@@ -299,7 +306,7 @@ Asked asked_walk(const Arguments& arguments, const attn::Ledger& file,
     require_all_steps(asked.config, "diagnose");
     take_given(given, asked.config);
     take_mask(given, asked.config);
-    bool has_source = says_a_source(arguments) || given.has("x");
+    bool has_source = says_a_source(arguments) || given.has("x") || given.has("token_embedding");
     const attn::Tensor* x = named.find("x");
     if (x != nullptr && !has_source) has_source = draws_this_x(asked.config, *x);
     const bool has_memory = asked.config.memory.has_value();

@@ -1,5 +1,8 @@
+#include <algorithm>
+
 #include "app/commands/commands.hpp"
 #include "app/flags/output_flags.hpp"
+#include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/signals.hpp"
 #include "app/terminal/standard_output.hpp"
@@ -53,6 +56,21 @@ np.savez(here / "MINE", **{name: t.detach().float().numpy() for name, t in tenso
 print("now: attn-explain diagnose MINE --given PROBE")
 )";
 
+/// Whether the flags say anything of the walk.
+bool says_a_walk(const Arguments& arguments) {
+    return std::ranges::any_of(walk_flags(),
+                               [&](const Flag& flag) { return arguments.has(flag.name); });
+}
+
+/// The walk of the flags, of drawn tokens unless they say others; without flags the plain probe.
+attn::WalkConfig probed_walk(const Arguments& arguments) {
+    if (!says_a_walk(arguments)) return attn::probe_config();
+    attn::WalkConfig config = config_of(arguments);
+    require_all_steps(config, "probe");
+    if (!says_a_source(arguments)) config.input = attn::RandomInput{};
+    return attn::probe_config(std::move(config));
+}
+
 /// The file beside `path` with another ending of its name.
 std::string beside(const std::string& path, const std::string& ending) {
     return path.substr(0, path.size() - 3) + ending;
@@ -85,19 +103,24 @@ int run_probe(const Arguments& arguments) {
             "a program is written to a Python file: pass --code torch "
             "-o probe.py");
     }
+    const bool plain = !says_a_walk(arguments);
+    if (as_program && !plain) {
+        throw attn::ConfigError(
+            "--code writes a program for the plain probe: leave the flags of the walk out");
+    }
     const std::string path = as_program ? beside(output, ".npz") : output;
-    const attn::Plan plan = attn::resolve(attn::probe_config());
-    const attn::Ledger ledger = attn::walk(plan, attn::draw(plan));
+    const attn::Plan plan = attn::resolve(probed_walk(arguments));
+    const attn::Ledger drawn = attn::draw(plan);
+    const attn::Ledger ledger = attn::walk(plan, drawn);
     attn::Ledger settings;
-    settings.record("heads", numbers({2}));
-    settings.record("causal", numbers({1}));
-    settings.record("lengths", numbers(plan.config.lengths));
+    settings.record("heads", numbers({plan.config.heads}));
+    settings.record("causal", numbers({plan.config.mask.causal ? 1 : 0}));
+    if (!plan.config.lengths.empty()) settings.record("lengths", numbers(plan.config.lengths));
     std::vector<attn::TensorRef> arrays;
     for (const auto& [name, tensor] : settings.entries()) arrays.push_back({name, tensor});
     for (const auto& [name, tensor] : ledger.entries()) {
-        const attn::Step& step = attn::find_step(attn::step_table(), name);
-        const bool given = step.kind == attn::Step::Kind::input ||
-                           step.kind == attn::Step::Kind::parameter || name == "mask";
+        // Of tokens the ids and their table are given: x is made of them.
+        const bool given = drawn.has(name) || name == "mask";
         if (given) arrays.push_back({name, tensor});
     }
     remove_temporaries_on_signals();
@@ -130,7 +153,7 @@ int run_probe(const Arguments& arguments) {
     report_note("run your own attention on the arrays of " + path +
                 " (mask true = hidden), save its tensors, and then: attn-explain diagnose "
                 "YOURS.npz --given " +
-                path);
+                path + (plain ? "" : " with the same flags"));
     return 0;
 }
 
@@ -150,9 +173,11 @@ const std::vector<Flag>& probe_flags() {
 Command probe_command() {
     return {"probe",
             "write inputs on which nearly every mistake shows",
-            {probe_flags, file_flags, json_flags},
+            {probe_flags, file_flags, json_flags, walk_flags},
             run_probe,
             {{"attn-explain probe -o probe.npz", "Writes inputs for your own code."},
+             {"attn-explain probe --preset mistral -o probe.npz",
+              "The same for attention as Mistral has it."},
              {"attn-explain probe --code torch -o probe.py",
               "The same with a PyTorch program to put your own attention into."}}};
 }

@@ -124,4 +124,23 @@ WalkConfig probe_config() {
     return config;
 }
 
+WalkConfig probe_config(WalkConfig asked) {
+    if (std::holds_alternative<RandomInput>(asked.input)) {
+        if (!asked.batch) asked.batch = 3;
+        if (!asked.query_len) asked.query_len = 7;
+    }
+    const Plan plan = resolve(asked);
+    const Ledger drawn = draw(plan);
+    for (const char* name : {"g_query", "g_key"}) {
+        const Tensor* ones = drawn.find(name);
+        if (ones == nullptr || asked.parameters.has(name)) continue;
+        Array<double> gain = empty_array<double>(ones->shape());
+        for (std::size_t i = 0; i < gain.size(); ++i) {
+            gain.data()[i] = 0.5 + 0.25 * static_cast<double>(i * 3 % 7);
+        }
+        asked.parameters.record(name, {ones->axes(), std::move(gain)});
+    }
+    return asked;
+}
+
 }  // namespace attn
