@@ -5,7 +5,6 @@
 #include "app/flags/config_file.hpp"
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/parse.hpp"
-#include "app/flags/presets.hpp"
 #include "app/reference/reference.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
@@ -78,11 +77,6 @@ Arguments parsed(const Command& command, const Words& words) {
     const Words typed(words.begin() + (command.name.empty() ? 0 : 1), words.end());
     try {
         arguments.parse(typed);
-        if (arguments.find("--preset") != nullptr && arguments.has("--preset")) {
-            // What is typed takes the place of what the preset says.
-            arguments.parse(preset_words(arguments.text("--preset")));
-            arguments.parse(typed);
-        }
     } catch (const UnknownFlag& unknown) {
         throw attn::ConfigError(about_flag(unknown, command, words));
     } catch (const UnexpectedWord& unexpected) {
@@ -117,6 +111,10 @@ int run(int argc, char** argv) {
     const bool names_one = !words.empty() && is_command(words.front());
     const Command& command = *find_command(names_one ? words.front() : "");
     if (std::find(words.begin(), words.end(), "--no-pager") != words.end()) Pager::forbid();
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        if (words[i] == "--color" && i + 1 < words.size()) color_messages(words[i + 1]);
+        if (words[i].starts_with("--color=")) color_messages(words[i].substr(8));
+    }
     if (const std::string help = asked_help(command, words); !help.empty()) {
         StandardOutput output;
         output.write(help);
@@ -124,10 +122,16 @@ int run(int argc, char** argv) {
         return 0;
     }
     const Arguments arguments = parsed(command, words);
-    const int exit_code = command.run(arguments);
-    save_config(arguments);
-    release_notes();
-    return exit_code;
+    try {
+        const int exit_code = command.run(arguments);
+        save_config(arguments);
+        release_notes();
+        return exit_code;
+    } catch (const attn::Error& error) {
+        const std::string places = arguments.origins_in(error.what());
+        if (places.empty()) throw;
+        throw attn::ConfigError(error.what() + places);
+    }
 }
 
 }  // namespace app

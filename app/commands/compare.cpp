@@ -50,8 +50,9 @@ int run_compare(const Arguments& arguments) {
         throw attn::ConfigError(a + " and " + b +
                                 " have no step in common: name the arrays after the steps");
     }
-    write_text(arguments, arguments.has("--json") ? attn::comparison_json(comparison)
-                                                  : attn::comparison_text(comparison));
+    write_text(arguments, arguments.has("--json")
+                              ? attn::comparison_json(comparison)
+                              : attn::comparison_text(comparison, ink_of(arguments)));
     return comparison.equal() ? 0 : 1;
 }
 
@@ -73,8 +74,8 @@ const std::vector<Flag>& compare_flags() {
 Command compare_command() {
     return {"compare",
             "compare two runs, or files, step by step",
-            {compare_flags, tolerance_flags, json_flags, file_flags, bug_flags, config_flags,
-             notebook_walk_flags, walk_flags},
+            {compare_flags, tolerance_flags, json_flags, file_flags, color_flags, bug_flags,
+             config_flags, notebook_walk_flags, walk_flags},
             run_compare,
             {{"attn-explain compare loop vectorized", "Where the two methods round differently."},
              {"attn-explain compare '' '--bug scale-missing'", "What a mistake changes."},

@@ -116,8 +116,9 @@ int run_diagnose(const Arguments& arguments) {
     for (const std::string& assumed : asked.assumed) {
         diagnosis.remarks.push_back("assumed: " + assumed);
     }
-    write_text(arguments, arguments.has("--json") ? attn::diagnosis_json(diagnosis)
-                                                  : attn::diagnosis_text(diagnosis));
+    write_text(arguments, arguments.has("--json")
+                              ? attn::diagnosis_json(diagnosis)
+                              : attn::diagnosis_text(diagnosis, ink_of(arguments)));
     return exit_code_of(diagnosis, arguments.has("--partial"));
 }
 
@@ -144,7 +145,7 @@ const std::vector<Flag>& diagnose_flags() {
 Command diagnose_command() {
     return {"diagnose",
             "find the mistake in your own tensors",
-            {diagnose_flags, tolerance_flags, json_flags, file_flags, config_flags,
+            {diagnose_flags, tolerance_flags, json_flags, file_flags, color_flags, config_flags,
              notebook_walk_flags, walk_flags},
             run_diagnose,
             {{"attn-explain diagnose mine.npz --given probe.npz",

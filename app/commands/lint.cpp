@@ -36,16 +36,18 @@ std::string counted(std::size_t count, const std::string& what) {
     return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-std::string findings_text(const std::vector<attn::LintFinding>& findings) {
+std::string findings_text(const std::vector<attn::LintFinding>& findings, const attn::Ink& ink) {
     std::string text;
     std::array<std::size_t, 3> counts{};
     for (const attn::LintFinding& finding : findings) {
         ++counts[static_cast<std::size_t>(finding.rule->severity)];
-        std::string head = word_of(finding.rule->severity);
-        head.resize(7, ' ');
-        head += finding.rule->id;
-        head.resize(std::max<std::size_t>(head.size() + 2, 30), ' ');
-        text += head + finding.line + "\n";
+        std::string word = word_of(finding.rule->severity);
+        word.resize(7, ' ');
+        std::string id = finding.rule->id;
+        id.resize(std::max<std::size_t>(id.size() + 2, 23), ' ');
+        const bool is_error = finding.rule->severity == attn::Severity::error;
+        text += (is_error ? ink.of(ink.mistake, word) : word) + ink.of(ink.heading, id) +
+                finding.line + "\n";
     }
     text += counted(counts[0], "error") + ", " + counted(counts[1], "warning") + ", " +
             counted(counts[2], "note");
@@ -94,8 +96,8 @@ int run_lint(const Arguments& arguments) {
             return std::find(wanted.begin(), wanted.end(), finding.rule->id) == wanted.end();
         });
     }
-    write_text(arguments,
-               arguments.has("--json") ? findings_json(findings) : findings_text(findings));
+    write_text(arguments, arguments.has("--json") ? findings_json(findings)
+                                                  : findings_text(findings, ink_of(arguments)));
     const bool strict = arguments.has("--strict");
     return std::any_of(findings.begin(), findings.end(),
                        [&](const attn::LintFinding& finding) {
@@ -126,8 +128,8 @@ const std::vector<Flag>& lint_flags() {
 Command lint_command() {
     return {"lint",
             "name the pitfalls in a configuration and its data",
-            {lint_flags, json_flags, file_flags, bug_flags, config_flags, notebook_walk_flags,
-             walk_flags},
+            {lint_flags, json_flags, file_flags, color_flags, bug_flags, config_flags,
+             notebook_walk_flags, walk_flags},
             run_lint,
             {{"attn-explain lint --heads 2 --embed-dim 8 --strict",
               "The pitfalls of a configuration, warnings as findings."}}};

@@ -189,7 +189,6 @@ int run_notebook(const Arguments& arguments) {
     attn::Document document = changed_page(arguments, notebook, replay);
     if (format.answers) {
         document = on_one_page(arguments, notebook, replay, std::move(document));
-        document.command = command_line("notebook", arguments);
     } else if (replay.corrected) {
         attn::ReplayOptions faithful = replay;
         faithful.corrected = false;
@@ -223,6 +222,7 @@ int run_notebook(const Arguments& arguments) {
             terminal_columns(arguments).value_or(2 * options.linewidth.value_or(80) + 3);
         document = attn::side_by_side(document, *format.printed, options, columns);
     }
+    document.command = command_line("notebook", arguments);
     write_document(arguments, document, usual, attn::DType::float32);
     return 0;
 }

@@ -3,6 +3,8 @@
 #include <limits>
 
 #include "app/commands/commands.hpp"
+#include "app/commands/hints.hpp"
+#include "app/commands/watch.hpp"
 #include "app/flags/config_file.hpp"
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
@@ -110,6 +112,7 @@ attn::Document walk_document(const Arguments& arguments, const attn::Plan& plan)
     }
     if (format_of(arguments).answers) attn::add_derivations(document, plan, table, ledger);
     select_sections(arguments, document, format_of(arguments).keeps_all());
+    if (takes_hints(arguments)) document.next = next_command(arguments, plan, table, ledger);
     return document;
 }
 
@@ -120,6 +123,29 @@ std::shared_ptr<const attn::Document> other_document(const Arguments& arguments)
     attn::Document other = walk_document(others, attn::resolve(config_of(others)));
     other.name = flags;
     return std::make_shared<const attn::Document>(std::move(other));
+}
+
+/// Computes and prints one walk.
+attn::Document print_walk(const Arguments& arguments, const attn::Plan& plan,
+                          std::shared_ptr<const attn::Document> before) {
+    attn::Document document = walk_document(arguments, plan);
+    document.command = command_line("", arguments);
+    document.before = std::move(before);
+    if (arguments.has("--html-compare") && format_of(arguments).answers) {
+        document.name = "this walk";
+        document.other = other_document(arguments);
+    }
+    const auto usual =
+        plan.config.rng == attn::Rng::torch ? attn::TextForm::torch : attn::TextForm::numpy;
+    write_document(arguments, document, usual, plan.compute_dtype);
+    document.before = nullptr;
+    return document;
+}
+
+std::shared_ptr<const attn::Document> walk_once(const Arguments& arguments,
+                                                std::shared_ptr<const attn::Document> before) {
+    const attn::Plan plan = attn::resolve(config_of(arguments));
+    return std::make_shared<const attn::Document>(print_walk(arguments, plan, std::move(before)));
 }
 
 int run_walk(const Arguments& arguments) {
@@ -144,15 +170,8 @@ int run_walk(const Arguments& arguments) {
         write_text(arguments, json ? json_of_steps(plan) : list_of_steps(plan));
         return 0;
     }
-    attn::Document document = walk_document(arguments, plan);
-    document.command = command_line("", arguments);
-    if (arguments.has("--html-compare") && format_of(arguments).answers) {
-        document.name = "this walk";
-        document.other = other_document(arguments);
-    }
-    const auto usual =
-        plan.config.rng == attn::Rng::torch ? attn::TextForm::torch : attn::TextForm::numpy;
-    write_document(arguments, document, usual, plan.compute_dtype);
+    if (arguments.has("--watch")) watch(arguments, walk_once);
+    print_walk(arguments, plan, nullptr);
     return 0;
 }
 
@@ -160,6 +179,9 @@ const std::vector<Flag>& own_flags() {
     static const std::vector<Flag> all{
         {"--list-steps", "", "list the steps of this walk"},
         {"--list-layers", "", "list the layers of the model in --model-file"},
+        {"--watch", "",
+         "walk again whenever a file that the flags name changes, and say which cells did; "
+         "Ctrl-C ends it"},
         {"--list-presets", "", "list the families of models that --preset knows"},
         Flag{"--html-compare", "FLAGS",
              "a second walk on the same page, with these flags on top: '--mask none'"}

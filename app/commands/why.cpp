@@ -101,6 +101,7 @@ int run_why(const Arguments& arguments) {
     attn::WhyOptions options;
     options.depth = static_cast<std::size_t>(*arguments.integer("--depth"));
     options.top = static_cast<std::size_t>(*arguments.integer("--top"));
+    options.ink = ink_of(arguments);
     const bool json = arguments.has("--json");
     std::string text = json ? attn::why_json(plan, table, ledger, cell, options)
                             : of_page + attn::why_text(plan, table, ledger, cell, options);
@@ -148,8 +149,8 @@ const std::vector<Flag>& why_flags() {
 Command why_command() {
     return {"why",
             "derive one number back to the inputs",
-            {why_flags, json_flags, file_flags, bug_flags, config_flags, notebook_walk_flags,
-             walk_flags},
+            {why_flags, json_flags, file_flags, color_flags, bug_flags, config_flags,
+             notebook_walk_flags, walk_flags},
             run_why,
             {{"attn-explain why 'weights[short,eat]' --depth 2",
               "One weight, and in turn the numbers it was made of."},

@@ -4,6 +4,8 @@
 #include <array>
 
 #include "app/flags/parse.hpp"
+#include "app/flags/presets.hpp"
+#include "app/flags/walk_flags.hpp"
 #include "attn/io/atomic_file.hpp"
 #include "attn/io/input_file.hpp"
 #include "attn/io/settings_file.hpp"
@@ -26,30 +28,25 @@ const std::vector<std::vector<std::string>>& alternatives() {
     return all;
 }
 
-/// What is no setting: where output goes, and what asks for something else than a walk.
-constexpr std::array not_saved{"--config", "--save-config", "--output", "--save-dir", "--no-pager"};
+/// What is no setting: where output goes, and what stands for settings that are saved themselves.
+constexpr std::array not_saved{"--preset",   "--config",   "--save-config", "--output",
+                               "--save-dir", "--no-pager", "--watch"};
 
 /// Only told of a walk, and derived from the other settings.
 constexpr std::array derived{"given"};
 
-std::string key_of(const Flag& flag) {
-    std::string key = flag.name.substr(2);
-    std::replace(key.begin(), key.end(), '-', '_');
-    return key;
-}
-
 /// The flag of a key: its name, or what --format json calls it.
 const Flag* flag_of(const Arguments& arguments, const std::string& key) {
     const std::string name = key == "bugs" ? "bug" : key;
+    const Flag* recorded = nullptr;
     for (const FlagTable table : arguments.tables()) {
         for (const Flag& flag : table()) {
-            if (!flag.is_positional() && flag.name.starts_with("--") &&
-                (key_of(flag) == name || flag.key == name)) {
-                return &flag;
-            }
+            if (flag.is_positional() || !flag.name.starts_with("--")) continue;
+            if (key_of(flag) == name) return &flag;
+            if (flag.key == name) recorded = &flag;
         }
     }
-    return nullptr;
+    return recorded;
 }
 
 [[noreturn]] void refuse(const std::string& label, const attn::FileSetting& setting,
@@ -57,19 +54,24 @@ const Flag* flag_of(const Arguments& arguments, const std::string& key) {
     throw attn::InputError(label + ":" + std::to_string(setting.line) + ": " + reason);
 }
 
-/// The words that say a setting on the command line; none where it is left at its default.
+bool says_none(const attn::FileSetting& setting) {
+    return setting.is_text && setting.values.front() == "none";
+}
+
+/// The words that say a setting on the command line; none where it is left at its default, unless
+/// that is to win over what a preset or a model says.
 std::vector<std::string> words_of_setting(const Arguments& arguments, const Flag& flag,
-                                          const attn::FileSetting& setting) {
+                                          const attn::FileSetting& setting, bool says_defaults) {
     const std::vector<std::string>& values = setting.values;
-    if (values.empty() || (values.size() == 1 && values.front() == flag.usual)) return {};
+    const bool is_usual = values.size() == 1 && values.front() == flag.usual;
+    if (values.empty() || (is_usual && !says_defaults)) return {};
     if (!flag.takes_value()) {
         if (values.front() == "true") return {flag.name};
         const std::string opposite = "--no-" + flag.name.substr(2);
         return arguments.find(opposite) != nullptr ? std::vector{opposite}
                                                    : std::vector<std::string>{};
     }
-    const bool says_none = setting.is_text && values.front() == "none";
-    if (says_none) {
+    if (says_none(setting)) {
         const std::vector<std::string> known =
             flag.takes.words != nullptr ? flag.takes.words() : std::vector<std::string>();
         if (std::find(known.begin(), known.end(), "none") == known.end()) return {};
@@ -90,11 +92,13 @@ bool has_any(const Arguments& arguments, const std::vector<std::string>& names) 
     });
 }
 
-/// A walk's record says how x or memory was drawn. It does not hold words, ids or files.
+/// A walk's record says how x or memory was drawn. Words, ids and files it holds under `said`, read
+/// before; older ones do not.
 void take_source(const Arguments& typed, const attn::FileSetting& setting, const std::string& label,
                  Arguments& base) {
     const bool is_input = setting.key == "input";
-    if (has_any(typed, alternatives()[is_input ? 0 : 1])) return;
+    const std::vector<std::string>& all = alternatives()[is_input ? 0 : 1];
+    if (setting.source == "none" || has_any(typed, all) || has_any(base, all)) return;
     if (setting.values.empty()) {
         refuse(label, setting,
                "this record does not hold the " + setting.key + " itself: pass " +
@@ -104,7 +108,106 @@ void take_source(const Arguments& typed, const attn::FileSetting& setting, const
     if (is_input) base.set("--random", setting.values.front());
 }
 
+const std::string given = "given";
+
+/// What a record says of a setting, without the word that stands in it for a file. Which file that
+/// was stands under `said`.
+attn::FileSetting without_file(const Arguments& typed, const Arguments& base, const Flag& flag,
+                               attn::FileSetting setting, const std::string& label) {
+    const std::string by = flag.name == "--mask" ? "--mask-file" : flag.name;
+    const std::string file = flag.name == "--sink" ? given : "file";
+    std::string kept;
+    bool has_file = false;
+    for (const std::string& word : split(setting.values.front(), ',')) {
+        has_file = has_file || word == file;
+        if (word != file) kept += (kept.empty() ? "" : ",") + word;
+    }
+    if (!has_file) return setting;
+    if (!has_any(typed, {by}) && !has_any(base, {by})) {
+        refuse(label, setting, "this record does not name the file: pass " + by + " too");
+    }
+    setting.values.clear();
+    if (!kept.empty()) setting.values.push_back(kept);
+    return setting;
+}
+
+const Flag& flag_of_setting(const Arguments& arguments, const attn::FileSetting& setting,
+                            const std::string& label) {
+    if (const Flag* flag = flag_of(arguments, setting.key)) return *flag;
+    std::vector<std::string> keys;
+    for (const FlagTable table : arguments.tables()) {
+        for (const Flag& each : table()) {
+            if (!each.is_positional()) keys.push_back(key_of(each));
+        }
+    }
+    const std::string meant = attn::closest(setting.key, keys);
+    refuse(label, setting,
+           "there is no setting '" + setting.key + "'" +
+               (meant.empty() ? ": the names are those of the flags"
+                              : "; did you mean " + meant + "?"));
+}
+
+/// What the file that --config names says by flags that were not typed.
+Arguments read_config(const Arguments& typed) {
+    attn::InputFile file(typed.text("--config"));
+    const std::string label = file.label();
+    const attn::FileSettings settings = attn::read_settings(file.all(), label);
+    const auto value_of = [&](const char* key) {
+        const auto found =
+            std::find_if(settings.all.begin(), settings.all.end(),
+                         [&](const attn::FileSetting& setting) { return setting.key == key; });
+        const bool says_one = found != settings.all.end() && found->values.size() == 1;
+        return says_one ? found->values.front() : std::string("none");
+    };
+    const bool has_model = settings.is_record && value_of("model_file") != "none";
+    const bool says_defaults = value_of("model_file") != "none" || value_of("preset") != "none" ||
+                               value_of("notebook") != "none" ||
+                               has_any(typed, {"--preset", "--model-file", "--notebook"});
+    const bool has_own_init = settings.is_record && value_of("projection") == "mha";
+    bool has_memory = false;
+    Arguments base(typed.tables());
+    for (const attn::FileSetting& setting : settings.all) {
+        if (std::find(derived.begin(), derived.end(), setting.key) != derived.end()) continue;
+        if (!setting.source.empty()) {
+            has_memory = has_memory || setting.key == "memory";
+            take_source(typed, setting, label, base);
+            continue;
+        }
+        const Flag& flag = flag_of_setting(typed, setting, label);
+        // What a record tells of a model, or of the draws of nn.MultiheadAttention, follows.
+        const bool is_models = model_decides(flag.name) || setting.values == std::vector{given};
+        if ((has_model && is_models) || (has_own_init && flag.name == "--init")) continue;
+        const bool may_stand_for_file = settings.is_record && setting.is_text;
+        try {
+            Arguments one(typed.tables());
+            one.parse(words_of_setting(
+                typed, flag,
+                may_stand_for_file ? without_file(typed, base, flag, setting, label) : setting,
+                says_defaults));
+            for (const Arguments::Said& said : one.said()) {
+                one.came_from(*said.flag, {label, setting.line, settings.is_record});
+            }
+            base.put_under(one);
+        } catch (const attn::ConfigError& error) {
+            refuse(label, setting, error.what());
+        }
+    }
+    // A record tells the length of any memory, and without one that of x.
+    const bool has_length = settings.is_record && has_any(base, {"--memory-len"});
+    if (has_length &&
+        (!has_memory || has_any(base, {"--memory-text", "--memory-ids", "--memory"}))) {
+        base.forget("--memory-len");
+    }
+    return base;
+}
+
 }  // namespace
+
+std::string key_of(const Flag& flag) {
+    std::string key = flag.name.substr(2);
+    std::replace(key.begin(), key.end(), '-', '_');
+    return key;
+}
 
 const std::vector<Flag>& config_flags() {
     static const std::vector<Flag> all = grouped(
@@ -135,44 +238,19 @@ void put_settings_under(Arguments& typed, Arguments base, bool implied) {
 }
 
 Arguments with_config(Arguments typed) {
-    if (typed.find("--config") == nullptr || !typed.has("--config")) return typed;
-    attn::InputFile file(typed.text("--config"));
-    const std::string label = file.label();
-    Arguments base(typed.tables());
-    bool no_memory = false;
-    for (const attn::FileSetting& setting : attn::read_settings(file.all(), label)) {
-        if (std::find(derived.begin(), derived.end(), setting.key) != derived.end()) continue;
-        no_memory = no_memory || (setting.key == "memory" && setting.is_text &&
-                                  setting.values.front() == "none");
-        if (setting.is_source) {
-            take_source(typed, setting, label, base);
-            continue;
-        }
-        const Flag* flag = flag_of(typed, setting.key);
-        if (flag == nullptr) {
-            std::vector<std::string> keys;
-            for (const FlagTable table : typed.tables()) {
-                for (const Flag& each : table()) {
-                    if (!each.is_positional()) keys.push_back(key_of(each));
-                }
-            }
-            const std::string meant = attn::closest(setting.key, keys);
-            refuse(label, setting,
-                   "there is no setting '" + setting.key + "'" +
-                       (meant.empty() ? ": the names are those of the flags"
-                                      : "; did you mean " + meant + "?"));
-        }
-        try {
-            Arguments one(typed.tables());
-            one.parse(words_of_setting(typed, *flag, setting));
-            base.put_under(one);
-        } catch (const attn::ConfigError& error) {
-            refuse(label, setting, error.what());
-        }
+    typed.forget_origins();
+    if (typed.find("--config") != nullptr && typed.has("--config")) {
+        put_settings_under(typed, read_config(typed));
     }
-    // The record of a walk without memory tells its length all the same: that of x.
-    if (no_memory && base.find("--memory-len") != nullptr) base.forget("--memory-len");
-    put_settings_under(typed, std::move(base));
+    if (typed.find("--preset") != nullptr && typed.has("--preset")) {
+        const std::string name = typed.text("--preset");
+        Arguments preset(typed.tables());
+        preset.parse(preset_words(name));
+        for (const Arguments::Said& said : preset.said()) {
+            preset.came_from(*said.flag, {"--preset " + name});
+        }
+        typed.put_under(preset);
+    }
     return typed;
 }
 

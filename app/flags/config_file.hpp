@@ -3,6 +3,9 @@
 
 namespace app {
 
+/// The name of a flag in files of settings: `head_dim` of --head-dim.
+std::string key_of(const Flag& flag);
+
 /// --config and --save-config, for every command that walks.
 const std::vector<Flag>& config_flags();
 
@@ -12,8 +15,8 @@ void put_settings_under(Arguments& typed, Arguments base, bool implied = false);
 
 /// What was typed, over the settings of the file that --config names, if there is one.
 ///
-/// Errors  InputError naming the file, and the line of a setting that no flag has or that its flag
-///         refuses.
+/// Errors  InputError naming the file, and the line of a setting that no flag has, that its flag
+///         refuses, or that a record does not hold.
 Arguments with_config(Arguments typed);
 
 /// Writes what was said, typed or from a file, to the file that --save-config names, if there is

@@ -130,8 +130,56 @@ void Arguments::put_under(const Arguments& base, bool implied) {
         return has(theirs.flag->name) || std::ranges::find(off_, theirs.flag) != off_.end();
     });
     for (Said& said : all) said.implied = implied;
+    for (const Said& theirs : all) {
+        if (const Origin* place = base.origin(*theirs.flag)) origins_[theirs.flag] = *place;
+    }
     all.insert(all.end(), said_.begin(), said_.end());
     said_ = std::move(all);
+}
+
+Arguments Arguments::narrowed_to(std::vector<FlagTable> tables) const {
+    Arguments narrow(std::move(tables));
+    std::copy_if(said_.begin(), said_.end(), std::back_inserter(narrow.said_),
+                 [&](const Said& said) { return narrow.find(said.flag->name) == said.flag; });
+    return narrow;
+}
+
+const Arguments::Origin* Arguments::origin(const Flag& flag) const {
+    const auto found = origins_.find(&flag);
+    return found == origins_.end() || !has(flag.name) ? nullptr : &found->second;
+}
+
+void Arguments::forget_origins() {
+    std::erase_if(said_, [&](const Said& said) { return origins_.contains(said.flag); });
+    origins_.clear();
+}
+
+std::string Arguments::origins_in(std::string_view message) const {
+    const auto is_part_of_word = [](char c) {
+        return c == '-' || c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0;
+    };
+    const auto names = [&](const std::string& name) {
+        for (std::size_t at = message.find(name); at != message.npos;
+             at = message.find(name, at + 1)) {
+            const std::string_view before = message.substr(0, at);
+            const std::size_t end = at + name.size();
+            const bool begins = at == 0 || !is_part_of_word(before.back()) || before == "--" ||
+                                before.ends_with(" --");
+            if (begins && (end == message.size() || !is_part_of_word(message[end]))) return true;
+        }
+        return false;
+    };
+    std::string places;
+    for (const FlagTable table : tables_) {
+        for (const Flag& flag : table()) {
+            const Origin* place = flag.is_positional() ? nullptr : origin(flag);
+            const std::string name = flag.is_positional() ? flag.name : flag.name.substr(2);
+            if (place == nullptr || !names(name)) continue;
+            places += (places.empty() ? " (" : ", ") + name + ": " + place->file +
+                      (place->line == 0 ? "" : ":" + std::to_string(place->line));
+        }
+    }
+    return places.empty() ? places : places + ")";
 }
 
 namespace {
@@ -220,16 +268,23 @@ std::vector<Flag> grouped(const std::string& group, std::vector<Flag> rows) {
 }
 
 void note_useless_flags(const Arguments& arguments, const attn::Plan* plan) {
-    std::vector<const Flag*> noted;
-    for (const auto& [flag, text, implied] : arguments.said()) {
-        if (implied) continue;
-        const Need& need = flag->need;
-        const bool is_noted = std::find(noted.begin(), noted.end(), flag) != noted.end();
-        const bool is_met = (need.among_flags == nullptr || need.among_flags(arguments)) &&
-                            (need.in_walk == nullptr || plan == nullptr || need.in_walk(*plan));
-        if (is_noted || is_met) continue;
-        noted.push_back(flag);
-        report_note(flag->name + " has no effect here: it needs " + std::string(need.what));
+    const auto is_typed = [&](const Flag& flag) {
+        const Arguments::Origin* origin = arguments.origin(flag);
+        return (origin == nullptr || !origin->is_record) &&
+               std::any_of(arguments.said().begin(), arguments.said().end(),
+                           [&](const Arguments::Said& said) {
+                               return said.flag == &flag && !said.implied;
+                           });
+    };
+    for (const FlagTable table : arguments.tables()) {
+        for (const Flag& flag : table()) {
+            if (!is_typed(flag)) continue;
+            const Need& need = flag.need;
+            const bool is_met = (need.among_flags == nullptr || need.among_flags(arguments)) &&
+                                (need.in_walk == nullptr || plan == nullptr || need.in_walk(*plan));
+            if (is_met) continue;
+            report_note(flag.name + " has no effect here: it needs " + std::string(need.what));
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -133,6 +134,22 @@ public:
 
     void set(std::string_view name, const std::string& text);
     void forget(std::string_view name);
+
+    /// Where what a flag says was read, if it was not typed.
+    struct Origin {
+        std::string file;        ///< or `--preset llama3`
+        std::size_t line = 0;    ///< from 1; 0 where there are none
+        bool is_record = false;  ///< of a walk, which says every setting
+    };
+    void came_from(const Flag& flag, Origin origin) { origins_[&flag] = std::move(origin); }
+    const Origin* origin(const Flag& flag) const;
+    /// Leaves what was typed alone.
+    void forget_origins();
+    /// Where the settings that a message names were read: ` (heads: c.json:2)`, or nothing.
+    std::string origins_in(std::string_view message) const;
+
+    /// What is said here by flags of other tables, which another command has.
+    Arguments narrowed_to(std::vector<FlagTable> tables) const;
     /// Takes over what `base` says by flags that have said nothing here; `implied` by another flag,
     /// which says it all again.
     void put_under(const Arguments& base, bool implied = false);
@@ -153,7 +170,8 @@ private:
     const Flag& row(std::string_view name) const;
 
     std::vector<FlagTable> tables_;
-    std::vector<Said> said_;          ///< in the order in which it was typed
+    std::vector<Said> said_;  ///< in the order in which it was typed
+    std::map<const Flag*, Origin> origins_;
     std::vector<const Flag*> off_{};  ///< settings that were switched off: `--bias=false`
 };
 

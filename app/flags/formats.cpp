@@ -11,6 +11,7 @@
 #include "attn/io/safetensors.hpp"
 #include "attn/render/html_page.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {
@@ -79,19 +80,49 @@ std::vector<attn::TensorRef> tensors_of(const Document& document, Which which) {
     return tensors;
 }
 
+/// The words of an axis of a section, whose indices may be those of a part.
+attn::AxisWords words_on(const Document& document, const attn::Section& section, std::size_t axis) {
+    const auto& tensor = std::get<attn::Tensor>(section.content);
+    attn::AxisWords result{section.counted_by(tensor.axes()[axis]), {}};
+    const auto* sequences = document.tokens_on(section, tensor.axes()[axis]);
+    if (sequences == nullptr) return result;
+    const auto batch =
+        tensor.has_axis("batch") ? std::optional(tensor.axis("batch")) : std::nullopt;
+    const std::size_t rows = batch ? tensor.shape()[*batch] : 1;
+    for (std::size_t b = 0; b < rows; ++b) {
+        const std::size_t whole =
+            batch ? section.whole_index(*batch, b) : document.picked_sequence(section).value_or(0);
+        const auto& words = (*sequences)[std::min(whole, sequences->size() - 1)];
+        std::vector<std::string>& row = result.words.emplace_back();
+        for (std::size_t i = 0; i < tensor.shape()[axis]; ++i) {
+            const std::size_t place = section.whole_index(axis, i);
+            row.push_back(place < words.size() ? attn::visible(words[place]) : std::string());
+        }
+    }
+    return result;
+}
+
 // A table with the parameters' axes too would be a table mostly of empty columns; for the same
-// reason tokens stand in the column of the queries or keys that are made of them.
+// reason tokens stand in the column of the queries or keys that are made of them. Their words come
+// behind the values.
 void render_csv(const Document& document, const TextChoices&, const Sink& sink) {
     Document table;
+    std::vector<std::vector<attn::AxisWords>> words;
     for (const attn::Section& section : document.sections) {
         const auto* tensor = std::get_if<attn::Tensor>(&section.content);
         if (tensor == nullptr || !section.shown) continue;
         attn::Axes axes = tensor->axes();
         for (std::string& axis : axes) axis = section.counted_by(axis);
+        std::vector<attn::AxisWords>& on_axes = words.emplace_back();
+        for (std::size_t axis = 0; axis < axes.size(); ++axis) {
+            on_axes.push_back(words_on(document, section, axis));
+        }
         table.sections.push_back(section);
         table.sections.back().content = tensor->renamed(std::move(axes));
     }
-    attn::write_long_table(sink, tensors_of(table, Which::shown));
+    std::vector<attn::TensorRef> tensors = tensors_of(table, Which::shown);
+    for (std::size_t i = 0; i < tensors.size(); ++i) tensors[i].words = std::move(words[i]);
+    attn::write_long_table(sink, tensors);
 }
 
 void write_npz(const Document& document, OutputFile& file) {

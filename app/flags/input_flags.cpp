@@ -104,6 +104,9 @@ std::vector<Flag> input_rows() {
             {nullptr, has_text, "text: pass --text or --text-file"}),
         Flag{"--ids", "IDS", "token ids to attend over, ';' between sequences: \"1,2,0,0;1,2,3,4\""}
             .said_by(ids_said),
+        Flag{"--tokens", "NAMES",
+             "names of the tokens or rows of x, in their order: the,cat,_ (_ leaves the id or "
+             "number); ';' between sequences"},
         Flag{"--vocab-size", "N", "rows of the embedding table", integer(1, 1'000'000'000),
              "largest id + 1"}
             .said_by(vocab_size_said),

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "app/flags/known_words.hpp"
 #include "app/flags/model_flags.hpp"
@@ -156,6 +158,10 @@ bool has_model(const attn::Plan& plan) { return !plan.config.model_file.empty();
 bool norms_x(const attn::Plan& plan) { return plan.config.x_norm.has_value(); }
 
 }  // namespace
+
+bool model_decides(std::string_view flag) {
+    return std::find(std::begin(decided), std::end(decided), flag) != std::end(decided);
+}
 
 void set_model_layer(const Arguments& arguments, WalkConfig& config) {
     refuse_decided(arguments);

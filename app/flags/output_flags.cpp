@@ -153,7 +153,6 @@ void keep_others_of(const attn::Document& whole, attn::Document& selected) {
 
 std::vector<std::string> inf() { return {"inf"}; }
 std::vector<std::string> auto_on_off() { return {"auto", "on", "off"}; }
-std::vector<std::string> auto_always_never() { return {"auto", "always", "never"}; }
 std::vector<std::string> languages() { return {"torch", "numpy"}; }
 std::vector<std::string> shadings() {
     std::vector<std::string> all = words_of<attn::ScaleEnd>();
@@ -166,10 +165,6 @@ std::vector<std::string> shadings() {
 template <bool Format::*member>
 bool format_has(const Arguments& arguments) {
     return arguments.find("--format") == nullptr || format_of(arguments).*member;
-}
-bool colors(const Arguments& arguments) {
-    return arguments.text("--color") != "always" || arguments.find("--heatmap") == nullptr ||
-           arguments.has("--heatmap");
 }
 bool leaves_steps_out(const Arguments& arguments) {
     return !arguments.has("--only") &&
@@ -190,8 +185,7 @@ const std::vector<Flag>& print_flags() {
             Flag{"--detail", "", "show parameters and the parts of softmax too"}.needing(
                 {leaves_steps_out, nullptr,
                  "steps that are left out: here all asked for are there"}),
-            Flag{"--color", "WHEN", "colours", one_of(auto_always_never), "auto"}.needing(
-                {colors, nullptr, "--heatmap"}),
+            color_flags().front(),
             Flag{"--only", "STEPS", "these steps only, or slices: weights[0,:,1:3],output",
                  such_as(step_names, Takes::Kind::list)},
             Flag{"--from", "STEP", "leave out the steps before this one", such_as(step_names)},

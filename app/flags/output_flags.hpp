@@ -16,6 +16,15 @@ const std::vector<Flag>& output_flags();
 const std::vector<Flag>& file_flags();
 const std::vector<Flag>& json_flags();
 
+/// --color, for every command whose words mean something.
+const std::vector<Flag>& color_flags();
+/// Whether standard output is where the output goes, and a terminal.
+bool is_to_terminal(const Arguments& arguments);
+/// How words are set apart where the output goes.
+attn::Ink ink_of(const Arguments& arguments);
+/// Whether a word on what to try next is welcome: on a terminal, among other words.
+bool takes_hints(const Arguments& arguments);
+
 /// Writes a text to --output, or to standard output.
 void write_text(const Arguments& arguments, const std::string& text);
 
@@ -72,7 +81,8 @@ void select_sections(const Arguments& arguments, attn::Document& document, bool 
 void write_document(const Arguments& arguments, const attn::Document& document,
                     attn::TextForm usual, attn::DType default_dtype);
 
-/// The command line of a command and its flags, as a shell takes it.
+/// The command line of a command and its flags, as a shell takes it, in the order of its help,
+/// without defaults and places of output: one walk has one line, however it was typed.
 std::string command_line(const std::string& command, const Arguments& arguments);
 
 /// The columns of the terminal that the output goes to; nothing where it goes to none.

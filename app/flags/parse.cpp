@@ -1,7 +1,10 @@
 #include "app/flags/parse.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+
+#include <fmt/format.h>
 
 #include "attn/text/closest.hpp"
 #include "attn/text/strings.hpp"
@@ -58,6 +61,17 @@ std::vector<std::string> shell_words(std::string_view line) {
 }
 
 std::string shell_quoted(const std::string& word) {
+    const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; };
+    if (std::any_of(word.begin(), word.end(), is_control)) {
+        // What a terminal or a line of a page would not survive.
+        std::string quoted = "$'";
+        for (const char c : word) {
+            const bool special = c == '\'' || c == '\\';
+            quoted += is_control(c) ? fmt::format("\\x{:02x}", static_cast<unsigned char>(c))
+                                    : (special ? "\\" : "") + std::string(1, c);
+        }
+        return quoted + "'";
+    }
     const bool plain = word.find_first_of(" '\"[]*?;&|<>()$`\\#~!{}\n\t") == std::string::npos;
     if (plain && !word.empty()) return word;
     std::string quoted = "'";

@@ -14,6 +14,7 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "attn/mistakes/mistake.hpp"
+#include "attn/text/strings.hpp"
 #include "attn/text/tokenize.hpp"
 
 namespace app {
@@ -101,23 +102,40 @@ std::string only_one(const Arguments& arguments, std::span<const char* const> na
 attn::Tokens tokens_of(const Arguments& arguments, const std::vector<std::string>& texts) {
     const attn::Splitting splitting{arguments.text("--split"), arguments.has("--keep-case")};
     attn::Tokens tokens = attn::tokenize(texts, splitting);
-    constexpr std::size_t long_word = 18;  // six characters of three bytes each
-    const bool one_word =
-        std::any_of(tokens.sequences.begin(), tokens.sequences.end(), [&](const auto& sequence) {
-            const std::string& word = tokens.vocabulary[static_cast<std::size_t>(sequence.front())];
-            return sequence.size() == 1 && word.size() >= long_word && word.front() < 0;
-        });
-    if (one_word && splitting.by == "words") {
-        report_note(
-            "a text without blanks is one word: --split chars makes a token of each "
-            "character");
+    if (splitting.by != "words") return tokens;
+    const auto unbroken =
+        std::find_if(tokens.vocabulary.begin(), tokens.vocabulary.end(), attn::lacks_blanks);
+    if (unbroken != tokens.vocabulary.end()) {
+        report_note(attn::shown(*unbroken) +
+                    " is one word here, as its script has no blanks between words: --split chars "
+                    "makes a token of each character");
     }
     return tokens;
 }
 
-attn::Source input_source(const Arguments& arguments) {
+/// The names in --tokens, `;` between sequences.
+std::vector<std::vector<std::string>> names_of(const std::string& text) {
+    std::vector<std::vector<std::string>> names;
+    for (const std::string& row : split(text, ';')) {
+        names.emplace_back();
+        for (const std::string& name : split(row, ','))
+            names.back().push_back(attn::composed(name));
+    }
+    if (names.size() > 1 && names.back() == std::vector{std::string()}) names.pop_back();
+    return names;
+}
+
+/// A table's own names for its rows become those of the tokens.
+attn::Source table_source(const std::string& spec, std::vector<std::vector<std::string>>& names) {
+    attn::NamedTensor read = attn::read_named_tensor(spec, report_note);
+    if (!read.row_names.empty()) names = {std::move(read.row_names)};
+    return std::move(read.tensor);
+}
+
+attn::Source input_source(const Arguments& arguments,
+                          std::vector<std::vector<std::string>>& names) {
     const std::string used = only_one(arguments, sources);
-    if (used == "--x") return attn::read_tensor(arguments.text("--x"), report_note);
+    if (used == "--x") return table_source(arguments.text("--x"), names);
     if (used == "--random") {
         return attn::RandomInput{
             parse_word<attn::Distribution>("--random", arguments.text("--random"))};
@@ -134,17 +152,18 @@ attn::Source input_source(const Arguments& arguments) {
     } else if (used == "--text") {
         tokens = tokens_of(arguments, arguments.all("--text"));
     } else {
-        tokens = tokens_of(arguments, {"Life is short, eat dessert first"});
+        tokens = tokens_of(arguments, {default_sentence});
     }
     if (arguments.has("--vocab-size")) tokens.vocab_size = arguments.integer("--vocab-size");
     set_padding(arguments, tokens);
     return tokens;
 }
 
-std::optional<attn::Source> memory_source(const Arguments& arguments, const attn::Source& input) {
+std::optional<attn::Source> memory_source(const Arguments& arguments, const attn::Source& input,
+                                          std::vector<std::vector<std::string>>& names) {
     const std::string used = only_one(arguments, memory_sources);
     if (used.empty()) return std::nullopt;
-    if (used == "--memory") return attn::read_tensor(arguments.text("--memory"), report_note);
+    if (used == "--memory") return table_source(arguments.text("--memory"), names);
     if (used == "--memory-text") return tokens_of(arguments, arguments.all("--memory-text"));
     if (used == "--memory-ids") {
         attn::Tokens tokens = parse_ids("--memory-ids", arguments.text("--memory-ids"));
@@ -156,8 +175,8 @@ std::optional<attn::Source> memory_source(const Arguments& arguments, const attn
 }
 
 void set_sources(const Arguments& arguments, attn::WalkConfig& config) {
-    config.input = input_source(arguments);
-    config.memory = memory_source(arguments, config.input);
+    config.input = input_source(arguments, config.names);
+    config.memory = memory_source(arguments, config.input, config.memory_names);
     if (!std::holds_alternative<attn::Tokens>(config.input) && arguments.has("--vocab-size")) {
         throw attn::ConfigError("--vocab-size belongs to --text or --ids: leave it out");
     }
@@ -265,6 +284,7 @@ attn::WalkConfig config_of(const Arguments& arguments) {
     }
     const bool trained = arguments.has("--model-file");
     trained ? set_model_layer(arguments, config) : set_sources(arguments, config);
+    if (arguments.has("--tokens")) config.names = names_of(arguments.text("--tokens"));
     set_mask_file(arguments, config);
     if (!trained) set_given_weights(arguments, config);
     return config;

@@ -126,12 +126,6 @@ MaybeText mask_said(const WalkConfig& config) {
 
 std::string mask_json(const Plan& plan) { return json_of(mask_said(plan.config).value_or("")); }
 
-std::string given_json(const Plan& plan) {
-    std::vector<std::string> names;
-    for (const auto& [name, tensor] : plan.config.parameters.entries()) names.push_back(name);
-    return attn::json_list(names);
-}
-
 // --- what flags need
 
 bool has_projection(const Plan& plan) { return plan.config.projection != Projection::none; }
@@ -258,17 +252,6 @@ const std::vector<Flag>& walk_flags() {
         return rows;
     }();
     return all;
-}
-
-std::vector<std::pair<std::string, std::string>> config_entries(const Arguments& arguments,
-                                                                const Plan& plan) {
-    std::vector<std::pair<std::string, std::string>> entries;
-    for (const Flag& flag : walk_flags()) {
-        if (flag.json != nullptr) entries.emplace_back(flag.key, flag.json(plan));
-        if (flag.name == "--weights") entries.emplace_back("given", given_json(plan));
-    }
-    entries.emplace_back("bugs", attn::json_list(bugs_of(arguments, plan)));
-    return entries;
 }
 
 }  // namespace app

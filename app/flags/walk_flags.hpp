@@ -35,6 +35,9 @@ Arguments with_flags(const Arguments& arguments, const std::vector<std::string>&
 /// Errors  ConfigError naming the flag; InputError naming the file.
 attn::WalkConfig config_of(const Arguments& arguments);
 
+/// The words of a walk that is given none.
+constexpr const char* default_sentence = "Life is short, eat dessert first";
+
 /// Whether a flag says where x comes from.
 bool says_a_source(const Arguments& arguments);
 
@@ -50,6 +53,9 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config);
 /// Errors  ConfigError for flags that contradict the model; InputError for its files.
 void set_model_layer(const Arguments& arguments, attn::WalkConfig& config);
 
+/// Whether that is for a trained model to decide, so that the flag would contradict it.
+bool model_decides(std::string_view flag);
+
 /// What --list-layers prints: a line for each layer of the model.
 std::string list_of_layers(const Arguments& arguments);
 
@@ -59,7 +65,8 @@ std::string list_of_layers(const Arguments& arguments);
 attn::Plan plan_of(const Arguments& arguments);
 
 /// Every effective setting of a plan, defaults filled in, each with its value as JSON text, and the
-/// mistakes made. The names and values are those of the flags, with underscores.
+/// mistakes made; then under `said` words, ids and files, so that the walk can be made again. The
+/// names and values are those of the flags, with underscores.
 std::vector<std::pair<std::string, std::string>> config_entries(const Arguments& arguments,
                                                                 const attn::Plan& plan);
 

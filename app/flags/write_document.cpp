@@ -1,16 +1,19 @@
-#include <unistd.h>
-
+#include <algorithm>
+#include <array>
 #include <csignal>
 #include <functional>
 
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
+#include "app/flags/read_words.hpp"
 #include "app/terminal/heatmap.hpp"
+#include "app/terminal/messages.hpp"
 #include "app/terminal/signals.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
 #include "attn/io/npy.hpp"
 #include "attn/io/output_folder.hpp"
+#include "attn/render/changes.hpp"
 #include "attn/render/summary.hpp"
 
 namespace app {
@@ -22,6 +25,7 @@ TextChoices text_choices(const Arguments& arguments, attn::TextForm usual,
     choices.form = usual;
     choices.options = print_options(arguments);
     choices.options.default_dtype = default_dtype;
+    choices.options.ink = ink_of(arguments);
     choices.words = arguments.has("--no-notes") ? attn::Words::none : attn::Words::all;
     const auto usual_language =
         usual == attn::TextForm::numpy ? attn::CodeLanguage::numpy : attn::CodeLanguage::torch;
@@ -39,11 +43,6 @@ TextChoices text_choices(const Arguments& arguments, attn::TextForm usual,
     }
     choices.figure.with_words = choices.words == attn::Words::all;
     return choices;
-}
-
-bool is_to_terminal(const Arguments& arguments) {
-    const std::string path = arguments.text("--output");
-    return (path.empty() || path == "-") && isatty(STDOUT_FILENO) != 0;
 }
 
 /// What is written: text to a sink, or data to a file.
@@ -114,6 +113,23 @@ void render_heatmap(const Arguments& arguments, const attn::Document& document,
     attn::render_text(gathered, form, choices.options, choices.words, sink);
 }
 
+/// Writes the sections with the numbers set apart that are others than before.
+void render_marked(const attn::Document& document, attn::TextForm form, const TextChoices& choices,
+                   const attn::Sink& sink) {
+    const attn::Document& before = *document.before;
+    const attn::ContentForm content = [&](const attn::Section& section) {
+        const std::string text = attn::content_text(section, form, choices.options);
+        const auto same_name = [&](const attn::Section& each) { return each.name == section.name; };
+        const auto old = std::find_if(before.sections.begin(), before.sections.end(), same_name);
+        if (old == before.sections.end()) return text;
+        return attn::marked(text, attn::content_text(*old, form, choices.options),
+                            choices.options.ink);
+    };
+    attn::Document gathered = document;
+    attn::gather_code(gathered);
+    attn::render_text(gathered, content, choices.options, choices.words, sink);
+}
+
 /// `03_query.npy`: in the order of the walk however a folder is listed.
 std::string step_file_name(std::size_t number, const std::string& name) {
     const std::string digits = std::to_string(number);
@@ -166,10 +182,32 @@ std::optional<std::size_t> terminal_columns(const Arguments& arguments) {
 
 std::string command_line(const std::string& command, const Arguments& arguments) {
     std::string line = "attn-explain" + (command.empty() ? "" : " " + command);
-    for (const auto& [flag, text, implied] : arguments.said()) {
-        if (implied) continue;
-        if (!flag->is_positional()) line += " " + flag->name;
-        if (!text.empty()) line += (flag->may_stand_alone ? "=" : " ") + shell_quoted(text);
+    const auto has = [&](const char* name) {
+        return arguments.find(name) != nullptr && arguments.has(name);
+    };
+    const bool says_defaults = has("--model-file") || has("--notebook");
+    for (const FlagTable table : arguments.tables()) {
+        for (const Flag& flag : table()) {
+            // What --config and --preset say stands here itself; where output goes makes nothing.
+            constexpr std::array left_out{"--config", "--preset",   "--save-config", "--watch",
+                                          "--output", "--save-dir", "--format",      "--json"};
+            if (std::find(left_out.begin(), left_out.end(), flag.name) != left_out.end()) continue;
+            for (const auto& [said, text, implied] : arguments.said()) {
+                if (said != &flag || implied) continue;
+                // What is a default elsewhere may change what a model or a notebook says.
+                if (flag.takes_value() && text == flag.usual && !says_defaults) continue;
+                if (!flag.is_positional()) line += " " + flag.name;
+                if (text.empty()) continue;
+                const bool joins = flag.may_stand_alone || looks_like_flag(text);
+                line += (joins ? "=" : " ") + shell_quoted(text);
+            }
+        }
+    }
+    if (arguments.find("--format") == nullptr) return line;
+    const Format& format = format_of(arguments);
+    const bool is_folder = arguments.has("--save-dir");
+    if (format.printed == nullptr || arguments.has("--format") || is_folder) {
+        line += " --format " + std::string(is_folder ? "json" : format.name);
     }
     return line;
 }
@@ -195,9 +233,19 @@ void write_document(const Arguments& arguments, const attn::Document& document,
     const TextChoices choices = text_choices(arguments, usual, default_dtype);
     const Format& format = format_of(arguments, usual);
     const bool heatmap = arguments.has("--heatmap") && format.printed != nullptr;
+    const std::string changes =
+        document.before == nullptr ? "" : attn::changes_of(document, *document.before);
+    if (!changes.empty() && format.printed == nullptr) report_note("changed: " + changes);
     const auto render = [&](const attn::Document& shown, const attn::Sink& sink) {
+        const bool is_again = shown.before != nullptr && format.printed != nullptr;
+        if (is_again) {
+            const attn::Ink& ink = choices.options.ink;
+            sink("\n" + ink.of(ink.heading, "# changed: " + changes) + "\n\n");
+        }
         if (heatmap) {
             render_heatmap(arguments, shown, choices, sink);
+        } else if (is_again) {
+            render_marked(shown, *format.printed, choices, sink);
         } else {
             format.render(shown, choices, sink);
         }

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "attn/render/color_scale.hpp"
+#include "attn/text/ink.hpp"
 
 namespace app {
 
@@ -22,5 +23,8 @@ int color_index(attn::Color color);
 /// `text` on a background, with a foreground that can be read on it: both are set, so that the
 /// terminal's own colours do not matter. With ColorDepth::none the text alone.
 std::string colored(const std::string& text, attn::Color background, ColorDepth depth);
+
+/// How words are set apart: headings bold, formulas dim, mistakes red, other digits underlined.
+attn::Ink ink_of(ColorDepth depth);
 
 }  // namespace app

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "app/terminal/color.hpp"
 #include "app/terminal/terminal.hpp"
 #include "attn/text/strings.hpp"
 
@@ -15,10 +16,13 @@ namespace app {
 namespace {
 
 std::vector<std::string> pending_notes;
+std::string colors_when = "auto";
 
 void report(std::string_view kind, std::string_view message) {
+    attn::Ink ink;
+    if (kind == "error") ink = ink_of(color_depth(colors_when, isatty(STDERR_FILENO) != 0));
     std::string line = "attn-explain: ";
-    line.append(kind).append(": ");
+    line += ink.of(ink.mistake, std::string(kind) + ":") + " ";
     std::string text(message);
     std::replace(text.begin(), text.end(), '\n', ' ');
     line += attn::visible(text) + '\n';
@@ -33,6 +37,10 @@ void write(std::string_view text) {
 }
 
 }  // namespace
+
+void color_messages(const std::string& when) {
+    if (when == "always" || when == "never") colors_when = when;
+}
 
 void report_error(std::string_view message) {
     pending_notes.clear();

@@ -5,6 +5,9 @@
 
 namespace app {
 
+/// What --color says, for the messages on standard error.
+void color_messages(const std::string& when);
+
 /// Writes `attn-explain: error: MESSAGE` to standard error, as one line. Controls in it, which may
 /// come from a file name or a script, are written out.
 void report_error(std::string_view message);

@@ -2,6 +2,8 @@
 
 #include <random>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/support/program.hpp"
 
 using program::run;
@@ -11,10 +13,20 @@ namespace {
 /// Draws the flags of walks that can be made, one after the other.
 class RandomFlags {
 public:
-    explicit RandomFlags(unsigned seed) : random_(seed) {}
+    RandomFlags(unsigned seed, const program::Folder& folder)
+        : random_(seed), mask_(folder / "mask.csv") {
+        std::ofstream(mask_) << "0,1,1\n0,0,1\n0,0,0\n";
+    }
 
     std::string next() {
         if (draw(12) == 0) return notebook();
+        return walk() + any({"", "", " --detail", " --only weights,context", " --until scores"}) +
+               any({"", " --precision 7", " --format json", " --format csv", " -q",
+                    " --sci-mode on", " --code torch", " --format markdown", " --format svg"});
+    }
+
+    std::string walk() {
+        if (draw(12) == 0) return model();
         std::string flags = source();
         const std::size_t heads = 1 + draw(3);
         flags += " --heads " + std::to_string(heads);
@@ -29,11 +41,9 @@ public:
         flags +=
             any({"", " --rng numpy", " --rng numpy-pcg64", " --torch-build portable", " --redraw 2",
                  " --burn rand:7,randn:3", " --dtype float64", " --variant loop"});
-        flags += any({"", " --seed " + std::to_string(draw(100000)), " --seed 18446744073709551615",
-                      " --detail", " --only weights,context", " --until scores"});
-        flags += any({"", " --precision 7", " --format json", " --format csv", " -q",
-                      " --sci-mode on", " --code torch", " --bug k-dot-k"});
-        return flags;
+        flags +=
+            any({"", " --seed " + std::to_string(draw(100000)), " --seed 18446744073709551615"});
+        return flags + any({"", "", "", " --bug k-dot-k"});
     }
 
 private:
@@ -43,7 +53,19 @@ private:
         return any({"", "--text 'the cat sat'", "--text 'a \"b\" \\ c' --text 'zwei: w\u00f6rter'",
                     "--ids '1,2,0,0;1,2,3,4' --pad-id 0", "--batch 2 --seq-len 3",
                     "--random rand --seq-len 4", "--x data/six-by-three.csv --projection none",
-                    "--seq-len 3 --memory-len 4", "--ids 3,1,2 --vocab-size 9"});
+                    "--seq-len 3 --memory-len 4", "--ids 3,1,2 --vocab-size 9",
+                    "--text 'one two three' --memory-text 'eins zwei'", "--text abc --split chars",
+                    "--text 'A a' --keep-case", "--ids '1,2;'",
+                    "--text 'a b c' --position-embedding learned --rope half --head-dim 4",
+                    "--text 'a b c' --mask-true drop --mask-file " + mask_,
+                    "--preset llama2 --text 'a b'", "--preset gpt2 --mask none",
+                    "--past 2 --seq-len 3",
+                    "--text 'a b' --embed-dim 3 --memory data/six-by-three.csv"});
+    }
+    std::string model() {
+        return "--model-file " + any({"stories --text 'Once upon a time'", "sorter --ids 2,0,1"}) +
+               " --layer " + std::to_string(draw(3)) +
+               any({"", " --mask none", " --scale none", " --rope half", " --variant loop"});
     }
     std::string notebook() {
         return "notebook " + any({"000", "001", "002", "003"}) +
@@ -51,6 +73,7 @@ private:
     }
 
     std::mt19937 random_;
+    std::string mask_;
 };
 
 }  // namespace
@@ -59,7 +82,7 @@ TEST_SUITE("app: config") {
     TEST_CASE("a walk read from its saved settings prints the same bytes") {
         const program::Folder folder;
         const std::string file = folder / "saved.json";
-        RandomFlags random(18);
+        RandomFlags random(18, folder);
         int walked = 0;
         for (int i = 0; i < 300; ++i) {
             const std::string flags = random.next();
@@ -86,9 +109,53 @@ TEST_SUITE("app: config") {
         const program::Result again = run("--config " + file);
         CHECK_MESSAGE(again.exit_code == 0, again.err);
         CHECK(again.out == run(flags).out);
-        REQUIRE(run("--text 'a b' --heads 2 -o " + file).exit_code == 0);
-        program::check_refused("--config " + file, "does not hold the input itself");
+        std::ofstream(file) << R"({"attn_explain": "0.1.0",
+"config": {"input": {"source": "text", "vocab_size": 3}, "heads": 2}, "steps": []})";
+        program::check_refused("--config " + file, "walk.json:2: this record does not hold the ");
         CHECK(run("--text 'a b' --config " + file).out == run("--text 'a b' --heads 2").out);
+    }
+
+    TEST_CASE("a record restores words, ids, files and models: read again it says the same") {
+        const program::Folder folder;
+        const std::string file = folder / "walk.json";
+        const auto without_command = [](const std::string& text) {
+            nlohmann::json record = nlohmann::json::parse(text);
+            CHECK(record.contains("command"));
+            record.erase("command");
+            return record;
+        };
+        RandomFlags random(19, folder);
+        int walked = 0;
+        for (int i = 0; i < 60; ++i) {
+            const std::string flags = random.walk();
+            CAPTURE(flags);
+            const program::Result first = run(flags + " --json");
+            if (first.exit_code == 2) continue;
+            ++walked;
+            std::ofstream(file) << first.out;
+            const program::Result again = run("--json --config " + file);
+            REQUIRE_MESSAGE(again.exit_code == 0, again.err);
+            CHECK(without_command(again.out) == without_command(first.out));
+        }
+        CHECK(walked > 40);
+    }
+
+    TEST_CASE("json, markdown, notebooks, figures and pages name the command that makes them") {
+        const program::Folder folder;
+        const std::string flags = "--text 'it''s <b>' --heads 2 --mask causal";
+        const std::string line = "attn-explain --text 'its <b>' --heads 2 --mask causal";
+        for (const std::string format : {"json", "markdown", "ipynb", "html", "svg"}) {
+            CAPTURE(format);
+            const std::string command = line + " --format " + format;
+            const std::string text = run(flags + " --format " + format).out;
+            const bool is_markup = format == "html" || format == "svg";
+            const std::string expected =
+                is_markup ? "attn-explain --text &#39;its &lt;b&gt;&#39; --heads 2" : command;
+            CHECK(text.find(expected) != std::string::npos);
+            CHECK(program::shell(command).out == text);
+        }
+        const std::string made = nlohmann::json::parse(run("--json --text='-a\tb'").out)["command"];
+        CHECK(made == R"(attn-explain --text=$'-a\x09b' --format json)");
     }
 
     TEST_CASE("flags win over the file, also another source") {
@@ -123,5 +190,26 @@ TEST_SUITE("app: config") {
         std::ofstream(path) << "{\"heads\": 2,";
         program::check_refused("--config " + path, "c.json");
         program::check_refused("--config " + path + ".nowhere", "c.json.nowhere");
+    }
+
+    TEST_CASE("settings that contradict each other are named with their lines") {
+        const program::Folder folder;
+        const std::string path = folder / "c.json";
+        std::ofstream(path)
+            << "{\n  \"embed_dim\": 8,\n  \"text\": \"heads\",\n  \"heads\": 3\n}\n";
+        program::check_refused("--config " + path, "embed-dim: " + path + ":2");
+        program::check_refused("--config " + path, "heads: " + path + ":4");
+        std::ofstream(path) << "{\n  \"text\": \"a\",\n  \"ids\": [[1, 2], [3, 4]]\n}\n";
+        program::check_refused("--config " + path, "text: " + path + ":2, ids: " + path + ":3");
+        CHECK(run("--text 'b c' -q --config " + path).out == run("--text 'b c' -q").out);
+        std::ofstream(path)
+            << "{\n  \"model_file\": \"stories\",\n  \"text\": \"a\",\n  \"heads\": 3\n}\n";
+        program::check_refused("--config " + path, "heads: " + path + ":4");
+        std::ofstream(path) << "{\n  \"preset\": \"llama3\",\n  \"heads\": 5\n}\n";
+        program::check_refused("--config " + path, "heads: " + path + ":3");
+        std::ofstream(path) << "{\"preset\": \"llama3\", \"seed\": 3}";
+        CHECK(run("-q --config " + path).out == run("-q --preset llama3 --seed 3").out);
+        std::ofstream(path) << "{\"preset\": \"llama3\", \"mask\": \"none\"}";
+        CHECK(run("-q --config " + path).out == run("-q --preset llama3 --mask none").out);
     }
 }

@@ -71,6 +71,69 @@ TEST_SUITE("app: everyday") {
                                "takes too long");
     }
 
+    TEST_CASE("--tokens and the first column of a table name ids and rows") {
+        const std::string ids = "--ids 5,9,2 --vocab-size 12 --mask causal ";
+        CHECK(has(run(ids + "--tokens the,cat,_ --only weights").out, "'cat'"));
+        CHECK(run("why 'weights[Cat,the]' --tokens the,cat,_ " + ids)
+                  .out.starts_with("weights[1,0] = "));
+        CHECK(has(run(ids + "--tokens _,cat,_ --only weights").out, "Id 5 sees only itself"));
+        CHECK(run(ids + "--tokens a,b,c -q").out == run(ids + "-q").out);
+        CHECK(has(run("--seq-len 2 --tokens left,_ --mask causal --only weights").out,
+                  "'left' sees only itself"));
+        CHECK(has(run("--ids '1,2,0;3,4,5' --pad-id 0 --tokens 'a,b;c,d,e' --only x --json").out,
+                  R"([["a","b","0"],["c","d","e"]])"));
+        program::check_refused(ids + "--tokens the,cat", "--tokens gives 2 names for the 3 tokens");
+        program::check_refused(ids + "--tokens a,b,c,d", "--tokens gives 4");
+        program::check_refused(ids + "--tokens 'a,b,c;d,e,f'", "--tokens has 2 lists");
+        const program::Folder folder;
+        const std::string table = folder / "words.csv";
+        std::ofstream(table) << "the,1,2\ncat,3,4\n";
+        const program::Result walk = run("--only weights --x " + table);
+        CHECK(has(walk.err, "the first column was read as row names"));
+        CHECK(has(walk.out, "'cat'"));
+        std::ofstream(table) << "word;f1;f2\nthe;1;2\ncat;3;4\n";
+        CHECK(run("--only weights --x " + table).out == walk.out);
+        CHECK(has(run("--only weights --tokens A,B --x " + table).out, "'B'"));
+        std::ofstream(table) << "1,2\nx,4\n";
+        program::check_refused("--x " + table, "line 2, column 1");
+    }
+
+    TEST_CASE("tables and JSON hold the tokens beside the numbers, also of parts") {
+        const std::string two = "--text 'a b' --text 'c d' --only ";
+        CHECK(has(run(two + "weights --format csv").out, "\nweights,1,0,1,"));
+        const std::string part = run(two + "'weights[1,:,1:]' --format csv").out;
+        CHECK(part.starts_with("step,query,key,value,query_token,key_token\nweights,0,0,"));
+        CHECK(part.ends_with(",d,d\n"));
+        CHECK(has(part, ",c,d\n"));
+        CHECK(run("--seq-len 2 --only weights --format csv")
+                  .out.starts_with("step,query,key,value\n"));
+        CHECK(has(run(two + "weights --json").out,
+                  "\"tokens\":{\"query\":[[\"a\",\"b\"],[\"c\",\"d\"]],\"key\":"));
+        const program::Folder folder;
+        const std::string table = folder / "walk.csv";
+        REQUIRE(run("--text 'a, b \"c\"' --only x -o " + table).exit_code == 0);
+        CHECK(run("--projection none --only x -q --x " + table).out ==
+              run("--text 'a, b \"c\"' --only x -q").out);
+    }
+
+    TEST_CASE(
+        "one word is one token however it was typed, and scripts without blanks are hinted at") {
+        CHECK(run("--text 'e\u0301t\u00e9 \u00e9te\u0301' --only ids -q").out ==
+              "tensor([1, 1])\n");
+        CHECK(run("why 'weights[0,e\u0301]' --text 'a \u00e9'").out ==
+              run("why 'weights[0,1]' --text 'a \u00e9'").out);
+        for (const std::string text :
+             {"\u6211\u60F3\u8981\u5403\u751C\u70B9", "a \u3053\u3093\u306B\u3061\u306F",
+              "\u0E2A\u0E27\u0E31\u0E2A\u0E14\u0E35\u0E0A\u0E32\u0E27\u0E42\u0E25\u0E01 b"}) {
+            CHECK(has(run("--only ids -q --text '" + text + "'").err, "--split chars"));
+        }
+        for (const std::string text :
+             {"\u4E2D\u56FD \u7F8E\u4E3D",
+              "\u0434\u043E\u0441\u0442\u043E\u043F\u0440\u0438\u043C\u0435\u0447\u0430\u0442"}) {
+            CHECK(run("--only ids -q --text '" + text + "'").err.empty());
+        }
+    }
+
     TEST_CASE("a probe is a program too, which runs under PyTorch and is right as it stands") {
         const program::Folder folder;
         const std::string path = folder / "probe.py";

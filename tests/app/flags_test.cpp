@@ -160,7 +160,7 @@ TEST_SUITE("app: flags") {
         check_useless("--format csv --code torch", "a format with lines of code");
         check_useless("--format csv -q", "a format with words");
         check_useless("--format json --detail", "steps that are left out");
-        check_useless("--color always", "--heatmap");
+        check_useless("--color always --format json", "a printed form");
         check_useless("notebook --heatmap", "the name of a notebook");
         check_useless("notebook --seed 3", "the name of a notebook");
         check_useless("bench --variant loop --arch avx2 --seq-len 4 --rounds 1", "--variant fused");
@@ -169,8 +169,8 @@ TEST_SUITE("app: flags") {
              {"--causal-align end --mask causal --memory-len 3", "--lengths 3 --mask padding",
               "--empty-row zero --mask causal", "--output-dim 3 --output-projection",
               "--ids 1,0 --pad-id 0", "--precision 3", "--precision 3 --format markdown",
-              "--code torch --format json", "--detail", "--color always --heatmap",
-              "--merge --heads 2", "--color never"}) {
+              "--code torch --format json", "--detail", "--color always", "--merge --heads 2",
+              "--color never"}) {
             const program::Result result = run(fine);
             CHECK_MESSAGE(result.err.find("no effect") == std::string::npos, result.err);
         }

@@ -149,7 +149,10 @@ TEST_SUITE("app: formats") {
         CHECK(names("", "csv").count("w_query") == 0);
         CHECK(names("", "csv").count("weights") == 1);
         CHECK(names("--detail", "csv").count("row_max") == 1);
-        CHECK(run("--format csv").out.rfind("step,query,key,feature,value\nids,0,,,5\n", 0) == 0);
+        CHECK(run("--format csv")
+                  .out.rfind("step,query,key,feature,value,query_token,key_token\n"
+                             "ids,0,,,5,life,\n",
+                             0) == 0);
         CHECK(run("--format csv --batch 2 --heads 2")
                   .out.rfind("step,batch,head,query,key,feature,value\n", 0) == 0);
         // through a pipe the bytes are the same
@@ -159,7 +162,9 @@ TEST_SUITE("app: formats") {
     TEST_CASE("markdown keeps prose, formulas and tensors apart, whatever the tokens are") {
         const std::string page =
             run("--format markdown --text 'a*b `c` <d>' --mask causal --precision 2").out;
-        CHECK(page.rfind("# Attention, step by step\n\n## `ids`: ", 0) == 0);
+        CHECK(page.rfind("# Attention, step by step\n\n```sh\nattn-explain --text 'a*b `c` <d>' "
+                         "--mask causal --precision 2 --format markdown\n```\n\n## `ids`: ",
+                         0) == 0);
         CHECK(page.find("\n`weights = softmax(masked_scores) over the key axis`\n") !=
               std::string::npos);
         CHECK(page.find("\n```text\ntensor([[1.00, 0.00, 0.00],") != std::string::npos);
@@ -170,7 +175,7 @@ TEST_SUITE("app: formats") {
         for (std::size_t at = 0; (at = page.find("\n## ", at)) != std::string::npos; ++at) {
             ++headings;
         }
-        CHECK(fences == 2 * headings);
+        CHECK(fences == 2 + 2 * headings);
         const std::string quiet = run("--format markdown -q --only weights").out;
         CHECK(quiet.find("softmax(") == std::string::npos);
         CHECK(quiet.find("\n## `weights`") != std::string::npos);

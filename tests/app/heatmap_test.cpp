@@ -68,6 +68,7 @@ TEST_SUITE("app: heatmap") {
         CHECK_FALSE(has_escape(run("--heatmap")));
         CHECK_FALSE(has_escape(run("--heatmap --color never")));
         CHECK_FALSE(has_escape(run("--color always --format json --only weights")));
+        CHECK_FALSE(has_escape(run("")));
         CHECK_FALSE(has_escape(shell("NO_COLOR=1 FORCE_COLOR=1 attn-explain --heatmap")));
         CHECK_FALSE(has_escape(shell("FORCE_COLOR=0 attn-explain --heatmap")));
         CHECK(has_escape(run("--heatmap --color always")));
@@ -84,7 +85,8 @@ TEST_SUITE("app: heatmap") {
         CHECK(has_escape(shell("unset NO_COLOR; TERM=xterm " + heatmap)));
         CHECK_FALSE(has_escape(shell("unset NO_COLOR; TERM=dumb " + heatmap)));
         CHECK_FALSE(has_escape(shell("NO_COLOR=1 TERM=xterm " + heatmap)));
-        CHECK_FALSE(has_escape(shell("TERM=xterm " + on_a_terminal("attn-explain"))));
+        CHECK(has_escape(shell("unset NO_COLOR; TERM=xterm " + on_a_terminal("attn-explain"))));
+        CHECK_FALSE(has_escape(shell("TERM=xterm " + on_a_terminal("attn-explain -q"))));
         const program::Result binary = shell(on_a_terminal("attn-explain --format npz"));
         CHECK(binary.out.find("is no text for a terminal") != std::string::npos);
     }

@@ -84,6 +84,19 @@ TEST_SUITE("csv") {
         CHECK(table("0,1\n1,0\n0.5,0.5\n").shape() == Shape{3, 2});
     }
 
+    TEST_CASE("a first column of words names the rows, with and without names of columns") {
+        for (const char* text : {"the,1,2.5\ncat,-3,4000\n", "word,a,b\nthe,1,2.5\ncat,-3,4000\n",
+                                 ",a,b\nthe,1,2.5\ncat,-3,4000\n"}) {
+            CAPTURE(text);
+            const auto read = read_tensors_from_bytes(text, "t");
+            CHECK(read[0].tensor.as<double>() == two_by_two);
+            CHECK(read[0].row_names == std::vector<std::string>{"the", "cat"});
+        }
+        CHECK(note_of("the,1\ncat,2\n") == "t: the first column was read as row names");
+        CHECK(read_tensors_from_bytes(",a\n0,1\n1,2\n", "t")[0].row_names.empty());
+        CHECK(refusal_of("the,1\ncat,2\n3,4\n", "t").starts_with("t: line 3, column 1: '3' is a "));
+    }
+
     TEST_CASE("True and False are a table of bool, but not among numbers") {
         CHECK(table("True,False\nFalse,True\n").as<bool>() ==
               Array<bool>{{true, false}, {false, true}});

@@ -4,6 +4,7 @@
 
 #include "attn/render/document.hpp"
 #include "attn/text/markdown.hpp"
+#include "attn/text/strings.hpp"
 #include "attn/version.hpp"
 
 namespace attn {
@@ -59,6 +60,10 @@ std::string head_of(const Document& document) {
     for (const auto& [name, value] : document.config) {
         if (name == "notebook") title = "The notebook " + value + ", replayed";
         settings += "\n- " + name + ": " + markdown_code(value);
+    }
+    if (!document.command.empty()) {
+        const std::string ticks = markdown_fence(document.command, 3);
+        settings = "\n" + ticks + "\n" + visible(document.command) + "\n" + ticks + "\n" + settings;
     }
     return "# " + title + "\n\nWritten by attn-explain " + std::string(version()) +
            ". Run from the top, each cell prints the numbers below it.\n" + settings;

@@ -215,11 +215,13 @@ std::string index_text(const std::vector<std::size_t>& indices) {
     return fmt::format("[{}]", fmt::join(indices, ","));
 }
 
-std::string comparison_text(const Comparison& comparison) {
-    std::string text =
-        fmt::format("{:<18}{:<10}{:<10}{:<12}\n", "step", "max abs", "max rel", "max ulp");
+std::string comparison_text(const Comparison& comparison, const Ink& ink) {
+    std::string text = ink.of(ink.heading, fmt::format("{:<18}{:<10}{:<10}{:<12}", "step",
+                                                       "max abs", "max rel", "max ulp")) +
+                       "\n";
     for (const StepComparison& step : comparison.steps) {
-        text += fmt::format("{:<18}{}\n", step.name, size_of(step));
+        const std::string line = fmt::format("{:<18}{}", step.name, size_of(step));
+        text += (step.equal() ? line : ink.of(ink.mistake, line)) + "\n";
     }
     if (!comparison.only_left.empty()) {
         text += fmt::format("only in the first: {}\n", joined(comparison.only_left, " "));
@@ -240,8 +242,11 @@ std::string comparison_text(const Comparison& comparison) {
     if (!first->same_shape()) {
         return text + fmt::format("first difference: {}, in its shape\n", first->name);
     }
+    const std::string left = fmt::format("{}", first->left_value);
+    const std::string right = fmt::format("{}", first->right_value);
     return text + fmt::format("first difference: {}{}: {} and {}\n", first->name,
-                              index_text(first->cell), first->left_value, first->right_value);
+                              index_text(first->cell), ink.unlike(right, left),
+                              ink.unlike(left, right));
 }
 
 std::string comparison_json(const Comparison& comparison) {

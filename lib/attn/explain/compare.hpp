@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "attn/text/ink.hpp"
 #include "attn/walk/step.hpp"
 
 namespace attn {
@@ -80,7 +81,7 @@ Comparison compare(const Plan& plan, const StepTable& table, const Ledger& left,
                    const Ledger& right, std::optional<Tolerance> tolerance = {});
 
 /// The comparison as a table for people, and as JSON.
-std::string comparison_text(const Comparison& comparison);
+std::string comparison_text(const Comparison& comparison, const Ink& ink = {});
 std::string comparison_json(const Comparison& comparison);
 
 /// The indices of element number `flat`.

@@ -93,7 +93,7 @@ Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
                    const DiagnoseOptions& options = {});
 
 /// The diagnosis for people, and as JSON.
-std::string diagnosis_text(const Diagnosis& diagnosis);
+std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink = {});
 std::string diagnosis_json(const Diagnosis& diagnosis);
 
 /// What dropout made of weights.

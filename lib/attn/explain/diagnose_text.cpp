@@ -34,9 +34,9 @@ std::string summary(const Diagnosis& diagnosis) {
            (skipped == 0 ? "" : "; not compared: " + std::to_string(skipped) + " of your tensors");
 }
 
-void add_finding(std::string& text, const Finding& finding) {
+void add_finding(std::string& text, const Finding& finding, const Ink& ink) {
     if (finding.mistake == nullptr) {
-        text += "\n" + finding.step + ": no known mistake matches\n";
+        text += "\n" + ink.of(ink.mistake, finding.step + ": no known mistake matches") + "\n";
         for (const std::string& line : finding.evidence) add_paragraph(text, "  evidence  ", line);
         if (finding.runner_up != nullptr) {
             add_paragraph(text, "  nearest   ",
@@ -47,8 +47,10 @@ void add_finding(std::string& text, const Finding& finding) {
     }
     const Mistake& mistake = *finding.mistake;
     if (finding.second != nullptr) {
-        text += "\n" + finding.step + ": a hypothesis, two mistakes at once: " + mistake.id +
-                " and " + finding.second->id + "\n";
+        text += "\n" +
+                ink.of(ink.mistake, finding.step + ": a hypothesis, two mistakes at once: " +
+                                        mistake.id + " and " + finding.second->id) +
+                "\n";
         add_paragraph(text, "  first     ", mistake.title + ": " + mistake.effect);
         add_paragraph(text, "  second    ", finding.second->title + ": " + finding.second->effect);
         std::string pairs;
@@ -60,8 +62,12 @@ void add_finding(std::string& text, const Finding& finding) {
         }
         return;
     }
-    text += "\n" + finding.step + ": " + mistake.id +
-            (finding.harmless ? ", harmless: what follows is right all the same" : "") + "\n";
+    text += "\n" +
+            (finding.harmless
+                 ? ink.of(ink.heading, finding.step + ": " + mistake.id +
+                                           ", harmless: what follows is right all the same")
+                 : ink.of(ink.mistake, finding.step + ": " + mistake.id)) +
+            "\n";
     add_paragraph(text, "  what      ", mistake.title + ": " + mistake.effect);
     std::string head = "  evidence  ";
     const auto add_evidence = [&](const std::string& line) {
@@ -124,12 +130,13 @@ nlohmann::ordered_json json_of(const Finding& finding) {
 
 }  // namespace
 
-std::string diagnosis_text(const Diagnosis& diagnosis) {
+std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink) {
     std::string text;
     for (const std::string& remark : diagnosis.remarks) add_paragraph(text, "", remark);
     if (!diagnosis.remarks.empty()) text += "\n";
-    text += padded("step", 17) + padded("shape", 14) + padded("vs reference", 20) +
-            "from your own step before\n";
+    text += ink.of(ink.heading, padded("step", 17) + padded("shape", 14) +
+                                    padded("vs reference", 20) + "from your own step before") +
+            "\n";
     bool diverged = false;
     std::string names;
     for (const StepVerdict& step : diagnosis.steps) {
@@ -144,7 +151,7 @@ std::string diagnosis_text(const Diagnosis& diagnosis) {
         } else if (step.local == Verdict::right && step.global != Verdict::right) {
             line += "  (inherited)";
         }
-        text += line + "\n";
+        text += (wrong_here && !step.harmless ? ink.of(ink.mistake, line) : line) + "\n";
         if (!step.layout.empty()) text += "  read as " + step.layout + "\n";
         if (step.theirs_name != step.name) {
             names += (names.empty() ? "" : ", ") + step.theirs_name + " is " + step.name;
@@ -154,7 +161,7 @@ std::string diagnosis_text(const Diagnosis& diagnosis) {
     for (const Skipped& skipped : diagnosis.skipped) {
         add_paragraph(text, "not compared  ", skipped.name + ": " + skipped.reason);
     }
-    for (const Finding& finding : diagnosis.findings) add_finding(text, finding);
+    for (const Finding& finding : diagnosis.findings) add_finding(text, finding, ink);
     if (!diagnosis.has_mistake() && !diagnosis.has_unknown()) {
         text += "\n";
         add_paragraph(text, "", summary(diagnosis));

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "attn/text/ink.hpp"
 #include "attn/walk/walk.hpp"
 
 namespace attn {
@@ -86,6 +87,7 @@ Derivation derive(const Plan& plan, const StepTable& table, const Ledger& ledger
 struct WhyOptions {
     std::size_t depth = 1;  ///< how many times sources are derived in turn
     std::size_t top = 12;   ///< terms shown, the largest first; the rest is added up
+    Ink ink{};
 };
 
 /// The derivation for people, every printed sum right to its last printed digit.

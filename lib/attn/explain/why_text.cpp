@@ -108,8 +108,9 @@ void add_derivation(std::string& text, const Plan& plan, const StepTable& table,
                               : ledger[cell.step].dtype() == DType::int64
                                   ? fmt::format("{:.0f}", cell.value)
                                   : decimals.text(cell.value);
-    text += fmt::format("{}{} = {}\n{}  = {}\n", indent, cell_text(cell), value, indent,
-                        derivation.rule);
+    const Ink& ink = options.ink;
+    text += indent + ink.of(ink.heading, cell_text(cell) + " = " + value) + "\n";
+    text += indent + ink.of(ink.formula, "  = " + derivation.rule) + "\n";
     if (!derivation.arithmetic.empty()) {
         text += fmt::format("{}  = {}\n", indent, derivation.arithmetic);
     }

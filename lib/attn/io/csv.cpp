@@ -82,6 +82,7 @@ bool all_have_decimal_points(const std::vector<std::string>& fields) {
 struct Layout {
     bool column_names = false;
     bool row_names = false;
+    bool words_only = false;  // the row names are told by being none of numbers
 };
 
 Layout layout_of(const std::vector<std::string>& first, const std::vector<std::string>& second) {
@@ -89,7 +90,14 @@ Layout layout_of(const std::vector<std::string>& first, const std::vector<std::s
         (are_names(first, 1) || are_column_numbers(first, 1))) {
         return {true, true};
     }
-    if (are_names(first, 0)) return {true, second.size() == first.size() + 1};
+    const bool begins_with_name = second.size() > 1 && !is_like_a_value(second[0]);
+    if (are_names(first, 0)) {
+        const bool as_long = second.size() == first.size();
+        return {true, second.size() == first.size() + 1 || (begins_with_name && as_long), as_long};
+    }
+    if (begins_with_name && !is_like_a_value(first[0]) && second.size() == first.size()) {
+        return {false, true, true};
+    }
     const bool numbered = are_column_numbers(first, 0) && second.size() == first.size() &&
                           all_have_decimal_points(second);
     return {numbered, false};
@@ -98,8 +106,8 @@ Layout layout_of(const std::vector<std::string>& first, const std::vector<std::s
 // The rows of a table as they come in.
 class Rows {
 public:
-    Rows(const std::string& label, std::size_t columns, bool row_names)
-        : label_(label), columns_(columns), first_(row_names ? 1 : 0) {}
+    Rows(const std::string& label, std::size_t columns, const Layout& layout)
+        : label_(label), columns_(columns), layout_(layout), first_(layout.row_names ? 1 : 0) {}
 
     void add(const std::vector<std::string>& fields, std::size_t line) {
         if (fields.size() != columns_) {
@@ -121,6 +129,21 @@ public:
             values_.push_back(*number);
         }
         ++rows_;
+        if (!layout_.row_names) return;
+        if (layout_.words_only && is_like_a_value(fields[0])) {
+            fail(label_, line,
+                 ", column 1: " + shown(fields[0]) +
+                     " is a number among names of rows: name every row, or none");
+        }
+        names_.push_back(fields[0]);
+    }
+
+    /// Names that only count the rows are none.
+    std::vector<std::string> names() const {
+        for (std::size_t i = 0; i < names_.size(); ++i) {
+            if (names_[i] != std::to_string(i)) return names_;
+        }
+        return {};
     }
 
     Tensor tensor() const {
@@ -145,8 +168,10 @@ private:
 
     const std::string& label_;
     std::size_t columns_;
+    const Layout& layout_;
     std::size_t first_;
     std::vector<double> values_;
+    std::vector<std::string> names_;
     std::size_t truths_ = 0;
     std::size_t rows_ = 0;
 };
@@ -246,16 +271,18 @@ std::vector<NamedTensor> parse_csv(std::string_view bytes, const std::string& la
     if (layout.column_names && !second.empty()) {
         notes.push_back(label + ": the first line was read as column names" +
                         (layout.row_names ? ", the first column as row names" : ""));
+    } else if (layout.row_names) {
+        notes.push_back(label + ": the first column was read as row names");
     }
 
     // The others are rows like the second.
-    Rows rows(label, first.size() + (layout.row_names && !first[0].empty() ? 1 : 0),
-              layout.row_names);
+    const bool adds_column = layout.row_names && second.size() == first.size() + 1;
+    Rows rows(label, first.size() + (adds_column ? 1 : 0), layout);
     if (!layout.column_names && !first.empty()) rows.add(first, first_line);
     if (!second.empty()) rows.add(second, lines.line());
     while (const std::vector<std::string>* fields = lines.next()) rows.add(*fields, lines.line());
     std::vector<NamedTensor> result;
-    result.push_back({"", rows.tensor(), Widened::no});
+    result.push_back({"", rows.tensor(), Widened::no, rows.names()});
     return result;
 }
 

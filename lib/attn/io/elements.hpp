@@ -25,6 +25,7 @@ struct NamedTensor {
     std::string name;
     Tensor tensor;
     Widened widened = Widened::no;
+    std::vector<std::string> row_names{};  ///< where the first column of a table holds them
 };
 
 /// An array of a file: its name is known, its values are read when they are asked for.
@@ -37,10 +38,17 @@ struct StoredArray {
     Shape shape{};
 };
 
+/// What the indices along an axis stand for: a word for each, of each sequence of a batch.
+struct AxisWords {
+    std::string axis;
+    std::vector<std::vector<std::string>> words;
+};
+
 /// A tensor to write and its name in the file; the tensor itself stays where it is.
 struct TensorRef {
     std::string name;
     const Tensor& tensor;
+    std::vector<AxisWords> words{};  ///< for formats that show them
 };
 
 /// Errors  OutputError, starting with `label`, when two of `tensors` share a name.

@@ -39,9 +39,9 @@ std::optional<std::size_t> parse_index(std::string_view text) {
 }
 
 // The columns of a line that are filled in between the step and the value.
-std::vector<std::size_t> filled_columns(const std::vector<std::string>& fields) {
+std::vector<std::size_t> filled_columns(const std::vector<std::string>& fields, std::size_t value) {
     std::vector<std::size_t> columns;
-    for (std::size_t i = 1; i + 1 < fields.size(); ++i) {
+    for (std::size_t i = 1; i < value; ++i) {
         if (!fields[i].empty()) columns.push_back(i);
     }
     return columns;
@@ -158,9 +158,39 @@ void append_number(std::string& text, T number) {
     text.append(digits.begin(), end);
 }
 
+// The words of one tensor in one column, and the axes that its indices are on.
+struct WordColumn {
+    const AxisWords* words = nullptr;  // none in this tensor
+    std::size_t axis = 0;
+    std::optional<std::size_t> batch{};
+
+    const std::string& at(const Shape& index) const {
+        static const std::string nothing;
+        if (words == nullptr) return nothing;
+        const auto& sequences = words->words;
+        const auto& row = sequences[std::min(batch ? index[*batch] : 0, sequences.size() - 1)];
+        return index[axis] < row.size() ? row[index[axis]] : nothing;
+    }
+};
+
+std::vector<WordColumn> word_columns(const TensorRef& tensor, const Axes& axes) {
+    std::vector<WordColumn> columns;
+    for (const std::string& axis : axes) {
+        WordColumn& column = columns.emplace_back();
+        for (const AxisWords& words : tensor.words) {
+            if (words.axis != axis || words.words.empty()) continue;
+            column.words = &words;
+            column.axis = tensor.tensor.axis(axis);
+            if (tensor.tensor.has_axis("batch")) column.batch = tensor.tensor.axis("batch");
+        }
+    }
+    return columns;
+}
+
 template <class T>
 void write_elements(const Sink& sink, const TensorRef& tensor, const Array<T>& array,
-                    const std::vector<std::optional<std::size_t>>& axis_of_column) {
+                    const std::vector<std::optional<std::size_t>>& axis_of_column,
+                    const std::vector<WordColumn>& words) {
     constexpr std::size_t piece = std::size_t{1} << 16;
     const Shape shape = shape_of(array);
     const std::string name = quoted_field(tensor.name);
@@ -174,6 +204,7 @@ void write_elements(const Sink& sink, const TensorRef& tensor, const Array<T>& a
         }
         lines += ',';
         append_number(lines, array.data()[flat]);
+        for (const WordColumn& column : words) lines += ',' + quoted_field(column.at(index));
         lines += '\n';
         if (lines.size() >= piece) {
             sink(lines);
@@ -190,7 +221,8 @@ void write_elements(const Sink& sink, const TensorRef& tensor, const Array<T>& a
 }  // namespace
 
 bool is_long_table(const std::vector<std::string>& columns) {
-    return columns.size() >= 2 && columns.front() == "step" && columns.back() == "value";
+    return columns.size() >= 2 && columns.front() == "step" &&
+           std::find(columns.begin() + 1, columns.end(), "value") != columns.end();
 }
 
 std::vector<NamedTensor> parse_long_table(CsvLines& lines, const std::vector<std::string>& columns,
@@ -200,6 +232,8 @@ std::vector<NamedTensor> parse_long_table(CsvLines& lines, const std::vector<std
         refuse_table(label, "line " + std::to_string(lines.line()) + " names a column twice",
                      "name each column once");
     }
+    const auto value_column = static_cast<std::size_t>(
+        std::find(columns.begin(), columns.end(), "value") - columns.begin());
     std::vector<Elements> steps;
     std::map<std::string, std::size_t> positions;
     while (const std::vector<std::string>* fields = lines.next()) {
@@ -211,7 +245,7 @@ std::vector<NamedTensor> parse_long_table(CsvLines& lines, const std::vector<std
                          "all rows need the same length");
         }
         // Find the step that the line belongs to, or begin a new one.
-        const std::vector<std::size_t> filled = filled_columns(*fields);
+        const std::vector<std::size_t> filled = filled_columns(*fields, value_column);
         const auto [position, is_new] = positions.try_emplace(fields->front(), steps.size());
         if (is_new) steps.push_back({fields->front(), filled, {}, {}, {}, false});
         Elements& step = steps[position->second];
@@ -230,12 +264,13 @@ std::vector<NamedTensor> parse_long_table(CsvLines& lines, const std::vector<std
             }
             step.indices.push_back(*index);
         }
-        const std::optional<double> value = parse_number(fields->back());
+        const std::string& number = (*fields)[value_column];
+        const std::optional<double> value = parse_number(number);
         if (!value) {
-            refuse_table(place, shown(fields->back()) + " is no number of float64",
+            refuse_table(place, shown(number) + " is no number of float64",
                          "write it as 1.5 or 1e-3");
         }
-        add_value(step, *value, fields->back());
+        add_value(step, *value, number);
     }
 
     std::vector<NamedTensor> tensors;
@@ -261,15 +296,28 @@ void write_long_table(const Sink& sink, const std::vector<TensorRef>& tensors) {
     const Axes columns = table_axes(tensors);
     std::string head = "step";
     for (const std::string& column : columns) head += ',' + quoted_field(column);
-    sink(head + ",value\n");
+    head += ",value";
+    Axes with_words;
+    for (const std::string& column : columns) {
+        const bool has = std::any_of(tensors.begin(), tensors.end(), [&](const TensorRef& each) {
+            return word_columns(each, {column}).front().words != nullptr;
+        });
+        if (!has) continue;
+        with_words.push_back(column);
+        head += ',' + quoted_field(column + "_token");
+    }
+    sink(head + "\n");
     for (const TensorRef& each : tensors) {
         std::vector<std::optional<std::size_t>> axis_of_column;
         for (const std::string& column : columns) {
             const bool has = each.tensor.has_axis(column);
             axis_of_column.push_back(has ? std::optional(each.tensor.axis(column)) : std::nullopt);
         }
-        std::visit([&](const auto& array) { write_elements(sink, each, array, axis_of_column); },
-                   each.tensor.values());
+        std::visit(
+            [&](const auto& array) {
+                write_elements(sink, each, array, axis_of_column, word_columns(each, with_words));
+            },
+            each.tensor.values());
     }
 }
 

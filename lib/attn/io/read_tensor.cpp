@@ -105,6 +105,8 @@ std::vector<StoredArray> text_arrays(InputFile& file, std::vector<std::string>& 
 
 }  // namespace
 
+std::string file_of(const std::string& spec) { return split_spec(spec).path; }
+
 TensorFile::TensorFile(const std::string& path) : file_(std::make_unique<InputFile>(path)) {
     find_arrays();
 }
@@ -190,6 +192,10 @@ std::vector<NamedTensor> read_tensors(const std::string& spec, const Sink& note)
 }
 
 Tensor read_tensor(const std::string& spec, const Sink& note) {
+    return read_named_tensor(spec, note).tensor;
+}
+
+NamedTensor read_named_tensor(const std::string& spec, const Sink& note) {
     const Spec parts = split_spec(spec);
     const TensorFile file(parts.path);
     for (const std::string& each : file.notes()) note(each);
@@ -199,9 +205,9 @@ Tensor read_tensor(const std::string& spec, const Sink& note) {
             throw InputError(file.label() +
                              ": holds one array without a name: leave out :" + visible(parts.name));
         }
-        return file.read(parts.name).tensor;
+        return file.read(parts.name);
     }
-    if (arrays.size() == 1) return arrays[0].read().tensor;
+    if (arrays.size() == 1) return arrays[0].read();
     if (arrays.empty()) throw InputError(file.label() + ": holds no array: give a file with one");
     throw InputError(file.label() + ": holds " + std::to_string(arrays.size()) + " arrays, " +
                      listed_names(arrays) + ": pick one with FILE:NAME");

@@ -58,9 +58,14 @@ inline void ignore_note(std::string_view) {}
 /// Errors  as TensorFile.
 std::vector<NamedTensor> read_tensors(const std::string& spec, const Sink& note = ignore_note);
 
+/// The file of `FILE` or `FILE:NAME`.
+std::string file_of(const std::string& spec);
+
 /// Reads one array. `spec` is `FILE` or `FILE:NAME`; the name is needed where a file holds several.
 /// Errors  as TensorFile; also for a name where the file has none.
 Tensor read_tensor(const std::string& spec, const Sink& note = ignore_note);
+/// The same with what the file says of it.
+NamedTensor read_named_tensor(const std::string& spec, const Sink& note = ignore_note);
 
 /// All arrays in memory, as TensorFile reads them.
 std::vector<NamedTensor> read_tensors_from_bytes(std::string_view bytes, const std::string& label,

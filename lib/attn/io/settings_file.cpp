@@ -10,8 +10,12 @@
 namespace attn {
 namespace {
 
+/// A list in a list as flags take it: `1,2;3,4`.
 std::string text_of(const nlohmann::json& value) {
-    return value.is_string() ? value.get<std::string>() : value.dump();
+    if (!value.is_array()) return value.is_string() ? value.get<std::string>() : value.dump();
+    std::string text;
+    for (const auto& one : value) text += (text.empty() ? "" : ",") + text_of(one);
+    return text;
 }
 
 /// The lines on which the keys of an object stand. `place` leads to it: the keys of the objects
@@ -37,33 +41,50 @@ std::map<std::string, std::size_t> lines_of_keys(std::string_view text,
     return lines;
 }
 
+FileSetting setting_of(const std::string& key, const nlohmann::json& value, std::size_t line) {
+    FileSetting setting{key, {}, line, value.is_string()};
+    if (value.is_object()) {
+        setting.source = value.contains("source") ? text_of(value["source"]) : "other";
+        if (value.contains("random")) setting.values.push_back(text_of(value["random"]));
+    } else if (value.is_array() && !value.empty() && value.front().is_array()) {
+        setting.values.emplace_back();
+        for (const auto& row : value)
+            setting.values[0] += (&row == &value.front() ? "" : ";") + text_of(row);
+    } else if (value.is_array()) {
+        for (const auto& one : value) setting.values.push_back(text_of(one));
+    } else {
+        setting.values.push_back(text_of(value));
+    }
+    return setting;
+}
+
 }  // namespace
 
-std::vector<FileSetting> read_settings(std::string_view text, const std::string& label) {
+FileSettings read_settings(std::string_view text, const std::string& label) {
     nlohmann::json file = parse_json(text, label);
+    FileSettings settings;
     std::vector<std::string> place{""};
     if (file.is_object() && file.contains("attn_explain") && file.contains("config")) {
+        settings.is_record = true;
         place.emplace_back("config");
         file = nlohmann::json(file["config"]);
     }
     if (!file.is_object()) {
         throw InputError(label + ": holds no settings: write an object, {\"heads\": 2}");
     }
-    const std::map<std::string, std::size_t> lines = lines_of_keys(text, place);
-    std::vector<FileSetting> settings;
-    for (const auto& [key, value] : file.items()) {
-        if (value.is_null()) continue;
-        FileSetting setting{key, {}, lines.at(key), value.is_string()};
-        if (value.is_object()) {
-            setting.is_source = true;
-            if (value.contains("random")) setting.values.push_back(text_of(value["random"]));
-        } else if (value.is_array()) {
-            for (const auto& one : value) setting.values.push_back(text_of(one));
-        } else {
-            setting.values.push_back(text_of(value));
+    const auto add = [&](const nlohmann::json& object, const std::vector<std::string>& at) {
+        const std::map<std::string, std::size_t> lines = lines_of_keys(text, at);
+        for (const auto& [key, value] : object.items()) {
+            if (value.is_null() || (key == "said" && value.is_object())) continue;
+            settings.all.push_back(setting_of(key, value, lines.at(key)));
         }
-        settings.push_back(std::move(setting));
+    };
+    if (file.contains("said") && file["said"].is_object()) {
+        std::vector<std::string> inside = place;
+        inside.emplace_back("said");
+        add(file["said"], inside);
     }
+    add(file, place);
     return settings;
 }
 

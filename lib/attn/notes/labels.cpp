@@ -42,7 +42,7 @@ std::string token_name(const Tokens* tokens, std::size_t batch, std::size_t posi
         const bool has_word =
             !tokens->labels.empty() || position >= sequence.size() ||
             static_cast<std::size_t>(sequence[position]) < tokens->vocabulary.size();
-        if (!has_word) return "id " + token;
+        if (!has_word && token == std::to_string(sequence[position])) return "id " + token;
     }
     return quoted(token);
 }
@@ -72,9 +72,10 @@ std::string label(const Plan& plan, Side side, std::size_t batch, std::size_t po
         return side == Side::key && plan.has_memory ? "memory " + place : place;
     }
     const auto& tokens = sequences[std::min(batch, sequences.size() - 1)];
-    const std::string name =
-        token_name(tokens_of(plan, side), batch,
-                   side == Side::key ? position - plan.past_len : position, tokens[position]);
+    const std::size_t row = side == Side::key ? position - plan.past_len : position;
+    const Tokens* source = tokens_of(plan, side);
+    if (source == nullptr && tokens[position] == std::to_string(row)) return place;
+    const std::string name = token_name(source, batch, row, tokens[position]);
     const bool repeated = std::count(tokens.begin(), tokens.end(), tokens[position]) > 1;
     return repeated ? name + " (" + place + ")" : name;
 }

@@ -69,20 +69,11 @@ std::string CellView::number(double value) const {
 }
 
 std::optional<std::size_t> CellView::picked_sequence() const {
-    if (section_.part.empty()) return std::nullopt;
-    const bool first_is_batch = document_.query_tokens.size() > 1 &&
-                                section_.part.front().drops_axis && !tensor_.has_axis("batch");
-    if (!first_is_batch) return std::nullopt;
-    return static_cast<std::size_t>(section_.part.front().first);
+    return document_.picked_sequence(section_);
 }
 
 std::size_t CellView::whole_index(std::size_t axis, std::size_t i) const {
-    for (const AxisPart& part : section_.part) {
-        if (part.drops_axis) continue;
-        if (axis-- > 0) continue;
-        return static_cast<std::size_t>(part.first + static_cast<std::ptrdiff_t>(i) * part.step);
-    }
-    return i;
+    return section_.whole_index(axis, i);
 }
 
 std::string CellView::label(std::size_t axis, std::size_t i,

@@ -20,6 +20,24 @@ std::vector<std::string> read_by(const Step& step, const Plan& plan, const Ledge
 
 }  // namespace
 
+std::size_t Section::whole_index(std::size_t axis, std::size_t i) const {
+    for (const AxisPart& each : part) {
+        if (each.drops_axis) continue;
+        if (axis-- > 0) continue;
+        return static_cast<std::size_t>(each.first + static_cast<std::ptrdiff_t>(i) * each.step);
+    }
+    return i;
+}
+
+std::optional<std::size_t> Document::picked_sequence(const Section& section) const {
+    const auto* tensor = std::get_if<Tensor>(&section.content);
+    const bool first_is_batch = query_tokens.size() > 1 && !section.part.empty() &&
+                                section.part.front().drops_axis && tensor != nullptr &&
+                                !tensor->has_axis("batch");
+    if (!first_is_batch) return std::nullopt;
+    return static_cast<std::size_t>(section.part.front().first);
+}
+
 Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& table) {
     Document document;
     document.query_tokens = plan.query_tokens;

@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -49,6 +50,8 @@ struct Section {
     const std::string& counted_by(const std::string& axis) const {
         return axis == "token" ? tokens : axis;
     }
+    /// Where index i of an axis lies in the whole tensor.
+    std::size_t whole_index(std::size_t axis, std::size_t i) const;
 };
 
 /// What a command prints, before a format is chosen.
@@ -59,7 +62,10 @@ struct Document {
     std::vector<std::vector<std::string>> query_tokens{};
     std::vector<std::vector<std::string>> key_tokens{};
     std::string command{};  ///< the command line that makes it
+    std::string next{};     ///< one to try next, which printed forms end with; may be empty
     std::string name{};     ///< tells it from `other`: its flags, or `as printed`
+    /// The same walk before a file changed, whose cells are told from these.
+    std::shared_ptr<const Document> before{};
     /// Another document that a page shows beside this one.
     std::shared_ptr<const Document> other{};
 
@@ -70,6 +76,8 @@ struct Document {
         const auto& tokens = side == "query" ? query_tokens : key_tokens;
         return (side == "query" || side == "key") && !tokens.empty() ? &tokens : nullptr;
     }
+    /// The sequence that a part was cut out of, where there are several.
+    std::optional<std::size_t> picked_sequence(const Section& section) const;
 };
 
 /// The document of a walk: one section for each entry of the ledger, in the order of the table.

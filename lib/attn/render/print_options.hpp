@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "attn/tensor/tensor.hpp"
+#include "attn/text/ink.hpp"
 
 namespace attn {
 
@@ -26,6 +27,7 @@ struct PrintOptions {
     SciMode sci_mode = SciMode::automatic;
     /// The dtype that PyTorch prints without a note, as after `torch.set_default_dtype`.
     DType default_dtype = DType::float32;
+    Ink ink{};  ///< of the words around tensors
 };
 
 /// The threshold that means "never summarise".

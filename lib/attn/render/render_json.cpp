@@ -69,6 +69,14 @@ void write_section(TextPieces& out, const Section& section) {
     out << "}";
 }
 
+std::string json_lists(const std::vector<std::vector<std::string>>& sequences) {
+    std::string text;
+    for (const std::vector<std::string>& words : sequences) {
+        text += (text.empty() ? "" : ",") + json_list(words);
+    }
+    return "[" + text + "]";
+}
+
 }  // namespace
 
 void render_json(const Document& document, const Sink& sink) {
@@ -78,7 +86,13 @@ void render_json(const Document& document, const Sink& sink) {
         const auto& [name, value] = document.config[i];
         out << (i > 0 ? "," : "") << json_string(name) << ":" << value;
     }
-    out << "},\n\"steps\":[\n";
+    out << "},\n";
+    if (!document.command.empty()) out << "\"command\":" << json_string(document.command) << ",\n";
+    if (!document.query_tokens.empty() || !document.key_tokens.empty()) {
+        out << "\"tokens\":{\"query\":" << json_lists(document.query_tokens)
+            << ",\"key\":" << json_lists(document.key_tokens) << "},\n";
+    }
+    out << "\"steps\":[\n";
     for (std::size_t i = 0; i < document.sections.size(); ++i) {
         if (i > 0) out << ",\n";
         write_section(out, document.sections[i]);

@@ -1,5 +1,6 @@
 #include "attn/render/document.hpp"
 #include "attn/text/markdown.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {
@@ -24,6 +25,9 @@ void render_markdown(const Document& document, TextForm form, const PrintOptions
                      Words words, const Sink& sink) {
     TextPieces text(sink);
     text << "# Attention, step by step\n";
+    if (words == Words::all && !document.command.empty()) {
+        write_fenced(text, visible(document.command), "sh");
+    }
     for (const Section& section : document.sections) {
         if (!section.shown) continue;
         const auto* tensor = std::get_if<Tensor>(&section.content);

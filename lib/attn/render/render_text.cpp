@@ -8,22 +8,32 @@ namespace attn {
 namespace {
 
 /// Writes words as comment lines, so that the output stays valid Python, awk or gnuplot input.
-void write_comment(std::string_view words, std::size_t columns, TextPieces& text) {
-    for (const std::string& line : wrap(words, columns - 2)) text << "# " << line << '\n';
-}
+class Comments {
+public:
+    Comments(std::size_t columns, const Ink& ink, TextPieces& text)
+        : columns_(columns), ink_(ink), text_(text) {}
 
-void write_words(const Section& section, std::size_t columns, TextPieces& text) {
-    write_comment(section.name + ": " + section.title, columns, text);
-    if (const auto* tensor = std::get_if<Tensor>(&section.content)) {
-        write_comment(section.formula, columns, text);
-        write_comment(tensor->described() + ", " + std::string(dtype_name(tensor->dtype())),
-                      columns, text);
-    } else {
-        write_comment(section.formula, columns, text);
+    void write(std::string_view words, std::string_view kind = {}) {
+        for (const std::string& line : wrap(words, columns_ - 2)) {
+            text_ << ink_.of(kind, "# " + line) << '\n';
+        }
     }
-    write_comment(section.note, columns, text);
-    if (!section.margin.empty()) write_comment("! " + section.margin, columns, text);
-}
+
+    void write_words(const Section& section) {
+        write(section.name + ": " + section.title, ink_.heading);
+        write(section.formula, ink_.formula);
+        if (const auto* tensor = std::get_if<Tensor>(&section.content)) {
+            write(tensor->described() + ", " + std::string(dtype_name(tensor->dtype())));
+        }
+        write(section.note);
+        if (!section.margin.empty()) write("! " + section.margin, ink_.mistake);
+    }
+
+private:
+    std::size_t columns_;
+    const Ink& ink_;
+    TextPieces& text_;
+};
 
 /// `write_form` writes what stands between the words. Every section is sent as soon as it ends.
 template <class WriteForm>
@@ -31,17 +41,21 @@ void write_sections(const Document& document, const PrintOptions& options, Words
                     const Sink& sink, WriteForm&& write_form) {
     const std::size_t columns = std::max<std::size_t>(options.linewidth.value_or(80), 24);
     TextPieces text(sink);
+    Comments comments(columns, options.ink, text);
     bool first = true;
     for (const Section& section : document.sections) {
         if (!section.shown) continue;
         if (!first && apart) text << '\n';
         first = false;
-        if (words == Words::all) write_words(section, columns, text);
+        if (words == Words::all) comments.write_words(section);
         if (!section.code.empty()) text << section.code << '\n';
         write_form(text, section);
         text << '\n';
         text.flush();
     }
+    if (document.next.empty()) return;
+    text << '\n' << "# next: " << document.next << '\n';
+    text.flush();
 }
 
 }  // namespace

@@ -152,13 +152,16 @@ void Svg::reach(double x, double y) {
     bottom_ = std::max(bottom_, y);
 }
 
-std::string Svg::finish(std::string_view title) const {
+std::string Svg::finish(std::string_view title, std::string_view command) const {
+    const std::string made_by =
+        command.empty() ? "" : "\n<metadata>" + xml_text(command) + "</metadata>";
     const std::string width = px(std::ceil(right_ + 16));
     const std::string height = px(std::ceil(bottom_ + 16));
     return fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
         "viewBox=\"0 0 {0} {1}\" role=\"img\" font-family=\"'DejaVu Sans','Noto Sans',sans-serif\" "
-        "font-size=\"13\">\n<title>{2}</title>\n<style>\n.title{{font-size:17px;font-weight:600}}"
+        "font-size=\"13\">\n<title>{2}</"
+        "title>{5}\n<style>\n.title{{font-size:17px;font-weight:600}}"
         ".formula,.digits{{font-family:'DejaVu Sans Mono','Noto Sans Mono',monospace}}"
         ".formula{{font-size:12px}}.digits{{font-size:12px}}.cells g,.bar "
         "rect{{fill:currentColor}}.run{{stroke:currentColor}}.small{{font-size:11px}}.tiny{{font-"
@@ -169,7 +172,7 @@ std::string Svg::finish(std::string_view title) const {
         "patternUnits=\"userSpaceOnUse\"><path d=\"M.2 .2l.6.6m0-.6l-.6.6\" stroke=\"#000\" "
         "stroke-width=\".12\"/></pattern></defs>\n<rect class=\"page\" width=\"{0}\" "
         "height=\"{1}\"/>\n{4}</svg>\n",
-        width, height, xml_text(title), style_of(theme_), body_);
+        width, height, xml_text(title), style_of(theme_), body_, made_by);
 }
 
 double draw_heading(Svg& svg, const Section& section, bool with_words) {
@@ -237,7 +240,7 @@ void render_svg(const Document& document, const FigureChoices& choices, const Si
                 "among the steps, or use --figure matrix");
         }
     }
-    sink(svg.finish(title));
+    sink(svg.finish(title, document.command));
 }
 
 }  // namespace attn

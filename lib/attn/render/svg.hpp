@@ -37,7 +37,7 @@ public:
     double bottom() const { return bottom_; }
 
     /// The whole file, `title` being what a screen reader says first.
-    std::string finish(std::string_view title) const;
+    std::string finish(std::string_view title, std::string_view command = {}) const;
 
 private:
     Theme theme_;

@@ -55,14 +55,6 @@ std::string encoded(const utf8proc_int32_t* begin, const utf8proc_int32_t* end, 
     return text;
 }
 
-/// The composed form, so that one word is one string however it was typed.
-std::string composed(const std::string& text) {
-    const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.c_str());
-    const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> form(utf8proc_NFC(bytes),
-                                                                       &std::free);
-    return form ? std::string(reinterpret_cast<const char*>(form.get())) : text;
-}
-
 std::vector<std::string> matches_of(const std::string& text, const std::string& expression) {
     std::vector<std::string> matches;
     try {
@@ -85,6 +77,28 @@ std::vector<std::string> tokens_of(const std::string& text, const Splitting& spl
 }
 
 }  // namespace
+
+bool lacks_blanks(std::string_view word) {
+    std::size_t east = 0;
+    std::size_t south_east = 0;
+    for (const utf8proc_int32_t point : codepoints_of(word)) {
+        const auto is_in = [point](utf8proc_int32_t first, utf8proc_int32_t last) {
+            return point >= first && point <= last;
+        };
+        // Kana, the ideographs and their extensions; then Thai, Lao, Burmese and Khmer, where a
+        // letter and its vowels are several.
+        if (is_in(0x3041, 0x30FF) || is_in(0x3400, 0x9FFF) || is_in(0x20000, 0x3FFFF)) ++east;
+        if (is_in(0x0E01, 0x0EFF) || is_in(0x1000, 0x109F) || is_in(0x1780, 0x17FF)) ++south_east;
+    }
+    return east > 4 || south_east > 11;
+}
+
+std::string composed(const std::string& text) {
+    const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.c_str());
+    const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> form(utf8proc_NFC(bytes),
+                                                                       &std::free);
+    return form ? std::string(reinterpret_cast<const char*>(form.get())) : text;
+}
 
 std::vector<std::string> words_of(std::string_view text, bool keep_case) {
     const std::vector<utf8proc_int32_t> codepoints = codepoints_of(text);
@@ -134,15 +148,16 @@ Tokens tokenize(const std::vector<std::string>& texts, const Splitting& splittin
 
 std::vector<std::size_t> places_of(const std::vector<std::string>& tokens, std::string_view word) {
     std::vector<std::size_t> places;
-    const auto found_as = [&](std::string_view spelling) {
+    const auto find = [&](auto&& is_meant) {
         for (std::size_t i = 0; i < tokens.size(); ++i) {
-            if (tokens[i] == spelling) places.push_back(i);
+            if (is_meant(tokens[i])) places.push_back(i);
         }
     };
-    found_as(word);
+    find([&](const std::string& token) { return token == word; });
     if (!places.empty()) return places;
     const std::vector<std::string> words = words_of(word);
-    if (words.size() == 1) found_as(words.front());
+    if (words.size() == 1)
+        find([&](const std::string& token) { return words_of(visible(token)) == words; });
     return places;
 }
 

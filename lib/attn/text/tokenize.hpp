@@ -13,6 +13,13 @@ namespace attn {
 /// Errors  InputError for bytes that are not UTF-8.
 std::vector<std::string> words_of(std::string_view text, bool keep_case = false);
 
+/// Whether a word is so long in a script without blanks between words (Chinese, Japanese, Thai,
+/// Lao, Khmer, Burmese) that it is likely several.
+bool lacks_blanks(std::string_view word);
+
+/// The composed form (NFC) of a text, so that one word is one string however it was typed.
+std::string composed(const std::string& text);
+
 /// How a text becomes tokens.
 struct Splitting {
     /// `words`, as words_of gives them; `chars`, what a reader calls characters, blanks too; or a

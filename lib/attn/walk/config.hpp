@@ -130,6 +130,9 @@ struct WalkConfig {
     std::optional<std::int64_t> query_len;  ///< for a drawn input; default 4
     std::optional<std::int64_t> key_len;    ///< for a drawn memory
     std::vector<std::int64_t> lengths;      ///< true lengths of the key sequences; may be empty
+    /// What the tokens of x (or memory) are called, for each sequence or one list for all: `_`
+    /// leaves the word, the id or the number that is there. Empty where they have no other names.
+    std::vector<std::vector<std::string>> names, memory_names;
 
     std::optional<std::int64_t> embed_dim;  ///< default heads * head_dim
     std::int64_t heads = 1;

@@ -10,6 +10,7 @@
 #include "attn/walk/positions.hpp"
 #include "attn/walk/prefill.hpp"
 #include "attn/walk/score_bias.hpp"
+#include "attn/walk/token_names.hpp"
 #include "attn/walk/words.hpp"
 
 namespace attn {
@@ -81,22 +82,6 @@ SourceSizes sizes_of(const Source& source) {
         return {batched ? shape[0] : 1, shape[shape.size() - 2], shape.back(), batched};
     }
     return {};
-}
-
-std::vector<std::vector<std::string>> token_labels(const Source& source) {
-    std::vector<std::vector<std::string>> labels;
-    const auto* tokens = std::get_if<Tokens>(&source);
-    if (tokens == nullptr) return labels;
-    if (!tokens->labels.empty()) return tokens->labels;
-    for (const auto& sequence : tokens->sequences) {
-        std::vector<std::string>& row = labels.emplace_back();
-        for (const std::int64_t id : sequence) {
-            const auto index = static_cast<std::size_t>(id);
-            row.push_back(index < tokens->vocabulary.size() ? tokens->vocabulary[index]
-                                                            : std::to_string(id));
-        }
-    }
-    return labels;
 }
 
 /// Earlier keys stand in front of those of x, whose queries go on where they end.
@@ -359,8 +344,12 @@ Plan resolve(WalkConfig config) {
     plan.arithmetic = {plan.config.torch_build == TorchBuild::avx2, plan.config.threads};
     plan.attention_arithmetic = plan.arithmetic;
     plan.attention_arithmetic.single_chain = plan.config.single_chain;
-    plan.query_tokens = token_labels(plan.config.input);
-    plan.key_tokens = plan.config.memory ? token_labels(*plan.config.memory) : plan.query_tokens;
+    plan.query_tokens =
+        token_names(plan.config.input, plan.config.names, plan.batch, plan.query_len);
+    plan.key_tokens = plan.config.memory
+                          ? token_names(*plan.config.memory, plan.config.memory_names, plan.batch,
+                                        plan.new_keys())
+                          : plan.query_tokens;
     for (std::vector<std::string>& tokens : plan.key_tokens) {
         for (std::size_t k = plan.past_len; k-- > 0;) {
             tokens.insert(tokens.begin(), "past " + std::to_string(k));

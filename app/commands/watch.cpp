@@ -1,0 +1,54 @@
+#include "app/commands/watch.hpp"
+
+#include <filesystem>
+
+#include "app/flags/config_file.hpp"
+#include "app/terminal/messages.hpp"
+#include "app/terminal/standard_output.hpp"
+#include "app/terminal/watched_files.hpp"
+#include "attn/io/read_tensor.hpp"
+#include "attn/tensor/error.hpp"
+
+namespace app {
+namespace {
+
+/// The files and folders that the flags read.
+void add_files(const Arguments& arguments, WatchedFiles& files) {
+    for (const auto& [flag, text, implied] : arguments.said()) {
+        const bool is_written = flag->name == "--output" || flag->name == "--save-config" ||
+                                flag->takes.kind == Takes::Kind::folder;
+        const bool may_be_file = flag->takes.kind == Takes::Kind::file || flag->name == "--sink" ||
+                                 flag->name == "--past" || flag->name == "--position-bias";
+        if (is_written || !may_be_file || text.starts_with("-")) continue;
+        const std::string path = attn::file_of(text);
+        if (std::filesystem::exists(path)) files.add(path);
+    }
+}
+
+}  // namespace
+
+void watch(const Arguments& arguments, const WalkOnce& walk_once) {
+    Pager::forbid();
+    WatchedFiles files;
+    add_files(arguments, files);
+    if (files.empty()) {
+        throw attn::ConfigError(
+            "--watch waits for files to change: name one, as with --x, --weights or --config");
+    }
+    std::shared_ptr<const attn::Document> before = walk_once(arguments, nullptr);
+    release_notes();
+    while (true) {
+        files.wait();
+        try {
+            // What --config says is read anew too, and may name other files.
+            const Arguments now = with_config(arguments);
+            add_files(now, files);
+            before = walk_once(now, before);
+            release_notes();
+        } catch (const attn::Error& error) {
+            report_error(error.what());
+        }
+    }
+}
+
+}  // namespace app
