@@ -205,7 +205,7 @@ std::string command_line(const std::string& command, const Arguments& arguments)
     }
     if (arguments.find("--format") == nullptr) return line;
     const Format& format = format_of(arguments);
-    const bool is_folder = arguments.has("--save-dir");
+    const bool is_folder = has("--save-dir");
     if (format.printed == nullptr || arguments.has("--format") || is_folder) {
         line += " --format " + std::string(is_folder ? "json" : format.name);
     }
