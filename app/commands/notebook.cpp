@@ -93,18 +93,6 @@ void check_changes(const Arguments& arguments) {
         "pass the line of --as-flags with your settings");
 }
 
-/// The replay with the other one beside it: as printed and corrected.
-attn::Document on_one_page(const Arguments& arguments, const attn::Notebook& notebook,
-                           attn::ReplayOptions replay, attn::Document document) {
-    static constexpr std::array<const char*, 2> names{"as printed", "corrected"};
-    document.name = names[replay.corrected ? 1 : 0];
-    replay.corrected = !replay.corrected;
-    attn::Document other = changed_page(arguments, notebook, replay);
-    other.name = names[replay.corrected ? 1 : 0];
-    document.other = std::make_shared<const attn::Document>(std::move(other));
-    return document;
-}
-
 /// The command of a walk that gives a cell's numbers, without line break.
 std::string flags_line(const Arguments& arguments, attn::NotebookWalk walk,
                        const attn::Section& cell) {
@@ -124,6 +112,31 @@ std::string flags_line(const Arguments& arguments, attn::NotebookWalk walk,
     put_settings_under(typed, std::move(base));
     typed.set("--only", cell.parts);
     return command_line("", typed);
+}
+
+/// Says of each section which command derives its numbers.
+void name_the_walks(const Arguments& arguments, const attn::Notebook& notebook,
+                    attn::ReplayOptions replay, attn::Document& page) {
+    const std::vector<attn::NotebookWalk> walks = notebook.walks(replay);
+    for (attn::Section& section : page.sections) {
+        if (section.walk.empty()) continue;
+        const attn::NotebookWalk& walk = attn::find_walk(walks, section.walk);
+        section.derived_by = flags_line(arguments, walk, section) + " --format html";
+    }
+}
+
+/// The replay with the other one beside it: as printed and corrected.
+attn::Document on_one_page(const Arguments& arguments, const attn::Notebook& notebook,
+                           attn::ReplayOptions replay, attn::Document document) {
+    static constexpr std::array<const char*, 2> names{"as printed", "corrected"};
+    document.name = names[replay.corrected ? 1 : 0];
+    name_the_walks(arguments, notebook, replay, document);
+    replay.corrected = !replay.corrected;
+    attn::Document other = changed_page(arguments, notebook, replay);
+    other.name = names[replay.corrected ? 1 : 0];
+    name_the_walks(arguments, notebook, replay, other);
+    document.other = std::make_shared<const attn::Document>(std::move(other));
+    return document;
 }
 
 /// For each cell, or those that CELL names, the command of a walk that gives its numbers; a shell

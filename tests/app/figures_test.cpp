@@ -140,6 +140,15 @@ TEST_SUITE("app: figures") {
         CHECK(run("--format html --only 'weights[99]'").exit_code == 2);
     }
 
+    TEST_CASE("cells of a notebook's page say which command derives them") {
+        const std::string page = run("notebook 003 --format html").out;
+        for (const std::string cell : {"weights", "head_scores"}) {
+            std::string flags = run("notebook 003 --as-flags " + cell).out;
+            flags = flags.substr(0, flags.find('\n')) + " --format html\"";
+            CHECK_MESSAGE(page.find("\"derived_by\":\"" + flags) != std::string::npos, flags);
+        }
+    }
+
     TEST_CASE("a model's page holds what heads and walks print as JSON") {
         const std::string text = " --text 'Once upon a time, there'";
         const std::string page = run("heads" + text + " --format html").out;

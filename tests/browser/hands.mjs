@@ -148,6 +148,17 @@ export async function testTwoWalks() {
             (await notebook.page.run(checkNumbers)).wrong.length === 0,
             `notebook ${number}: numbers`,
         );
+        const commands = await notebook.page.run(() =>
+            [...document.querySelectorAll("details[open] td[data-cell]")].map((cell) => {
+                cell.dispatchEvent(new MouseEvent("mouseover", { bubbles: true }));
+                return document.querySelector("#why .made code")?.textContent ?? "";
+            }),
+        );
+        check(
+            commands.some((line) => /^attn-explain .*--only .*--format html$/.test(line)),
+            `notebook ${number}: a number says which page derives it`,
+            commands[0],
+        );
         await notebook.page.mouse("#switch button:nth-of-type(2)", true);
         check(
             (await notebook.page.run(

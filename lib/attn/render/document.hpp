@@ -39,6 +39,7 @@ struct Section {
     /// Of a notebook: the walk that makes these numbers, and which parts of its steps they are, as
     /// --only takes them; empty where no walk does.
     std::string walk{}, parts{};
+    std::string derived_by{};  ///< the command whose page derives these numbers; may be empty
     /// How it is made of a walk's ledger where it is not the part itself.
     using Remake = std::function<std::variant<Tensor, std::string>(const Plan&, const Ledger&)>;
     Remake remake{};

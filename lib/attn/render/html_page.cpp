@@ -68,6 +68,9 @@ void write_view(TextPieces& out, const Document& document, const Section& sectio
     const auto* tensor = std::get_if<Tensor>(&section.content);
     out << json_string(section.name) << ":{\"shown\":" << (section.shown ? "true" : "false");
     out << ",\"reads\":" << json_list(section.reads);
+    if (!section.derived_by.empty()) {
+        out << ",\"derived_by\":" << json_string(section.derived_by);
+    }
     if (!section.opened_at.empty()) {
         out << ",\"opened_at\":";
         write_numbers(out, section.opened_at);

@@ -28,12 +28,14 @@ function sourceNumber(places, indices, ordinal, count, term) {
 
 /**
  * The derivation of one cell: `rule`, `arithmetic`, `terms` (each with its `factors` and its
- * `value`: their product, or the exponential of their difference), what the terms lack of the value (`rounding`), and all `sources`.
+ * `value`: their product, or the exponential of their difference), what the terms lack of the
+ * value (`rounding`), and all `sources`.
  */
 function derive(walk, section, flat) {
     const value = section.values[flat];
     const found = patternOf(section, flat);
-    const given = section.view.derivations ? "" : "drawn or given: the walk starts from it";
+    const derived = section.view.derivations || section.view.derived_by;
+    const given = derived ? "" : "drawn or given: the walk starts from it";
     if (!found) {
         const rule = section.formula || given;
         return { value, rule, arithmetic: "", isSum: false, terms: [], rounding: 0, sources: [] };

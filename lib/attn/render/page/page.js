@@ -55,6 +55,10 @@ class App {
         this.overview.mark(layer, head);
         this.build("weights");
         const { part } = this.parts.get("weights");
+        // The tools stand above what is scrolled to, in as many lines as they need.
+        const tools = document.querySelector(".tools");
+        const over = getComputedStyle(tools).position === "sticky" ? tools.offsetHeight : 0;
+        document.documentElement.style.scrollPaddingTop = `${over + 8}px`;
         part.scrollIntoView({ block: "start", behavior: "instant" });
         part.querySelector('.panel:not([hidden]) td[tabindex="0"]')?.focus({ preventScroll: true });
     }

@@ -125,7 +125,9 @@ function otherText(app, section, flat) {
 function showWhy(app, panel, section, flat) {
     const derivation = derive(app.walk, section, flat);
     const lines = [
-        element("p", { class: "rule" }, ...withButtons(app, "= " + derivation.rule)),
+        derivation.rule
+            ? element("p", { class: "rule" }, ...withButtons(app, "= " + derivation.rule))
+            : "",
         derivation.arithmetic
             ? element(
                   "p",
@@ -155,6 +157,11 @@ function showWhy(app, panel, section, flat) {
         readersText(app.walk, section),
     ]) {
         if (text) lines.push(element("p", { class: "remark" }, text));
+    }
+    const command = section.view.derived_by;
+    if (command) {
+        const words = "a page on which it says where it comes from: ";
+        lines.push(element("p", { class: "made" }, words, element("code", {}, command)));
     }
     if (section.margin) lines.push(element("p", { class: "margin" }, section.margin));
     panel.replaceChildren(
