@@ -56,6 +56,11 @@ export function jsonOf(flags) {
     return JSON.parse(execFileSync(program, [...flags, "--format", "json"], quietly));
 }
 
+/** A walk's record without the command that makes it, which names the format. */
+export function withoutCommand({ command, ...walk }) {
+    return walk;
+}
+
 /** Keeps a picture of the page for somebody to look at, where a folder was named. */
 export async function picture(page, title) {
     if (pictures) writeFileSync(join(pictures, `${title}.png`), await page.screenshot());
