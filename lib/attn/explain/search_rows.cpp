@@ -9,8 +9,11 @@ namespace attn {
 bool Search::right_where_read(const Tensor& tensor) const {
     const Shape shape = tensor.shape();
     const StepTable& table = step_table(plan_);
+    // A bias has rows of queries too, but none for each sequence, whose padding differs.
+    const bool by_sequence = !plan_.has_batch || expected_.has_axis("batch");
     const bool by_query = place_of(table, step_) >= place_of(table, "scores") && shape.size() > 1 &&
-                          shape == expected_.shape() && shape[shape.size() - 2] == plan_.query_len;
+                          shape == expected_.shape() && by_sequence &&
+                          shape[shape.size() - 2] == plan_.query_len;
     if (!by_query || !pads_queries(plan_)) return false;
     constexpr double lowest = -std::numeric_limits<double>::infinity();
     // nan, or a row that will be, spreads to what reads this as keys and values later.
