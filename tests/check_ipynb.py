@@ -39,6 +39,14 @@ WALKS = """
 --rope half --heads 2 --embed-dim 24 --seq-len 9 --rope-scaling dynamic:4:6 --variant loop
 --rope half --heads 2 --embed-dim 32 --rope-scaling llama3:8:1:4:64 --rope-theta 500000 --seed 3
 --rope half --heads 2 --embed-dim 32 --rope-scaling yarn:32:128:truncate=false --rope-theta 150000
+--preset phi3 --seq-len 5 --detail
+--preset phi3 --seq-len 3 --positions 5,9000,7 --rng numpy --variant loop
+--preset deepseek --seq-len 4 --batch 2
+--preset deepseek --seq-len 4 --mla-absorbed --detail
+--preset deepseek --rope half --weight-layout in-out --rope-scaling yarn:40:64:mscale=1:mscale_all_dim=1 --rng numpy --variant loop --batch 2 --mla-absorbed
+--heads 2 --head-dim 3 --value-dim 5 --mla 4 --seq-len 3 --memory-len 5 --rng numpy
+--differential --heads 2 --embed-dim 8 --seq-len 4 --mask causal --batch 2 --output-projection --detail
+--differential 3 --heads 4 --kv-heads 2 --head-dim 4 --projection fused --rope half --seq-len 4 --rng numpy
 --rope interleaved --heads 2 --embed-dim 12 --seq-len 6 --rotary-dim 4 --rope-theta 500000 --positions 7,8,9,20,3,0 --detail --seed 1
 --rope half --rotary-dim 2 --memory-len 3 --positions 1,2,3,4,5,6;0,5,10 --rng numpy --variant loop
 --variant loop
@@ -131,6 +139,9 @@ MISTAKEN = """
 --seq-len 5 --heads 8 --kv-heads 2 --embed-dim 16 --projection fused --past 2 --sink zero
 --seq-len 5 --heads 2 --head-dim 4 --embed-dim 6
 --seq-len 5 --heads 6 --kv-heads 3 --embed-dim 12
+--seq-len 4 --heads 3 --head-dim 4 --value-dim 3 --embed-dim 7 --mla 5 --mla-query-rank 2 --rotary-dim 4 --positions 3,4,5,6 --rope-scaling yarn:40:32:mscale_all_dim=1
+--seq-len 4 --heads 3 --head-dim 4 --embed-dim 7 --mla 2 --mla-absorbed --batch 2 --weight-layout in-out --output-projection
+--seq-len 4 --heads 3 --head-dim 4 --embed-dim 5 --differential 1 --batch 2 --output-projection
 """
 
 NOTEBOOKS = [

@@ -52,7 +52,9 @@ struct Flag {
     std::string group = "Options";  ///< the heading that it stands under in help
     bool repeats = false;
     bool required = false;
-    bool may_stand_alone = false;  ///< its value, if any, follows an equals sign: `--heatmap=row`
+    /// Its value, if any, follows an equals sign: `--heatmap=row`. Whole numbers may also be the
+    /// next word.
+    bool may_stand_alone = false;
     Need need{};
 
     // Of the settings of a walk alone.
@@ -88,7 +90,10 @@ struct Flag {
     bool takes_next_word() const { return takes_value() && !may_stand_alone; }
     /// The value as help shows it behind the name: ` N`, `[=SCALE]`.
     std::string value_text() const {
-        return !takes_value() ? "" : may_stand_alone ? "[=" + value + "]" : " " + value;
+        const bool counts = takes.kind == Takes::Kind::integer;
+        return !takes_value()    ? ""
+               : may_stand_alone ? (counts ? " [" : "[=") + value + "]"
+                                 : " " + value;
     }
     /// The names as they are typed: `-o`, `--output`.
     std::vector<std::string> names() const;

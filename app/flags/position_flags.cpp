@@ -42,6 +42,7 @@ struct ScalingTakes {
     const char* example;
     std::vector<double Scaling::*> numbers;
     std::size_t required;
+    std::vector<std::vector<double> Scaling::*> lists{};  ///< behind the numbers, all of them
 };
 
 const std::vector<ScalingTakes>& scalings() {
@@ -55,7 +56,12 @@ const std::vector<ScalingTakes>& scalings() {
         {Scaling::Kind::yarn,
          "yarn:32:4096",
          {&Scaling::factor, &Scaling::length, &Scaling::beta_fast, &Scaling::beta_slow},
-         2}};
+         2},
+        {Scaling::Kind::longrope,
+         "longrope:32:4096:1,1.1:2,40",
+         {&Scaling::factor, &Scaling::length},
+         2,
+         {&Scaling::short_factors, &Scaling::long_factors}}};
     return all;
 }
 
@@ -64,7 +70,7 @@ const ScalingTakes& takes_of(Scaling::Kind kind) {
                          [kind](const ScalingTakes& takes) { return takes.kind == kind; });
 }
 
-/// What yarn takes by name, behind its numbers.
+/// What yarn takes by name, behind its numbers; the first of them longrope too.
 constexpr std::array<std::pair<const char*, std::optional<double> Scaling::*>, 3> yarn_names{
     {{"attention_factor", &Scaling::attention_factor},
      {"mscale", &Scaling::mscale},
@@ -74,6 +80,10 @@ constexpr std::array<std::pair<const char*, std::optional<double> Scaling::*>, 3
 void set_named(Scaling& scaling, const Flag& flag, const std::string& part) {
     const std::string name = part.substr(0, part.find('='));
     const std::string value = part.substr(part.find('=') + 1);
+    const bool is_yarn = scaling.kind == Scaling::Kind::yarn;
+    if (!is_yarn && name != "attention_factor") {
+        refuse_word(flag.name, part, {"attention_factor=X"});
+    }
     if (name == "truncate") {
         if (value != "true" && value != "false") refuse_word(flag.name, part, {"truncate=false"});
         scaling.truncate = value == "true";
@@ -94,17 +104,26 @@ void set_scaling(WalkConfig& config, const Flag& flag, const std::string& text) 
     Scaling scaling;
     scaling.kind = parse_word<Scaling::Kind>(flag.name, parts[0]);
     const ScalingTakes& takes = takes_of(scaling.kind);
+    const bool by_name =
+        scaling.kind == Scaling::Kind::yarn || scaling.kind == Scaling::Kind::longrope;
+    const std::size_t most = takes.numbers.size() + takes.lists.size();
     std::size_t numbers = 0;
     for (std::size_t i = 1; i < parts.size(); ++i) {
-        if (scaling.kind == Scaling::Kind::yarn && parts[i].find('=') != std::string::npos) {
+        if (by_name && parts[i].find('=') != std::string::npos) {
             set_named(scaling, flag, parts[i]);
-        } else if (numbers < takes.numbers.size()) {
-            scaling.*takes.numbers[numbers++] = parse_number(flag.name, parts[i]);
-        } else {
-            numbers = takes.numbers.size() + 1;
+            continue;
+        }
+        const std::size_t place = numbers++;
+        if (place < takes.numbers.size()) {
+            scaling.*takes.numbers[place] = parse_number(flag.name, parts[i]);
+        } else if (place < most) {
+            for (const std::string& number : split(parts[i], ',')) {
+                (scaling.*takes.lists[place - takes.numbers.size()])
+                    .push_back(parse_number(flag.name, number));
+            }
         }
     }
-    if (numbers < takes.required || numbers > takes.numbers.size()) {
+    if (numbers < takes.required + takes.lists.size() || numbers > most) {
         throw attn::ConfigError(flag.name + " " + text + " has not the numbers that " + parts[0] +
                                 " takes: write it like " + takes.example);
     }
@@ -117,6 +136,13 @@ std::string scaling_json(const Plan& plan) {
     std::string text(attn::word(scaling->kind));
     for (double Scaling::*const member : takes_of(scaling->kind).numbers) {
         text += ":" + attn::json_number((*scaling).*member);
+    }
+    for (const auto list : takes_of(scaling->kind).lists) {
+        const char* between = ":";
+        for (const double number : (*scaling).*list) {
+            text += between + attn::json_number(number);
+            between = ",";
+        }
     }
     if (!scaling->truncate) text += ":truncate=false";
     for (const auto& [name, member] : yarn_names) {
@@ -210,7 +236,8 @@ std::vector<Flag> position_rows() {
             .needing(rope),
         Flag{"--rope-scaling", "KIND:N:...",
              "rotary frequencies for inputs longer than those of training: linear:F, "
-             "dynamic:F:LENGTH, llama3:F:LOW:HIGH:LENGTH or yarn:F:LENGTH[:FAST:SLOW], with "
+             "dynamic:F:LENGTH, llama3:F:LOW:HIGH:LENGTH, longrope:F:LENGTH:SHORT:LONG with two "
+             "lists of a factor for each pair (1,1.1), or yarn:F:LENGTH[:FAST:SLOW], with "
              "truncate=false, attention_factor=X, mscale=X and mscale_all_dim=X behind colons",
              such_as(scaling_words), "none"}
             .set_by(set_scaling)

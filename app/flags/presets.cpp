@@ -24,6 +24,12 @@ const std::vector<Preset>& presets() {
         {"phi", "part of each head turns (Phi-2)",
          "--heads 3 --head-dim 10 --bias --output-projection --output-bias --mask causal --rope "
          "half --rotary-dim 4"},
+        {"phi3", "one weight for query, key and value, a divisor for each pair (Phi-3, 128k)",
+         "--projection fused --heads 3 --head-dim 4 --output-projection --mask causal --rope half "
+         "--rope-scaling longrope:32:4096:1,1.1:2,40"},
+        {"deepseek", "keys and values of all heads from one latent (DeepSeek V2 and V3)",
+         "--heads 3 --head-dim 4 --embed-dim 10 --output-projection --mask causal --mla 6 "
+         "--mla-query-rank 5 --rotary-dim 2"},
         {"llama2", "rotary positions, no biases",
          "--heads 3 --head-dim 4 --output-projection --mask causal --rope half"},
         {"mistral", "grouped heads and a sliding window (Mistral 7B v0.1)",

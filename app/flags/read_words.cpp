@@ -50,6 +50,10 @@ bool is_name_of(const Flag& flag, const std::string& word) {
             word.find(flag.letter.back()) + 1 == word.size());
 }
 
+bool is_whole_number(const std::string& word) {
+    return !word.empty() && word.find_first_not_of("0123456789") == std::string::npos;
+}
+
 }  // namespace
 
 bool looks_like_flag(const std::string& word) {
@@ -101,7 +105,9 @@ TypedWords read_words(const std::vector<FlagTable>& tables, const std::vector<st
             break;
         }
         if (flag && flag->may_stand_alone && word == flag->name) {
-            given.insert(given.end(), {word, ""});
+            const bool counts = flag->takes.kind == Takes::Kind::integer && i + 1 < words.size() &&
+                                is_whole_number(words[i + 1]);
+            given.insert(given.end(), {word, counts ? words[++i] : ""});
         } else if (flag && word.back() == '=') {
             given.insert(given.end(), {word.substr(0, word.size() - 1), ""});
         } else if (flag && has_text && !word.starts_with("--")) {

@@ -246,6 +246,7 @@ const std::vector<Flag>& walk_flags() {
              {grouped("Input (one source; default: a sentence)", input_rows()),
               grouped("Model", model_rows()), grouped("Trained models", trained_rows()),
               grouped("Positions", position_rows()), grouped("Cache and sink", cache_rows()),
+              grouped("Other forms of attention", variant_rows()),
               grouped("Numbers", number_rows())}) {
             rows.insert(rows.end(), part.begin(), part.end());
         }

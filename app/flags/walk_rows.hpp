@@ -11,6 +11,7 @@ std::vector<Flag> position_rows();
 std::vector<Flag> trained_rows();
 std::vector<Flag> cache_rows();
 std::vector<Flag> number_rows();
+std::vector<Flag> variant_rows();
 
 /// Whether query, key and value have parameters, or are drawn themselves.
 bool draws_parts(const attn::Plan& plan);

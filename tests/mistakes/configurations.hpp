@@ -185,7 +185,41 @@ inline std::vector<WalkConfig> shared_configs() {
     alone.query_len = 5;
     alone.past = 3;
     alone.sink = SinkLogit::normal;
-    return {grouped, fused, alone};
+    WalkConfig latent;
+    latent.heads = 3;
+    latent.head_dim = 4;
+    latent.value_dim = 3;
+    latent.embed_dim = 7;
+    latent.query_len = 4;
+    latent.batch = 2;
+    latent.output_projection = true;
+    latent.mask.causal = true;
+    latent.positions = {3, 4, 5, 6};
+    latent.rotary.dim = 4;
+    latent.rotary.scaling.emplace();
+    latent.rotary.scaling->kind = RopeScaling::Kind::yarn;
+    latent.rotary.scaling->factor = 40;
+    latent.rotary.scaling->length = 32;
+    latent.rotary.scaling->mscale_all_dim = 1;
+    latent.latent = {5, 2, false};
+    WalkConfig absorbed = latent;
+    absorbed.weight_layout = WeightLayout::in_out;
+    absorbed.latent = {2, {}, true};
+    absorbed.value_dim = 4;
+    WalkConfig differential;
+    differential.heads = 3;
+    differential.head_dim = 4;
+    differential.embed_dim = 5;
+    differential.query_len = 4;
+    differential.batch = 2;
+    differential.output_projection = true;
+    differential.differential.depth = 1;
+    WalkConfig shared_differential = differential;
+    shared_differential.heads = 4;
+    shared_differential.kv_heads = 2;
+    shared_differential.projection = Projection::fused;
+    shared_differential.rotary.pairing = Pairing::half;
+    return {grouped, fused, alone, latent, absorbed, differential, shared_differential};
 }
 
 /// Walks with added positions, chunks, a cache that has turned, and tables that stand by.

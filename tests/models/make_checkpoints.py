@@ -79,11 +79,11 @@ def gelu_tanh(x):
     return x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
 
-def rotate(x, theta, r=D, scale=lambda f: f):
+def rotate(x, theta, r=D, scale=lambda f: f, divisors=1, factor=1):
     """rotate_half on the first r features of (heads, tokens, D)."""
-    frequencies = np.array([scale(theta ** (-2 * i / r)) for i in range(r // 2)])
+    frequencies = np.array([scale(theta ** (-2 * i / r)) for i in range(r // 2)]) / divisors
     angle = np.arange(T)[:, None] * frequencies
-    cos, sin = np.concatenate([np.cos(angle)] * 2, -1), np.concatenate([np.sin(angle)] * 2, -1)
+    cos, sin = factor * np.concatenate([np.cos(angle)] * 2, -1), factor * np.concatenate([np.sin(angle)] * 2, -1)
     part = x[..., :r]
     half = np.concatenate([-part[..., r // 2 :], part[..., : r // 2]], -1)
     return np.concatenate([part * cos + half * sin, x[..., r:]], -1)
@@ -219,7 +219,11 @@ def phi3(c, config):
         y = rms(x, c.draw(p + "input_layernorm.weight", C, gain=True))
         qkv = y @ c.draw(p + "self_attn.qkv_proj.weight", (H + 2 * K) * D, C).T
         q, k, v = np.split(qkv, [H * D, (H + K) * D], -1)
-        q, k = rotate(heads(q, H), 10000), rotate(heads(k, K), 10000)
+        length = config["original_max_position_embeddings"]
+        longer = config["max_position_embeddings"] / length
+        longrope = {"divisors": config["rope_scaling"]["short_factor"],
+                    "factor": math.sqrt(1 + math.log(longer) / math.log(length))}
+        q, k = rotate(heads(q, H), 10000, **longrope), rotate(heads(k, K), 10000, **longrope)
         out = attend(q, k, heads(v, K), D**-0.5) @ c.draw(p + "self_attn.o_proj.weight", C, H * D).T
         outputs.append(out)
         x = x + out
@@ -336,7 +340,7 @@ FAMILIES = {
     "olmo2": (GROUPED, "F32"),
     "gpt_oss": ({**GROUPED, "sliding_window": 3, **EXPERTS}, "BF16"),
     "phi": ({**SIZES, "num_key_value_heads": K, "head_dim": D, "layer_norm_eps": 1e-5, "partial_rotary_factor": 0.5, "hidden_act": "gelu_new"}, "F32"),
-    "phi3": ({**GROUPED}, "F16"),
+    "phi3": ({**GROUPED, "max_position_embeddings": 64, "original_max_position_embeddings": 16, "rope_scaling": {"type": "longrope", "short_factor": [1.0, 1.25], "long_factor": [2.0, 9.0]}}, "F16"),
     "gpt_neox": ({**WIDE, "rotary_pct": 0.5, "layer_norm_eps": 1e-5, "use_parallel_residual": True, "hidden_act": "gelu"}, "F16"),
     "gpt2": ({"n_embd": H * D, "n_layer": L, "n_head": H, "n_inner": F, "n_positions": 16, "vocab_size": V, "layer_norm_epsilon": 1e-5, "activation_function": "gelu_new"}, "F32"),
     "bert": ({**WIDE, "layer_norm_eps": 1e-12, "hidden_act": "gelu", "type_vocab_size": 2}, "F16"),

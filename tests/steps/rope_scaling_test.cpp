@@ -18,10 +18,11 @@ RopeScaling yarn(double factor, double length) {
 }
 
 /// The frequencies of both twins, which must agree.
-Matrix scaled(const RopeScaling& scaling, double theta, std::size_t width) {
+Matrix scaled(const RopeScaling& scaling, double theta, std::size_t width,
+              std::int64_t tokens = 1) {
     const Matrix plain = loop::inverse_frequencies<double>(theta, width);
-    const Matrix loops = loop::scale_frequencies(plain, scaling, theta);
-    const Matrix arrays = vectorized::scale_frequencies(plain, scaling, theta);
+    const Matrix loops = loop::scale_frequencies(plain, scaling, theta, tokens);
+    const Matrix arrays = vectorized::scale_frequencies(plain, scaling, theta, tokens);
     for (std::size_t i = 0; i < loops.size(); ++i) {
         CHECK(arrays(i) == doctest::Approx(loops(i)).epsilon(1e-14));
     }
@@ -84,6 +85,7 @@ TEST_SUITE("steps: rope scaling") {
         CHECK(scaling.cosine_factor() == 1);
         scaling.attention_factor = 1.25;
         CHECK(scaling.cosine_factor() == 1.25);
+        CHECK(scaling.score_factor() == doctest::Approx(1.87385).epsilon(1e-5));
     }
 
     TEST_CASE("dynamic takes another base for inputs longer than those of training") {
@@ -96,6 +98,20 @@ TEST_SUITE("steps: rope scaling") {
         // 4 * 14 / 8 - 3 = 4: the base that makes the slowest pair four times slower
         CHECK(scaling.scaled_theta(10000, 128, 14) == doctest::Approx(40889.942).epsilon(1e-7));
         check_cells(scaled(scaling, 10000, 4), {1, 0.01});
+    }
+
+    TEST_CASE("Phi-3: a divisor for each pair, from the long list beyond the training inputs") {
+        RopeScaling scaling;
+        scaling.kind = Kind::longrope;
+        scaling.factor = 32;
+        scaling.length = 4096;
+        scaling.short_factors = {1, 1.25};
+        scaling.long_factors = {2, 40};
+        check_cells(scaled(scaling, 10000, 4, 4096), {1, 0.008});
+        check_cells(scaled(scaling, 10000, 4, 4097), {0.5, 0.00025});
+        CHECK(scaling.cosine_factor() == doctest::Approx(1.1902380714).epsilon(1e-10));
+        scaling.factor = 1;
+        CHECK(scaling.cosine_factor() == 1);
     }
 
     TEST_CASE("a ramp that would be empty has a width of 1/1000") {

@@ -77,5 +77,11 @@ inline attn::WalkConfig random_config(std::mt19937& random) {
     if (pick(0, 3) == 0) config.sink = pick(0, 1) == 0 ? SinkLogit::zero : SinkLogit::normal;
     const bool has_documents = !config.mask.documents.empty();
     if (!config.memory && !has_documents && pick(0, 3) == 0) config.past = pick(1, 4);
+    const bool bare = config.projection == Projection::split && !config.bias && !config.kv_heads;
+    if (bare && !config.qk_norm.over && !config.past && pick(0, 1) == 0) {
+        config.latent.rank = pick(1, 5);
+        if (pick(0, 1) == 0) config.latent.query_rank = pick(1, 4);
+        config.rotary.dim = 2 * pick(1, 2);
+    }
     return config;
 }

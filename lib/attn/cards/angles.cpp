@@ -108,7 +108,7 @@ Tensor compute_inverse_frequencies(const Plan& plan, const Ledger&) {
         if (const RopeScaling* scaling = stretching(plan)) {
             const auto stretch =
                 twin(plan, loop::scale_frequencies<T>, vectorized::scale_frequencies<T>);
-            frequencies = stretch(frequencies, *scaling, base);
+            frequencies = stretch(frequencies, *scaling, base, plan.rotary_tokens());
         }
         return {{"pair"}, std::move(frequencies)};
     });
@@ -124,6 +124,15 @@ std::string share_text(const RopeScaling& scaling, const Plan& plan) {
     return "clip((i - " + brief(first) + ") / " + brief(last - first) + ", 0, 1)";
 }
 
+/// longrope's divisors of all pairs, which its list names: `1, 1.25, 4`.
+std::string pair_factors_text(const RopeScaling& scaling, const Plan& plan) {
+    std::string text;
+    for (const double factor : scaling.pair_factors(plan.rotary_tokens())) {
+        text += (text.empty() ? "" : ", ") + digits(factor);
+    }
+    return text;
+}
+
 std::string inverse_frequencies_formula(const PlannedStep& of) {
     const Plan& plan = of.plan;
     const std::string width = std::to_string(2 * plan.rotary_pairs());
@@ -133,6 +142,14 @@ std::string inverse_frequencies_formula(const PlannedStep& of) {
     if (scaling == nullptr) return name + "theta^(-2i / rotary_dim) = " + power;
     const std::string factor = digits(scaling->factor);
     if (scaling->kind == Kind::linear) return name + power + " / " + factor;
+    if (scaling->kind == Kind::longrope) {
+        constexpr std::size_t readable = 8;
+        const bool is_long = scaling->exceeds(plan.rotary_tokens());
+        return name + power + " / pair_factors(i), pair_factors = " +
+               (plan.rotary_pairs() <= readable ? pair_factors_text(*scaling, plan)
+                : is_long                       ? "the long list"
+                                                : "the short list");
+    }
     return name + "f(i) / " + factor + " * share(i) + f(i) * (1 - share(i)), f(i) = " + power +
            ", share(i) = " + share_text(*scaling, plan);
 }
@@ -152,6 +169,12 @@ std::string scaling_sentence(const Plan& plan) {
             }
             return "Positions go beyond " + digits(scaling->length) + ": the base grows from " +
                    digits(plan.config.rotary.theta) + " to " + brief(plan.rotary_base()) + ".";
+        case Kind::longrope: {
+            const bool is_long = scaling->exceeds(plan.rotary_tokens());
+            return (is_long ? "Positions go beyond " : "No position is beyond ") +
+                   digits(scaling->length) + ": the " + (is_long ? "long" : "short") +
+                   " list of factors says how much slower each pair turns.";
+        }
         case Kind::llama3:
         case Kind::yarn:
             break;
@@ -192,6 +215,12 @@ void why_inverse_frequencies(const WalkView& view, Derivation& derivation) {
         derivation.arithmetic = four_decimals(unscaled) + " / " + factor;
         return;
     }
+    if (scaling->kind == Kind::longrope) {
+        derivation.rule = "f / pair_factors, f = 1 / " + power;
+        derivation.arithmetic = four_decimals(unscaled) + " / " +
+                                digits(scaling->pair_factors(plan.rotary_tokens())[pair]);
+        return;
+    }
     // The share follows from the two ends that it lies between.
     const double share =
         (unscaled - derivation.cell.value) / (unscaled - unscaled / scaling->factor);
@@ -206,6 +235,12 @@ std::string scaling_code(const StepLines& of, const RopeScaling& scaling) {
     const std::string name = "inverse_frequencies";
     const std::string factor = digits(scaling.factor);
     if (scaling.kind == Kind::linear) return "\n" + name + " = " + name + " / " + factor;
+    const std::string dtype = ", dtype=" + dtype_code(of.plan.compute_dtype, of.language) + ")";
+    if (scaling.kind == Kind::longrope) {
+        return "\npair_factors = " + of.module() + (of.torch() ? ".tensor([" : ".array([") +
+               pair_factors_text(scaling, of.plan) + "]" + dtype + "\n" + name + " = " + name +
+               " / pair_factors";
+    }
     std::string share;
     if (scaling.kind == Kind::llama3) {
         const std::string turns = digits(scaling.length) + " / (2 * math.pi / " + name + ")";
@@ -213,9 +248,8 @@ std::string scaling_code(const StepLines& of, const RopeScaling& scaling) {
                 digits(scaling.high - scaling.low) + ").clip(0, 1)";
     } else {
         const auto [first, last] = scaling.ramp(of.plan.rotary_base(), 2 * of.plan.rotary_pairs());
-        share = "((" + of.module() + ".arange(" + std::to_string(of.plan.rotary_pairs()) +
-                ", dtype=" + dtype_code(of.plan.compute_dtype, of.language) + ") - " +
-                digits(first) + ") / " + digits(last - first) + ").clip(0, 1)";
+        share = "((" + of.module() + ".arange(" + std::to_string(of.plan.rotary_pairs()) + dtype +
+                " - " + digits(first) + ") / " + digits(last - first) + ").clip(0, 1)";
     }
     return "\nshare = " + share + "\n" + name + " = " + name + " / " + factor + " * share + " +
            name + " * (1 - share)";
@@ -296,7 +330,7 @@ Step angles_card(const Standing& standing) {
     };
 }
 
-/// What yarn multiplies cosines and sines by: ` * 1.3466`.
+/// What yarn and longrope multiply cosines and sines by: ` * 1.3466`.
 std::string factor_text(const Plan& plan) {
     return plan.rotary_factor() == 1 ? std::string() : " * " + digits(plan.rotary_factor());
 }

@@ -8,11 +8,13 @@ namespace attn {
 StepTable input_cards();
 StepTable norm_cards();
 StepTable parameter_cards();
+StepTable latent_cards();
 StepTable projection_cards();
 StepTable head_cards();
 StepTable normed_cards();
 StepTable angle_cards();
 StepTable rotary_cards();
+StepTable absorbed_cards();
 StepTable cache_cards();
 StepTable repeated_cards();
 StepTable score_cards();
@@ -23,7 +25,11 @@ StepTable mask_cards();
 StepTable sink_cards();
 StepTable softmax_cards();
 StepTable block_cards();
+StepTable difference_cards();
 StepTable context_cards();
+StepTable difference_context_cards();
+StepTable expanded_cards();
+StepTable merged_cards();
 
 /// Where the tokens of x stand, or those of the memory.
 Step positions_card(bool of_memory);
@@ -41,6 +47,9 @@ Step either(bool (*meant)(const Plan&), const Step& first, const Step& second);
 
 /// The axes and lengths of a tensor that is drawn or given: those of its row in the list of draws.
 std::function<Outline(const Plan&)> drawn_outline(const std::string& name);
+
+/// Key or value made of the latents, under the title of `projected`.
+Step latent_part_card(const Projected& part, const Step& projected);
 
 /// The weight matrix (or the bias) of one projection: query, key, value, qkv or output.
 Step parameter_card(const std::string& part, bool bias);

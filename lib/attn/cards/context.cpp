@@ -26,7 +26,7 @@ Tensor compute_context(const Plan& plan, const Ledger& ledger) {
     if (plan.fused()) return blockwise_context(plan, ledger);
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
-        const Array<T>& weights = ledger["weights"].as<T>();
+        const Array<T>& weights = ledger.latest(Chain::weights).as<T>();
         const Array<T>& value = ledger.latest(Chain::values).as<T>();
         return {plan.per_head_axes("query", "feature"),
                 is_loop(plan) ? loop::context(weights, value, plan.attention_arithmetic)
@@ -36,13 +36,13 @@ Tensor compute_context(const Plan& plan, const Ledger& ledger) {
 
 std::string context_formula(const PlannedStep& of) {
     const std::string value = of.latest(Chain::values);
-    if (!of.plan.fused()) return "context = weights @ " + value;
+    if (!of.plan.fused()) return "context = " + of.latest(Chain::weights) + " @ " + value;
     return of.plan.traces_blocks() ? "context = partial_context / running_sum, after the last block"
                                    : "context = softmax(scores) @ " + value + ", block by block";
 }
 
 std::vector<Input> context_inputs(const Plan& plan) {
-    if (!plan.fused()) return {"weights", Chain::values};
+    if (!plan.fused()) return {Chain::weights, Chain::values};
     return {Chain::queries, Chain::keys, Chain::values};
 }
 
@@ -126,13 +126,14 @@ std::string example(const Subject& subject, const std::vector<AttentionRow>& row
 
 std::string mixing_note(const Subject& subject) {
     if (subject.plan.fused()) return blockwise_context_note(subject);
-    const Tensor* weights = subject.ledger.find("weights");
+    const Ledger::Entry* entry = subject.ledger.find_latest(Chain::weights);
+    const Tensor* weights = entry ? &entry->tensor : nullptr;
     const std::string mixes = "Each row is the values mixed by that query's weights.";
     const bool readable = weights != nullptr && has_readable_rows(*weights) &&
                           subject.tensor.dimension() >= 2 && Matrices(subject.tensor).readable() &&
                           Matrices(subject.tensor).rows == Matrices(*weights).rows;
     if (!readable) return mixes;
-    const std::vector<AttentionRow> rows = attention_rows(subject.ledger, 0);
+    const std::vector<AttentionRow> rows = attention_rows(subject.ledger, 0, entry->name);
     std::string note;
     if (subject.plan.config.softmax_axis == SoftmaxAxis::key) {
         const bool averages = rows_sum_to_one(rows, *weights);
@@ -161,10 +162,11 @@ std::string context_note(const Subject& subject) {
 void why_context(const WalkView& view, Derivation& derivation) {
     if (view.plan.fused()) return why_blockwise_context(view, derivation);
     const std::string value = view.latest(Chain::values).step;
-    derivation.rule = "sum over keys k of weights(k) * " + value + "(k)";
-    for (std::size_t k = 0; k < view.ledger["weights"].extent("key"); ++k) {
+    const std::string weights = view.ledger.find_latest(Chain::weights)->name;
+    derivation.rule = "sum over keys k of " + weights + "(k) * " + value + "(k)";
+    for (std::size_t k = 0; k < view.ledger[weights].extent("key"); ++k) {
         const Place key = with(view.place, "key", k);
-        derivation.add_product(view.at("weights", key), view.at(value, key));
+        derivation.add_product(view.at(weights, key), view.at(value, key));
     }
 }
 
@@ -182,11 +184,11 @@ Tensor compute_merged(const Plan& plan, const Ledger& ledger) {
 std::string merged_note(const Subject& subject) {
     const Plan& plan = subject.plan;
     const std::size_t width = plan.value_dim;
-    if (plan.heads == 1) return "There is one head, so only the head axis goes away.";
+    if (plan.context_heads() == 1) return "There is one head, so only the head axis goes away.";
     return "The heads of each token side by side: " + numbered("feature", 0, width) +
            (width == 1 ? " comes" : " come") + " from head 0, " +
            numbered("feature", width, width) + " from head 1" +
-           (plan.heads > 2 ? " and so on" : "") + ". Nothing is computed, only moved.";
+           (plan.context_heads() > 2 ? " and so on" : "") + ". Nothing is computed, only moved.";
 }
 
 void why_merged(const WalkView& view, Derivation& derivation) {
@@ -202,7 +204,8 @@ void why_merged(const WalkView& view, Derivation& derivation) {
 std::string merged_code(const StepLines& of) {
     const Plan& plan = of.plan;
     return "merged = " + of.swapped(of.latest(Chain::contexts), "-3, -2") + ".reshape(" +
-           size_list(plan.per_batch_shape(plan.query_len, plan.heads * plan.value_dim)) + ")";
+           size_list(plan.per_batch_shape(plan.query_len, plan.context_heads() * plan.value_dim)) +
+           ")";
 }
 
 // output: the heads, mixed.
@@ -231,7 +234,7 @@ std::string output_note(const Subject& subject) {
     const Plan& plan = subject.plan;
     const Ledger::Entry& before = *subject.ledger.find_latest(Chain::contexts, "output");
     const std::size_t read = before.tensor.shape().back();
-    std::string note = plan.has_head && plan.heads > 1
+    std::string note = plan.has_head && plan.context_heads() > 1
                            ? "Here the heads meet: every output feature reads all " +
                                  counted(read, "feature") + " of all heads."
                            : "Every output feature is a mix of the " + counted(read, "feature") +
@@ -250,6 +253,7 @@ RowStep context_rows(const Plan& plan) {
     if (plan.fused()) {
         return RowStep([](const auto& b) { blockwise_context(b); }, true).making(PerRow::features);
     }
+    if (plan.differs()) return {};  // it reads the rows of two heads
     return RowStep(
                [](const auto& b) {
                    is_loop(b.plan) ? loop::context(b.cells, b.value, b.result, b.arithmetic)
@@ -271,7 +275,8 @@ StepTable context_cards() {
             .outline =
                 [](const Plan& plan) {
                     return Outline{plan.per_head_axes("query", "feature"),
-                                   plan.per_head_shape(plan.query_len, plan.value_dim)};
+                                   plan.per_head_shape(plan.query_len, plan.mixed_dim(),
+                                                       plan.context_heads())};
                 },
             .formula = context_formula,
             .compute = compute_context,
@@ -280,9 +285,15 @@ StepTable context_cards() {
             .why = why_context,
             .code =
                 [](const StepLines& of) {
-                    return "context = weights @ " + of.latest(Chain::values);
+                    return "context = " + of.latest(Chain::weights) + " @ " +
+                           of.latest(Chain::values);
                 },
         },
+    };
+}
+
+StepTable merged_cards() {
+    return {
         {
             .name = "merged",
             .title = "the heads of each token, side by side again",
@@ -290,9 +301,14 @@ StepTable context_cards() {
             .applies = [](const Plan& plan) { return plan.has_head && plan.merges; },
             .reads = these({Chain::contexts}),
             .outline =
-                [](const Plan& plan) { return token_outline(plan, plan.heads * plan.value_dim); },
+                [](const Plan& plan) {
+                    return token_outline(plan, plan.context_heads() * plan.value_dim);
+                },
             .formula =
-                always("merged(t) = context of head 0, head 1, ... of token t, side by side"),
+                [](const PlannedStep& of) {
+                    return "merged(t) = " + of.latest(Chain::contexts) +
+                           " of head 0, head 1, ... of token t, side by side";
+                },
             .compute = compute_merged,
             .note = merged_note,
             .why = why_merged,

@@ -212,7 +212,12 @@ Step part_card(const Projected& part) {
 
 StepTable head_cards() {
     StepTable cards;
-    for (const Projected& part : query_key_value()) cards.push_back(part_card(part));
+    for (const Projected& part : query_key_value()) {
+        const Step card = part_card(part);
+        const auto has_latent = [](const Plan& plan) { return plan.has_latent(); };
+        cards.push_back(part.number == 0 ? card
+                                         : either(has_latent, latent_part_card(part, card), card));
+    }
     return cards;
 }
 

@@ -89,7 +89,10 @@ Step projected_card(const Projected& part) {
     return {
         .name = name,
         .title = "the " + part.name + " of all heads, side by side",
-        .applies = splits_projected,
+        .applies =
+            [part](const Plan& plan) {
+                return splits_projected(plan) && (part.number == 0 || !plan.has_latent());
+            },
         .reads = [part](const Plan& plan) { return projection_inputs(plan, part); },
         .outline =
             [part](const Plan& plan) {
@@ -238,7 +241,7 @@ std::string qkv_order(const Plan& plan, const std::string& what) {
     const std::size_t keys = plan.kv_heads * d;
     return capitalised(numbered(what, 0, queries)) + (queries == 1 ? " makes" : " make") +
            " query, " + numbered(what, queries, keys) + " key, " +
-           numbered(what, queries + keys, plan.kv_heads * plan.value_dim) + " value";
+           numbered(what, queries + keys, plan.value_heads() * plan.value_dim) + " value";
 }
 
 std::string head_features(const Plan& plan, const Projected& part) {

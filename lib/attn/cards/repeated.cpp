@@ -38,8 +38,10 @@ Step repeated_card(const Projected& part, Chain chain) {
         .reads = these({chain}),
         .outline =
             [part](const Plan& plan) {
-                return Outline{plan.per_head_axes(part.position, "feature"),
-                               plan.per_head_shape(plan.key_len, part.width(plan))};
+                return Outline{
+                    plan.per_head_axes(part.position, "feature"),
+                    plan.per_head_shape(plan.key_len, part.width(plan),
+                                        part.number == 2 ? plan.context_heads() : plan.heads)};
             },
         .formula =
             [name, chain](const PlannedStep& of) {

@@ -26,11 +26,18 @@ struct Turned {
     Standing standing(const Plan& plan) const { return {is_key && plan.has_memory}; }
 };
 
+const Projected& part_of(const Turned& turned) { return projected_of(turned.name.front()); }
+
 std::string turned_formula(const Turned& turned, const PlannedStep& of) {
     const bool half = of.plan.config.rotary.pairing == Pairing::half;
     const std::string pairs = std::to_string(of.plan.rotary_pairs());
-    const std::string first = half ? "(t, i)" : "(t, 2i)";
-    const std::string second = half ? "(t, i+" + pairs + ")" : "(t, 2i+1)";
+    const std::size_t skipped = of.plan.first_turned(part_of(turned).width(of.plan));
+    const auto feature = [&](const std::string& place, std::size_t more) {
+        return "(t, " + place + (more > 0 ? "+" + std::to_string(more) : "") + ")";
+    };
+    const std::string first = feature(half ? "i" : "2i", skipped);
+    const std::string second =
+        feature(half ? "i" : "2i", skipped + (half ? of.plan.rotary_pairs() : 1));
     const std::string before = of.latest(turned.chain);
     const Standing standing = turned.standing(of.plan);
     const std::string cos = standing.name("cos") + "(t, i)";
@@ -50,8 +57,11 @@ std::string turned_pair(const Turned& turned, const Subject& subject) {
                                     [](std::int64_t position) { return position != 0; });
     if (moved == positions.end()) return "All tokens stand at position 0, where nothing turns.";
     const auto token = static_cast<std::size_t>(moved - positions.begin());
-    const auto [a, b] = feature_pair(*plan.config.rotary.pairing, 0, 2 * plan.rotary_pairs());
-    const std::size_t row = token * subject.tensor.shape().back();
+    auto [a, b] = feature_pair(*plan.config.rotary.pairing, 0, 2 * plan.rotary_pairs());
+    const std::size_t width = subject.tensor.shape().back();
+    a += plan.first_turned(width);
+    b += plan.first_turned(width);
+    const std::size_t row = token * width;
     const auto pair = [&, a = a, b = b](const Tensor& tensor) {
         const Cells cells(tensor);
         return "(" + number(cells[row + a]) + ", " + number(cells[row + b]) + ")";
@@ -77,8 +87,13 @@ std::string turned_note(const Turned& turned, const Subject& subject) {
 
 void why_turned(const Turned& turned, const WalkView& view, Derivation& derivation) {
     const std::size_t pairs = view.plan.rotary_pairs();
-    const std::size_t feature = view.place.at("feature");
+    const std::size_t skipped = view.plan.first_turned(part_of(turned).width(view.plan));
     const Cell itself = view.latest(turned.chain);
+    if (view.place.at("feature") < skipped) {
+        derivation.copy(itself, "a feature in front of the rotary ones does not turn");
+        return;
+    }
+    const std::size_t feature = view.place.at("feature") - skipped;
     if (feature >= 2 * pairs) {
         derivation.copy(itself, "a feature from rotary_dim on does not turn");
         return;
@@ -87,8 +102,8 @@ void why_turned(const Turned& turned, const WalkView& view, Derivation& derivati
     const std::size_t pair = half ? feature % pairs : feature / 2;
     const auto [first, second] = feature_pair(*view.plan.config.rotary.pairing, pair, 2 * pairs);
     const bool is_first = feature == first;
-    const Cell other =
-        view.latest(turned.chain, with(view.place, "feature", is_first ? second : first));
+    const Cell other = view.latest(
+        turned.chain, with(view.place, "feature", skipped + (is_first ? second : first)));
     const Standing standing = turned.standing(view.plan);
     const Place angle = with(at_position(view.place, "token"), "pair", pair);
     const Cell cos = view.at(standing.name("cos"), angle);
@@ -104,8 +119,12 @@ void why_turned(const Turned& turned, const WalkView& view, Derivation& derivati
 std::string turned_code(const Turned& turned, const StepLines& of) {
     const bool half = of.plan.config.rotary.pairing == Pairing::half;
     const std::size_t pairs = of.plan.rotary_pairs();
+    const std::size_t all = part_of(turned).width(of.plan);
+    const std::size_t skipped = of.plan.first_turned(all);
+    const std::string start = skipped > 0 ? std::to_string(skipped) : "";
     const std::string width = std::to_string(2 * pairs);
-    const std::string middle = std::to_string(pairs);
+    const std::string end = std::to_string(skipped + 2 * pairs);
+    const std::string middle = std::to_string(skipped + pairs);
     const std::string before = of.latest(turned.chain);
     const Standing standing = turned.standing(of.plan);
     const std::string cos = standing.name("cos");
@@ -113,20 +132,23 @@ std::string turned_code(const Turned& turned, const StepLines& of) {
     const std::string axis = of.torch() ? "dim=-1)" : "axis=-1)";
     const std::string cat = of.torch() ? "torch.cat((" : "np.concatenate((";
     const std::string features = before + "[..., ";
-    const std::string firsts = half ? ":" + middle + "]" : "0:" + width + ":2]";
-    const std::string seconds = half ? middle + ":" + width + "]" : "1:" + width + ":2]";
+    const std::string firsts =
+        half ? start + ":" + middle + "]" : std::to_string(skipped) + ":" + end + ":2]";
+    const std::string seconds =
+        half ? middle + ":" + end + "]" : std::to_string(skipped + 1) + ":" + end + ":2]";
+    const std::string still = skipped > 0 ? features + ":" + start + "], " : std::string();
     const std::string rest =
-        2 * pairs < of.plan.head_dim ? ", " + features + width + ":]" : std::string();
+        skipped + 2 * pairs < all ? ", " + features + end + ":]" : std::string();
     const std::string both =
         "first * " + cos + " - second * " + sin + ", second * " + cos + " + first * " + sin;
     std::string lines = "first, second = " + features + firsts + ", " + features + seconds + "\n";
-    if (half) return lines + turned.step() + " = " + cat + both + rest + "), " + axis;
+    if (half) return lines + turned.step() + " = " + cat + still + both + rest + "), " + axis;
     const std::string stacked =
         of.module() + ".stack((" + both + "), " + axis +
         (of.torch() ? ".flatten(-2)" : ".reshape(" + before + ".shape[:-1] + (" + width + ",))");
-    if (rest.empty()) return lines + turned.step() + " = " + stacked;
-    return lines + "turned = " + stacked + "\n" + turned.step() + " = " + cat + "turned" + rest +
-           "), " + axis;
+    if (rest.empty() && still.empty()) return lines + turned.step() + " = " + stacked;
+    return lines + "turned = " + stacked + "\n" + turned.step() + " = " + cat + still + "turned" +
+           rest + "), " + axis;
 }
 
 Step turned_card(const Turned& turned) {
@@ -142,7 +164,7 @@ Step turned_card(const Turned& turned) {
             },
         .outline =
             [turned](const Plan& plan) {
-                const Projected& part = projected_of(turned.name.front());
+                const Projected& part = part_of(turned);
                 return Outline{
                     plan.per_head_axes(part.axis(plan), "feature"),
                     plan.per_head_shape(part.length(plan), part.width(plan), part.heads(plan))};
@@ -156,7 +178,8 @@ Step turned_card(const Turned& turned) {
                 const auto step = twin(plan, loop::rotate<T>, vectorized::rotate<T>);
                 return {before.axes(),
                         step(before.as<T>(), ledger[standing.name("cos")].as<T>(),
-                             ledger[standing.name("sin")].as<T>(), *plan.config.rotary.pairing)};
+                             ledger[standing.name("sin")].as<T>(), *plan.config.rotary.pairing,
+                             plan.first_turned(before.shape().back()))};
             });
         },
         .note = [turned](const Subject& subject) { return turned_note(turned, subject); },

@@ -113,17 +113,24 @@ bool divides(const Plan& plan) { return plan.scale.operation == ScaleFactor::Ope
 
 std::string sign_of(const Plan& plan) { return divides(plan) ? " / " : " * "; }
 
+/// What the width of a query is called: those of a latent have features of two kinds.
+std::string head_width_name(const Plan& plan) {
+    return plan.has_latent() ? "head_dim + rotary_dim" : "head_dim";
+}
+
 std::string scaled_formula(const PlannedStep& of) {
     const Plan& plan = of.plan;
     const std::string number = brief(plan.scale.number);
     const std::string scores = of.latest(Chain::scores);
+    const double more = plan.score_factor();
+    const std::string scaled = more == 1 ? scores : scores + " * " + brief(more);
     const auto root = [&](const std::string& name, std::size_t size) {
-        return "scaled_scores = " + scores + " / sqrt(" + name + ") = " + scores + " / sqrt(" +
+        return "scaled_scores = " + scaled + " / sqrt(" + name + ") = " + scaled + " / sqrt(" +
                std::to_string(size) + ") = " + scores + " / " + number;
     };
     switch (plan.config.scale.by) {
         case ScaleChoice::By::head_dim:
-            return root("head_dim", plan.head_dim);
+            return root(head_width_name(plan), plan.head_dim);
         case ScaleChoice::By::embed_dim:
             return root("embed_dim", plan.embed_dim);
         default:
@@ -131,12 +138,19 @@ std::string scaled_formula(const PlannedStep& of) {
     }
 }
 
+/// What yarn adds to the scale of latent attention: ` over yarn's 1.87`.
+std::string more_text(const Plan& plan) {
+    const double more = plan.score_factor();
+    return more == 1 ? std::string() : " over " + brief(more) + ", the square of yarn's magnitude";
+}
+
 /// How the scale is written: `divided by 2, the root of head_dim 4`.
 std::string scale_text(const Plan& plan) {
     const std::string by = brief(plan.scale.number);
     switch (plan.config.scale.by) {
         case ScaleChoice::By::head_dim:
-            return "divided by " + by + ", the root of head_dim " + std::to_string(plan.head_dim);
+            return "divided by " + by + ", the root of " + head_width_name(plan) + " " +
+                   std::to_string(plan.head_dim) + more_text(plan);
         case ScaleChoice::By::embed_dim:
             return "divided by " + by + ", the root of embed_dim " +
                    std::to_string(plan.embed_dim) +
@@ -177,7 +191,12 @@ void why_scaled(const WalkView& view, Derivation& derivation) {
 
 std::string scaled_code(const StepLines& of) {
     const Plan& plan = of.plan;
-    const std::string scaled = "scaled_scores = " + of.latest(Chain::scores);
+    NumberBuffer digits;
+    const double more = plan.score_factor();
+    const std::string factor =
+        more == 1 ? std::string()
+                  : " * " + std::string(digits.data(), write_scalar(digits.data(), more));
+    const std::string scaled = "scaled_scores = " + of.latest(Chain::scores) + factor;
     switch (plan.config.scale.by) {
         case ScaleChoice::By::head_dim:
             return scaled + " / math.sqrt(" + std::to_string(plan.head_dim) + ")";
@@ -187,7 +206,7 @@ std::string scaled_code(const StepLines& of) {
             break;
     }
     NumberBuffer buffer;
-    return scaled + sign_of(plan) +
+    return "scaled_scores = " + of.latest(Chain::scores) + sign_of(plan) +
            std::string(buffer.data(), write_scalar(buffer.data(), plan.scale.number));
 }
 

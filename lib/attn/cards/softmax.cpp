@@ -130,6 +130,7 @@ void why_weights(const WalkView& view, Derivation& derivation) {
                              four_decimals(view.at("exponentials").value) + " / " +
                              four_decimals(sum.value);
     derivation.sources.push_back(sum);
+    if (view.plan.differs()) return;
     derivation.used_by = "context of the same query: adds " + four_decimals(derivation.cell.value) +
                          " * value of this key";
 }
@@ -294,6 +295,7 @@ StepTable softmax_cards() {
         {
             .name = "weights",
             .title = "how much attention each query pays to each key",
+            .chain = Chain::weights,
             .applies = keeps_scores,
             .reads = scores_and_sink,
             .outline = score_outline,

@@ -21,10 +21,18 @@ StepTable joined(std::initializer_list<Cards> parts) {
 }  // namespace
 
 const StepTable& step_table() {
-    static const StepTable table = joined(
-        {input_cards, norm_cards, parameter_cards, projection_cards, head_cards, normed_cards,
-         angle_cards, rotary_cards, cache_cards, repeated_cards, slope_cards, score_cards,
-         bias_cards, mask_cards, sink_cards, softmax_cards, block_cards, context_cards});
+    static const StepTable table = joined({input_cards,      norm_cards,
+                                           parameter_cards,  latent_cards,
+                                           projection_cards, head_cards,
+                                           normed_cards,     angle_cards,
+                                           rotary_cards,     absorbed_cards,
+                                           cache_cards,      repeated_cards,
+                                           slope_cards,      score_cards,
+                                           bias_cards,       mask_cards,
+                                           sink_cards,       softmax_cards,
+                                           difference_cards, block_cards,
+                                           context_cards,    difference_context_cards,
+                                           expanded_cards,   merged_cards});
     return table;
 }
 

@@ -129,6 +129,9 @@ private:
             return rng_ == Rng::torch ? "torch." + name + size_list(shape) + torch_dtype() + ")"
                                       : "np." + name + size_tuple(shape) + ")";
         }
+        if (how == Initialisation::small_normal) {
+            return "(0.1 * " + draw(Initialisation::normal, shape) + ")";
+        }
         const bool uniform = how == Initialisation::uniform;
         if (rng_ == Rng::torch) {
             return std::string(uniform ? "torch.rand(" : "torch.randn(") + size_list(shape) +

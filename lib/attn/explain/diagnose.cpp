@@ -57,7 +57,9 @@ private:
                 readings(tensor, plan_.per_head_axes(asks ? "query" : "key", "feature"),
                          plan_.per_head_shape(asks ? plan_.query_len : plan_.new_keys(),
                                               step == "value" ? plan_.value_dim : plan_.head_dim,
-                                              asks ? plan_.heads : plan_.kv_heads),
+                                              asks              ? plan_.heads
+                                              : step == "value" ? plan_.value_heads()
+                                                                : plan_.kv_heads),
                          plan_.compute_dtype);
             if (ways.empty() || taken_.contains(name)) continue;
             given.record(step, ways.front().tensor);

@@ -5,7 +5,7 @@
 namespace attn::lint_checks {
 
 Answer equal_groups(const Plan& plan, const Ledger&) {
-    if (!plan.shares_keys()) return std::nullopt;
+    if (!plan.shares_keys() || plan.has_latent()) return std::nullopt;
     const std::string keys = std::to_string(plan.kv_heads);
     if (plan.kv_heads == 1) {
         return "one key head for " + std::to_string(plan.heads) +

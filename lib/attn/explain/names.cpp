@@ -41,6 +41,12 @@ const std::vector<Names>& known_names() {
          "masks attn_mask attention_mask causal_mask causal tril triu tri key_padding_mask "
          "pad_mask padding_mask src_mask tgt_mask src_key_padding_mask keep keep_mask hidden hide "
          "allow allowed visible valid additive_mask attn_bias mask_2d"},
+        {{"projected_latent"}, "kv_a compressed_kv_pe kv_a_out"},
+        {{"latent"}, "compressed_kv c_kv kv_c ckv kv_latent latents"},
+        {{"rotary_key"}, "k_pe k_rope key_rope k_rot"},
+        {{"projected_key_value"}, "kv kv_b kv_up kv_b_out"},
+        {{"lambda_full"}, "lam lambda lambda_ lambda_value"},
+        {{"differential_weights"}, "diff_weights diff_attn attn_diff diff_attn_weights"},
         {{"row_max"}, "m max maxes row_maxes row_maxima rowmax"},
         {{"exponentials"}, "exp exps exp_scores e_x numerator numerators exponential"},
         {{"row_sum"}, "denominator denom row_sums normalizer rowsum l"},
@@ -126,6 +132,9 @@ const std::vector<Names>& projection_names() {
         {{"key"}, "key k keys key_proj proj_k key_layer key_linear"},
         {{"value"}, "value v values value_proj proj_v value_layer value_linear"},
         {{"qkv"}, "qkv c_attn in_proj kqv attn_qkv wqkv query_key_value"},
+        {{"query_latent"}, "q_a wq_a q_a_proj"},
+        {{"latent"}, "kv_a wkv_a kv_a_proj_with_mqa"},
+        {{"key_value"}, "kv_b wkv_b"},
         {{"output"}, "output o out c_proj proj dense fc fc_out final output_proj proj_o proj_out"},
     };
     return all;

@@ -43,7 +43,8 @@ bool reads(const Step& step, const Plan& plan, Chain chain) {
 bool is_softmax_row(const WalkView& view) {
     if (view.ledger[view.step.name].axes().back() != "key") return false;
     if (view.step.chain != Chain::scores) {
-        return view.step.chain == Chain::none && reads(view.step, view.plan, Chain::scores);
+        const bool may_be = view.step.chain == Chain::none || view.step.chain == Chain::weights;
+        return may_be && reads(view.step, view.plan, Chain::scores);
     }
     return view.ledger.find_latest(Chain::scores)->name == view.step.name;
 }
@@ -79,6 +80,8 @@ std::string used_by(const WalkView& view) {
             return "scores of every query with this key";
         case Chain::values:
             return "context of every query, as much as its weight on this key";
+        case Chain::weights:
+            return "context of the same query";
         default:
             return "its whole row of weights, through row_max and row_sum";
     }

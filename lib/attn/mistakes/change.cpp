@@ -115,7 +115,9 @@ std::vector<WrongLines> left_out_lines(const std::vector<std::string>& steps) {
     return lines;
 }
 
-bool projects(const Plan& plan) { return plan.config.projection != Projection::none; }
+bool projects_x(const Plan& plan) {
+    return plan.config.projection != Projection::none && !plan.has_latent();
+}
 
 std::size_t stored_width(const Plan& plan, std::size_t part) {
     const Projected& projected = query_key_value()[part];

@@ -65,8 +65,8 @@ const std::vector<std::string>& projecting_steps();
 /// query, key and value.
 const std::vector<std::string>& head_steps();
 inline constexpr std::array<const char*, 3> part_names{"query", "key", "value"};
-/// Whether x is multiplied by projection weights at all.
-bool projects(const Plan& plan);
+/// Whether query, key and value are x multiplied by weights: not of a latent.
+bool projects_x(const Plan& plan);
 /// How many features come out of one stored query (or value) matrix.
 std::size_t stored_width(const Plan& plan, std::size_t part);
 
@@ -215,6 +215,7 @@ void add_harmless_rotations(std::vector<Mistake>& list);
 void add_frequency_mistakes(std::vector<Mistake>& list);
 void add_grouped_mistakes(std::vector<Mistake>& list);
 void add_cache_mistakes(std::vector<Mistake>& list);
+void add_latent_mistakes(std::vector<Mistake>& list);
 void add_score_mistakes(std::vector<Mistake>& list);
 void add_scale_mistakes(std::vector<Mistake>& list);
 void add_score_bias_mistakes(std::vector<Mistake>& list);

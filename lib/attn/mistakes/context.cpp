@@ -5,10 +5,10 @@
 namespace attn {
 namespace {
 
-bool merges(const Plan& plan) { return plan.has_head && plan.merges && plan.heads > 1; }
+bool merges(const Plan& plan) { return plan.has_head && plan.merges && plan.context_heads() > 1; }
 
 Tensor diagonal_only(const Plan& plan, const Ledger& ledger, const Compute&) {
-    const Grid weights = grid_of(ledger["weights"]);
+    const Grid weights = grid_of(ledger.latest(Chain::weights));
     Grid context = grid_of(ledger.latest(Chain::values));
     context.fill([&](std::size_t b, std::size_t h, std::size_t t, std::size_t f) {
         return weights.at(b, h, t, t) * context.at(b, h, t, f);
@@ -17,9 +17,9 @@ Tensor diagonal_only(const Plan& plan, const Ledger& ledger, const Compute&) {
 }
 
 void exchange_rows_and_columns(Ledger& ledger, const Plan&) {
-    const Tensor weights = ledger["weights"];
+    const Tensor weights = ledger.latest(Chain::weights);
     const std::size_t axes = weights.dimension();
-    ledger.record("weights", exchanged(weights, axes - 2, axes - 1));
+    replace_latest(ledger, Chain::weights, exchanged(weights, axes - 2, axes - 1));
 }
 
 /// Which cell of the context a cell of merged reads, from the one that it should read.
@@ -29,7 +29,7 @@ using CellMap = std::function<GridCell(const GridCell& right, const Grid& contex
 TableEdit merged_by(CellMap place) {
     return replace_step({"merged"}, [place](const Plan& plan, const Ledger& ledger,
                                             const Compute&) {
-        const Grid context = grid_of(ledger["context"]);
+        const Grid context = grid_of(ledger.latest(Chain::contexts, "merged"));
         Grid merged(context.batch, 1, context.rows, context.heads * context.columns);
         merged.fill([&](std::size_t b, std::size_t, std::size_t t, std::size_t c) {
             const GridCell cell = place({b, c / context.columns, t, c % context.columns}, context);
@@ -41,7 +41,7 @@ TableEdit merged_by(CellMap place) {
 
 Mistake heads_reduced(const char* how, double (*reduce)(const std::vector<double>&), Lines lines) {
     const auto compute = [reduce](const Plan& plan, const Ledger& ledger, const Compute&) {
-        const Grid context = grid_of(ledger["context"]);
+        const Grid context = grid_of(ledger.latest(Chain::contexts, "merged"));
         Grid one(context.batch, 1, context.rows, context.columns);
         one.fill([&](std::size_t b, std::size_t, std::size_t t, std::size_t f) {
             std::vector<double> heads;
@@ -108,8 +108,11 @@ void add_context_mistakes(std::vector<Mistake>& list) {
              "context = weights @ v",
              "Keys say where to look, values say what is there.",
              "keys for values",
-             unless([](const Plan& plan) { return plan.value_dim == plan.head_dim; },
-                    "keys and values differ in width"),
+             unless(
+                 [](const Plan& plan) {
+                     return plan.mixed_dim() == plan.key_dim() && !plan.differs();
+                 },
+                 "keys and values differ in width"),
              with_ledger({"context"},
                          [](Ledger& ledger, const Plan&) {
                              replace_latest(ledger, Chain::values, ledger.latest(Chain::keys));
@@ -126,7 +129,7 @@ void add_context_mistakes(std::vector<Mistake>& list) {
              needs_square,
              replace_step({"context"}, diagonal_only),
              {{"context",
-               say("context = torch.einsum(\"{bh}kk,{bh}kf->{bh}kf\", weights, {values})"),
+               say("context = torch.einsum(\"{bh}kk,{bh}kf->{bh}kf\", {weights}, {values})"),
                formula("context(t) = weights(t, t) * value(t)")}}},
             {"weights-transposed",
              "context",
@@ -139,7 +142,7 @@ void add_context_mistakes(std::vector<Mistake>& list) {
              "",
              needs_square,
              with_ledger({"context"}, exchange_rows_and_columns),
-             {{"context", say("context = weights.transpose(-2, -1) @ {values}"),
+             {{"context", say("context = {weights}.transpose(-2, -1) @ {values}"),
                formula("context = weights^T @ value")}}},
             in_merge(
                 "merge-reshape", "Heads were merged without moving their axis back",
@@ -164,7 +167,8 @@ void add_context_mistakes(std::vector<Mistake>& list) {
                     const std::size_t joint = right.h * context.batch + right.b;
                     return GridCell{joint / context.heads, joint % context.heads, right.r, right.c};
                 },
-                say("merged = {contexts}.reshape({H}, {B}, {Tq}, -1).transpose(0, 1).transpose(-3, "
+                say("merged = {contexts}.reshape({context heads}, {B}, {Tq}, -1).transpose(0, "
+                    "1).transpose(-3, "
                     "-2).reshape({shape})")),
             in_merge(
                 "merge-order=reversed", "Heads were merged last one first",

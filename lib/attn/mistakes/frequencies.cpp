@@ -137,7 +137,7 @@ void add_frequency_mistakes(std::vector<Mistake>& list) {
                      const auto shares = [&](const RopeScaling& of) {
                          return loop::scale_frequencies(
                              loop::inverse_frequencies<double>(plan.rotary_base(), width), of,
-                             plan.rotary_base());
+                             plan.rotary_base(), plan.rotary_tokens());
                      };
                      return !(shares(other) == shares(*scaling));
                  },

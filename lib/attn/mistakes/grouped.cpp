@@ -8,7 +8,7 @@
 namespace attn {
 namespace {
 
-bool repeats(const Plan& plan) { return plan.shares_keys() && !plan.fused(); }
+bool repeats(const Plan& plan) { return plan.shares_keys() && !plan.fused() && !plan.differs(); }
 
 /// Which head of keys and values a head of queries reads.
 using ReadHead = std::function<std::size_t(const Plan& plan, std::size_t head)>;
@@ -301,7 +301,7 @@ void add_grouped_mistakes(std::vector<Mistake>& list) {
                            "the pairs are neighbours, as in the file, or a part of the head stays"),
                        unless(
                            [](const Plan& plan) {
-                               return projects(plan) && plan.head_dim > 2 &&
+                               return projects_x(plan) && plan.head_dim > 2 &&
                                       plan.head_dim % (2 * plan.queries_per_key()) == 0;
                            },
                            "a key head cannot be cut into as many even parts as it has queries")}),
@@ -341,7 +341,7 @@ void add_grouped_mistakes(std::vector<Mistake>& list) {
              first_of({unless(
                            [](const Plan& plan) {
                                return plan.config.scale.by == ScaleChoice::By::head_dim &&
-                                      plan.has_x();
+                                      plan.has_x() && !plan.has_latent();
                            },
                            "the scores are not scaled by head-dim"),
                        unless(

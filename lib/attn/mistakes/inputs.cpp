@@ -65,7 +65,8 @@ void exchange_batch_and_tokens(Ledger& ledger, const Plan& plan) {
 /// The last tensor of the walk.
 std::string last_step(const Plan& plan) {
     if (plan.config.output_projection) return "output";
-    return plan.has_head && plan.merges ? "merged" : "context";
+    if (plan.has_head && plan.merges) return "merged";
+    return plan.differs() ? "scaled_context" : "context";
 }
 
 std::vector<WrongLines> exchanged_lines() {
@@ -80,7 +81,7 @@ std::vector<WrongLines> exchanged_lines() {
         };
         lines.push_back({step, write, formula("{right}")});
     }
-    for (const std::string step : {"context", "merged", "output"}) {
+    for (const std::string step : {"context", "scaled_context", "merged", "output"}) {
         const auto write = [step](const StepLines& of, const std::string& right) {
             if (last_step(of.plan) != step) return right;
             return right + "\n" + step + " = " + of.swapped(step, "0, -2");
@@ -103,6 +104,8 @@ void add_input_mistakes(std::vector<Mistake>& list) {
     const NotApplicable swappable = first_of(
         {unless([](const Plan& plan) { return plan.has_batch && plan.has_x(); },
                 "there is no batch axis to confuse with the tokens"),
+         unless([](const Plan& plan) { return !plan.has_latent(); },
+                "keys and values are made of a latent"),
          unless([](const Plan& plan) { return !plan.masks(); },
                 "the mask would not fit the scores, and the program would stop"),
          unless([](const Plan& plan) { return plan.query_len == plan.key_len; },

@@ -16,10 +16,12 @@ namespace {
 std::string scale_text(const Plan& plan, bool root) {
     const auto by = plan.config.scale.by;
     if (by == ScaleChoice::By::none) return "";
-    std::string factor = fmt::format("{}", plan.config.scale.number);
+    const double more = plan.score_factor();
+    std::string factor = fmt::format("{}", plan.config.scale.number * more);
     if (by != ScaleChoice::By::number) {
         const bool head = by == ScaleChoice::By::head_dim;
         factor = fmt::format("math.sqrt({})", head ? plan.head_dim : plan.embed_dim);
+        if (more != 1) factor = fmt::format("({} / {})", factor, more);
     }
     if (root) factor = "math.sqrt(" + factor + ")";
     return (by == ScaleChoice::By::number ? " * " : " / ") + factor;
@@ -38,9 +40,11 @@ std::string meaning(const std::string& name, const StepLines& of, const std::str
     if (name == "keys") return of.latest(Chain::keys);
     if (name == "values") return of.latest(Chain::values);
     if (name == "scores") return of.latest(Chain::scores);
+    if (name == "weights") return of.latest(Chain::weights);
     if (name == "contexts") return of.latest(Chain::contexts);
     if (name == "B") return std::to_string(plan.batch);
     if (name == "H") return std::to_string(plan.heads);
+    if (name == "context heads") return std::to_string(plan.context_heads());
     if (name == "C") return std::to_string(plan.embed_dim);
     if (name == "Tq") return std::to_string(plan.query_len);
     if (name == "Tk") return std::to_string(plan.key_len);

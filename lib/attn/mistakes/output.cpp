@@ -39,7 +39,8 @@ void add_output_mistakes(std::vector<Mistake>& list) {
              "The output weight is stored like the others: transpose it like the others.", "",
              first_of({needs_output, unless(
                                          [](const Plan& plan) {
-                                             return plan.heads * plan.value_dim == plan.output_dim;
+                                             return plan.context_heads() * plan.value_dim ==
+                                                    plan.output_dim;
                                          },
                                          "the output weight is not square")}),
              with_plan({"output"},

@@ -1,5 +1,6 @@
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/rotation.hpp"
+#include "attn/walk/projected.hpp"
 
 namespace attn {
 namespace {
@@ -7,9 +8,11 @@ namespace {
 /// The features of each row that turn, the even ones first, then the odd ones.
 Tensor even_ones_first(const Tensor& tensor, const Plan& plan) {
     const std::size_t pairs = plan.rotary_pairs();
-    return rearranged(tensor, [pairs](GridCell cell, const Grid&) {
-        const std::size_t f = cell.c;
-        cell.c = f >= 2 * pairs ? f : f < pairs ? 2 * f : 2 * (f - pairs) + 1;
+    const std::size_t first = plan.first_turned(tensor.shape().back());
+    return rearranged(tensor, [pairs, first](GridCell cell, const Grid&) {
+        if (cell.c < first || cell.c >= first + 2 * pairs) return cell;
+        const std::size_t place = cell.c - first;
+        cell.c = first + (place < pairs ? 2 * place : 2 * (place - pairs) + 1);
         return cell;
     });
 }
@@ -19,14 +22,18 @@ Lines even_ones_first_lines(const std::string& name) {
         const std::string variable = name.empty()                      ? of.step.name
                                      : of.step.name == "rotated_query" ? of.latest(Chain::queries)
                                                                        : of.latest(Chain::keys);
-        const std::string width = std::to_string(2 * of.plan.rotary_pairs());
+        const bool is_query = of.step.name == "rotated_query";
+        const std::size_t width = projected_of(is_query ? 'q' : 'k').width(of.plan);
+        const std::size_t first = of.plan.first_turned(width);
+        const std::size_t last = first + 2 * of.plan.rotary_pairs();
+        const std::string end = std::to_string(last);
         const std::string part = variable + "[..., ";
-        const std::string rest =
-            2 * of.plan.rotary_pairs() < of.plan.head_dim ? ", " + part + width + ":]" : "";
-        const std::string permuted = variable + " = " +
-                                     (of.torch() ? "torch.cat((" : "np.concatenate((") + part +
-                                     "0:" + width + ":2], " + part + "1:" + width + ":2]" + rest +
-                                     (of.torch() ? "), dim=-1)" : "), axis=-1)");
+        const std::string still = first > 0 ? part + ":" + std::to_string(first) + "], " : "";
+        const std::string rest = last < width ? ", " + part + end + ":]" : "";
+        const std::string permuted =
+            variable + " = " + (of.torch() ? "torch.cat((" : "np.concatenate((") + still + part +
+            std::to_string(first) + ":" + end + ":2], " + part + std::to_string(first + 1) + ":" +
+            end + ":2]" + rest + (of.torch() ? "), dim=-1)" : "), axis=-1)");
         return name.empty() ? right + "\n" + permuted : permuted + "\n" + right;
     };
 }

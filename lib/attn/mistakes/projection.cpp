@@ -9,7 +9,7 @@ namespace {
 bool one_product(const Plan& plan) { return plan.one_weight() && !plan.has_memory; }
 
 bool square_weights(const Plan& plan) {
-    return projects(plan) && !plan.one_weight() && stored_width(plan, 0) == plan.embed_dim &&
+    return projects_x(plan) && !plan.one_weight() && stored_width(plan, 0) == plan.embed_dim &&
            stored_width(plan, 1) == plan.memory_dim && stored_width(plan, 2) == plan.memory_dim;
 }
 
@@ -88,7 +88,8 @@ Mistake fused_order(const char* order) {
         first_of({unless(one_product, "query, key and value do not come out of one product"),
                   unless(
                       [](const Plan& plan) {
-                          return plan.value_dim == plan.head_dim && !plan.shares_keys();
+                          return plan.value_dim == plan.head_dim && !plan.shares_keys() &&
+                                 !plan.differs();
                       },
                       "the blocks differ in width")}),
         apply,
@@ -208,30 +209,31 @@ Mistake wrong_weight(std::size_t part, std::size_t other, const char* same_as) {
             }
         }
     };
-    return {"wrong-weight=" + name + "-by-" + taken,
-            "projected_" + name,
-            "The " + name + " was made with the " + taken + "'s weight",
-            "the weight of the " + name + " has no influence",
-            name + " = self.w_" + name + "(x)",
-            name + " = x @ w_" + name,
-            "Three projections, three weights: a line that was copied needs its new name twice.",
-            same_as,
-            first_of({unless([](const Plan& plan) { return projects(plan) && !plan.one_weight(); },
-                             "query, key and value come out of one weight, or of none"),
-                      unless(
-                          [part, other](const Plan& plan) {
-                              const bool same_source =
-                                  (part != 0 && other != 0) || plan.embed_dim == plan.memory_dim;
-                              const auto& parts = query_key_value();
-                              const bool same_heads =
-                                  !plan.head_axis_on_weight() ||
-                                  parts[part].heads(plan) == parts[other].heads(plan);
-                              return same_source && same_heads &&
-                                     stored_width(plan, part) == stored_width(plan, other);
-                          },
-                          "the weights differ in shape: the program would stop")}),
-            with_ledger({"projected_" + name, name}, take),
-            taken_lines(name, taken)};
+    return {
+        "wrong-weight=" + name + "-by-" + taken,
+        "projected_" + name,
+        "The " + name + " was made with the " + taken + "'s weight",
+        "the weight of the " + name + " has no influence",
+        name + " = self.w_" + name + "(x)",
+        name + " = x @ w_" + name,
+        "Three projections, three weights: a line that was copied needs its new name twice.",
+        same_as,
+        first_of({unless([](const Plan& plan) { return projects_x(plan) && !plan.one_weight(); },
+                         "query, key and value come out of one weight, or of none"),
+                  unless(
+                      [part, other](const Plan& plan) {
+                          const bool same_source =
+                              (part != 0 && other != 0) || plan.embed_dim == plan.memory_dim;
+                          const auto& parts = query_key_value();
+                          const bool same_heads =
+                              !plan.head_axis_on_weight() ||
+                              parts[part].heads(plan) == parts[other].heads(plan);
+                          return same_source && same_heads &&
+                                 stored_width(plan, part) == stored_width(plan, other);
+                      },
+                      "the weights differ in shape: the program would stop")}),
+        with_ledger({"projected_" + name, name}, take),
+        taken_lines(name, taken)};
 }
 
 /// The value projection reads the finished keys instead of x.
@@ -241,7 +243,7 @@ void put_keys_in_place_of_x(Ledger& ledger, const Plan& plan) {
 }
 
 bool keys_fit_value_weight(const Plan& plan) {
-    return projects(plan) && !plan.one_weight() && !plan.head_axis_on_weight() &&
+    return projects_x(plan) && !plan.one_weight() && !plan.head_axis_on_weight() &&
            plan.kv_heads * plan.head_dim == plan.memory_dim;
 }
 
@@ -273,12 +275,13 @@ void add_projection_mistakes(std::vector<Mistake>& list) {
              "All numbers are right and in the wrong heads: find out how the checkpoint orders its "
              "features.",
              "",
-             first_of({unless([](const Plan& plan) { return plan.one_weight(); },
-                              "query, key and value have weights of their own"),
-                       unless([](const Plan& plan) { return plan.heads > 1; },
-                              "with one head both layouts are the same"),
-                       unless([](const Plan& plan) { return !plan.shares_keys(); },
-                              "the heads share keys: there is no such layout head by head")}),
+             first_of(
+                 {unless([](const Plan& plan) { return plan.one_weight(); },
+                         "query, key and value have weights of their own"),
+                  unless([](const Plan& plan) { return plan.heads > 1; },
+                         "with one head both layouts are the same"),
+                  unless([](const Plan& plan) { return !plan.shares_keys() && !plan.differs(); },
+                         "the heads share keys or values: there is no such layout head by head")}),
              with_plan(projecting_steps(), read_fused_the_other_way)},
         });
     for (const char* order : {"kqv", "qvk", "vkq", "vqk", "kvq"}) {
@@ -314,9 +317,9 @@ void add_projection_mistakes(std::vector<Mistake>& list) {
              "",
              unless(
                  [](const Plan& plan) {
-                     return projects(plan) && plan.embed_dim == plan.heads * plan.head_dim &&
+                     return projects_x(plan) && plan.embed_dim == plan.heads * plan.head_dim &&
                             plan.memory_dim == plan.embed_dim && plan.value_dim == plan.head_dim &&
-                            !plan.shares_keys();
+                            !plan.shares_keys() && !plan.differs();
                  },
                  "x does not have as many features as all heads together"),
              skip_projection(),

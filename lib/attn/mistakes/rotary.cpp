@@ -8,6 +8,7 @@
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/rotation.hpp"
 #include "attn/steps/rotary.hpp"
+#include "attn/walk/projected.hpp"
 
 namespace attn {
 
@@ -109,7 +110,8 @@ TableEdit turned_by_head() {
                         const Tensor turned(
                             before.axes(),
                             loop::rotate(tokens_first.as<T>(), loop::cosines(angles, factor),
-                                         loop::sines(angles, factor), *of.config.rotary.pairing));
+                                         loop::sines(angles, factor), *of.config.rotary.pairing,
+                                         of.first_turned(before.shape().back())));
                         return exchanged(turned, axes - 3, axes - 2);
                     });
                 })(std::move(table), plan);
@@ -213,9 +215,9 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
              rope_and(
                  [](const Plan& plan) {
                      return plan.value_dim >= 2 * plan.rotary_pairs() && !plan.fused() &&
-                            plan.past_len == 0;
+                            plan.past_len == 0 && !plan.has_latent();
                  },
-                 "the values have fewer features than turn, or a past that has turned"),
+                 "the values have fewer features than turn, or a past or a latent"),
              with_ledger({"context"},
                          [](Ledger& ledger, const Plan& plan) {
                              const std::string prefix = plan.has_memory ? "memory_" : "";

@@ -20,6 +20,8 @@ std::vector<WrongLines> for_each_turned(const std::vector<std::string>& steps, c
                                         const std::string& words);
 
 /// Whether a part of each head stays as it is.
-inline bool is_partial(const Plan& plan) { return 2 * plan.rotary_pairs() < plan.head_dim; }
+inline bool is_partial(const Plan& plan) {
+    return 2 * plan.rotary_pairs() < plan.head_dim && !plan.has_latent();
+}
 
 }  // namespace attn

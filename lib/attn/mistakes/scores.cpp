@@ -149,6 +149,8 @@ void add_score_mistakes(std::vector<Mistake>& list) {
              "In cross-attention the side that is being written asks, the other side answers.", "",
              first_of({unless([](const Plan& plan) { return plan.has_memory && plan.has_x(); },
                               "there is no second source"),
+                       unless([](const Plan& plan) { return !plan.has_latent(); },
+                              "keys and values are made of a latent"),
                        unless([](const Plan& plan) { return plan.memory_dim == plan.embed_dim; },
                               "x and memory differ in width: the weights would not fit"),
                        unless([](const Plan& plan) { return !plan.masks() || square(plan); },
@@ -167,19 +169,21 @@ void add_score_mistakes(std::vector<Mistake>& list) {
              "q = q.swapaxes(1, 2)",
              "The product works on the last two axes: tokens must be there.",
              "",
-             first_of(
-                 {unless(
-                      [](const Plan& plan) { return plan.has_head && plan.merges && square(plan); },
-                      "there are no merged heads over as many keys as queries"),
-                  unless([](const Plan& plan) { return !plan.masks(); },
-                         "the mask would not fit the scores, and the program would stop"),
-                  unless(
-                      [](const Plan& plan) {
-                          return plan.heads == plan.query_len ||
-                                 (!plan.biases() && !plan.has_sink());
-                      },
-                      "the bias or the sink of the heads would not fit, and the program would "
-                      "stop")}),
+             first_of({unless(
+                           [](const Plan& plan) {
+                               return plan.has_head && plan.merges && square(plan) &&
+                                      !plan.differs() && !plan.absorbs();
+                           },
+                           "there are no merged heads over as many keys as queries"),
+                       unless([](const Plan& plan) { return !plan.masks(); },
+                              "the mask would not fit the scores, and the program would stop"),
+                       unless(
+                           [](const Plan& plan) {
+                               return plan.heads == plan.query_len ||
+                                      (!plan.biases() && !plan.has_sink());
+                           },
+                           "the bias or the sink of the heads would not fit, and the program would "
+                           "stop")}),
              attend_across_heads(),
              {{"scores",
                say("scores = {queries}.transpose(-3, -2) @ {keys}.transpose(-3, -2).transpose(-2, "

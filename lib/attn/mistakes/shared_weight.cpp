@@ -136,8 +136,9 @@ Mistake shared_head_weight() {
             "",
             first_of({unless(
                           [](const Plan& plan) {
-                              return projects(plan) && plan.heads > 1 &&
-                                     !plan.head_axis_on_weight() && !plan.shares_keys();
+                              return projects_x(plan) && plan.heads > 1 &&
+                                     !plan.head_axis_on_weight() && !plan.shares_keys() &&
+                                     !plan.differs();
                           },
                           "there is no weight that makes several heads at once"),
                       unless(

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
@@ -80,6 +81,18 @@ public:
         if (!value->is_string()) refuse(std::string(*keys.begin()) + " is no word");
         return value->get<std::string>();
     }
+    std::vector<double> numbers(const char* key) const {
+        const Json* value = find({key});
+        if (value == nullptr || !value->is_array()) refuse(std::string(key) + " is no list");
+        std::vector<double> all;
+        for (const Json& each : *value) {
+            if (!each.is_number() || !(each.get<double>() > 0)) {
+                refuse(std::string(key) + " holds what is no number above 0");
+            }
+            all.push_back(each.get<double>());
+        }
+        return all;
+    }
     Config part(std::initializer_list<const char*> keys) const {
         static const Json nothing = Json::object();
         const Json* value = find(keys);
@@ -134,6 +147,10 @@ std::optional<RopeScaling> scaling_in(const Config& config) {
     made.factor = scaling.number({"factor"}, 1);
     made.length = scaling.number({"original_max_position_embeddings"},
                                  config.number({"original_max_position_embeddings"}, 0));
+    const bool long_rope = type == "longrope" || type == "su";
+    if (long_rope && made.length > 0 && scaling.find({"factor"}) == nullptr) {
+        made.factor = config.number({"max_position_embeddings"}, made.length) / made.length;
+    }
     if (made.factor < 1) config.refuse("the factor of rope_scaling is below 1");
     if (type == "default" || type == "dynamic") return {};  // dynamic begins beyond most_tokens
     if (type != "linear" && made.length <= 0) {
@@ -157,6 +174,14 @@ std::optional<RopeScaling> scaling_in(const Config& config) {
         made.attention_factor = given("attention_factor");
         made.mscale = given("mscale");
         made.mscale_all_dim = given("mscale_all_dim");
+    } else if (long_rope) {
+        made.kind = Kind::longrope;
+        made.short_factors = scaling.numbers("short_factor");
+        made.long_factors = scaling.numbers("long_factor");
+        if (made.length <= 1) config.refuse("original_max_position_embeddings is 1");
+        if (scaling.find({"attention_factor"}) != nullptr) {
+            made.attention_factor = scaling.number({"attention_factor"}, 1);
+        }
     } else {
         config.refuse("the rope_scaling " + shown(type) + " is not known here");
     }
@@ -187,7 +212,15 @@ void set_layers(const Config& config, Family family, Architecture& made) {
         config.refuse("rope_theta or partial_rotary_factor cannot be");
     }
     LayerKind usual;
-    if (rotates) usual = rotating_layer(Pairing::half, theta, dim, scaling_in(config));
+    const std::optional<RopeScaling> scaling = scaling_in(config);
+    if (scaling && scaling->kind == RopeScaling::Kind::longrope) {
+        for (const auto* list : {&scaling->short_factors, &scaling->long_factors}) {
+            if (list->size() != dim / 2) config.refuse("rope_scaling lacks a factor for each pair");
+        }
+        // Longer inputs take the other list.
+        made.most_tokens = std::min(made.most_tokens, static_cast<std::size_t>(scaling->length));
+    }
+    if (rotates) usual = rotating_layer(Pairing::half, theta, dim, scaling);
     LayerKind sliding = usual;
     if (family == Family::gemma3) {
         sliding =

@@ -108,7 +108,7 @@ LayerKind rotating_layer(Pairing pairing, double theta, std::size_t rotary_dim,
     kind.scaling = scaling;
     Array<double> frequencies = loop::inverse_frequencies<double>(theta, rotary_dim);
     if (scaling) {
-        frequencies = loop::scale_frequencies(frequencies, *scaling, theta);
+        frequencies = loop::scale_frequencies(frequencies, *scaling, theta, 0);
         kind.rotation_factor = scaling->cosine_factor();
     }
     kind.inverse_frequencies.assign(frequencies.begin(), frequencies.end());

@@ -38,8 +38,9 @@ AttentionRow read_row(const Cells& weights, const std::optional<Cells>& scores, 
 
 }  // namespace
 
-std::vector<AttentionRow> attention_rows(const Ledger& ledger, std::size_t group) {
-    const Tensor& weights = ledger["weights"];
+std::vector<AttentionRow> attention_rows(const Ledger& ledger, std::size_t group,
+                                         std::string_view name) {
+    const Tensor& weights = ledger[name];
     const Matrices matrices(weights);
     const Ledger::Entry* source = ledger.find_latest(Chain::scores);
     std::optional<Cells> scores;

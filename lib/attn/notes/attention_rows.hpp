@@ -23,8 +23,9 @@ struct AttentionRow {
     bool chooses() const { return !has_nan && visible > 1 && !even && weight > 0; }
 };
 
-/// The rows of one matrix of weights, one for each query.
-std::vector<AttentionRow> attention_rows(const Ledger& ledger, std::size_t group);
+/// The rows of one matrix of weights, or of the step of that name, one for each query.
+std::vector<AttentionRow> attention_rows(const Ledger& ledger, std::size_t group,
+                                         std::string_view name = "weights");
 
 /// True where the last two axes are query and key: only then rows and columns have names.
 bool has_rows_of_keys(const Tensor& tensor);

@@ -35,6 +35,10 @@ void initialise(std::span<T> cells, Initialisation how, std::size_t in, std::siz
         case Initialisation::embedding:
             generator.randn(cells);
             return;
+        case Initialisation::small_normal:
+            generator.randn(cells);
+            for (T& cell : cells) cell *= static_cast<T>(0.1);
+            return;
         case Initialisation::linear_weight:
             within(linear_weight_bound(rows));
             return;

@@ -12,6 +12,7 @@ enum class Initialisation {
     ones,           ///< nothing is drawn: a gain before training
     uniform,        ///< uniform in [0, 1)
     normal,         ///< standard normal
+    small_normal,   ///< normal with deviation 0.1
     embedding,      ///< standard normal too: the table of PyTorch's `nn.Embedding`
     linear_weight,  ///< of PyTorch's `nn.Linear`: uniform within 1/sqrt(in), as PyTorch rounds it
     linear_bias,    ///< uniform within 1/sqrt(in)

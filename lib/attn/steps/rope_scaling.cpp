@@ -20,11 +20,19 @@ double magnitude(double factor, double weight) {
 
 double RopeScaling::cosine_factor() const {
     if (attention_factor) return *attention_factor;
+    if (kind == Kind::longrope) {
+        return factor <= 1 ? 1 : std::sqrt(1 + std::log(factor) / std::log(length));
+    }
     if (kind != Kind::yarn) return 1;
     if (mscale && mscale_all_dim) {
         return magnitude(factor, *mscale) / magnitude(factor, *mscale_all_dim);
     }
     return magnitude(factor, 1);
+}
+
+double RopeScaling::score_factor() const {
+    if (kind != Kind::yarn || !mscale_all_dim) return 1;
+    return magnitude(factor, *mscale_all_dim) * magnitude(factor, *mscale_all_dim);
 }
 
 double RopeScaling::scaled_theta(double theta, std::size_t rotary_dim, std::int64_t tokens) const {
@@ -52,12 +60,18 @@ std::pair<double, double> RopeScaling::ramp(double theta, std::size_t rotary_dim
 
 template <class T>
 Array<T> loop::scale_frequencies(const Array<T>& inverse_frequencies, const RopeScaling& scaling,
-                                 double theta) {
+                                 double theta, std::int64_t tokens) {
     using Kind = RopeScaling::Kind;
     const auto number = [](double value) { return static_cast<T>(value); };
     const auto [first, last] = scaling.ramp(theta, 2 * inverse_frequencies.size());
     Array<T> result = inverse_frequencies;
     if (scaling.kind == Kind::dynamic) return result;
+    if (scaling.kind == Kind::longrope) {
+        for (std::size_t i = 0; i < result.size(); ++i) {
+            result(i) /= number(scaling.pair_factors(tokens)[i]);
+        }
+        return result;
+    }
 
     // Divide each pair's frequency by the factor, as far as it is stretched.
     for (std::size_t i = 0; i < result.size(); ++i) {
@@ -79,7 +93,8 @@ Array<T> loop::scale_frequencies(const Array<T>& inverse_frequencies, const Rope
 
 template <class T>
 Array<T> vectorized::scale_frequencies(const Array<T>& inverse_frequencies,
-                                       const RopeScaling& scaling, double theta) {
+                                       const RopeScaling& scaling, double theta,
+                                       std::int64_t tokens) {
     const auto number = [](double value) { return static_cast<T>(value); };
     const auto frequencies = as_xtensor(inverse_frequencies);
     Array<T> shares = Array<T>::filled(inverse_frequencies.shape(), T{1});
@@ -88,6 +103,11 @@ Array<T> vectorized::scale_frequencies(const Array<T>& inverse_frequencies,
             break;
         case RopeScaling::Kind::dynamic:
             return inverse_frequencies;
+        case RopeScaling::Kind::longrope: {
+            const auto& factors = scaling.pair_factors(tokens);
+            std::ranges::transform(factors, shares.begin(), number);
+            return evaluated<T>(frequencies / as_xtensor(shares));
+        }
         case RopeScaling::Kind::llama3: {
             const auto turns =
                 number(scaling.length) / (number(2 * std::numbers::pi) / frequencies);
@@ -108,8 +128,9 @@ Array<T> vectorized::scale_frequencies(const Array<T>& inverse_frequencies,
                         frequencies * (T{1} - share));
 }
 
-#define ATTN_INSTANTIATE(twin, T) \
-    template Array<T> twin::scale_frequencies(const Array<T>&, const RopeScaling&, double);
+#define ATTN_INSTANTIATE(twin, T)                                                          \
+    template Array<T> twin::scale_frequencies(const Array<T>&, const RopeScaling&, double, \
+                                              std::int64_t);
 ATTN_FOR_EACH_TWIN(ATTN_INSTANTIATE)
 #undef ATTN_INSTANTIATE
 

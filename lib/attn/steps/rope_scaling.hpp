@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "attn/tensor/array.hpp"
 
@@ -10,7 +11,7 @@ namespace attn {
 
 /// How a model trained on short inputs turns its features on longer ones.
 struct RopeScaling {
-    enum class Kind { linear, dynamic, llama3, yarn };
+    enum class Kind { linear, dynamic, llama3, yarn, longrope };
     Kind kind = Kind::linear;
     double factor = 1;  ///< how many times longer the inputs may be
     double length = 0;  ///< that the model was trained on: not for linear
@@ -21,9 +22,22 @@ struct RopeScaling {
     double beta_slow = 1, beta_fast = 32;
     bool truncate = true;
     std::optional<double> attention_factor{}, mscale{}, mscale_all_dim{};
+    /// longrope: what the frequency of each pair is divided by, for inputs up to `length` and for
+    /// longer ones.
+    std::vector<double> short_factors{}, long_factors{};
 
-    /// What cosines and sines are multiplied by: above 1 with yarn alone.
+    /// Whether the frequencies of inputs longer than `length` are others.
+    bool follows_length() const { return kind == Kind::dynamic || kind == Kind::longrope; }
+    /// Whether an input of so many tokens is longer than those of training.
+    bool exceeds(std::int64_t tokens) const { return static_cast<double>(tokens) > length; }
+    /// longrope: the list that an input of so many tokens takes.
+    const std::vector<double>& pair_factors(std::int64_t tokens) const {
+        return exceeds(tokens) ? long_factors : short_factors;
+    }
+    /// What cosines and sines are multiplied by: above 1 with yarn and longrope alone.
     double cosine_factor() const;
+    /// yarn: what the scores of latent attention are multiplied by, the square of its magnitude.
+    double score_factor() const;
     /// The base that replaces theta: another one with dynamic alone, for inputs longer than
     /// `length`.
     double scaled_theta(double theta, std::size_t rotary_dim, std::int64_t tokens) const;
@@ -38,18 +52,20 @@ struct RopeScaling {
 ///     linear    share = 1
 ///     llama3    share(i) = 1 - clip((length / wavelength(i) - low) / (high - low), 0, 1)
 ///     yarn      share(i) = clip((i - first) / (last - first), 0, 1), first and last from ramp()
+///     longrope  scaled(i) = f(i) / pair_factors(tokens)(i)
 ///
 /// Shapes  inverse_frequencies (pairs); result the same. dynamic changes theta instead.
-/// Source  Chen et al. 2023 (linear), Peng et al. 2023 (yarn), Llama 3.1's models.
+/// Source  Chen et al. 2023 (linear), Peng et al. 2023 (yarn), Ding et al. 2024 (longrope), Llama
+///         3.1's models.
 namespace loop {
 template <class T>
 Array<T> scale_frequencies(const Array<T>& inverse_frequencies, const RopeScaling& scaling,
-                           double theta);
+                           double theta, std::int64_t tokens);
 }
 namespace vectorized {
 template <class T>
 Array<T> scale_frequencies(const Array<T>& inverse_frequencies, const RopeScaling& scaling,
-                           double theta);
+                           double theta, std::int64_t tokens);
 }
 
 }  // namespace attn

@@ -13,8 +13,8 @@ namespace attn {
 namespace {
 
 /// Errors  ShapeError when the angles are not those of the tokens.
-void require_angles(const Shape& x, const Shape& angles) {
-    if (x[x.size() - 2] == angles[0] && x.back() >= 2 * angles[1]) return;
+void require_angles(const Shape& x, const Shape& angles, std::size_t first) {
+    if (x[x.size() - 2] == angles[0] && x.back() >= first + 2 * angles[1]) return;
     throw ShapeError("cannot turn " + shape_text(x) + " by angles " + shape_text(angles) +
                      ": there must be one row of angles for each token, half as long at most");
 }
@@ -87,8 +87,8 @@ Array<T> vectorized::sines(const Array<T>& angles, double factor) {
 
 template <class T>
 Array<T> loop::rotate(const Array<T>& x, const Array<T>& cosines, const Array<T>& sines,
-                      Pairing pairing) {
-    require_angles(x.shape(), cosines.shape());
+                      Pairing pairing, std::size_t first) {
+    require_angles(x.shape(), cosines.shape(), first);
     const auto [groups, tokens, features] = groups_of(x.shape());
     const std::size_t pairs = cosines.shape(1);
     Array<T> result = x;
@@ -96,8 +96,8 @@ Array<T> loop::rotate(const Array<T>& x, const Array<T>& cosines, const Array<T>
     // Turn every pair of features of every token by the angle of its position.
     for (std::size_t g = 0; g < groups; ++g) {
         for (std::size_t t = 0; t < tokens; ++t) {
-            const T* from = x.data() + (g * tokens + t) * features;
-            T* to = result.data() + (g * tokens + t) * features;
+            const T* from = x.data() + (g * tokens + t) * features + first;
+            T* to = result.data() + (g * tokens + t) * features + first;
             for (std::size_t i = 0; i < pairs; ++i) {
                 const auto [a, b] = feature_pair(pairing, i, 2 * pairs);
                 to[a] = from[a] * cosines(t, i) - from[b] * sines(t, i);
@@ -110,15 +110,19 @@ Array<T> loop::rotate(const Array<T>& x, const Array<T>& cosines, const Array<T>
 
 template <class T>
 Array<T> vectorized::rotate(const Array<T>& x, const Array<T>& cosines, const Array<T>& sines,
-                            Pairing pairing) {
-    require_angles(x.shape(), cosines.shape());
+                            Pairing pairing, std::size_t first) {
+    require_angles(x.shape(), cosines.shape(), first);
     const auto [groups, tokens, features] = groups_of(x.shape());
     const std::size_t pairs = cosines.shape(1);
     const Shape folded{groups, tokens, features};
-    const std::size_t all = 2 * pairs;
+    const std::size_t end = first + 2 * pairs;
     const bool half = pairing == Pairing::half;
-    const auto firsts = [&] { return half ? xt::range(0, pairs, 1) : xt::range(0, all, 2); };
-    const auto seconds = [&] { return half ? xt::range(pairs, all, 1) : xt::range(1, all, 2); };
+    const auto firsts = [&] {
+        return half ? xt::range(first, first + pairs, 1) : xt::range(first, end, 2);
+    };
+    const auto seconds = [&] {
+        return half ? xt::range(first + pairs, end, 1) : xt::range(first + 1, end, 2);
+    };
     Array<T> result = x;
     const auto in = xt::adapt(x.data(), x.size(), xt::no_ownership(), folded);
     auto out = xt::adapt(result.data(), result.size(), xt::no_ownership(), folded);
@@ -131,12 +135,13 @@ Array<T> vectorized::rotate(const Array<T>& x, const Array<T>& cosines, const Ar
     return result;
 }
 
-#define ATTN_INSTANTIATE(twin, T)                                                \
-    template Array<T> twin::inverse_frequencies(double, std::size_t);            \
-    template Array<T> twin::angles(const Array<std::int64_t>&, const Array<T>&); \
-    template Array<T> twin::cosines(const Array<T>&, double);                    \
-    template Array<T> twin::sines(const Array<T>&, double);                      \
-    template Array<T> twin::rotate(const Array<T>&, const Array<T>&, const Array<T>&, Pairing);
+#define ATTN_INSTANTIATE(twin, T)                                                              \
+    template Array<T> twin::inverse_frequencies(double, std::size_t);                          \
+    template Array<T> twin::angles(const Array<std::int64_t>&, const Array<T>&);               \
+    template Array<T> twin::cosines(const Array<T>&, double);                                  \
+    template Array<T> twin::sines(const Array<T>&, double);                                    \
+    template Array<T> twin::rotate(const Array<T>&, const Array<T>&, const Array<T>&, Pairing, \
+                                   std::size_t);
 ATTN_FOR_EACH_TWIN(ATTN_INSTANTIATE)
 #undef ATTN_INSTANTIATE
 

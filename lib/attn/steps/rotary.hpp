@@ -29,8 +29,8 @@ inline FeaturePair feature_pair(Pairing pairing, std::size_t pair, std::size_t r
 ///     (a, b) of pair i       becomes (a cos - b sin, b cos + a sin)
 ///
 /// Shapes  positions (tokens); inverse_frequencies (pairs), half as many as rotary_dim; angles,
-///         cosines and sines (tokens, pairs); x and its rotation (..., tokens, features). Features
-///         from rotary_dim on stay as they are.
+///         cosines and sines (tokens, pairs); x and its rotation (..., tokens, features). The
+///         rotary_dim features from `first` on turn, the others stay as they are.
 /// Range   a pair keeps its length (times factor); position 0 changes nothing.
 /// Errors  ShapeError when there is not one row of cosines for each token.
 /// Why     the dot product of two turned rows depends on how far apart they stand, not on where.
@@ -47,7 +47,8 @@ Array<T> cosines(const Array<T>& angles, double factor = 1);
 template <class T>
 Array<T> sines(const Array<T>& angles, double factor = 1);
 template <class T>
-Array<T> rotate(const Array<T>& x, const Array<T>& cosines, const Array<T>& sines, Pairing pairing);
+Array<T> rotate(const Array<T>& x, const Array<T>& cosines, const Array<T>& sines, Pairing pairing,
+                std::size_t first = 0);
 }  // namespace loop
 namespace vectorized {
 template <class T>
@@ -59,7 +60,8 @@ Array<T> cosines(const Array<T>& angles, double factor = 1);
 template <class T>
 Array<T> sines(const Array<T>& angles, double factor = 1);
 template <class T>
-Array<T> rotate(const Array<T>& x, const Array<T>& cosines, const Array<T>& sines, Pairing pairing);
+Array<T> rotate(const Array<T>& x, const Array<T>& cosines, const Array<T>& sines, Pairing pairing,
+                std::size_t first = 0);
 }  // namespace vectorized
 
 }  // namespace attn

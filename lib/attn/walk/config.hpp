@@ -113,6 +113,20 @@ struct QkNorm {
     double eps = 1e-6;
 };
 
+/// Differential attention: two softmaxes for each head of values, of which the second is taken from
+/// the first.
+struct Differential {
+    std::optional<std::int64_t> depth;  ///< number of the layer, from 0; unset: one softmax a head
+};
+
+/// Multi-head latent attention: keys and values of all heads are made from one short row for each
+/// token, the latent, which is all that a cache keeps.
+struct Latent {
+    std::optional<std::int64_t> rank;        ///< features of the latent; unset: there is none
+    std::optional<std::int64_t> query_rank;  ///< of the latent of the queries; unset: there is none
+    bool absorbed = false;  ///< queries meet the latent itself, in the place of keys and values
+};
+
 /// What is added to each token for its position: a row of a table, or a fixed pattern.
 enum class PositionEmbedding { learned, sinusoidal };
 
@@ -163,6 +177,8 @@ struct WalkConfig {
     std::optional<std::int64_t> position_rows;  ///< of a learned table; default as many as needed
     QkNorm qk_norm;
     Rotary rotary;
+    Latent latent;
+    Differential differential;
     std::vector<std::int64_t> positions;         ///< of the tokens of x; default 0, 1, 2, ...
     std::vector<std::int64_t> memory_positions;  ///< of the tokens of memory; the same
 

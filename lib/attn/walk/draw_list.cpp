@@ -39,6 +39,7 @@ public:
             }
         }
         list_past();
+        list_differential();
         if (plan_.has_sink()) {
             const bool drawn = *config_.sink == SinkLogit::normal;
             list_.push_back({"sink",
@@ -58,7 +59,7 @@ public:
         }
         if (config_.output_projection && config_.projection != Projection::mha) {
             list_matrix("output", "w_output",
-                        {"in", plan_.value_dim, plan_.heads, &WalkConfig::value_dim},
+                        {"in", plan_.value_dim, plan_.context_heads(), &WalkConfig::value_dim},
                         {"out", plan_.output_dim, 1, &WalkConfig::output_dim}, Init::linear,
                         config_.output_bias);
         }
@@ -191,6 +192,11 @@ private:
                             config_.bias);
                 break;
             case Projection::split:
+                if (plan_.has_latent()) {
+                    list_latents(first);
+                    break;
+                }
+                [[fallthrough]];
             case Projection::matrix:
             case Projection::stacked:
             case Projection::per_head:
@@ -206,11 +212,49 @@ private:
         }
     }
 
+    /// The matrices of latent attention, and the gains of its norms.
+    void list_latents(const std::string& first) {
+        const auto size = [](const std::optional<std::int64_t>& setting) {
+            return static_cast<std::size_t>(setting.value_or(0));
+        };
+        const Init init = (*config_.init)[0];
+        const std::size_t rank = size(config_.latent.rank);
+        const std::size_t turned = size(config_.rotary.dim);
+        Extent source = embed("in");
+        if (config_.latent.query_rank) {
+            const std::size_t query_rank = size(config_.latent.query_rank);
+            list_matrix("query_latent", first, source, {"out", query_rank}, init, false);
+            source = {"in", query_rank};
+        }
+        list_matrix("query", first, source, {"out", plan_.head_dim, plan_.heads}, init, false);
+        list_matrix("latent", first, memory_features("in"), {"out", rank + turned}, init, false);
+        list_matrix("key_value", first, {"in", rank},
+                    {"out", size(config_.head_dim) + plan_.value_dim, plan_.heads}, init, false);
+        if (config_.latent.query_rank) list_gain("g_query_latent", source.size);
+        list_gain("g_latent", rank);
+    }
+
+    void list_gain(const char* name, std::size_t features) {
+        list_.push_back({name, name, {{"feature", features}}, Initialisation::ones});
+    }
+
+    /// The vectors that make lambda, and the gain of the norm behind the differences.
+    void list_differential() {
+        if (!plan_.differs()) return;
+        for (const char* name : {"lambda_q1", "lambda_k1", "lambda_q2", "lambda_k2"}) {
+            const Extent features{"feature", plan_.head_dim, 1, &WalkConfig::head_dim};
+            list_.push_back({name, name, {features}, Initialisation::small_normal});
+        }
+        list_gain("g_context", plan_.value_dim);
+    }
+
     Part part_of(char letter) const {
         const Extent query{"query", plan_.query_len, 1, &WalkConfig::query_len};
         const Extent key{"key", plan_.new_keys(), 1,
                          config_.memory ? &WalkConfig::key_len : &WalkConfig::query_len};
-        const std::size_t heads = letter == 'q' ? plan_.heads : plan_.kv_heads;
+        const std::size_t heads = letter == 'q'   ? plan_.heads
+                                  : letter == 'k' ? plan_.kv_heads
+                                                  : plan_.value_heads();
         const std::size_t times = plan_.head_axis_on_weight() ? 1 : heads;
         const Extent head_dim{"out", plan_.head_dim, times, &WalkConfig::head_dim};
         const Extent value_dim{"out", plan_.value_dim, times, &WalkConfig::value_dim};
@@ -245,7 +289,8 @@ private:
     /// The features of query, key and value of all heads. They tell head_dim where values are as
     /// wide as keys.
     Extent fused_features() const {
-        if (!config_.value_dim || config_.value_dim == config_.head_dim) {
+        const std::int64_t times = plan_.differs() ? 2 : 1;
+        if (!config_.value_dim || config_.value_dim == times * config_.head_dim.value_or(0)) {
             return {"out", plan_.head_dim, plan_.heads + 2 * plan_.kv_heads, &WalkConfig::head_dim};
         }
         return {"out", plan_.qkv_features()};

@@ -11,10 +11,10 @@ namespace attn {
 
 /// What attention does to one thing is a chain of steps, each of which begins or extends it: the
 /// scores are scaled, then masked. Whoever needs the thing asks for the latest of its chain.
-enum class Chain { none, queries, keys, values, scores, contexts };
+enum class Chain { none, queries, keys, values, scores, weights, contexts };
 
 /// The names of the steps of each chain, in order.
-using Chains = std::array<std::vector<std::string>, 6>;
+using Chains = std::array<std::vector<std::string>, 7>;
 
 /// The record of every tensor of a walk, by name, in the order in which they came to be.
 class Ledger {

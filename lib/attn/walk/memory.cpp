@@ -37,12 +37,13 @@ double bytes_needed(const Plan& plan, Kept kept) {
     const double keys = static_cast<double>(plan.key_len);
     // repeated keys and values are as many as the heads
     const std::size_t kv_heads = plan.fused() ? plan.kv_heads : plan.heads;
-    const auto width = static_cast<double>(plan.heads * plan.head_dim +
-                                           kv_heads * (plan.head_dim + plan.value_dim));
+    const auto width = static_cast<double>(plan.heads * plan.key_dim() +
+                                           kv_heads * (plan.key_dim() + plan.mixed_dim()));
 
     // scores, scaled, capped, biased, masked, exponentials and weights are kept, bias and mask
     const bool squares = kept == Kept::everything && !plan.fused();
-    const double kinds = 5 + (plan.caps() ? 1 : 0) + (plan.biases() ? 2 : 0);
+    const auto kinds =
+        5.0 + (plan.caps() ? 1 : 0) + (plan.biases() ? 2 : 0) + (plan.differs() ? 0.5 : 0);
     const double score_cells =
         squares ? batch * heads * queries * keys * kinds + queries * keys : 0;
     // what a rule of the mask that is no range of keys hides, a byte each

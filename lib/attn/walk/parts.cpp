@@ -122,10 +122,24 @@ bool asks_for(const std::vector<WantedPart>& wanted, std::string_view name) {
                        [&](const WantedPart& part) { return part.name == name; });
 }
 
+/// Whether the step makes something of the whole context.
+bool follows_context(const Step& step, const Plan& plan) {
+    return step.chain == Chain::contexts && !works_on_rows(step, plan);
+}
+
+/// Whether any step behind the context is wanted.
+bool goes_behind_context(const Plan& plan, const StepTable& table,
+                         const std::vector<WantedPart>& wanted) {
+    return std::any_of(table.begin(), table.end(), [&](const Step& step) {
+        return follows_context(step, plan) && asks_for(wanted, step.name);
+    });
+}
+
 /// Whether the step is needed from end to end.
-bool is_wanted_whole(const Step& step, const std::vector<WantedPart>& wanted) {
+bool is_wanted_whole(const Step& step, const Plan& plan, const StepTable& table,
+                     const std::vector<WantedPart>& wanted) {
     const bool feeds_another =
-        step.chain == Chain::contexts && (asks_for(wanted, "merged") || asks_for(wanted, "output"));
+        step.chain == Chain::contexts && goes_behind_context(plan, table, wanted);
     return feeds_another || std::any_of(wanted.begin(), wanted.end(), [&](const WantedPart& part) {
                return !part.sliced && part.name == step.name;
            });
@@ -139,7 +153,7 @@ void require_memory_for(const Plan& plan, const StepTable& table,
         const bool shown = step.applies(plan) && step.follows_plan && asks_for(wanted, step.name);
         if (!works_on_rows(step, plan) && !shown) continue;
         const Outline outline = step.outline(plan);
-        if (shown || is_wanted_whole(step, wanted)) {
+        if (shown || is_wanted_whole(step, plan, table, wanted)) {
             bytes += element * static_cast<double>(element_count(outline.shape));
         }
         for (const WantedPart& part : wanted) {
@@ -188,12 +202,11 @@ std::vector<WalkPart> walk_parts(const Plan& plan, const Ledger& given, const St
     for (std::size_t i = 0; i < table.size(); ++i) {
         const Step& step = table[i];
         if (!step.applies(plan)) continue;
-        const bool last = step.name == "merged" || step.name == "output";
         if (step.follows_plan && !asks_for(wanted, step.name)) continue;
-        if (last && !asks_for(wanted, "merged") && !asks_for(wanted, "output")) continue;
+        if (follows_context(step, plan) && !goes_behind_context(plan, table, wanted)) continue;
         if (i == first) {
             const RowSteps whole = row_steps_from(plan, given, table, i, [&](const Step& one) {
-                return is_wanted_whole(one, wanted);
+                return is_wanted_whole(one, plan, table, wanted);
             });
             for (const Step* before : whole.before) {
                 if (const Tensor* known = given.find(before->name)) {

@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "attn/tensor/error.hpp"
+#include "attn/walk/differential.hpp"
 #include "attn/walk/draw_list.hpp"
+#include "attn/walk/latent.hpp"
 #include "attn/walk/mask_kinds.hpp"
 #include "attn/walk/memory.hpp"
 #include "attn/walk/positions.hpp"
@@ -147,30 +149,31 @@ void resolve_sequences(Plan& plan) {
 void resolve_dimensions(Plan& plan) {
     WalkConfig& config = plan.config;
     const auto text = [](auto number) { return std::to_string(number); };
+    const auto heads = static_cast<std::int64_t>(plan.heads);
     if (!config.head_dim) {
         if (config.embed_dim) {
             const auto embed = static_cast<std::int64_t>(positive(*config.embed_dim, "embed-dim"));
-            refuse_unless(embed % config.heads == 0,
-                          "embed-dim " + text(embed) + " does not divide into " +
-                              text(config.heads) +
+            refuse_unless(embed % heads == 0,
+                          "embed-dim " + text(embed) + " does not divide into " + text(heads) +
                               " heads: pass --head-dim, or an --embed-dim that is a multiple of " +
-                              text(config.heads));
-            config.head_dim = embed / config.heads;
+                              text(heads));
+            config.head_dim = embed / heads;
         } else {
             config.head_dim = 4;
         }
     }
     plan.head_dim = positive(*config.head_dim, "head-dim");
-    refuse_unless(static_cast<double>(config.heads) * static_cast<double>(*config.head_dim) < 1e15,
-                  "heads " + text(config.heads) + " times head-dim " + text(*config.head_dim) +
+    refuse_unless(static_cast<double>(heads) * static_cast<double>(*config.head_dim) < 1e15,
+                  "heads " + text(heads) + " times head-dim " + text(*config.head_dim) +
                       " is beyond any memory: make them smaller");
-    if (!config.embed_dim) config.embed_dim = config.heads * *config.head_dim;
+    if (!config.embed_dim) config.embed_dim = heads * *config.head_dim;
     plan.embed_dim = positive(*config.embed_dim, "embed-dim");
-    config.value_dim = config.value_dim.value_or(*config.head_dim);
+    config.value_dim = config.value_dim.value_or((plan.differs() ? 2 : 1) * *config.head_dim);
     plan.value_dim = positive(*config.value_dim, "value-dim");
     config.output_dim = config.output_dim.value_or(*config.embed_dim);
     plan.output_dim = positive(*config.output_dim, "output-dim");
     if (plan.memory_dim == 0) plan.memory_dim = plan.embed_dim;
+    resolve_latent(plan);
 }
 
 /// Key and value heads of their own need a projection that makes them one by one.
@@ -203,8 +206,10 @@ void resolve_drawing(Plan& plan) {
     const bool fused =
         config.projection == Projection::fused || config.projection == Projection::fused_by_head;
     const bool mha = config.projection == Projection::mha;
-    plan.heads = positive(config.heads, "heads");
-    plan.has_head = plan.heads > 1 || fused || mha || config.projection == Projection::stacked;
+    const std::size_t of_each = plan.differs() ? 2 : 1;
+    plan.heads = of_each * positive(config.heads, "heads");
+    plan.has_head = plan.heads > 1 || fused || mha || config.projection == Projection::stacked ||
+                    plan.has_latent();
 
     refuse_unless(
         std::ranges::is_permutation(config.draw_order, std::string("kqv")),
@@ -226,7 +231,7 @@ void resolve_drawing(Plan& plan) {
     const WeightLayout layout = numpy && !mha ? WeightLayout::in_out : WeightLayout::out_in;
     config.weight_layout = config.weight_layout.value_or(layout);
     config.kv_heads = config.kv_heads.value_or(given_kv_heads(config, *config.weight_layout));
-    plan.kv_heads = positive(*config.kv_heads, "kv-heads");
+    plan.kv_heads = plan.absorbs() ? 1 : of_each * positive(*config.kv_heads, "kv-heads");
     refuse_grouped_heads(plan);
 
     refuse_unless(config.projection != Projection::matrix || plan.heads == 1,
@@ -258,6 +263,7 @@ void resolve_projection(Plan& plan) {
                               " must be heads times head-dim, and value-dim the same");
         }
     }
+    check_differential(plan);
     refuse_unless(!config.output_bias || config.output_projection,
                   "an output bias needs the output projection: pass --output-projection too");
     const bool loose =
@@ -300,10 +306,11 @@ ScaleFactor scale_factor(const Plan& plan) {
     using Operation = ScaleFactor::Operation;
     const ScaleChoice& scale = plan.config.scale;
     if (scale.by == ScaleChoice::By::none) return {};
-    if (scale.by == ScaleChoice::By::number) return {Operation::multiply, scale.number};
+    const double more = plan.score_factor();
+    if (scale.by == ScaleChoice::By::number) return {Operation::multiply, scale.number * more};
     const bool by_head = scale.by == ScaleChoice::By::head_dim;
     const std::size_t size = by_head ? plan.head_dim : plan.embed_dim;
-    return {Operation::divide, std::sqrt(static_cast<double>(size))};
+    return {Operation::divide, std::sqrt(static_cast<double>(size)) / more};
 }
 
 }  // namespace

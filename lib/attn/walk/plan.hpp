@@ -19,9 +19,9 @@ struct Plan {
     std::size_t past_len = 0;  ///< keys and values of earlier tokens
     std::size_t embed_dim = 0;
     std::size_t memory_dim = 0;  ///< features of memory; embed_dim without one
-    std::size_t heads = 1;
-    std::size_t kv_heads = 1;  ///< heads of key and value
-    std::size_t head_dim = 0;
+    std::size_t heads = 1;     ///< of queries and scores; two for each head of differential values
+    std::size_t kv_heads = 1;  ///< heads of key
+    std::size_t head_dim = 0;  ///< features of a query; with a latent those that turn come last
     std::size_t value_dim = 0;
     std::size_t output_dim = 0;
 
@@ -47,12 +47,36 @@ struct Plan {
     bool rotates() const { return config.rotary.pairing.has_value(); }
     /// How many pairs of features of a head turn.
     std::size_t rotary_pairs() const { return static_cast<std::size_t>(*config.rotary.dim) / 2; }
+    /// How many tokens there are up to the last position.
+    std::int64_t rotary_tokens() const;
     /// The base of the frequencies: theta, or what a scaling makes of it for these positions.
     double rotary_base() const;
     /// What cosines and sines are multiplied by.
     double rotary_factor() const {
         return config.rotary.scaling ? config.rotary.scaling->cosine_factor() : 1;
     }
+    /// The first feature that turns in rows of so many.
+    std::size_t first_turned(std::size_t width) const {
+        return has_latent() ? width - 2 * rotary_pairs() : 0;
+    }
+    /// Whether one softmax of each pair of heads is taken from the other.
+    bool differs() const { return config.differential.depth.has_value(); }
+    /// Where lambda, the share of the second softmax, starts in this layer.
+    double lambda_init() const;
+    bool has_latent() const { return config.latent.rank.has_value(); }
+    /// Whether queries meet the latents themselves.
+    bool absorbs() const { return has_latent() && config.latent.absorbed; }
+    std::size_t latent_rank() const { return static_cast<std::size_t>(*config.latent.rank); }
+    /// The features of a key, and those of a value: of the latents in their place, where there are.
+    std::size_t key_dim() const {
+        return absorbs() ? latent_rank() + 2 * rotary_pairs() : head_dim;
+    }
+    std::size_t mixed_dim() const { return absorbs() ? latent_rank() : value_dim; }
+    /// The heads of value, and those that mix values.
+    std::size_t value_heads() const { return differs() ? kv_heads / 2 : kv_heads; }
+    std::size_t context_heads() const { return differs() ? heads / 2 : heads; }
+    /// What scores are multiplied by beside the scale: 1, but with yarn and a latent.
+    double score_factor() const;
     bool scales() const { return config.scale.by != ScaleChoice::By::none; }
     bool caps() const { return config.softcap > 0; }
     bool biases() const { return config.position_bias.has_value(); }
@@ -85,7 +109,7 @@ struct Plan {
     /// The feature columns of w_qkv's output: all of them, and those that belong to `part` (0
     /// query, 1 key, 2 value), head by head.
     std::size_t qkv_features() const {
-        return heads * head_dim + kv_heads * (head_dim + value_dim);
+        return (heads + kv_heads) * head_dim + value_heads() * value_dim;
     }
     std::vector<std::size_t> fused_features(std::size_t part) const;
 };

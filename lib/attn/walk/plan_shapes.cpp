@@ -58,7 +58,7 @@ std::vector<std::size_t> Plan::fused_features(std::size_t part) const {
         part == 0 ? 0 : heads * head_dim + (part - 1) * kv_heads * head_dim;
     const std::size_t part_start = by_head ? part * head_dim : all_before;
     const std::size_t head_stride = by_head ? 2 * head_dim + value_dim : width;
-    const std::size_t of_heads = part == 0 ? heads : kv_heads;
+    const std::size_t of_heads = part == 0 ? heads : part == 1 ? kv_heads : value_heads();
     std::vector<std::size_t> features;
     features.reserve(of_heads * width);
     for (std::size_t h = 0; h < of_heads; ++h) {

@@ -36,11 +36,19 @@ void check_scaling(const RopeScaling& scaling) {
             "--rope-scaling llama3: the low frequency factor must be below the high one, as in "
             "llama3:8:1:4:8192");
     }
+    if (scaling.kind == Kind::longrope) {
+        refuse_unless(scaling.length > 1,
+                      "--rope-scaling longrope: the length of the training inputs must be above 1");
+        for (const auto* list : {&scaling.short_factors, &scaling.long_factors}) {
+            for (const double number : *list) above_zero(number, "factor of each pair");
+        }
+    }
+    if (scaling.kind != Kind::yarn && scaling.kind != Kind::longrope) return;
+    above_zero(scaling.cosine_factor(), "attention factor");
     if (scaling.kind != Kind::yarn) return;
     above_zero(scaling.beta_slow, "slow limit");
     refuse_unless(scaling.beta_slow <= scaling.beta_fast,
                   "--rope-scaling yarn: the fast limit comes first, as in yarn:32:4096:32:1");
-    above_zero(scaling.cosine_factor(), "attention factor");
 }
 
 void resolve_position_table(Plan& plan) {
@@ -87,6 +95,15 @@ void resolve_rotary(Plan& plan) {
     refuse_unless(
         *rotary.dim > 2 || !rotary.scaling || rotary.scaling->kind != RopeScaling::Kind::dynamic,
         "--rope-scaling dynamic needs two pairs of features or more: pass --rotary-dim 4");
+    if (!rotary.scaling || rotary.scaling->kind != RopeScaling::Kind::longrope) return;
+    for (const auto& [name, list] : {std::pair("short", &rotary.scaling->short_factors),
+                                     std::pair("long", &rotary.scaling->long_factors)}) {
+        refuse_unless(list->size() == plan.rotary_pairs(),
+                      "--rope-scaling longrope: the " + std::string(name) + " list has " +
+                          std::to_string(list->size()) + " factors for the " +
+                          std::to_string(plan.rotary_pairs()) +
+                          " pairs of features that turn: give one for each");
+    }
 }
 
 }  // namespace
@@ -103,14 +120,18 @@ void resolve_positions(Plan& plan) {
                   "--norm-eps must be a number from 0 on: models take 1e-6 or 1e-5");
 }
 
-double Plan::rotary_base() const {
-    const Rotary& rotary = config.rotary;
-    if (!rotary.scaling) return rotary.theta;
+std::int64_t Plan::rotary_tokens() const {
     std::int64_t last = 0;
     for (const auto* positions : {&config.positions, &config.memory_positions}) {
         for (const std::int64_t position : *positions) last = std::max(last, position);
     }
-    return rotary.scaling->scaled_theta(rotary.theta, 2 * rotary_pairs(), last + 1);
+    return last + 1;
+}
+
+double Plan::rotary_base() const {
+    const Rotary& rotary = config.rotary;
+    if (!rotary.scaling) return rotary.theta;
+    return rotary.scaling->scaled_theta(rotary.theta, 2 * rotary_pairs(), rotary_tokens());
 }
 
 }  // namespace attn

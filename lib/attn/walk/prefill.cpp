@@ -6,6 +6,7 @@
 #include "attn/tensor/slice.hpp"
 #include "attn/walk/draw_list.hpp"
 #include "attn/walk/walk.hpp"
+#include "attn/walk/words.hpp"
 
 namespace attn {
 namespace {
@@ -116,6 +117,8 @@ std::vector<Ledger> walk_chunks(const Plan& plan, const Ledger& whole, const Ste
 
 void refuse_prefill(const Plan& plan) {
     const WalkConfig& config = plan.config;
+    const std::string scaling(config.rotary.scaling ? word(config.rotary.scaling->kind)
+                                                    : std::string_view());
     refuse_unless(!config.prefill || *config.prefill > 0, "prefill must be at least 1");
     refuse_unless(config.mask.is_causal(),
                   "prefill walks the tokens in chunks, and no query may see the keys of a later "
@@ -124,9 +127,11 @@ void refuse_prefill(const Plan& plan) {
                   "prefill fills the cache from x alone: leave the memory and the past out");
     refuse_unless(!config.mask.given, "prefill cannot cut a mask file: leave it out");
     refuse_unless(
-        !config.rotary.scaling || config.rotary.scaling->kind != RopeScaling::Kind::dynamic,
-        "prefill with --rope-scaling dynamic would turn the keys of each chunk by another "
-        "base, which follows the longest position so far: pass another scaling");
+        !config.rotary.scaling || !config.rotary.scaling->follows_length() ||
+            !config.rotary.scaling->exceeds(plan.rotary_tokens()),
+        "prefill with --rope-scaling " + scaling +
+            " would turn the keys of each chunk by another base or list, which follow the longest "
+            "position so far: pass another scaling");
     refuse_unless(config.softmax_axis == SoftmaxAxis::key,
                   "prefill needs softmax over the keys: leave --softmax-axis out");
 }

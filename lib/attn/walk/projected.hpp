@@ -14,16 +14,23 @@ struct Projected {
 
     char letter() const { return name.front(); }
     bool of_memory(const Plan& plan) const { return number > 0 && plan.has_memory; }
-    std::string source(const Plan& plan) const { return of_memory(plan) ? "memory" : plan.projected_x(); }
+    std::string source(const Plan& plan) const {
+        if (number == 0 && plan.config.latent.query_rank) return "normed_query_latent";
+        return of_memory(plan) ? "memory" : plan.projected_x();
+    }
     /// Features of its source.
     std::size_t inputs(const Plan& plan) const {
-        return number > 0 ? plan.memory_dim : plan.embed_dim;
+        if (number > 0) return plan.memory_dim;
+        const auto& query_rank = plan.config.latent.query_rank;
+        return query_rank ? static_cast<std::size_t>(*query_rank) : plan.embed_dim;
     }
     /// Features of one head.
     std::size_t width(const Plan& plan) const {
-        return number == 2 ? plan.value_dim : plan.head_dim;
+        return number == 0 ? plan.head_dim : number == 1 ? plan.key_dim() : plan.mixed_dim();
     }
-    std::size_t heads(const Plan& plan) const { return number == 0 ? plan.heads : plan.kv_heads; }
+    std::size_t heads(const Plan& plan) const {
+        return number == 0 ? plan.heads : number == 1 ? plan.kv_heads : plan.value_heads();
+    }
     /// Features of all heads side by side.
     std::size_t all_features(const Plan& plan) const { return heads(plan) * width(plan); }
     /// The axis of its tokens: with a past, those of x are not all keys.

@@ -93,7 +93,7 @@ public:
         const double work =
             static_cast<double>(rows_.batches.size() * rows_.heads.size() * rows_.queries.size()) *
             static_cast<double>(plan_.key_len) *
-            static_cast<double>(plan_.head_dim + plan_.value_dim);
+            static_cast<double>(plan_.key_dim() + plan_.mixed_dim());
         const std::size_t threads =
             worthwhile_threads(static_cast<std::size_t>(plan_.config.threads), work, blocks.size());
         std::vector<Workspace> workspaces;
@@ -291,9 +291,9 @@ namespace {
 /// The cells that `first` goes on with: weights, or the latest scores; null where it makes them.
 const Tensor* cells_before(const Plan& plan, const Ledger& ledger, const Step& first) {
     if (plan.fused()) return nullptr;
-    if (first.chain == Chain::contexts) return ledger.find("weights");
-    const Ledger::Entry* scores = ledger.find_latest(Chain::scores, first.name);
-    return scores ? &scores->tensor : nullptr;
+    const Chain chain = first.chain == Chain::contexts ? Chain::weights : Chain::scores;
+    const Ledger::Entry* cells = ledger.find_latest(chain, first.name);
+    return cells ? &cells->tensor : nullptr;
 }
 
 }  // namespace
@@ -384,11 +384,11 @@ bool has_planned_shapes(const Plan& plan, const Ledger& ledger, const Step& firs
     // Block by block the heads share keys and values; elsewhere these are repeated.
     const std::size_t kv_heads = plan.fused() ? plan.kv_heads : plan.heads;
     return has(&ledger.latest(Chain::queries),
-               plan.per_head_shape(plan.query_len, plan.head_dim)) &&
+               plan.per_head_shape(plan.query_len, plan.key_dim())) &&
            has(&ledger.latest(Chain::keys),
-               plan.per_head_shape(plan.key_len, plan.head_dim, kv_heads)) &&
+               plan.per_head_shape(plan.key_len, plan.key_dim(), kv_heads)) &&
            has(&ledger.latest(Chain::values),
-               plan.per_head_shape(plan.key_len, plan.value_dim, kv_heads)) &&
+               plan.per_head_shape(plan.key_len, plan.mixed_dim(), kv_heads)) &&
            has(cells_before(plan, ledger, first),
                plan.per_head_shape(plan.query_len, plan.key_len));
 }

@@ -76,11 +76,12 @@ inline constexpr std::array<std::pair<std::string_view, Pairing>, 2> words<Pairi
     {{"half", Pairing::half}, {"interleaved", Pairing::interleaved}}};
 
 template <>
-inline constexpr std::array<std::pair<std::string_view, RopeScaling::Kind>, 4>
+inline constexpr std::array<std::pair<std::string_view, RopeScaling::Kind>, 5>
     words<RopeScaling::Kind>{{{"linear", RopeScaling::Kind::linear},
                               {"dynamic", RopeScaling::Kind::dynamic},
                               {"llama3", RopeScaling::Kind::llama3},
-                              {"yarn", RopeScaling::Kind::yarn}}};
+                              {"yarn", RopeScaling::Kind::yarn},
+                              {"longrope", RopeScaling::Kind::longrope}}};
 
 template <>
 inline constexpr std::array<std::pair<std::string_view, NormOver>, 3> words<NormOver>{

@@ -1,0 +1,269 @@
+#include "attn/steps/differential.hpp"
+
+#include <cmath>
+
+#include "attn/cards/cards.hpp"
+#include "attn/cards/products.hpp"
+#include "attn/cards/rms.hpp"
+#include "attn/codegen/step_lines.hpp"
+#include "attn/explain/why.hpp"
+#include "attn/notes/attention_rows.hpp"
+#include "attn/notes/findings.hpp"
+#include "attn/notes/labels.hpp"
+#include "attn/notes/notes.hpp"
+#include "attn/steps/scaling.hpp"
+#include "attn/text/json.hpp"
+#include "attn/text/numbers.hpp"
+
+namespace attn {
+namespace {
+
+using namespace notes;
+
+bool is_differential(const Plan& plan) { return plan.differs(); }
+
+std::string init_formula(const Plan& plan) {
+    return "0.8 - 0.6 exp(-0.3 * depth) = 0.8 - 0.6 exp(-0.3 * " +
+           std::to_string(*plan.config.differential.depth) + ") = " + brief(plan.lambda_init());
+}
+
+// lambda_full: how much of the second softmax is taken away.
+
+Step lambda_vector_card(const std::string& name) {
+    return {
+        .name = name,
+        .title = "one of four vectors that make lambda",
+        .kind = Step::Kind::parameter,
+        .shown = false,
+        .applies = is_differential,
+        .outline = drawn_outline(name),
+        .formula = learned,
+        .note = [](const Subject&) -> std::string {
+            return "All heads share it. Training starts it near 0, so that its exponential is "
+                   "near 1.";
+        },
+    };
+}
+
+void why_lambda(const WalkView& view, Derivation& derivation) {
+    const auto product = [&](const std::string& number) {
+        double sum = 0;
+        for (std::size_t f = 0; f < view.plan.head_dim; ++f) {
+            const Cell q = view.at("lambda_q" + number, {{"feature", f}});
+            const Cell k = view.at("lambda_k" + number, {{"feature", f}});
+            sum += q.value * k.value;
+            derivation.sources.push_back(q);
+            derivation.sources.push_back(k);
+        }
+        return four_decimals(sum);
+    };
+    derivation.rule =
+        "exp(lambda_q1 . lambda_k1) - exp(lambda_q2 . lambda_k2) + lambda_init, lambda_init = " +
+        init_formula(view.plan);
+    const std::string first = product("1");
+    derivation.arithmetic = "exp(" + first + ") - exp(" + product("2") + ") + " +
+                            four_decimals(view.plan.lambda_init());
+}
+
+std::string lambda_code(const StepLines& of) {
+    const std::string exp = of.module() + ".exp((lambda_q";
+    const std::string sum = of.torch() ? ").sum(-1, keepdim=True))" : ").sum(-1, keepdims=True))";
+    return "lambda_init = 0.8 - 0.6 * math.exp(-0.3 * " +
+           std::to_string(*of.plan.config.differential.depth) + ")\nlambda_full = " + exp +
+           "1 * lambda_k1" + sum + " - " + exp + "2 * lambda_k2" + sum + " + lambda_init";
+}
+
+Step lambda_card() {
+    return {
+        .name = "lambda_full",
+        .title = "how much of each pair's second softmax is taken away",
+        .applies = is_differential,
+        .reads = these({"lambda_q1", "lambda_k1", "lambda_q2", "lambda_k2"}),
+        .outline =
+            [](const Plan&) {
+                return Outline{{"feature"}, {1}};
+            },
+        .formula =
+            [](const PlannedStep& of) {
+                return "lambda_full = exp(lambda_q1 . lambda_k1) - exp(lambda_q2 . lambda_k2) + "
+                       "lambda_init, lambda_init = " +
+                       init_formula(of.plan);
+            },
+        .compute = [](const Plan& plan, const Ledger& ledger) -> Tensor {
+            return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+                using T = decltype(zero);
+                const auto vector = [&](const char* name) { return ledger[name].as<T>(); };
+                return {{"feature"},
+                        twin(plan, loop::lambda<T>, vectorized::lambda<T>)(
+                            vector("lambda_q1"), vector("lambda_k1"), vector("lambda_q2"),
+                            vector("lambda_k2"), plan.lambda_init())};
+            });
+        },
+        .note = [](const Subject&) -> std::string {
+            return "One number for all heads of the layer. Deeper layers start with a larger one: "
+                   "0.2 in layer 0, 0.8 far down.";
+        },
+        .why = why_lambda,
+        .code = lambda_code,
+    };
+}
+
+// differential_weights: the first softmax of each pair, less lambda times the second.
+
+std::string difference_note(const Subject& subject) {
+    std::string note =
+        "Heads 0 and 1 of the weights make head 0, heads 2 and 3 head 1: what both attend to "
+        "cancels, as in a difference of two noisy measurements.";
+    const Cells cells(subject.tensor);
+    const std::size_t keys = subject.tensor.shape().back();
+    if (keys == 0 || subject.tensor.size() > most_cells) return note;
+    std::size_t negative = 0;
+    double sum = 0;
+    for (std::size_t i = 0; i < subject.tensor.size(); ++i) {
+        if (cells[i] < 0) ++negative;
+        if (i < keys) sum += cells[i];
+    }
+    const double lambda = subject.ledger["lambda_full"].at(0);
+    if (std::abs(sum - (1 - lambda)) < 1e-3) {
+        say(note, "Each row sums to 1 - lambda = " + number(1 - lambda) + ", not to 1.");
+    } else if (std::isfinite(sum)) {
+        say(note, "The first row sums to " + number(sum) + ".");
+    }
+    if (negative > 0) {
+        say(note, std::to_string(negative) + " of " + std::to_string(subject.tensor.size()) +
+                      " cells are negative: there the second head attends more.");
+    }
+    return note;
+}
+
+void why_difference(const WalkView& view, Derivation& derivation) {
+    const std::size_t head = view.place.at("head");
+    const Cell first = view.at("weights", with(view.place, "head", 2 * head));
+    const Cell second = view.at("weights", with(view.place, "head", 2 * head + 1));
+    const Cell lambda = view.at("lambda_full", {{"feature", 0}});
+    derivation.rule = cell_text(first) + " - lambda_full * " + cell_text(second);
+    derivation.arithmetic = four_decimals(first.value) + " - " + four_decimals(lambda.value) +
+                            " * " + four_decimals(second.value);
+    derivation.sources = {first, second, lambda};
+    derivation.used_by = "context of the same query: adds " + four_decimals(derivation.cell.value) +
+                         " * value of this key";
+}
+
+Step difference_card() {
+    return {
+        .name = "differential_weights",
+        .title = "the weights of each pair of heads, the second taken from the first",
+        .chain = Chain::weights,
+        .applies = is_differential,
+        .reads = these({"weights", "lambda_full"}),
+        .outline =
+            [](const Plan& plan) {
+                return Outline{
+                    plan.per_head_axes("query", "key"),
+                    plan.per_head_shape(plan.query_len, plan.key_len, plan.context_heads())};
+            },
+        .formula = always("differential_weights(h) = weights(2h) - lambda_full * weights(2h+1)"),
+        .compute = [](const Plan& plan, const Ledger& ledger) -> Tensor {
+            return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+                using T = decltype(zero);
+                const auto step =
+                    twin(plan, loop::subtract_pairs<T>, vectorized::subtract_pairs<T>);
+                const Tensor& weights = ledger["weights"];
+                return {weights.axes(), step(weights.as<T>(), ledger["lambda_full"].as<T>())};
+            });
+        },
+        .note = difference_note,
+        .why = why_difference,
+        .code = [](const StepLines&) -> std::string {
+            return "differential_weights = weights[..., 0::2, :, :] - lambda_full * "
+                   "weights[..., 1::2, :, :]";
+        },
+    };
+}
+
+// normed_context and scaled_context: what keeps all heads of one size.
+
+Outline head_context_outline(const Plan& plan) {
+    return {plan.per_head_axes("query", "feature"),
+            plan.per_head_shape(plan.query_len, plan.value_dim, plan.context_heads())};
+}
+
+constexpr double context_eps = 1e-5;
+
+RmsStep context_norm() {
+    return {
+        .name = "normed_context",
+        .title = "the context, every row of each head brought to one length",
+        .before = Chain::contexts,
+        .gain = "g_context",
+        .eps = context_eps,
+        .why_here =
+            "Weights that sum to 1 - lambda make heads of different sizes: each row of each head "
+            "is divided by its root mean square.",
+        .applies = is_differential,
+        .outline = head_context_outline,
+        .chain = Chain::contexts,
+    };
+}
+
+std::string rest_text(const Plan& plan) { return brief(1 - plan.lambda_init()); }
+
+Step scaled_context_card() {
+    return {
+        .name = "scaled_context",
+        .title = "the normed context, at the size that it has without a difference",
+        .chain = Chain::contexts,
+        .applies = is_differential,
+        .reads = these({Chain::contexts}),
+        .outline = head_context_outline,
+        .formula =
+            [](const PlannedStep& of) {
+                return "scaled_context = " + of.latest(Chain::contexts) +
+                       " * (1 - lambda_init) = " + of.latest(Chain::contexts) + " * " +
+                       rest_text(of.plan);
+            },
+        .compute = [](const Plan& plan, const Ledger& ledger) -> Tensor {
+            return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+                using T = decltype(zero);
+                const Tensor& before = ledger.latest(Chain::contexts, "scaled_context");
+                const ScaleFactor factor{ScaleFactor::Operation::multiply, 1 - plan.lambda_init()};
+                return {before.axes(), is_loop(plan) ? loop::scale(before.as<T>(), factor)
+                                                     : vectorized::scale(before.as<T>(), factor)};
+            });
+        },
+        .note = [](const Subject& subject) -> std::string {
+            return "A fixed number, " + rest_text(subject.plan) +
+                   " in this layer, so that gradients are as large as with one softmax.";
+        },
+        .why =
+            [](const WalkView& view, Derivation& derivation) {
+                const Cell before = view.latest(Chain::contexts);
+                derivation.rule = before.step + " * (1 - lambda_init)";
+                derivation.arithmetic = four_decimals(before.value) + " * " +
+                                        four_decimals(1 - view.plan.lambda_init());
+                derivation.sources = {before};
+            },
+        .code =
+            [](const StepLines& of) {
+                return "scaled_context = " + of.latest(Chain::contexts) + " * (1 - lambda_init)";
+            },
+    };
+}
+
+}  // namespace
+
+StepTable difference_cards() {
+    StepTable cards;
+    for (const char* name : {"lambda_q1", "lambda_k1", "lambda_q2", "lambda_k2"}) {
+        cards.push_back(lambda_vector_card(name));
+    }
+    cards.push_back(lambda_card());
+    cards.push_back(difference_card());
+    return cards;
+}
+
+StepTable difference_context_cards() {
+    return {rms_gain_card(context_norm()), rms_card(context_norm()), scaled_context_card()};
+}
+
+}  // namespace attn

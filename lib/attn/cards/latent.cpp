@@ -1,0 +1,264 @@
+#include "attn/cards/latent.hpp"
+#include "attn/cards/cards.hpp"
+#include "attn/cards/products.hpp"
+#include "attn/cards/rms.hpp"
+#include "attn/codegen/step_lines.hpp"
+#include "attn/explain/why.hpp"
+#include "attn/notes/labels.hpp"
+#include "attn/notes/notes.hpp"
+#include "attn/steps/heads.hpp"
+#include "attn/steps/projection.hpp"
+
+namespace attn {
+namespace {
+
+using namespace notes;
+
+// Multi-head latent attention: one short row for each token, of which keys and values are made.
+
+bool has_latents(const Plan& plan) { return plan.has_latent(); }
+bool has_query_latent(const Plan& plan) { return plan.config.latent.query_rank.has_value(); }
+bool expands(const Plan& plan) { return plan.has_latent() && !plan.absorbs(); }
+
+constexpr double latent_eps = 1e-6;
+
+const Projected& key_part() { return projected_of('k'); }
+
+Outline latent_outline(const Plan& plan, std::size_t features) {
+    const std::string axis = key_part().axis(plan);
+    return {plan.per_batch_axes(axis, "feature"),
+            plan.per_batch_shape(key_part().length(plan), features)};
+}
+
+// The parameters.
+
+Step latent_weight_card(const std::string& name, const std::string& title, const std::string& note,
+                        bool (*applies)(const Plan&)) {
+    return {
+        .name = name,
+        .title = title,
+        .kind = Step::Kind::parameter,
+        .shown = false,
+        .applies = applies,
+        .outline = drawn_outline(name),
+        .formula = learned,
+        .note = [note](const Subject&) { return note; },
+    };
+}
+
+// Products with them: the latent of the queries, that of keys and values, and these.
+
+struct LatentProduct {
+    std::string name, title, weight;
+    std::string (*source)(const Plan&);
+    Outline (*outline)(const Plan&);
+    bool (*applies)(const Plan&);
+    std::string (*note)(const Plan&);
+};
+
+Step product_card(const LatentProduct& of_kind) {
+    return {
+        .name = of_kind.name,
+        .title = of_kind.title,
+        .applies = of_kind.applies,
+        .reads =
+            [of_kind](const Plan& plan) {
+                return std::vector<Input>{of_kind.source(plan), of_kind.weight};
+            },
+        .outline = of_kind.outline,
+        .formula =
+            [of_kind](const PlannedStep& of) {
+                const bool out_in = *of.plan.config.weight_layout == WeightLayout::out_in;
+                return of_kind.name + " = " + of_kind.source(of.plan) + " @ " + of_kind.weight +
+                       (out_in ? "^T" : "");
+            },
+        .compute = [of_kind](const Plan& plan, const Ledger& ledger) -> Tensor {
+            const Tensor& source = ledger[of_kind.source(plan)];
+            const Tensor& weight = ledger[of_kind.weight];
+            Axes axes = of_kind.outline(plan).axes;
+            return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+                using T = decltype(zero);
+                const auto project = twin(plan, loop::project<T>, vectorized::project<T>);
+                return {axes, project(source.as<T>(), weight.as<T>(), empty_array<T>({0}),
+                                      *plan.config.weight_layout, plan.arithmetic)};
+            });
+        },
+        .note = [of_kind](const Subject& subject) { return of_kind.note(subject.plan); },
+        .why =
+            [of_kind](const WalkView& view, Derivation& derivation) {
+                why_product(view, of_kind.source(view.plan), of_kind.weight.substr(2),
+                            view.place.at("feature"), derivation);
+            },
+        .code =
+            [of_kind](const StepLines& of) {
+                return of_kind.name + " = " +
+                       of.product(of_kind.source(of.plan), of_kind.weight, "", false);
+            },
+    };
+}
+
+LatentProduct query_latent() {
+    return {
+        "query_latent",
+        "the latent of each query, before its norm",
+        "w_query_latent",
+        [](const Plan& plan) { return plan.projected_x(); },
+        [](const Plan& plan) {
+            return token_outline(plan, static_cast<std::size_t>(*plan.config.latent.query_rank));
+        },
+        has_query_latent,
+        [](const Plan& plan) {
+            return "The " + counted(plan.embed_dim, "feature") +
+                   " of each token are pressed into " +
+                   std::to_string(*plan.config.latent.query_rank) +
+                   ", of which all heads make their queries: two small matrices in the place of a "
+                   "large one.";
+        },
+    };
+}
+
+LatentProduct projected_latent() {
+    return {
+        "projected_latent",
+        "the latent of each token, and the part of its key that turns",
+        "w_latent",
+        [](const Plan& plan) { return key_part().source(plan); },
+        [](const Plan& plan) {
+            return latent_outline(plan, plan.latent_rank() + 2 * plan.rotary_pairs());
+        },
+        has_latents,
+        [](const Plan& plan) {
+            const std::size_t kept = plan.latent_rank() + 2 * plan.rotary_pairs();
+            const std::size_t usual =
+                plan.heads * (still_dim(plan) + plan.value_dim + 2 * plan.rotary_pairs());
+            return "This is all that a cache keeps of a token: " + counted(kept, "number") +
+                   ", where keys and values of " + counted(plan.heads, "head") + " would be " +
+                   std::to_string(usual) + ".";
+        },
+    };
+}
+
+LatentProduct projected_key_value() {
+    return {
+        "projected_key_value",
+        "key and value of all heads, made of the latent",
+        "w_key_value",
+        [](const Plan&) -> std::string { return "normed_latent"; },
+        [](const Plan& plan) { return latent_outline(plan, plan.heads * pair_width(plan)); },
+        expands,
+        [](const Plan& plan) {
+            return "Head by head, " + counted(pair_width(plan), "feature") + " a head: first " +
+                   std::to_string(still_dim(plan)) + " for its key, then " +
+                   std::to_string(plan.value_dim) + " for its value.";
+        },
+    };
+}
+
+// latent and rotary_key: the two parts of projected_latent.
+
+std::size_t first_of_part(const Plan& plan, bool turns) { return turns ? plan.latent_rank() : 0; }
+std::size_t width_of_part(const Plan& plan, bool turns) {
+    return turns ? 2 * plan.rotary_pairs() : plan.latent_rank();
+}
+
+Step cut_card(const std::string& name, const std::string& title, bool turns,
+              const std::string& note) {
+    return {
+        .name = name,
+        .title = title,
+        .applies = has_latents,
+        .reads = these({"projected_latent"}),
+        .outline =
+            [turns](const Plan& plan) { return latent_outline(plan, width_of_part(plan, turns)); },
+        .formula =
+            [name, turns](const PlannedStep& of) {
+                const std::size_t first = first_of_part(of.plan, turns);
+                return name + " = features " + std::to_string(first) + " to " +
+                       std::to_string(first + width_of_part(of.plan, turns) - 1) +
+                       " of projected_latent";
+            },
+        .compute = [turns](const Plan& plan, const Ledger& ledger) -> Tensor {
+            return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+                using T = decltype(zero);
+                const Tensor& whole = ledger["projected_latent"];
+                std::vector<std::size_t> features(width_of_part(plan, turns));
+                for (std::size_t f = 0; f < features.size(); ++f) {
+                    features[f] = first_of_part(plan, turns) + f;
+                }
+                return {whole.axes(), take_features(whole.as<T>(), features)};
+            });
+        },
+        .note = [note](const Subject&) { return note; },
+        .why =
+            [turns](const WalkView& view, Derivation& derivation) {
+                const std::size_t feature =
+                    first_of_part(view.plan, turns) + view.place.at("feature");
+                derivation.copy(view.at("projected_latent", with(view.place, "feature", feature)),
+                                "cut out of projected_latent");
+            },
+        .code =
+            [name, turns](const StepLines& of) {
+                return name + " = projected_latent[..., " +
+                       head_range(first_of_part(of.plan, turns), width_of_part(of.plan, turns)) +
+                       "]";
+            },
+    };
+}
+
+RmsStep latent_norm() {
+    return {
+        .name = "normed_latent",
+        .title = "the latent, every row brought to one length",
+        .before = "latent",
+        .gain = "g_latent",
+        .eps = latent_eps,
+        .why_here = "Only the latent is normalised, not the part of the key that turns.",
+        .applies = has_latents,
+        .outline = [](const Plan& plan) { return latent_outline(plan, plan.latent_rank()); },
+    };
+}
+
+RmsStep query_latent_norm() {
+    return {
+        .name = "normed_query_latent",
+        .title = "the latent of each query, every row brought to one length",
+        .before = "query_latent",
+        .gain = "g_query_latent",
+        .eps = latent_eps,
+        .why_here = "The queries of all heads are made of this row.",
+        .applies = has_query_latent,
+        .outline = query_latent().outline,
+    };
+}
+
+}  // namespace
+
+StepTable latent_cards() {
+    return {
+        latent_weight_card("w_query_latent", "the weight matrix that makes the latents of queries",
+                           "Each row holds the factors that make one feature of query_latent.",
+                           has_query_latent),
+        latent_weight_card("w_latent", "the weight matrix that makes the latents",
+                           "Its first rows make the latent, the last ones the part of the key "
+                           "that turns.",
+                           has_latents),
+        latent_weight_card("w_key_value", "the weight matrix that makes keys and values of latents",
+                           "Head by head: the rows of its key, then those of its value.",
+                           has_latents),
+        product_card(query_latent()),
+        rms_gain_card(query_latent_norm()),
+        rms_card(query_latent_norm()),
+        product_card(projected_latent()),
+        cut_card("latent", "the short row that keys and values are made of", false,
+                 "Keys and values of all heads are linear in this row: what it does not hold, no "
+                 "head can see."),
+        rms_gain_card(latent_norm()),
+        rms_card(latent_norm()),
+        cut_card("rotary_key", "the part of the key that will turn, one for all heads", true,
+                 "Positions cannot go through the latent, for a rotation would stand between the "
+                 "two matrices: they have features of their own, which all heads share."),
+        product_card(projected_key_value()),
+    };
+}
+
+}  // namespace attn

@@ -1,0 +1,320 @@
+#include "attn/steps/latent.hpp"
+
+#include <algorithm>
+
+#include "attn/cards/cards.hpp"
+#include "attn/cards/latent.hpp"
+#include "attn/codegen/literal.hpp"
+#include "attn/codegen/step_lines.hpp"
+#include "attn/explain/why.hpp"
+#include "attn/notes/labels.hpp"
+#include "attn/notes/notes.hpp"
+#include "attn/steps/heads.hpp"
+
+namespace attn {
+namespace {
+
+using namespace notes;
+
+// key and value: made of the latents, or these themselves.
+
+bool is_absorbed(const Plan& plan) { return plan.absorbs(); }
+
+Tensor compute_latent_part(const Plan& plan, const Ledger& ledger, const Projected& part) {
+    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        const bool is_key = part.letter() == 'k';
+        const auto split = twin(plan, loop::split_heads<T>, vectorized::split_heads<T>);
+        const Axes axes = plan.per_head_axes(part.axis(plan), "feature");
+        Array<T> rows;
+        if (plan.absorbs()) {
+            rows = split(ledger["normed_latent"].as<T>(), 1);
+        } else {
+            std::vector<std::size_t> features;
+            for (std::size_t h = 0; h < plan.heads; ++h) {
+                for (std::size_t f = 0; f < width_in_head(plan, is_key); ++f) {
+                    features.push_back(h * pair_width(plan) + first_in_head(plan, is_key) + f);
+                }
+            }
+            rows =
+                split(take_features(ledger["projected_key_value"].as<T>(), features), plan.heads);
+        }
+        if (!is_key) return {axes, std::move(rows)};
+        const auto append = twin(plan, loop::append_shared<T>, vectorized::append_shared<T>);
+        return {axes, append(rows, ledger["rotary_key"].as<T>())};
+    });
+}
+
+std::string latent_part_formula(const Plan& plan, const Projected& part) {
+    const bool is_key = part.letter() == 'k';
+    const std::string rows =
+        plan.absorbs()
+            ? "normed_latent(t)"
+            : "features " + std::to_string(first_in_head(plan, is_key)) + " to " +
+                  std::to_string(first_in_head(plan, is_key) + width_in_head(plan, is_key) - 1) +
+                  " of head h of projected_key_value(t)";
+    return part.name + (plan.absorbs() ? "(t) = " : "(h, t) = ") + rows +
+           (is_key ? " | rotary_key(t)" : "");
+}
+
+std::string latent_part_note(const Plan& plan, const Projected& part) {
+    const bool is_key = part.letter() == 'k';
+    if (plan.absorbs()) {
+        return is_key ? "One key for all heads: the latent itself, and the part that turns behind "
+                        "it. Keys of " +
+                            counted(plan.heads, "head") +
+                            " are never made, for the queries have taken their matrix up."
+                      : "The latent itself, in the place of the values of all heads: what makes "
+                        "values of it comes behind the weighted sum.";
+    }
+    if (!is_key) {
+        return "Cut into " + counted(plan.heads, "head") + " of " +
+               counted(plan.value_dim, "feature") + ", each from behind the key of its head.";
+    }
+    return counted(still_dim(plan), "feature") + " of each head's own, then " +
+           std::to_string(2 * plan.rotary_pairs()) +
+           " that are the same in all heads: the part that will turn.";
+}
+
+void why_latent_part(const WalkView& view, const Projected& part, Derivation& derivation) {
+    const Plan& plan = view.plan;
+    const bool is_key = part.letter() == 'k';
+    const std::size_t feature = view.place.at("feature");
+    const Place token = at_position(view.place, part.axis(plan));
+    const std::size_t own = plan.absorbs() ? plan.latent_rank() : still_dim(plan);
+    if (is_key && feature >= own) {
+        derivation.copy(view.at("rotary_key", with(token, "feature", feature - own)),
+                        "the part that turns, the same for all heads");
+    } else if (plan.absorbs()) {
+        derivation.copy(view.at("normed_latent", with(token, "feature", feature)),
+                        "the latent itself");
+    } else {
+        const std::size_t head = view.place.at("head");
+        const std::size_t column = head * pair_width(plan) + first_in_head(plan, is_key) + feature;
+        derivation.copy(view.at("projected_key_value", with(token, "feature", column)),
+                        "feature " + std::to_string(first_in_head(plan, is_key) + feature) +
+                            " of head " + std::to_string(head));
+    }
+}
+
+/// `concatenate` along the features.
+std::string side_by_side(const StepLines& of, const std::string& first, const std::string& second) {
+    return (of.torch() ? "torch.cat((" : "np.concatenate((") + first + ", " + second + "), " +
+           (of.torch() ? "dim=-1)" : "axis=-1)");
+}
+
+std::string latent_part_code(const StepLines& of, const Projected& part) {
+    const Plan& plan = of.plan;
+    const bool is_key = part.letter() == 'k';
+    const std::string one_head = plan.has_batch ? "[:, None]" : "[None]";
+    std::string rows = "normed_latent" + one_head;
+    if (!plan.absorbs()) {
+        Shape shape = plan.per_batch_shape(part.length(plan), plan.heads);
+        shape.push_back(pair_width(plan));
+        rows = of.swapped("projected_key_value.reshape(" + size_list(shape) + ")", "-3, -2") +
+               "[..., " + head_range(first_in_head(plan, is_key), width_in_head(plan, is_key)) +
+               "]";
+    }
+    if (!is_key) return part.name + " = " + rows;
+    std::string shared = "rotary_key" + one_head;
+    if (!plan.absorbs()) {
+        const std::string shape =
+            size_list(plan.per_head_shape(part.length(plan), 2 * plan.rotary_pairs(), plan.heads));
+        shared = of.torch() ? shared + ".expand(" + shape + ")"
+                            : "np.broadcast_to(" + shared + ", (" + shape + "))";
+    }
+    return part.name + " = " + side_by_side(of, rows, shared);
+}
+
+// absorbed_query and expanded_context: the matrices that the latents have not met.
+
+/// The part of w_key_value that makes keys (or values), a matrix for each head.
+template <class T>
+Array<T> matrices_of_heads(const Plan& plan, const Ledger& ledger, bool is_key) {
+    return head_matrices(ledger["w_key_value"].as<T>(), *plan.config.weight_layout, plan.heads,
+                         first_in_head(plan, is_key), width_in_head(plan, is_key));
+}
+
+/// The same in Python.
+std::string matrices_code(const StepLines& of, bool is_key) {
+    const Plan& plan = of.plan;
+    return "w_key_value" + std::string(of.out_in() ? "" : ".T") + ".reshape(" +
+           size_list({plan.heads, pair_width(plan), plan.latent_rank()}) + ")[:, " +
+           head_range(first_in_head(plan, is_key), width_in_head(plan, is_key)) + "]";
+}
+
+/// The cell of w_key_value that leads from a latent's feature to one of a head's.
+Cell cell_of_weight(const WalkView& view, std::size_t column, std::size_t latent) {
+    return view.at("w_key_value", {{"out", column}, {"in", latent}});
+}
+
+Tensor compute_absorbed_query(const Plan& plan, const Ledger& ledger) {
+    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        const Tensor& query = ledger.latest(Chain::queries, "absorbed_query");
+        const auto multiply = twin(plan, loop::multiply_heads<T>, vectorized::multiply_heads<T>);
+        const Array<T> absorbed =
+            multiply(query.as<T>(), matrices_of_heads<T>(plan, ledger, true), plan.arithmetic);
+        const std::size_t rank = plan.latent_rank();
+        Shape shape = absorbed.shape();
+        shape.back() = plan.key_dim();
+        Array<T> result = empty_array<T>(shape);
+
+        // The features that turn stay behind.
+        const std::size_t turned = plan.key_dim() - rank;
+        const T* behind = query.as<T>().data() + still_dim(plan);
+        for (std::size_t row = 0; row < result.size() / plan.key_dim(); ++row) {
+            T* to = result.data() + row * plan.key_dim();
+            std::copy_n(absorbed.data() + row * rank, rank, to);
+            std::copy_n(behind + row * plan.head_dim, turned, to + rank);
+        }
+        return {query.axes(), std::move(result)};
+    });
+}
+
+void why_absorbed_query(const WalkView& view, Derivation& derivation) {
+    const Plan& plan = view.plan;
+    const std::size_t feature = view.place.at("feature");
+    if (feature >= plan.latent_rank()) {
+        const std::size_t own = still_dim(plan) + feature - plan.latent_rank();
+        derivation.copy(view.latest(Chain::queries, with(view.place, "feature", own)),
+                        "a feature that turns is not absorbed");
+        return;
+    }
+    derivation.rule = "sum over features f of the query of head h * w_key_value(h, f)";
+    for (std::size_t f = 0; f < still_dim(plan); ++f) {
+        derivation.add_product(
+            view.latest(Chain::queries, with(view.place, "feature", f)),
+            cell_of_weight(view, view.place.at("head") * pair_width(plan) + f, feature));
+    }
+}
+
+Step absorbed_query_card() {
+    return {
+        .name = "absorbed_query",
+        .title = "the query, multiplied by the matrix that would have made the keys",
+        .chain = Chain::queries,
+        .applies = is_absorbed,
+        .reads = these({Chain::queries, "w_key_value"}),
+        .outline =
+            [](const Plan& plan) {
+                return Outline{plan.per_head_axes("query", "feature"),
+                               plan.per_head_shape(plan.query_len, plan.key_dim())};
+            },
+        .formula =
+            [](const PlannedStep& of) {
+                const std::string query = of.latest(Chain::queries) + "(h, t)";
+                const std::size_t still = still_dim(of.plan);
+                return "absorbed_query(h, t) = " + query + "[0:" + std::to_string(still) +
+                       "] @ (key rows of head h in w_key_value) | " + query + "[" +
+                       head_range(still, 2 * of.plan.rotary_pairs()) + "]";
+            },
+        .compute = compute_absorbed_query,
+        .note = [](const Subject& subject) -> std::string {
+            return "q . (W c) is (q W) . c: the query takes the key matrix of its head up, so "
+                   "that it meets the latents, " +
+                   std::to_string(subject.plan.latent_rank()) +
+                   " features wide, without a key for each head. The scale stays that of " +
+                   std::to_string(subject.plan.head_dim) + " features.";
+        },
+        .why = why_absorbed_query,
+        .code =
+            [](const StepLines& of) {
+                const std::string query = of.latest(Chain::queries);
+                const std::string still = std::to_string(still_dim(of.plan));
+                return "absorbed_query = " +
+                       side_by_side(of,
+                                    query + "[..., :" + still + "] @ " + matrices_code(of, true),
+                                    query + "[..., " + still + ":]");
+            },
+    };
+}
+
+Tensor compute_expanded_context(const Plan& plan, const Ledger& ledger) {
+    return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        const Tensor& context = ledger.latest(Chain::contexts, "expanded_context");
+        const Array<T> stored = matrices_of_heads<T>(plan, ledger, false);
+        Array<T> matrices = empty_array<T>({plan.heads, stored.shape(2), stored.shape(1)});
+        for (std::size_t h = 0; h < plan.heads; ++h) {
+            for (std::size_t f = 0; f < stored.shape(1); ++f) {
+                for (std::size_t r = 0; r < stored.shape(2); ++r) {
+                    matrices(h, r, f) = stored(h, f, r);
+                }
+            }
+        }
+        const auto multiply = twin(plan, loop::multiply_heads<T>, vectorized::multiply_heads<T>);
+        return {context.axes(), multiply(context.as<T>(), matrices, plan.arithmetic)};
+    });
+}
+
+Step expanded_context_card() {
+    return {
+        .name = "expanded_context",
+        .title = "the weighted sum of the latents, made into values of each head",
+        .chain = Chain::contexts,
+        .applies = is_absorbed,
+        .reads = these({Chain::contexts, "w_key_value"}),
+        .outline =
+            [](const Plan& plan) {
+                return Outline{plan.per_head_axes("query", "feature"),
+                               plan.per_head_shape(plan.query_len, plan.value_dim)};
+            },
+        .formula =
+            [](const PlannedStep& of) {
+                return "expanded_context(h, t) = " + of.latest(Chain::contexts) +
+                       "(h, t) @ (value rows of head h in w_key_value)^T";
+            },
+        .compute = compute_expanded_context,
+        .note = [](const Subject&) -> std::string {
+            return "A weighted sum of W c is W times the weighted sum of c: the same context as "
+                   "from values of every head, to rounding, with one product a query in the place "
+                   "of one a key.";
+        },
+        .why =
+            [](const WalkView& view, Derivation& derivation) {
+                const Plan& plan = view.plan;
+                const std::size_t column = view.place.at("head") * pair_width(plan) +
+                                           still_dim(plan) + view.place.at("feature");
+                derivation.rule =
+                    "sum over features f of the context of head h * w_key_value(h, f)";
+                for (std::size_t f = 0; f < plan.latent_rank(); ++f) {
+                    derivation.add_product(
+                        view.latest(Chain::contexts, with(view.place, "feature", f)),
+                        cell_of_weight(view, column, f));
+                }
+            },
+        .code =
+            [](const StepLines& of) {
+                return "expanded_context = " + of.latest(Chain::contexts) + " @ " +
+                       of.swapped(matrices_code(of, false), "-2, -1");
+            },
+    };
+}
+
+}  // namespace
+
+Step latent_part_card(const Projected& part, const Step& projected) {
+    Step card = projected;
+    card.reads = [part](const Plan& plan) {
+        std::vector<Input> inputs{plan.absorbs() ? "normed_latent" : "projected_key_value"};
+        if (part.letter() == 'k') inputs.push_back("rotary_key");
+        return inputs;
+    };
+    card.formula = [part](const PlannedStep& of) { return latent_part_formula(of.plan, part); };
+    card.compute = [part](const Plan& plan, const Ledger& ledger) {
+        return compute_latent_part(plan, ledger, part);
+    };
+    card.note = [part](const Subject& subject) { return latent_part_note(subject.plan, part); };
+    card.why = [part](const WalkView& view, Derivation& derivation) {
+        why_latent_part(view, part, derivation);
+    };
+    card.code = [part](const StepLines& of) { return latent_part_code(of, part); };
+    return card;
+}
+
+StepTable absorbed_cards() { return {absorbed_query_card()}; }
+
+StepTable expanded_cards() { return {expanded_context_card()}; }
+
+}  // namespace attn

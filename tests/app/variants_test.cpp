@@ -1,0 +1,79 @@
+// --mla and --differential as somebody else types them.
+#include <nlohmann/json.hpp>
+
+#include "tests/support/program.hpp"
+
+using namespace program;
+
+namespace {
+
+nlohmann::json settings_of(const std::string& flags) {
+    const Result result = run(flags + " --only x --format json");
+    REQUIRE_MESSAGE(result.exit_code == 0, result.err);
+    return nlohmann::json::parse(result.out).at("config");
+}
+
+}  // namespace
+
+TEST_SUITE("app: latent and differential attention") {
+    TEST_CASE("a flag that does not fit is refused in one line that says what to change") {
+        check_refused("--mla", "--mla lacks its value");
+        check_refused("--mla 0", "--mla must be at least 1");
+        check_refused("--mla 4 --rotary-dim 3", "--rotary-dim");
+        check_refused("--mla 4 --kv-heads 1 --heads 2", "leave --kv-heads out");
+        check_refused("--mla 4 --projection fused", "leave --projection out");
+        check_refused("--mla 4 --past 2", "--prefill");
+        check_refused("--mla 4 --mla-absorbed --variant fused", "--variant vectorized");
+        check_refused("--mla-absorbed", "add --mla 8");
+        check_refused("--mla-query-rank 3", "add --mla 8");
+        check_refused("--differential=-1", "--differential");
+        check_refused("--differential=x", "'x' is not a whole number");
+        check_refused("--differential 1 2", "'2' is neither");
+        check_refused("--differential --variant fused", "leave --variant fused out");
+        check_refused("--differential --projection stacked", "use --projection split or fused");
+        check_refused("--differential --mla 3", "leave one out");
+        check_refused("--heads 2 --embed-dim 6 --differential", "does not divide into 4 heads");
+    }
+
+    TEST_CASE("the depth may be left out, follow as a word or behind an equals sign") {
+        CHECK(settings_of("--differential").at("differential") == 0);
+        CHECK(settings_of("--differential --heads 2").at("differential") == 0);
+        CHECK(settings_of("--differential 3 --heads 2").at("differential") == 3);
+        CHECK(settings_of("--differential=3").at("differential") == 3);
+        CHECK(settings_of("").at("differential") == "none");
+    }
+
+    TEST_CASE("the settings of a latent stand in the record, with their defaults") {
+        const nlohmann::json config = settings_of("--heads 2 --head-dim 8 --mla 5");
+        CHECK(config.at("mla") == 5);
+        CHECK(config.at("mla_query_rank") == "none");
+        CHECK(config.at("mla_absorbed") == false);
+        CHECK(config.at("rope") == "interleaved");
+        CHECK(config.at("rotary_dim") == 4);
+        CHECK(config.at("head_dim") == 8);
+        CHECK(config.at("value_dim") == 8);
+    }
+
+    TEST_CASE("what a walk has saved is read back, and no digit changes") {
+        const Folder folder;
+        for (const std::string flags :
+             {"--preset deepseek --seq-len 4 ", "--preset deepseek --mla-absorbed --seq-len 4 ",
+              "--differential 2 --heads 2 --embed-dim 8 --output-projection --seq-len 4 "}) {
+            const std::string file = folder / "walk.npz";
+            REQUIRE(run(flags + "-o " + file).exit_code == 0);
+            const Result again =
+                run(flags + "--seed 7 --x " + file + ":x --weights " + file + " --only output -q");
+            INFO(flags << again.err);
+            CHECK(again.err.find("drawn") == std::string::npos);
+            CHECK(again.out == run(flags + "--only output -q").out);
+        }
+    }
+
+    TEST_CASE("chunks of a prefill are the rows of the whole") {
+        const Result result =
+            run("--preset deepseek --mla-absorbed --seq-len 6 --prefill 4 --variant loop --only "
+                "context");
+        CHECK(result.exit_code == 0);
+        CHECK(result.out.find("in 2 chunks") != std::string::npos);
+    }
+}
