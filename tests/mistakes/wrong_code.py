@@ -886,7 +886,7 @@ def inputs_of(program, walk, given):
             return {name: torch.from_numpy(file[name]) for name in file
                     if name in ("x", "memory", "mask", "embedding", "relative_attention_bias",
                                 "ids", "position_table", "sink", "past_key", "past_value")
-                    or name[:2] in ("w_", "b_", "g_")}
+                    or name[:2] in ("w_", "b_", "g_") or name.startswith("lambda_")}
 
 
 def main():

@@ -19,7 +19,7 @@ const std::vector<Mistake>& mistakes() {
               add_score_mistakes,    add_scale_mistakes,      add_score_bias_mistakes,
               add_t5_bias_mistakes,  add_mask_shape_mistakes, add_mask_kind_mistakes,
               add_mask_use_mistakes, add_softmax_mistakes,    add_cache_mistakes,
-              add_context_mistakes,  add_output_mistakes}) {
+              add_latent_mistakes,   add_context_mistakes,    add_output_mistakes}) {
             add_part(*list);
         }
         return list;
