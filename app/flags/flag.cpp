@@ -28,14 +28,16 @@ std::string taken_by(const Flag& flag) {
 
 [[noreturn]] void refuse(const std::string& message) { throw attn::ConfigError(message); }
 
+[[noreturn]] void refuse_empty(const Flag& flag) {
+    refuse(flag.name + " is given an empty text: it takes " + taken_by(flag) +
+           "; leave it out for the default");
+}
+
 /// Checks one text against what its flag takes.
 void check(const Flag& flag, const std::string& text) {
     const Takes& takes = flag.takes;
     if (text.empty() && flag.may_stand_alone) return;
-    if (text.empty() && !takes.or_nothing) {
-        refuse(flag.name + " is given an empty text: it takes " + taken_by(flag) +
-               "; leave it out for the default");
-    }
+    if (text.empty() && !takes.or_nothing) refuse_empty(flag);
     if (takes.kind == Kind::integer) parse_integer(flag.name, text, takes.least, takes.most);
     if (takes.kind == Kind::number) parse_number(flag.name, text);
     if (!takes.only_these) return;
@@ -238,6 +240,7 @@ void Arguments::parse(const std::vector<std::string>& words) {
     const std::vector<Said> read = checked(typed);
     if (typed.lacks_value) {
         const Flag& flag = *typed.lacks_value;
+        if (flag.may_stand_alone) refuse_empty(flag);
         refuse(flag.name + " lacks its value, " + flag.name + " " + flag.value + ": " +
                flag.whole_help());
     }

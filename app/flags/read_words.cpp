@@ -105,9 +105,16 @@ TypedWords read_words(const std::vector<FlagTable>& tables, const std::vector<st
             break;
         }
         if (flag && flag->may_stand_alone && word == flag->name) {
-            const bool counts = flag->takes.kind == Takes::Kind::integer && i + 1 < words.size() &&
-                                is_whole_number(words[i + 1]);
-            given.insert(given.end(), {word, counts ? words[++i] : ""});
+            const bool counts = flag->takes.kind == Takes::Kind::integer && i + 1 < words.size();
+            if (counts && words[i + 1].empty()) {
+                typed.lacks_value = flag;
+                break;
+            }
+            const bool follows = counts && is_whole_number(words[i + 1]);
+            given.insert(given.end(), {word, follows ? words[++i] : ""});
+        } else if (flag && flag->may_stand_alone && word.back() == '=') {
+            typed.lacks_value = flag;
+            break;
         } else if (flag && word.back() == '=') {
             given.insert(given.end(), {word.substr(0, word.size() - 1), ""});
         } else if (flag && has_text && !word.starts_with("--")) {

@@ -120,6 +120,7 @@ TEST_SUITE("app: flags") {
             }
         }
         CHECK(tried > 200);
+        check_refused("--heatmap=", "--heatmap is given an empty text");
         check_refused("''", "''");
         check_refused("why ''", "CELL is given an empty text");
         check_refused("notebook ''", "NAME is given an empty text");
