@@ -35,6 +35,9 @@ const std::vector<std::string> probed_families{
     "--heads 2 --head-dim 4 --output-projection --mask prefix:3 --position-embedding "
     "sinusoidal --positions 2,3,4,5,6,7,8",
     "--heads 2 --head-dim 4 --output-projection --rope interleaved --scale none",
+    "--heads 2 --head-dim 4 --mla 6 --rotary-dim 4 --output-projection --mask causal "
+    "--rope-scaling yarn:40:64:8:1:mscale_all_dim=1",
+    "--heads 2 --head-dim 4 --differential 1 --output-projection --mask causal",
     "--heads 6 --kv-heads 3 --head-dim 4 --output-projection --projection fused "
     "--position-embedding learned --positions 2,3,4,5,6,7,8",
     "--heads 2 --head-dim 16 --output-projection --rope half --rope-theta 150000 --rope-scaling "

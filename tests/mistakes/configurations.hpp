@@ -6,6 +6,43 @@
 
 namespace attn::testing {
 
+/// A small walk of latent attention for each odd seed, of differential attention for each even one.
+inline WalkConfig seeded_variant(std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    const auto pick = [&random](std::initializer_list<std::int64_t> choices) {
+        return choices.begin()[random() % choices.size()];
+    };
+    WalkConfig config;
+    config.seed = seed;
+    config.dtype = pick({0, 1}) ? DType::float32 : DType::float64;
+    config.weight_layout = pick({0, 1}) ? WeightLayout::out_in : WeightLayout::in_out;
+    config.init = std::array{Init::normal, Init::normal, Init::normal};
+    config.heads = pick({1, 2, 3});
+    config.head_dim = pick({2, 4, 6});
+    config.value_dim = pick({2, 3, 5});
+    config.embed_dim = pick({5, 8});
+    config.query_len = pick({3, 4, 6});
+    config.batch = pick({1, 2, 3});
+    config.mask.causal = pick({0, 1}) != 0;
+    config.output_projection = pick({0, 1}) != 0;
+    if (seed % 2 == 0) {
+        config.differential.depth = pick({0, 1, 5});
+        if (config.heads > 1 && pick({0, 1})) config.kv_heads = config.heads;
+        return config;
+    }
+    config.latent = {pick({2, 5}), {}, pick({0, 1}) != 0};
+    if (pick({0, 1})) config.latent.query_rank = pick({2, 3});
+    config.rotary.dim = pick({2, 4});
+    if (pick({0, 1})) {
+        config.rotary.scaling.emplace();
+        config.rotary.scaling->kind = RopeScaling::Kind::yarn;
+        config.rotary.scaling->factor = 40;
+        config.rotary.scaling->length = 32;
+        config.rotary.scaling->mscale_all_dim = 1;
+    }
+    return config;
+}
+
 /// A small walk configuration, a different one for each seed: every projection, mask, layout and
 /// precision comes up, and the sizes are awkward on purpose.
 inline WalkConfig seeded_config(std::uint64_t seed) {

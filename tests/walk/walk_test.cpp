@@ -52,11 +52,12 @@ TEST_SUITE("walk") {
             const Ledger arrays = walked(config, Variant::vectorized);
             const double eps = std::numeric_limits<float>::epsilon();
             const auto size = [&](const char* name) { return largest_magnitude(loops[name]); };
+            const auto size_if_there = [&](const char* name) {
+                return loops.has(name) ? size(name) : 0.0;
+            };
             const Plan plan = resolve(config);
             const double width = static_cast<double>(plan.embed_dim + 1);
-            double x = loops.has("x")
-                           ? std::max(size("x"), loops.has("memory") ? size("memory") : 0.0)
-                           : 0.0;
+            double x = loops.has("x") ? std::max(size("x"), size_if_there("memory")) : 0.0;
             double parameter = 0;
             for (const auto& [name, tensor] : loops.entries()) {
                 if (name[1] == '_') parameter = std::max(parameter, largest_magnitude(tensor));
@@ -68,6 +69,15 @@ TEST_SUITE("walk") {
                                          ? 0.0
                                          : 2 * width * eps * (width * x * parameter + parameter) +
                                                width * placed * parameter;
+            // What is made of latents follows their norm, whose gain is 1: at most the root of its
+            // features, and divided by a root of 1e-3 at least.
+            const double latent = std::max(size_if_there("latent"), size_if_there("query_latent"));
+            const double rank = static_cast<double>(std::max(
+                plan.config.latent.rank.value_or(0), plan.config.latent.query_rank.value_or(0)));
+            const double normed_latent =
+                2e3 * latent * (rank + 1) * (projected + 8 * eps * (latent + 1));
+            const double up = rank * parameter * (normed_latent + 2 * rank * eps * rank);
+            const double made = plan.has_latent() ? std::max(projected, up) : projected;
             const double head_dim = static_cast<double>(plan.head_dim);
             const double keys = static_cast<double>(plan.key_len);
             // A turned feature is a sum of two products with a cosine and a sine, which differ by
@@ -77,8 +87,7 @@ TEST_SUITE("walk") {
             // numbers times what they are divided by: relative to a root of 1e-3 at least, eps.
             const double grows =
                 plan.norms() ? 2e3 * largest * (static_cast<double>(plan.head_dim) + 1) : 1;
-            const double normed =
-                plan.norms() ? grows * (projected + 8 * eps * (largest + 1)) : projected;
+            const double normed = plan.norms() ? grows * (made + 8 * eps * (largest + 1)) : made;
             const double row = plan.norms() ? largest_row_of(loops) : largest;
             const double turned =
                 plan.rotates() ? 2 * (normed + row * grows * (angle + 4 * eps)) : normed;
@@ -94,22 +103,28 @@ TEST_SUITE("walk") {
             const double softmax_input = scores + 2 * eps * size("scores");
             // A cap is never steeper than 1; a bias is added to what comes out of it.
             const double capped = softmax_input + 8 * eps * size("scores");
-            const double bias = loops.has("position_bias") ? size("position_bias") : 0;
+            const double bias = size_if_there("position_bias");
             const double biased = capped + 4 * eps * (size("scores") + bias);
             const double weights = 2 * biased + (keys + 4) * eps;
-            const double context =
-                keys * (weights * v + projected * (1 + weights)) + 2 * keys * eps * v;
+            const double context = keys * (weights * v + made * (1 + weights)) + 2 * keys * eps * v;
             const double output = 2 * static_cast<double>(plan.heads * plan.value_dim + 1) *
                                   (context + eps * (size("context") + 1)) * (parameter + 1);
             const std::vector<std::pair<std::string, double>> bounds{
-                {"projected_query", projected},
+                {"query_latent", projected},
+                {"projected_latent", projected},
+                {"latent", projected},
+                {"rotary_key", projected},
+                {"normed_latent", normed_latent},
+                {"normed_query_latent", normed_latent},
+                {"projected_key_value", made},
+                {"projected_query", made},
                 {"projected_key", projected},
                 {"projected_value", projected},
                 {"qkv", projected},
-                {"query", projected},
-                {"key", projected},
-                {"value", projected},
-                {"repeated_value", projected},
+                {"query", made},
+                {"key", made},
+                {"value", made},
+                {"repeated_value", made},
                 {"position_embedding", placed},
                 {"x", placed},
                 {"inverse_frequencies", 4 * eps},
@@ -124,7 +139,7 @@ TEST_SUITE("walk") {
                 {"rotated_query", turned},
                 {"rotated_key", turned},
                 {"present_key", turned},
-                {"present_value", projected},
+                {"present_value", made},
                 {"repeated_key", turned},
                 {"scores", scores},
                 {"scaled_scores", softmax_input},
