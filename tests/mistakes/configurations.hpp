@@ -331,7 +331,8 @@ inline bool is_of_today(const std::string& id) {
                                "scale-twice",
                                "scale-t5",
                                "scale-default-zero",
-                               "bias-missing"}) {
+                               "bias-missing",
+                               "bias-qkv-"}) {
         if (id.starts_with(family)) return true;
     }
     return false;

@@ -111,6 +111,30 @@ def counts_from_one_and_shows_it(given):
     return rotated(given, range(1, 1 + T), keep=True)
 
 
+def with_biases(given, keep):
+    """As Qwen2's q_proj, k_proj and v_proj have them."""
+    q, k, v = (F.linear(given["x"], given["w_" + n], given["b_" + n]).unflatten(-1, (-1, 6))
+               .transpose(1, 2) for n in ("query", "key", "value"))
+    freqs = angles(range(T))
+    q, k = llama(q, freqs), llama(k, freqs)
+    return attend(given, q, k, v, keep={"q_rot": q, "k_rot": k} if keep else None)
+
+
+@code(ROPE + "--bias", "none")
+def qwen2_right(given):
+    return with_biases(given, keep=True)
+
+
+@code(ROPE + "--bias", "bias-qkv-missing")
+def qwen2_as_if_it_were_llama(given):
+    return rotated(given, keep=True)
+
+
+@code(ROPE + "--bias", "bias-qkv-missing")
+def biases_not_loaded(given):
+    return rotated(given)
+
+
 @code("--mask causal --rope interleaved", "none")
 def complex_numbers_right(given):
     return rotated(given, turn=meta, keep=True)

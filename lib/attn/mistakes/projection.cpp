@@ -108,24 +108,34 @@ std::vector<WrongLines> altered_first(Lines alter) {
     return lines;
 }
 
-std::vector<WrongLines> bias_lines(std::size_t part) {
-    const std::string name = part_names[part];
+/// Query, key or value, as 0, 1 or 2.
+using Parts = std::vector<std::size_t>;
+
+/// The line that sets one part of a bias of all three to zero.
+std::string zeroed_part(const StepLines& of, std::size_t part) {
+    const Projected& projected = query_key_value()[part];
+    const bool by_head = of.plan.config.projection == Projection::fused_by_head;
+    const std::string range =
+        slice_text(of.plan.fused_features(part).front(),
+                   by_head ? projected.width(of.plan) : projected.all_features(of.plan));
+    return std::string("\nb_qkv") + (by_head ? say(".reshape({H}, -1)[:, ")(of, "") : "[") + range +
+           "] = 0";
+}
+
+std::vector<WrongLines> bias_lines(const Parts& parts) {
     std::vector<WrongLines> lines;
-    for (const std::string& step : {"projected_" + name, name}) {
-        const std::string bias = " \\+ b_" + name + "(\\[[^\\]]*\\])?";
-        lines.push_back({step, replaced(bias, ""), formula_with(bias, "")});
+    for (const std::size_t part : parts) {
+        const std::string name = part_names[part];
+        for (const std::string& step : {"projected_" + name, name}) {
+            const std::string bias = " \\+ b_" + name + "(\\[[^\\]]*\\])?";
+            lines.push_back({step, replaced(bias, ""), formula_with(bias, "")});
+        }
     }
-    const auto zero = [part](const StepLines& of, const std::string&) -> std::string {
+    const auto zero = [parts](const StepLines& of, const std::string&) -> std::string {
         if (!of.plan.one_weight()) return "";
-        const Projected& projected = query_key_value()[part];
-        const bool by_head = of.plan.config.projection == Projection::fused_by_head;
-        const std::string range =
-            slice_text(of.plan.fused_features(part).front(),
-                       by_head ? projected.width(of.plan) : projected.all_features(of.plan));
-        const std::string copy =
-            std::string("b_qkv = b_qkv.") + (of.torch() ? "clone()" : "copy()");
-        return copy + "\nb_qkv" + (by_head ? say(".reshape({H}, -1)[:, ")(of, "") : "[") + range +
-               "] = 0";
+        std::string text = std::string("b_qkv = b_qkv.") + (of.torch() ? "clone()" : "copy()");
+        for (const std::size_t part : parts) text += zeroed_part(of, part);
+        return text;
     };
     for (WrongLines& each : altered_first(zero)) {
         const auto write = [write = each.lines](const StepLines& of, const std::string& right) {
@@ -136,36 +146,43 @@ std::vector<WrongLines> bias_lines(std::size_t part) {
     return lines;
 }
 
-/// Sets the part of a bias that belongs to query, key or value to zero.
-Mistake bias_missing(std::size_t part) {
-    const auto drop = [part](Ledger& ledger, const Plan& plan) {
-        const std::string name = std::string("b_") + (plan.one_weight() ? "qkv" : part_names[part]);
-        const Tensor* bias = ledger.find(name);
-        if (bias == nullptr) return;
-        const std::vector<std::size_t> features =
-            plan.one_weight() ? plan.fused_features(part) : std::vector<std::size_t>{};
-        with_floating(plan.compute_dtype, [&](auto zero) {
-            Array<decltype(zero)> less = bias->as<decltype(zero)>();
-            if (!plan.one_weight()) less.fill(0);
-            for (const std::size_t feature : features) less.data()[feature] = 0;
-            ledger.record(name, {bias->axes(), less});
-        });
-    };
-    const std::string name = part_names[part];
+void drop_bias(Ledger& ledger, const Plan& plan, std::size_t part) {
+    const std::string name = std::string("b_") + (plan.one_weight() ? "qkv" : part_names[part]);
+    const Tensor* bias = ledger.find(name);
+    if (bias == nullptr) return;
+    const std::vector<std::size_t> features =
+        plan.one_weight() ? plan.fused_features(part) : std::vector<std::size_t>{};
+    with_floating(plan.compute_dtype, [&](auto zero) {
+        Array<decltype(zero)> less = bias->as<decltype(zero)>();
+        if (!plan.one_weight()) less.fill(0);
+        for (const std::size_t feature : features) less.data()[feature] = 0;
+        ledger.record(name, {bias->axes(), less});
+    });
+}
+
+struct MissingBias {
+    std::string id, title, effect, fix, same_as;
+    Parts parts;
+};
+
+/// Sets the parts of a bias that belong to query, key or value to zero.
+Mistake bias_missing(const MissingBias& of) {
+    const std::string name = part_names[of.parts.front()];
     return {
-        "bias-missing=" + name,
+        of.id,
         "projected_" + name,
-        "The bias of the " + name + " was left out",
-        part == 1   ? "every row of scores moves by a constant, which softmax takes out again"
-        : part == 0 ? "scores lose the part that depends on the key alone"
-                    : "every context vector misses the same constant",
-        "nn.Linear(..., bias=True)",
+        of.title,
+        of.effect,
+        of.fix,
         name + " = x @ w_" + name + " + b_" + name,
         "A bias that was trained belongs to the layer; only the key's can be left out unseen.",
-        part == 1 ? "no difference after softmax" : "",
+        of.same_as,
         unless([](const Plan& plan) { return plan.config.bias; }, "the projections have no bias"),
-        with_ledger(projecting_steps(), drop),
-        bias_lines(part)};
+        with_ledger(projecting_steps(),
+                    [parts = of.parts](Ledger& ledger, const Plan& plan) {
+                        for (const std::size_t part : parts) drop_bias(ledger, plan, part);
+                    }),
+        bias_lines(of.parts)};
 }
 
 Lines unprojected(const Projected& part) {
@@ -334,7 +351,34 @@ void add_projection_mistakes(std::vector<Mistake>& list) {
     list.push_back(wrong_weight(2, 0, ""));
     list.push_back(wrong_weight(0, 2, ""));
     list.push_back(wrong_weight(1, 2, ""));
-    for (std::size_t part = 0; part < 3; ++part) list.push_back(bias_missing(part));
+    const std::string linear = "nn.Linear(..., bias=True)";
+    for (const MissingBias& each : std::vector<MissingBias>{
+             {"bias-missing=query",
+              "query",
+              "scores lose the part that depends on the key alone",
+              linear,
+              "",
+              {0}},
+             {"bias-missing=key",
+              "key",
+              "every row of scores moves by a constant, which softmax takes out again",
+              linear,
+              "no difference after softmax",
+              {1}},
+             {"bias-missing=value",
+              "value",
+              "every context vector misses the same constant",
+              linear,
+              "",
+              {2}},
+             {"bias-qkv-missing",
+              "query, key and value",
+              "all three are off by a constant; in models that rotate, scores change too",
+              "self.q_proj = nn.Linear(..., bias=True)  # Qwen2: k_proj and v_proj too",
+              "",
+              {0, 1, 2}}}) {
+        list.push_back(bias_missing(each));
+    }
 }
 
 }  // namespace attn
