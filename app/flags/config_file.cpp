@@ -63,6 +63,8 @@ bool says_none(const attn::FileSetting& setting) {
 std::vector<std::string> words_of_setting(const Arguments& arguments, const Flag& flag,
                                           const attn::FileSetting& setting, bool says_defaults) {
     const std::vector<std::string>& values = setting.values;
+    const bool stands_alone = flag.may_stand_alone && values == std::vector<std::string>{"true"};
+    if (stands_alone) return {flag.name};
     const bool is_usual = values.size() == 1 && values.front() == flag.usual;
     if (values.empty() || (is_usual && !says_defaults)) return {};
     if (!flag.takes_value()) {
@@ -265,9 +267,10 @@ void save_config(const Arguments& arguments) {
             continue;
         }
         saved.push_back(flag);
-        const std::string value = !flag->takes_value() ? "true"
-                                  : flag->repeats      ? attn::json_list(arguments.all(flag->name))
-                                                       : attn::json_string(text);
+        const bool alone = !flag->takes_value() || (flag->may_stand_alone && text.empty());
+        const std::string value = alone           ? "true"
+                                  : flag->repeats ? attn::json_list(arguments.all(flag->name))
+                                                  : attn::json_string(text);
         json +=
             (json.empty() ? "{\n  " : ",\n  ") + (attn::json_string(key_of(*flag)) + ": " + value);
     }

@@ -195,7 +195,8 @@ std::string command_line(const std::string& command, const Arguments& arguments)
             for (const auto& [said, text, implied] : arguments.said()) {
                 if (said != &flag || implied) continue;
                 // What is a default elsewhere may change what a model or a notebook says.
-                if (flag.takes_value() && text == flag.usual && !says_defaults) continue;
+                const bool is_usual = flag.takes_next_word() && text == flag.usual;
+                if (is_usual && !says_defaults) continue;
                 if (!flag.is_positional()) line += " " + flag.name;
                 if (text.empty()) continue;
                 const bool joins = flag.may_stand_alone || looks_like_flag(text);

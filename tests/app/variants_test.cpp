@@ -18,6 +18,10 @@ nlohmann::json settings_of(const std::string& flags) {
 TEST_SUITE("app: latent and differential attention") {
     TEST_CASE("a flag that does not fit is refused in one line that says what to change") {
         check_refused("--mla", "--mla lacks its value");
+        check_refused("--differential --heads 3 --kv-heads 2",
+                      "kv-heads 2 does not divide heads 3");
+        check_refused("--differential --heads 2 --embed-dim 6",
+                      "embed-dim 6 does not divide into 4 heads, two for each that subtracts");
         check_refused("--mla 0", "--mla must be at least 1");
         check_refused("--mla 4 --rotary-dim 3", "--rotary-dim");
         check_refused("--mla 4 --kv-heads 1 --heads 2", "leave --kv-heads out");
@@ -41,6 +45,19 @@ TEST_SUITE("app: latent and differential attention") {
         CHECK(settings_of("--differential 3 --heads 2").at("differential") == 3);
         CHECK(settings_of("--differential=3").at("differential") == 3);
         CHECK(settings_of("").at("differential") == "none");
+    }
+
+    TEST_CASE("a flag that stood alone is kept by --save-config and named in the command") {
+        const Folder folder;
+        const std::string file = folder / "settings.json";
+        for (const std::string flag : {"--differential", "--heatmap"}) {
+            const std::string flags = "--heads 2 --embed-dim 8 " + flag;
+            const Result first = run(flags + " --only weights,context --save-config " + file);
+            REQUIRE(first.exit_code == 0);
+            CHECK(run("--only weights,context --config " + file).out == first.out);
+            const Result figure = run(flags + " --only context --format svg");
+            CHECK(figure.out.find(flag + " --only context") != std::string::npos);
+        }
     }
 
     TEST_CASE("the settings of a latent stand in the record, with their defaults") {

@@ -37,8 +37,8 @@ Answer causal_lengths(const Plan& plan, const Ledger&) {
 }
 
 Answer no_output_projection(const Plan& plan, const Ledger&) {
-    if (plan.config.output_projection || plan.heads == 1) return std::nullopt;
-    return std::to_string(plan.heads) +
+    if (plan.config.output_projection || plan.context_heads() == 1) return std::nullopt;
+    return std::to_string(plan.context_heads()) +
            " heads stand side by side and nothing mixes them: no output projection";
 }
 

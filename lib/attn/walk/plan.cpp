@@ -155,7 +155,8 @@ void resolve_dimensions(Plan& plan) {
             const auto embed = static_cast<std::int64_t>(positive(*config.embed_dim, "embed-dim"));
             refuse_unless(embed % heads == 0,
                           "embed-dim " + text(embed) + " does not divide into " + text(heads) +
-                              " heads: pass --head-dim, or an --embed-dim that is a multiple of " +
+                              (plan.differs() ? " heads, two for each that subtracts" : " heads") +
+                              ": pass --head-dim, or an --embed-dim that is a multiple of " +
                               text(heads));
             config.head_dim = embed / heads;
         } else {
@@ -178,9 +179,9 @@ void resolve_dimensions(Plan& plan) {
 
 /// Key and value heads of their own need a projection that makes them one by one.
 void refuse_grouped_heads(const Plan& plan) {
-    const std::string kv_heads = "kv-heads " + std::to_string(plan.kv_heads);
+    const std::string kv_heads = "kv-heads " + std::to_string(*plan.config.kv_heads);
     refuse_unless(plan.heads % plan.kv_heads == 0,
-                  kv_heads + " does not divide heads " + std::to_string(plan.heads) +
+                  kv_heads + " does not divide heads " + std::to_string(plan.config.heads) +
                       ": each key and value head is read by the same number of query heads, so "
                       "pass a divisor, such as 1");
     if (!plan.shares_keys()) return;
