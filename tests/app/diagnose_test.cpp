@@ -51,6 +51,17 @@ TEST_SUITE("app: diagnose") {
             nlohmann::json::parse(run("diagnose --json " + file + " " + walk_flags).out);
         CHECK(json.at("findings").at(0).at("id") == "einsum-diagonal");
     }
+    TEST_CASE("columns of the table stand apart, however long a name or a number is") {
+        const program::Folder folder;
+        const std::string file = folder / "mine.npz";
+        const std::string flags = "--rope half --heads 12 --embed-dim 96 --seq-len 11 --batch 10 ";
+        REQUIRE(run(flags + "--bug rope-low-precision -o " + file).exit_code == 0);
+        const std::string text = run("diagnose " + file + " " + flags).out;
+        INFO(text);
+        CHECK(text.find("inverse_frequencies (4,)") != std::string::npos);
+        CHECK(text.find(")DIFF") == std::string::npos);
+        CHECK(text.find(")ok") == std::string::npos);
+    }
     TEST_CASE("x and parameters are taken from the file itself") {
         const program::Folder folder;
         const std::string file = folder / "mine.npz";

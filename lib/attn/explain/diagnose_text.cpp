@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "attn/explain/diagnose.hpp"
@@ -134,16 +136,27 @@ std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink) {
     std::string text;
     for (const std::string& remark : diagnosis.remarks) add_paragraph(text, "", remark);
     if (!diagnosis.remarks.empty()) text += "\n";
-    text += ink.of(ink.heading, padded("step", 17) + padded("shape", 14) +
-                                    padded("vs reference", 20) + "from your own step before") +
-            "\n";
+    std::array<std::size_t, 3> widths{17, 14, 20};
+    std::vector<std::array<std::string, 3>> rows{{"step", "shape", "vs reference"}};
+    for (const StepVerdict& step : diagnosis.steps) {
+        rows.push_back({step.name, shape_text(step.theirs),
+                        verdict_text(step.global, step.global_difference, step.harmless)});
+        for (std::size_t i = 0; i < widths.size(); ++i) {
+            widths[i] = std::max(widths[i], rows.back()[i].size() + 1);
+        }
+    }
+    const auto columns = [&](std::size_t row) {
+        std::string line;
+        for (std::size_t i = 0; i < widths.size(); ++i) line += padded(rows[row][i], widths[i]);
+        return line;
+    };
+    text += ink.of(ink.heading, columns(0) + "from your own step before") + "\n";
     bool diverged = false;
     std::string names;
-    for (const StepVerdict& step : diagnosis.steps) {
+    for (std::size_t row = 1; row < rows.size(); ++row) {
+        const StepVerdict& step = diagnosis.steps[row - 1];
         std::string line =
-            padded(step.name, 17) + padded(shape_text(step.theirs), 14) +
-            padded(verdict_text(step.global, step.global_difference, step.harmless), 20) +
-            verdict_text(step.local, step.local_difference, step.harmless);
+            columns(row) + verdict_text(step.local, step.local_difference, step.harmless);
         const bool wrong_here = step.local == Verdict::wrong || step.local == Verdict::shape;
         if (wrong_here && !step.harmless && !diverged) {
             line += "  <- first divergence";
