@@ -85,6 +85,18 @@ void fuzz_diagnose(const std::string& bytes) {
     run_program({"attn-explain", "diagnose", "input", "--mask", "causal", "--heads", "2"});
 }
 
+// A folder of Hugging Face's like one of the fixtures, with one file of other bytes.
+attn::models::Model folder_model(const std::string& like, const std::string& name,
+                                 const std::string& bytes) {
+    const fs::path fixture = ATTN_SOURCE_DIR "/tests/models/fixtures/" + like;
+    fs::create_directory(like);
+    for (const char* each : {"config.json", "model.safetensors"}) {
+        fs::copy(fixture / each, fs::path(like) / each, fs::copy_options::skip_existing);
+    }
+    std::ofstream(fs::path(like) / name, std::ios::binary) << bytes;
+    return attn::models::open_model(like);
+}
+
 // A model or a tokenizer: the first letter says which reader gets the rest.
 void fuzz_models(const std::string& bytes) {
     using namespace attn::models;
@@ -105,13 +117,8 @@ void fuzz_models(const std::string& bytes) {
             const auto tokenizer = read_json_tokenizer(file, "x.json", 20);
             text_of(*tokenizer, tokenizer->encode("ab \xc3\xa9 c"));
         }
-        if (bytes[0] == 'c') {
-            fs::create_directory("hf");
-            fs::copy(ATTN_SOURCE_DIR "/tests/models/fixtures/llama/model.safetensors",
-                     "hf/model.safetensors", fs::copy_options::skip_existing);
-            std::ofstream("hf/config.json", std::ios::binary) << file;
-            run(open_model("hf"));
-        }
+        if (bytes[0] == 'c') run(folder_model("llama", "config.json", file));
+        if (bytes[0] == 's') run(folder_model("gpt_oss-packed", "model.safetensors", file));
     } catch (const attn::Error& error) {
         if (std::string(error.what()).find('\n') != std::string::npos) throw;
     } catch (const std::bad_alloc&) {
@@ -143,6 +150,31 @@ const std::vector<std::string> flag_pieces{"\n--heads\n2",
                                            "\n--x\nx.csv",
                                            "\n--memory-len\n4",
                                            "\n--lengths\n2,3",
+                                           "\n--kv-heads\n1",
+                                           "\n--rope\nhalf",
+                                           "\n--rotary-dim\n2",
+                                           "\n--rope-scaling\nyarn:4:8",
+                                           "\n--rope-scaling\nlongrope:4:8:1,2:2,3",
+                                           "\n--positions\n0,3,9,1",
+                                           "\n--position-embedding\nlearned",
+                                           "\n--position-bias\nalibi",
+                                           "\n--position-bias\nt5",
+                                           "\n--qk-norm\nall",
+                                           "\n--softcap\n1",
+                                           "\n--sink\nrandn",
+                                           "\n--past\n2",
+                                           "\n--prefill\n2",
+                                           "\n--mask\nchunk:2",
+                                           "\n--mask\ndocuments:1+3",
+                                           "\n--preset\ngemma3",
+                                           "\n--preset\ndeepseek",
+                                           "\n--mla\n4",
+                                           "\n--mla-absorbed",
+                                           "\n--differential",
+                                           "\n--heatmap\n--format\nhtml",
+                                           "\n--only\ncontext[0]",
+                                           "\nweights[0,1]",
+                                           "\n--format\nsvg",
                                            "\n--scale\n0",
                                            "why\n",
                                            "compare\n",
@@ -214,6 +246,11 @@ std::vector<std::string> seeds_of(const Target& target) {
     }
     std::sort(paths.begin(), paths.end());
     std::vector<std::string> seeds;
+    if (target.run == fuzz_models) {
+        const fs::path packed =
+            ATTN_SOURCE_DIR "/tests/models/fixtures/gpt_oss-packed/model.safetensors";
+        seeds.push_back("s" + content(packed));
+    }
     for (const fs::path& path : paths) seeds.push_back(content(path));
     return seeds;
 }
