@@ -20,7 +20,7 @@ FOLDER = pathlib.Path(__file__).resolve().parents[2] / "data" / "reference" / "n
 INF = float("inf")
 T = 9
 wrong_code.works.clear()
-wrong_code.STEP_OF.update(q_rot="rotated_query", k_rot="rotated_key")
+wrong_code.STEP_OF.clear()  # the names that people give their tensors are known
 SIZES = ("--heads {} --kv-heads {} --head-dim {} --embed-dim 12 --seq-len 9 --batch 2 "
          "--output-projection ")
 
@@ -88,7 +88,7 @@ def rotated(given, positions=range(T), turn=llama, base=10000.0, keep=False, nor
         q, k = norm(q, "g_query"), norm(k, "g_key")
     freqs = angles(positions, base=base)
     q, k = turn(q, freqs), turn(k, freqs)
-    return attend(given, q, k, v, keep={"q_rot": q, "k_rot": k} if keep else None, **more)
+    return attend(given, q, k, v, keep={"query_states": q, "key_states": k} if keep else None, **more)
 
 
 # --- looks wrong and is right --------------------------------------------------------------------
@@ -117,7 +117,7 @@ def with_biases(given, keep):
                .transpose(1, 2) for n in ("query", "key", "value"))
     freqs = angles(range(T))
     q, k = llama(q, freqs), llama(k, freqs)
-    return attend(given, q, k, v, keep={"q_rot": q, "k_rot": k} if keep else None)
+    return attend(given, q, k, v, keep={"query_states": q, "key_states": k} if keep else None)
 
 
 @code(ROPE + "--bias", "none")
