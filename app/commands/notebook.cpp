@@ -96,10 +96,7 @@ void check_changes(const Arguments& arguments) {
 /// The command of a walk that gives a cell's numbers, without line break.
 std::string flags_line(const Arguments& arguments, attn::NotebookWalk walk,
                        const attn::Section& cell) {
-    Arguments typed({walk_flags, bug_flags, print_flags});
-    for (const Arguments::Said& said : arguments.said()) {
-        if (typed.find(said.flag->name) == said.flag) typed.add(said);
-    }
+    Arguments typed = arguments.narrowed_to({walk_flags, bug_flags, print_flags});
     if (changes_settings(arguments)) {
         const Arguments all = walk_arguments(arguments, walk);
         const std::vector<std::string> bugs = bugs_of(all, attn::resolve(config_of(all)));
@@ -210,10 +207,7 @@ int run_notebook(const Arguments& arguments) {
         document = both(changed_page(arguments, notebook, faithful), document);
     }
     if (arguments.has("--step")) {
-        Arguments walks({walk_flags, bug_flags, notebook_walk_flags});
-        for (const Arguments::Said& said : arguments.said()) {
-            if (walks.find(said.flag->name) == said.flag) walks.add(said);
-        }
+        Arguments walks = arguments.narrowed_to({walk_flags, bug_flags, notebook_walk_flags});
         walks.set("--notebook", notebook.number);
         Scene scene{std::move(document), usual};
         scene.page = std::move(walks);

@@ -166,7 +166,6 @@ public:
         bool implied = false;
     };
     const std::vector<Said>& said() const { return said_; }
-    void add(const Said& said) { said_.push_back(said); }
     const std::vector<FlagTable>& tables() const { return tables_; }
     /// The row of that name or letter, or nullptr.
     const Flag* find(std::string_view name) const;
