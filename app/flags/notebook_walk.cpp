@@ -1,11 +1,13 @@
 #include "app/flags/notebook_walk.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "app/flags/config_file.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
+#include "attn/explain/compare.hpp"
 #include "attn/text/closest.hpp"
 
 namespace app {
@@ -20,12 +22,18 @@ std::vector<std::string> notebook_names() {
     return all;
 }
 
-/// The page, without lines of code.
-attn::Document page_of(const attn::Notebook& notebook, bool corrected) {
-    attn::ReplayOptions replay;
-    replay.corrected = corrected;
-    replay.code = false;
-    return notebook.replay(replay);
+/// The page, without lines of code; replayed once, as it never changes.
+const attn::Document& page_of(const attn::Notebook& notebook, bool corrected) {
+    static std::map<std::pair<std::string, bool>, attn::Document> pages;
+    const std::pair key{notebook.number, corrected};
+    auto page = pages.find(key);
+    if (page == pages.end()) {
+        attn::ReplayOptions replay;
+        replay.corrected = corrected;
+        replay.code = false;
+        page = pages.emplace(key, notebook.replay(replay)).first;
+    }
+    return page->second;
 }
 
 /// Whether the walk is meant without the notebook's mistakes: so it is, too, where none can be
@@ -38,7 +46,9 @@ bool is_corrected(const Arguments& arguments) {
 struct Named {
     const attn::Notebook& notebook;
     std::string cell;  ///< empty without one
-    attn::Document page;
+    bool corrected;
+
+    const attn::Document& page() const { return page_of(notebook, corrected); }
 };
 
 std::optional<Named> named(const Arguments& arguments) {
@@ -46,8 +56,8 @@ std::optional<Named> named(const Arguments& arguments) {
     const std::string said = arguments.text("--notebook");
     const attn::Notebook& notebook = attn::find_notebook(before(said, ':'));
     Named result{notebook, said.substr(std::min(said.size(), said.find(':'))),
-                 page_of(notebook, is_corrected(arguments))};
-    if (result.cell == ":") cells_named(notebook, result.page, "");
+                 is_corrected(arguments)};
+    if (result.cell == ":") cells_named(notebook, result.page(), "");
     if (!result.cell.empty()) result.cell.erase(0, 1);
     return result;
 }
@@ -61,10 +71,10 @@ const attn::Section* find_section(const attn::Document& page, const std::string&
 std::string meant_walk(const Arguments& arguments, const Named& said) {
     if (said.cell.empty()) {
         if (arguments.find("CELL") == nullptr) return {};
-        const attn::Section* section = find_section(said.page, arguments.text("CELL"));
+        const attn::Section* section = find_section(said.page(), arguments.text("CELL"));
         return section == nullptr ? "" : section->walk;
     }
-    for (const attn::Section& section : cells_named(said.notebook, said.page, said.cell)) {
+    for (const attn::Section& section : cells_named(said.notebook, said.page(), said.cell)) {
         if (!section.walk.empty()) return section.walk;
     }
     throw attn::ConfigError("--notebook " + arguments.text("--notebook") +
@@ -88,15 +98,6 @@ std::string index_text(const std::vector<attn::AxisPart>& part,
         text += (text.empty() ? "" : ",") + word;
     }
     return text;
-}
-
-/// The indices of a tensor's cell that is so far from the first.
-std::vector<std::string> indices_at(std::size_t flat, const attn::Shape& shape) {
-    std::vector<std::string> indices(shape.size());
-    for (std::size_t axis = shape.size(); axis-- > 0; flat /= shape[axis]) {
-        indices[axis] = std::to_string(flat % shape[axis]);
-    }
-    return indices;
 }
 
 }  // namespace
@@ -152,7 +153,7 @@ std::vector<attn::Section> cells_named(const attn::Notebook& notebook, const att
 std::optional<attn::Section> page_section(const Arguments& arguments, const std::string& cell) {
     const std::optional<Named> said = named(arguments);
     if (!said) return {};
-    const attn::Section* section = find_section(said->page, cell);
+    const attn::Section* section = find_section(said->page(), cell);
     // Where a cell is named, the step of another cell's walk is not that of the page.
     if (section == nullptr ||
         (!said->cell.empty() && section->walk != meant_walk(arguments, *said))) {
@@ -175,7 +176,7 @@ void put_notebook_under(Arguments& arguments) {
     if (!said) return;
     arguments.drop_implied();
     attn::ReplayOptions replay;
-    replay.corrected = is_corrected(arguments);
+    replay.corrected = said->corrected;
     const std::vector<attn::NotebookWalk> walks = said->notebook.walks(replay);
     const std::string name = meant_walk(arguments, *said);
     put_walk_under(arguments, name.empty() ? walks.front() : attn::find_walk(walks, name));
@@ -227,11 +228,13 @@ std::string cell_of_walk(const attn::Section& section, const attn::Plan& plan,
         attn::Shape shape = tensor->shape();
         shape.back() = width;
         indices.back() = column;
-        const std::size_t flat = attn::flat_index(indices, shape);
+        std::vector<std::string> there;
+        for (const std::size_t index :
+             attn::indices_of(attn::flat_index(indices, shape), taken.shape())) {
+            there.push_back(std::to_string(index));
+        }
         return part.name + "[" +
-               index_text(attn::slice_parts(ledger[part.name], indices_of(part)),
-                          indices_at(flat, taken.shape())) +
-               "]";
+               index_text(attn::slice_parts(ledger[part.name], indices_of(part)), there) + "]";
     }
     return {};
 }
