@@ -105,7 +105,7 @@ std::string flags_line(const Arguments& arguments, attn::NotebookWalk walk,
         });
     }
     Arguments base(typed.tables());
-    base.parse(flags_of(walk));
+    base.say(flags_of(walk));
     put_settings_under(typed, std::move(base));
     typed.set("--only", cell.parts);
     return command_line("", typed);

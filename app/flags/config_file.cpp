@@ -58,34 +58,35 @@ bool says_none(const attn::FileSetting& setting) {
     return setting.is_text && setting.values.front() == "none";
 }
 
-/// The words that say a setting on the command line; none where it is left at its default, unless
-/// that is to win over what a preset or a model says.
-std::vector<std::string> words_of_setting(const Arguments& arguments, const Flag& flag,
-                                          const attn::FileSetting& setting, bool says_defaults) {
+/// What a setting says by its flag; nothing where it is left at its default, unless that is to win
+/// over what a preset or a model says.
+std::vector<Arguments::Said> said_by(const Arguments& arguments, const Flag& flag,
+                                     const attn::FileSetting& setting, bool says_defaults) {
     const std::vector<std::string>& values = setting.values;
     const bool stands_alone = flag.may_stand_alone && values == std::vector<std::string>{"true"};
-    if (stands_alone) return {flag.name};
+    if (stands_alone) return {{&flag, ""}};
     const bool is_usual = values.size() == 1 && values.front() == flag.usual;
     if (values.empty() || (is_usual && !says_defaults)) return {};
     if (!flag.takes_value()) {
-        if (values.front() == "true") return {flag.name};
-        const std::string opposite = "--no-" + flag.name.substr(2);
-        return arguments.find(opposite) != nullptr ? std::vector{opposite}
-                                                   : std::vector<std::string>{};
+        if (values.front() == "true") return {{&flag, ""}};
+        const Flag* opposite = arguments.find("--no-" + flag.name.substr(2));
+        if (opposite == nullptr) return {};
+        return {{opposite, ""}};
     }
     if (says_none(setting)) {
         const std::vector<std::string> known =
             flag.takes.words != nullptr ? flag.takes.words() : std::vector<std::string>();
         if (std::find(known.begin(), known.end(), "none") == known.end()) return {};
     }
-    std::vector<std::string> words;
+    std::vector<Arguments::Said> said;
     if (flag.repeats) {
-        for (const std::string& value : values) words.push_back(flag.name + "=" + value);
-        return words;
+        for (const std::string& value : values) said.push_back({&flag, value});
+        return said;
     }
     std::string joined;
     for (const std::string& value : values) joined += (joined.empty() ? "" : ",") + value;
-    return {flag.name + "=" + joined};
+    if (joined.empty() && flag.may_stand_alone) refuse_empty(flag);
+    return {{&flag, joined}};
 }
 
 bool has_any(const Arguments& arguments, const std::vector<std::string>& names) {
@@ -182,7 +183,7 @@ Arguments read_config(const Arguments& typed) {
         const bool may_stand_for_file = settings.is_record && setting.is_text;
         try {
             Arguments one(typed.tables());
-            one.parse(words_of_setting(
+            one.say(said_by(
                 typed, flag,
                 may_stand_for_file ? without_file(typed, base, flag, setting, label) : setting,
                 says_defaults));

@@ -28,11 +28,6 @@ std::string taken_by(const Flag& flag) {
 
 [[noreturn]] void refuse(const std::string& message) { throw attn::ConfigError(message); }
 
-[[noreturn]] void refuse_empty(const Flag& flag) {
-    refuse(flag.name + " is given an empty text: it takes " + taken_by(flag) +
-           "; leave it out for the default");
-}
-
 /// Checks one text against what its flag takes.
 void check(const Flag& flag, const std::string& text) {
     const Takes& takes = flag.takes;
@@ -186,29 +181,23 @@ std::string Arguments::origins_in(std::string_view message) const {
 
 namespace {
 
-/// Whether a flag that may be said once is said again.
-bool is_second(const std::vector<Arguments::Said>& said, const Flag& flag) {
-    return flag.takes_value() && !flag.repeats &&
-           std::any_of(said.begin(), said.end(),
-                       [&](const Arguments::Said& one) { return one.flag == &flag; });
-}
-
-/// The words against their rows, in the order in which they were typed.
-std::vector<Arguments::Said> checked(const TypedWords& typed) {
-    std::vector<Arguments::Said> said;
-    for (const auto& [flag, text, implied] : typed.said) {
-        if (is_second(said, *flag)) {
-            refuse(flag->name + " is given twice: " +
-                   (flag->takes.kind == Kind::list ? "give it once, with commas between its words"
-                                                   : "leave one of them out"));
+/// Checks the texts against their rows, in the order in which they were said.
+void check_all(const std::vector<Arguments::Said>& all) {
+    for (auto said = all.begin(); said != all.end(); ++said) {
+        const Flag& flag = *said->flag;
+        const bool is_second = std::any_of(
+            all.begin(), said, [&](const Arguments::Said& one) { return one.flag == &flag; });
+        if (is_second && flag.takes_value() && !flag.repeats) {
+            refuse(flag.name + " is given twice: " +
+                   (flag.takes.kind == Kind::list ? "give it once, with commas between its words"
+                                                  : "leave one of them out"));
         }
-        if (!flag->takes_value() && !text.empty() && !(flag->set != nullptr && text == off)) {
-            refuse(flag->name + " stands alone: leave =" + text + " out");
+        if (!flag.takes_value() && !said->text.empty() &&
+            !(flag.set != nullptr && said->text == off)) {
+            refuse(flag.name + " stands alone: leave =" + said->text + " out");
         }
-        if (flag->takes_value()) check(*flag, text);
-        said.push_back({flag, text});
+        if (flag.takes_value()) check(flag, said->text);
     }
-    return said;
 }
 
 [[noreturn]] void refuse_unknown(const Arguments& arguments, const std::string& name) {
@@ -226,6 +215,11 @@ std::vector<Arguments::Said> checked(const TypedWords& typed) {
 
 }  // namespace
 
+void refuse_empty(const Flag& flag) {
+    refuse(flag.name + " is given an empty text: it takes " + taken_by(flag) +
+           "; leave it out for the default");
+}
+
 UnknownFlag::UnknownFlag(const std::string& said, const std::string& meant)
     : ConfigError("there is no flag " + said +
                   (meant.empty() ? "" : "; did you mean " + meant + "?")),
@@ -237,7 +231,7 @@ UnexpectedWord::UnexpectedWord(const std::string& said)
 
 void Arguments::parse(const std::vector<std::string>& words) {
     const TypedWords typed = read_words(tables_, words);
-    const std::vector<Said> read = checked(typed);
+    check_all(typed.said);
     if (typed.lacks_value) {
         const Flag& flag = *typed.lacks_value;
         if (flag.may_stand_alone) refuse_empty(flag);
@@ -252,11 +246,20 @@ void Arguments::parse(const std::vector<std::string>& words) {
         }
         throw UnexpectedWord(word);
     }
-    for (const Said& said : read) {
+    keep(typed.said);
+}
+
+void Arguments::say(const std::vector<Said>& flags) {
+    check_all(flags);
+    keep(flags);
+}
+
+void Arguments::keep(const std::vector<Said>& flags) {
+    for (const Said& said : flags) {
         std::erase_if(said_, [&](const Said& before) { return before.flag == said.flag; });
         std::erase(off_, said.flag);
     }
-    for (const Said& said : read) {
+    for (const Said& said : flags) {
         const bool is_off = !said.flag->takes_value() && said.text == off;
         std::erase_if(said_, [&](const Said& one) { return is_off && one.flag == said.flag; });
         is_off ? off_.push_back(said.flag) : said_.push_back(said);

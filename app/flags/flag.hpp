@@ -129,6 +129,15 @@ public:
     ///         what was probably meant.
     void parse(const std::vector<std::string>& words);
 
+    struct Said {
+        const Flag* flag;
+        std::string text;
+        bool implied = false;
+    };
+    /// The same for what needs no reading: flags of these tables, each with its text.
+    /// Errors  ConfigError for the first text that does not fit.
+    void say(const std::vector<Said>& flags);
+
     bool has(std::string_view name) const;
     /// What was said, else the default, else nothing.
     std::string text(std::string_view name) const;
@@ -160,11 +169,6 @@ public:
     void put_under(const Arguments& base, bool implied = false);
     void drop_implied();
 
-    struct Said {
-        const Flag* flag;
-        std::string text;
-        bool implied = false;
-    };
     const std::vector<Said>& said() const { return said_; }
     const std::vector<FlagTable>& tables() const { return tables_; }
     /// The row of that name or letter, or nullptr.
@@ -172,6 +176,7 @@ public:
 
 private:
     const Flag& row(std::string_view name) const;
+    void keep(const std::vector<Said>& flags);
 
     std::vector<FlagTable> tables_;
     std::vector<Said> said_;  ///< in the order in which it was typed
@@ -190,6 +195,9 @@ std::vector<std::string> words_of() {
     for (const auto& [word, value] : attn::words<Choice>) all.emplace_back(word);
     return all;
 }
+
+/// Errors  ConfigError, always: the flag is given an empty text.
+[[noreturn]] void refuse_empty(const Flag& flag);
 
 /// The rows of one group.
 std::vector<Flag> grouped(const std::string& group, std::vector<Flag> rows);

@@ -116,20 +116,15 @@ const std::vector<Flag>& notebook_walk_flags() {
     return all;
 }
 
-std::vector<std::string> flags_of(const attn::NotebookWalk& walk) {
-    std::vector<std::string> words;
+std::vector<Arguments::Said> flags_of(const attn::NotebookWalk& walk) {
+    std::vector<Arguments::Said> said;
     for (const Flag& flag : walk_flags()) {
         if (flag.said == nullptr) continue;
         const std::optional<std::string> text = flag.said(walk.config);
-        if (!text) continue;
-        words.push_back(flag.name);
-        if (flag.takes_value()) words.push_back(*text);
+        if (text) said.push_back({&flag, flag.takes_value() ? *text : ""});
     }
-    for (const std::string& id : walk.mistakes) {
-        words.emplace_back("--bug");
-        words.push_back(id);
-    }
-    return words;
+    for (const std::string& id : walk.mistakes) said.push_back({&bug_flags().front(), id});
+    return said;
 }
 
 std::vector<attn::Section> cells_named(const attn::Notebook& notebook, const attn::Document& page,
@@ -167,7 +162,7 @@ void put_walk_under(Arguments& arguments, const attn::NotebookWalk& walk) {
         throw attn::ConfigError("--model-file and a notebook are two sources: leave one out");
     }
     Arguments base(arguments.tables());
-    base.parse(flags_of(walk));
+    base.say(flags_of(walk));
     put_settings_under(arguments, std::move(base), true);
 }
 

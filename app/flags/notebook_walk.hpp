@@ -11,8 +11,8 @@ namespace app {
 /// --notebook, for the commands that walk.
 const std::vector<Flag>& notebook_walk_flags();
 
-/// The flags that make a walk, as they are typed: `--heads`, `2`.
-std::vector<std::string> flags_of(const attn::NotebookWalk& walk);
+/// What makes a walk: `--heads 2`.
+std::vector<Arguments::Said> flags_of(const attn::NotebookWalk& walk);
 
 /// The cells of a page that `name` names: one section, or all of a numbered cell of the notebook.
 ///
