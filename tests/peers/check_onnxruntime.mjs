@@ -6,23 +6,17 @@
 // (RMSNormalization, RotaryEmbedding, Attention, GroupQueryAttention) make the same steps, which must
 // agree to 2e-6.
 import { execFileSync } from "node:child_process";
-import { createRequire } from "node:module";
 
 import { float, model, node } from "./onnx_model.mjs";
+import { onnxruntimeIfInstalled } from "./onnxruntime.mjs";
 
 const [program, count = "80"] = process.argv.slice(2);
 if (!program) {
   console.error("usage: check_onnxruntime.mjs PROGRAM [COUNT]");
   process.exit(2);
 }
-let ort;
-try {
-  const base = process.env.PEERS_NODE_MODULES ?? process.cwd();
-  ({ default: ort } = await import(createRequire(base + "/").resolve("onnxruntime-node")));
-} catch {
-  console.log("SKIPPED: onnxruntime-node is not installed (npm install --ignore-scripts onnxruntime-node)");
-  process.exit(0);
-}
+const ort = await onnxruntimeIfInstalled();
+if (!ort) process.exit(0);
 
 const TOLERANCE = 2e-6;
 

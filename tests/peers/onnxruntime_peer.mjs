@@ -1,13 +1,11 @@
 // Attention by onnxruntime: `mha`, its MultiHeadAttention operator, or `unfused`, a graph of matmul,
 // softmax and matmul.
 import readline from "node:readline";
-import { createRequire } from "node:module";
 
 import { model, node } from "./onnx_model.mjs";
+import { onnxruntime } from "./onnxruntime.mjs";
 
-// node_modules may lie elsewhere: PEERS_NODE_MODULES names the folder it is in.
-const base = process.env.PEERS_NODE_MODULES ?? process.cwd();
-const { default: ort } = await import(createRequire(base + "/").resolve("onnxruntime-node"));
+const ort = await onnxruntime();
 
 /// Tokens first, the heads side by side, as the operator takes them.
 const mhaModel = (groups, length, dim, causal) => {

@@ -5,23 +5,16 @@
 // Eight query heads, 4096 tokens, 64 features, causal: on eight heads of keys and values, and on
 // two; then a window of 256 keys beside all keys at 16384 tokens.
 import { execFileSync } from "node:child_process";
-import { createRequire } from "node:module";
 
 import { model, node } from "./onnx_model.mjs";
+import { onnxruntimeIfInstalled } from "./onnxruntime.mjs";
 
 const [program, rounds = "5"] = process.argv.slice(2);
 if (!program) {
   console.error("usage: time_shared_heads.mjs PROGRAM [ROUNDS]");
   process.exit(2);
 }
-
-let ort;
-try {
-  const base = process.env.PEERS_NODE_MODULES ?? process.cwd();
-  ({ default: ort } = await import(createRequire(base + "/").resolve("onnxruntime-node")));
-} catch {
-  console.log("SKIPPED: onnxruntime-node is not installed (npm install --ignore-scripts onnxruntime-node)");
-}
+const ort = await onnxruntimeIfInstalled();
 
 const [heads, dim] = [8, 64];
 
