@@ -9,6 +9,7 @@
 #include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "attn/render/torch_text.hpp"
+#include "attn/tensor/same_numbers.hpp"
 #include "attn/text/json.hpp"
 
 namespace app {

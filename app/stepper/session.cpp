@@ -1,17 +1,15 @@
 #include "app/stepper/session.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/parse.hpp"
+#include "attn/tensor/same_numbers.hpp"
 
 namespace app {
 namespace {
 
 constexpr std::int64_t most_decimals_shown = 20;
-
-bool differs(double a, double b) { return a != b && !(std::isnan(a) && std::isnan(b)); }
 
 /// `scale=none bias` as the words `--scale=none` and `--bias`. A quoted value may hold blanks.
 std::vector<std::string> flags_in(const std::string& settings) {
@@ -91,7 +89,7 @@ bool Session::is_changed(const std::vector<std::size_t>& indices) const {
     const attn::Tensor* before = whole_before(section().name);
     if (before == nullptr) return true;
     const std::size_t flat = attn::flat_index(whole_indices(indices), before->shape());
-    return differs(before->at(flat), scene_.ledger[section().name].at(flat));
+    return !attn::same_number(before->at(flat), scene_.ledger[section().name].at(flat));
 }
 
 void Session::count_changes() {
@@ -101,9 +99,7 @@ void Session::count_changes() {
         const attn::Section& section = document_.sections[i];
         const attn::Tensor& now = scene_.ledger[section.name];
         const attn::Tensor* before = whole_before(section.name);
-        for (std::size_t flat = 0; flat < now.size(); ++flat) {
-            if (before == nullptr || differs(before->at(flat), now.at(flat))) ++changed_[i];
-        }
+        changed_[i] = before == nullptr ? now.size() : attn::differing_cells(*before, now);
     }
 }
 

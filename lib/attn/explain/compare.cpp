@@ -10,6 +10,7 @@
 
 #include "attn/explain/words.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/same_numbers.hpp"
 #include "attn/text/strings.hpp"
 
 namespace attn {
@@ -113,7 +114,7 @@ Distance distance(const Tensor& a, const Tensor& b, const Tolerance& tolerance) 
     for (std::size_t i = 0; i < a.size(); ++i) {
         const double x = a.at(i);
         const double y = b.at(i);
-        if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+        if (same_number(x, y)) continue;
         const bool finite = std::isfinite(x) && std::isfinite(y);
         const double difference =
             finite ? std::abs(x - y) : std::numeric_limits<double>::infinity();

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "attn/explain/replay.hpp"
+#include "attn/tensor/same_numbers.hpp"
 
 namespace attn {
 namespace {
@@ -56,7 +57,7 @@ Judged judged_cells(const A* theirs, const B* expected, std::size_t size,
     for (std::size_t i = 0; i < size; ++i) {
         const auto x = static_cast<double>(theirs[i]);
         const auto y = static_cast<double>(expected[i]);
-        if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+        if (same_number(x, y)) continue;
         const bool finite = std::isfinite(x) && std::isfinite(y);
         const double difference = finite ? std::abs(x - y) : HUGE_VAL;
         farthest = std::max(farthest, difference);

@@ -6,6 +6,7 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/mistakes/mistake.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/same_numbers.hpp"
 #include "attn/walk/draw.hpp"
 
 namespace attn {
@@ -109,16 +110,6 @@ Walked performed(const NotebookWalk& walk) {
     result.table = with_mistakes(step_table(plan), plan, walk.mistakes);
     result.ledger = attn::walk(plan, draw(plan), result.table, Details::skipped);
     return result;
-}
-
-bool same_numbers(const Tensor& a, const Tensor& b) {
-    if (a.shape() != b.shape() || a.dtype() != b.dtype()) return false;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        const double x = a.at(i);
-        const double y = b.at(i);
-        if (x != y && !(x != x && y != y)) return false;
-    }
-    return true;
 }
 
 Document both_replays(const Document& faithful, const Document& corrected) {

@@ -73,9 +73,6 @@ std::vector<NotebookWalk> numpy_loops_walks(const ReplayOptions& replay);
 std::vector<NotebookWalk> causal_heads_walks(const ReplayOptions& replay);
 std::vector<NotebookWalk> sentence_walks(const ReplayOptions& replay);
 
-/// The same shape, type and numbers: nan equals nan.
-bool same_numbers(const Tensor& a, const Tensor& b);
-
 /// Both replays in one document: where a section of the corrected one differs it stands right
 /// after the other, named `NAME_corrected`; what only one of them has stands in its place.
 Document both_replays(const Document& faithful, const Document& corrected);

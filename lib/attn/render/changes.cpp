@@ -1,15 +1,13 @@
 #include "attn/render/changes.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
+#include "attn/tensor/same_numbers.hpp"
 #include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {
-
-bool is_same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 /// What became of one section; nothing where it is as it was.
 std::string change_of(const Section& section, const Document& before) {
@@ -28,10 +26,7 @@ std::string change_of(const Section& section, const Document& before) {
         return section.name + " has shape " + shape_text(now->shape()) + ", had " +
                shape_text(then->shape());
     }
-    std::size_t other = 0;
-    for (std::size_t i = 0; i < now->size(); ++i) {
-        if (!is_same(now->at(i), then->at(i))) ++other;
-    }
+    const std::size_t other = differing_cells(*now, *then);
     if (other == 0) return {};
     return section.name + " " + std::to_string(other) + " of " + std::to_string(now->size()) +
            (now->size() == 1 ? " cell" : " cells");
