@@ -7,6 +7,7 @@
 #include "app/terminal/messages.hpp"
 #include "attn/models/head_survey.hpp"
 #include "attn/models/model_mistakes.hpp"
+#include "attn/models/runtime.hpp"
 #include "attn/render/html_page.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
@@ -65,14 +66,15 @@ std::string json_of_heads(const Model& model, const std::vector<HeadFigures>& he
 }
 
 /// The walk through one layer. What is larger than `room` cells leaves all but the weights.
-attn::Document walk_through(const Arguments& arguments, std::size_t layer, std::size_t& room) {
+attn::Document walk_through(const Arguments& arguments, const ModelRun& run, std::size_t layer,
+                            std::size_t& room) {
     Arguments walk({walk_flags, bug_flags});
-    for (const char* flag : {"--model-file", "--tokenizer", "--text", "--ids"}) {
+    for (const char* flag : {"--tokenizer", "--text", "--ids"}) {
         if (arguments.has(flag)) walk.set(flag, arguments.text(flag));
     }
     walk.set("--model-file", arguments.text("--model-file"));
     walk.set("--layer", std::to_string(layer));
-    const attn::Plan plan = attn::resolve(config_of(walk));
+    const attn::Plan plan = attn::resolve(config_of(walk, &run));
     const attn::StepTable table = table_of(walk, plan);
     const attn::Ledger ledger = attn::walk(plan, attn::draw(plan), table);
     attn::Document document = attn::document_of(plan, ledger, table);
@@ -90,12 +92,15 @@ attn::Document walk_through(const Arguments& arguments, std::size_t layer, std::
     return document;
 }
 
-void write_page(const Arguments& arguments, const Model& model, const std::string& heads) {
+void write_page(const Arguments& arguments, const Model& model,
+                const std::vector<std::int64_t>& ids, const std::string& heads) {
     constexpr std::size_t most_cells = 500'000;  // some 10 MB
     std::size_t room = most_cells;
     attn::ModelPage page{command_line("heads", arguments), heads, {}};
-    for (std::size_t layer = 0; layer < model.architecture.layers.size(); ++layer) {
-        page.layers.push_back(walk_through(arguments, layer, room));
+    const std::size_t layers = model.architecture.layers.size();
+    const ModelRun run{model, ids, attn::models::inputs_of_layers(model, ids, layers - 1)};
+    for (std::size_t layer = 0; layer < layers; ++layer) {
+        page.layers.push_back(walk_through(arguments, run, layer, room));
     }
     // Numbers side by side are compared: without exponents.
     attn::FigureChoices choices;
@@ -139,7 +144,7 @@ int run_heads(const Arguments& arguments) {
         return 0;
     }
     const std::string json = json_of_heads(model, heads, ids);
-    form == Form::json ? write_text(arguments, json) : write_page(arguments, model, json);
+    form == Form::json ? write_text(arguments, json) : write_page(arguments, model, ids, json);
     return 0;
 }
 

@@ -20,6 +20,13 @@ attn::models::Model model_of(const Arguments& arguments);
 ///         the model has no tokenizer for.
 std::vector<std::int64_t> prompt_of(const Arguments& arguments, const attn::models::Model& model);
 
+/// A trained model that was run on a text.
+struct ModelRun {
+    const attn::models::Model& model;
+    const std::vector<std::int64_t>& ids;
+    std::vector<attn::Array<double>> inputs;  ///< what each layer, up to one, starts from
+};
+
 /// Text of a model for people: controls but line feeds written out.
 std::string printable(const std::string& text);
 

@@ -68,19 +68,18 @@ attn::Tokens tokens_of(const Model& model, const std::vector<std::int64_t>& ids)
     return tokens;
 }
 
-/// Gives the walk the rows that the layer starts from; earlier layers are run for it.
-void give_inputs(const Model& model, const std::vector<std::int64_t>& ids, std::size_t layer,
-                 WalkConfig& config) {
-    attn::models::Runtime<double> earlier(
-        std::make_shared<attn::models::Parameters<double>>(model, layer),
-        attn::models::settings_of(model.architecture));
-    const attn::models::Embedded<double> rows = earlier.embedding_of(ids);
+/// Gives the walk the rows that the layer starts from.
+void give_inputs(const ModelRun& run, std::size_t layer, WalkConfig& config) {
+    const attn::models::Runtime<double> none(
+        std::make_shared<attn::models::Parameters<double>>(run.model, 0),
+        attn::models::settings_of(run.model.architecture));
+    const attn::models::Embedded<double> rows = none.embedding_of(run.ids);
     const auto give = [&](const char* name, const attn::Array<double>& numbers) {
         config.parameters.record(name, Tensor({"token", "feature"}, numbers));
     };
     give("token_embedding", rows.tokens);
     if (rows.positions.size() > 0) give("position_embedding", rows.positions);
-    if (layer > 0 || rows.normed) give("x", earlier.advance(ids));
+    if (layer > 0 || rows.normed) give("x", run.inputs[layer]);
 }
 
 /// Gives it the parameters of the layer, and sets what follows from which of them there are.
@@ -154,6 +153,16 @@ void set_attention(const Arguments& arguments, const Model& model, std::size_t l
     }
 }
 
+/// Makes it the walk through this layer.
+void set_layer(const Arguments& arguments, const ModelRun& run, std::size_t layer,
+               WalkConfig& config) {
+    config.layer = static_cast<std::int64_t>(layer);
+    config.input = tokens_of(run.model, run.ids);
+    give_inputs(run, layer, config);
+    give_parameters(run.model, layer, config);
+    set_attention(arguments, run.model, layer, config);
+}
+
 bool has_model(const attn::Plan& plan) { return !plan.config.model_file.empty(); }
 bool norms_x(const attn::Plan& plan) { return plan.config.x_norm.has_value(); }
 
@@ -163,20 +172,21 @@ bool model_decides(std::string_view flag) {
     return std::find(std::begin(decided), std::end(decided), flag) != std::end(decided);
 }
 
-void set_model_layer(const Arguments& arguments, WalkConfig& config) {
+void set_model_layer(const Arguments& arguments, const ModelRun* run, WalkConfig& config) {
     refuse_decided(arguments);
     if (!arguments.has("--text") && !arguments.has("--ids")) {
         throw attn::ConfigError(
             "--model-file needs words to walk over: pass --text 'Once upon a time' or --ids");
     }
+    if (run != nullptr) {
+        set_layer(arguments, *run, layer_of(arguments, run->model), config);
+        return;
+    }
     const Model model = model_of(arguments);
     const std::size_t layer = layer_of(arguments, model);
     const std::vector<std::int64_t> ids = prompt_of(arguments, model);
-    config.layer = static_cast<std::int64_t>(layer);
-    config.input = tokens_of(model, ids);
-    give_inputs(model, ids, layer, config);
-    give_parameters(model, layer, config);
-    set_attention(arguments, model, layer, config);
+    set_layer(arguments, {model, ids, attn::models::inputs_of_layers(model, ids, layer)}, layer,
+              config);
 }
 
 std::string list_of_layers(const Arguments& arguments) {

@@ -263,7 +263,7 @@ void require_all_steps(const attn::WalkConfig& config, const std::string& who) {
                             "keep: use --variant vectorized");
 }
 
-attn::WalkConfig config_of(const Arguments& arguments) {
+attn::WalkConfig config_of(const Arguments& arguments, const ModelRun* run) {
     check_standard_input(arguments);
     attn::WalkConfig config;
     for (const auto& [flag, text, implied] : arguments.said()) {
@@ -283,7 +283,7 @@ attn::WalkConfig config_of(const Arguments& arguments) {
             "which is an earlier token: leave it out");
     }
     const bool trained = arguments.has("--model-file");
-    trained ? set_model_layer(arguments, config) : set_sources(arguments, config);
+    trained ? set_model_layer(arguments, run, config) : set_sources(arguments, config);
     if (arguments.has("--tokens")) config.names = names_of(arguments.text("--tokens"));
     set_mask_file(arguments, config);
     if (!trained) set_given_weights(arguments, config);

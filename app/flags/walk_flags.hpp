@@ -9,6 +9,8 @@
 
 namespace app {
 
+struct ModelRun;
+
 /// The settings of a walk. Every command that walks takes them.
 const std::vector<Flag>& walk_flags();
 
@@ -30,10 +32,11 @@ attn::StepTable table_of(const Arguments& arguments, const attn::Plan& plan);
 /// Errors  ConfigError, quoting the words.
 Arguments with_flags(const Arguments& arguments, const std::vector<std::string>& words);
 
-/// The configuration that the flags describe; reads the files they name.
+/// The configuration that the flags describe; reads the files they name. The model of --model-file
+/// need not be read and run again where it has been: it is `run`.
 ///
 /// Errors  ConfigError naming the flag; InputError naming the file.
-attn::WalkConfig config_of(const Arguments& arguments);
+attn::WalkConfig config_of(const Arguments& arguments, const ModelRun* run = nullptr);
 
 /// The words of a walk that is given none.
 constexpr const char* default_sentence = "Life is short, eat dessert first";
@@ -51,7 +54,7 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config);
 /// Makes it the walk through the layer of a trained model that --model-file and --layer name.
 ///
 /// Errors  ConfigError for flags that contradict the model; InputError for its files.
-void set_model_layer(const Arguments& arguments, attn::WalkConfig& config);
+void set_model_layer(const Arguments& arguments, const ModelRun* run, attn::WalkConfig& config);
 
 /// Whether that is for a trained model to decide, so that the flag would contradict it.
 bool model_decides(std::string_view flag);

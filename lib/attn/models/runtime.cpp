@@ -308,4 +308,15 @@ void Runtime<Real>::seen_heads(std::size_t layer, std::string_view name, const A
 template class Runtime<float>;
 template class Runtime<double>;
 
+std::vector<Array<double>> inputs_of_layers(const Model& model, std::span<const std::int64_t> ids,
+                                            std::size_t last) {
+    Runtime<double> earlier(std::make_shared<Parameters<double>>(model, last),
+                            settings_of(model.architecture));
+    std::vector<Array<double>> inputs;
+    earlier.watch([&](const Passing& passing) { inputs.push_back(passing.tensor.as<double>()); },
+                  {"x"});
+    inputs.push_back(earlier.advance(ids));
+    return inputs;
+}
+
 }  // namespace attn::models

@@ -130,4 +130,11 @@ private:
     std::vector<std::string_view> watched_;  // no names: all tensors
 };
 
+/// What each layer up to number `last` starts from, in one run.
+///
+/// Shapes  ids (tokens); each (tokens, embed_dim).
+/// Errors  as Runtime::advance.
+std::vector<Array<double>> inputs_of_layers(const Model& model, std::span<const std::int64_t> ids,
+                                            std::size_t last);
+
 }  // namespace attn::models
