@@ -178,15 +178,8 @@ constexpr MaskKind prefix{
 
 // documents:3+4+2, packed into one sequence
 
-/// The number of the document at a position inside the keys.
-std::size_t document_of(const Plan& plan, std::int64_t position) {
-    const std::vector<std::int64_t>& documents = plan.config.mask.documents;
-    std::size_t number = 0;
-    while (position >= documents[number]) position -= documents[number++];
-    return number;
-}
-std::size_t document_of_key(const Plan& plan, const ScoreCell& cell) {
-    return document_of(plan, static_cast<std::int64_t>(cell.key));
+std::size_t document_of_query(const Plan& plan, const ScoreCell& cell) {
+    return plan.key_documents[static_cast<std::size_t>(position(plan, cell))];
 }
 
 std::string documents_text(const MaskChoice& mask) {
@@ -212,6 +205,11 @@ void resolve_documents(Plan& plan) {
             "--mask documents needs queries that stand among the keys: leave the memory out, or "
             "make it as long as x");
     }
+    plan.key_documents.clear();
+    for (const std::int64_t tokens : mask.documents) {
+        const std::size_t next = plan.key_documents.empty() ? 0 : plan.key_documents.back() + 1;
+        plan.key_documents.insert(plan.key_documents.end(), static_cast<std::size_t>(tokens), next);
+    }
 }
 
 constexpr MaskKind documents{
@@ -221,7 +219,7 @@ constexpr MaskKind documents{
     .resolve = resolve_documents,
     .hides =
         [](const Plan& plan, const ScoreCell& cell) {
-            return document_of_key(plan, cell) != document_of(plan, position(plan, cell));
+            return plan.key_documents[cell.key] != document_of_query(plan, cell);
         },
     .shape = square,
     .rule =
@@ -231,9 +229,8 @@ constexpr MaskKind documents{
         },
     .reason =
         [](const Plan& plan, const ScoreCell& cell) {
-            return "the key is in document " + std::to_string(document_of_key(plan, cell)) +
-                   ", the query in document " +
-                   std::to_string(document_of(plan, position(plan, cell)));
+            return "the key is in document " + std::to_string(plan.key_documents[cell.key]) +
+                   ", the query in document " + std::to_string(document_of_query(plan, cell));
         },
     .keys = [](const Plan&) { return std::string("keys of other documents"); },
     .also = "other documents",
