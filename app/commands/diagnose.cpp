@@ -1,7 +1,5 @@
 #include "attn/explain/diagnose.hpp"
 
-#include <map>
-
 #include "app/commands/commands.hpp"
 #include "app/commands/diagnose_setup.hpp"
 #include "app/flags/config_file.hpp"

@@ -1,17 +1,10 @@
 #include "attn/explain/diagnose.hpp"
-#include "attn/cards/step_table.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <set>
 
+#include "attn/explain/intake.hpp"
 #include "attn/explain/replay.hpp"
 #include "attn/explain/search.hpp"
-#include "attn/explain/their_tensors.hpp"
-#include "attn/explain/words.hpp"
-#include "attn/mistakes/change.hpp"
-#include "attn/tensor/error.hpp"
-#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {
@@ -23,13 +16,15 @@ public:
              const DiagnoseOptions& options)
         : plan_(plan),
           options_(options),
-          given_(with_projections(given, theirs)),
-          judge_(plan, given_, options),
-          replay_(plan, given_),
-          theirs_(their_tensors(plan, judge_, to_compare(theirs), options, diagnosis_.skipped)) {
-        if (theirs_.empty()) refuse(theirs);
-        compare_heads();
-        compare_masks();
+          intake_(taken_in(plan, given, theirs, options)),
+          judge_(plan, intake_.given, options),
+          replay_(plan, intake_.given),
+          theirs_(their_tensors(plan, judge_, intake_.theirs, options, diagnosis_.skipped)) {
+        if (theirs_.empty()) refuse_tensors(theirs, judge_.reference());
+        diagnosis_.remarks = std::move(intake_.remarks);
+        for (std::string& remark : remarks_on(theirs_, plan, judge_.reference())) {
+            diagnosis_.remarks.push_back(std::move(remark));
+        }
     }
 
     Diagnosis examine() {
@@ -42,94 +37,6 @@ public:
     }
 
 private:
-    /// What the walk starts from, with their query, key and value where nothing else makes these.
-    Ledger with_projections(Ledger given, const Ledger& theirs) {
-        if (!options_.takes_projections) return given;
-        for (const auto& [name, tensor] : theirs.entries()) {
-            const auto said = options_.steps.find(name);
-            const std::vector<std::string> steps = known_steps(name);
-            const std::string step = said != options_.steps.end() ? said->second
-                                     : steps.empty()              ? ""
-                                                                  : steps.front();
-            if (step != "query" && step != "key" && step != "value") continue;
-            const bool asks = step == "query";
-            const std::vector<Reading> ways =
-                readings(tensor, plan_.per_head_axes(asks ? "query" : "key", "feature"),
-                         plan_.per_head_shape(asks ? plan_.query_len : plan_.new_keys(),
-                                              step == "value" ? plan_.value_dim : plan_.head_dim,
-                                              asks              ? plan_.heads
-                                              : step == "value" ? plan_.value_heads()
-                                                                : plan_.kv_heads),
-                         plan_.compute_dtype);
-            if (ways.empty() || taken_.contains(name)) continue;
-            given.record(step, ways.front().tensor);
-            taken_.insert(name);
-        }
-        if (!taken_.empty()) {
-            diagnosis_.remarks.push_back(
-                joined({taken_.begin(), taken_.end()}) +
-                " are taken as they are: no parameters were given to make them from x");
-        }
-        return given;
-    }
-
-    Ledger to_compare(const Ledger& theirs) const {
-        Ledger rest;
-        for (const auto& [name, tensor] : theirs.entries()) {
-            if (!taken_.contains(name)) rest.record(name, tensor);
-        }
-        return rest;
-    }
-
-    [[noreturn]] void refuse(const Ledger& theirs) const {
-        std::vector<std::string> names;
-        for (const auto& entry : theirs.entries()) {
-            names.push_back(entry.name + " " + shape_text(entry.tensor.shape()));
-        }
-        std::vector<std::string> ours;
-        for (const auto& entry : judge_.reference().entries()) ours.push_back(entry.name);
-        throw ConfigError((names.empty() ? "there is no tensor to compare"
-                                         : "none of " + joined(names) + " is a step of this walk") +
-                          ": say which is which with --map theirs:ours; the steps are " +
-                          joined(ours));
-    }
-
-    /// Other --heads than the tensors have is what to know first.
-    void compare_heads() {
-        for (const TheirTensor& theirs : theirs_) {
-            const Tensor* ours = judge_.reference().find(theirs.steps.front());
-            const Shape shape = theirs.tensor.shape();
-            if (ours == nullptr || shape.size() != 4 || shape == ours->shape()) continue;
-            const bool by_head =
-                theirs.steps.front() == "weights" || theirs.steps.front().ends_with("scores");
-            if (!by_head || shape[2] != plan_.query_len || shape[3] != plan_.key_len ||
-                !readings_of(theirs, *ours).empty()) {
-                continue;
-            }
-            diagnosis_.remarks.push_back(theirs.name + " has " + std::to_string(shape[1]) +
-                                         " heads and this walk " + std::to_string(plan_.heads) +
-                                         ": pass --heads " + std::to_string(shape[1]));
-            return;
-        }
-    }
-
-    /// Weights that are zero for every later key were masked, whatever the flags say.
-    void compare_masks() {
-        if (plan_.masks() || plan_.query_len != plan_.key_len || plan_.key_len < 2) return;
-        for (const TheirTensor& theirs : theirs_) {
-            if (theirs.steps.front() != "weights") continue;
-            const Shape shape = theirs.tensor.shape();
-            const std::size_t keys = plan_.key_len;
-            if (shape.size() < 2 || shape.back() != keys || shape[shape.size() - 2] != keys) return;
-            for (std::size_t i = 0; i < theirs.tensor.size(); ++i) {
-                if (i % keys > i / keys % keys && theirs.tensor.at(i) != 0) return;
-            }
-            diagnosis_.remarks.push_back(theirs.name +
-                                         " is 0 for every later key, and this walk hides nothing: "
-                                         "pass --mask causal");
-        }
-    }
-
     StepVerdict row(const TheirTensor& theirs, const std::string& step) const {
         StepVerdict verdict;
         verdict.name = step;
@@ -140,26 +47,13 @@ private:
         return verdict;
     }
 
-    std::vector<Reading> readings_of(const TheirTensor& theirs, const Tensor& like) const {
-        return readings(theirs.tensor, like.axes(), like.shape(), like.dtype());
-    }
-
     /// Whether some tensor that comes after holds none of the right numbers.
     bool later_is_wrong() const {
         return std::any_of(theirs_.begin() + static_cast<std::ptrdiff_t>(next_), theirs_.end(),
                            [&](const TheirTensor& theirs) {
                                const std::string& step = theirs.steps.front();
-                               return step != "mask" && !right_reading(theirs, step);
+                               return step != "mask" && !judge_.right_reading(theirs, step);
                            });
-    }
-
-    std::optional<Reading> right_reading(const TheirTensor& theirs, const std::string& step) const {
-        const Tensor* reference = judge_.reference().find(step);
-        if (reference == nullptr) return std::nullopt;
-        for (Reading& reading : readings_of(theirs, *reference)) {
-            if (judge_(step, theirs, reading.tensor, *reference, false).right()) return reading;
-        }
-        return std::nullopt;
     }
 
     /// The mistake that makes this tensor, where that explains more of what follows than its layout
@@ -185,7 +79,7 @@ private:
 
     void examine_step(const TheirTensor& theirs) {
         const auto right = [&](const std::string& step) {
-            const std::optional<Reading> reading = right_reading(theirs, step);
+            const std::optional<Reading> reading = judge_.right_reading(theirs, step);
             if (!reading) return false;
             // The same numbers in another order may be a layout, or a mistake that goes on.
             if (!reading->layout.empty() && later_is_wrong()) {
@@ -201,7 +95,7 @@ private:
             if (blocked_) return false;
             const Tensor* local = replay_.step(step);
             if (local == nullptr) return false;
-            for (const Reading& reading : readings_of(theirs, *local)) {
+            for (const Reading& reading : readings(theirs.tensor, *local)) {
                 if (!judge_(step, theirs, reading.tensor, *local, uses_theirs_).right()) continue;
                 settle(theirs, step, reading);
                 return true;
@@ -299,7 +193,7 @@ private:
         const Tensor* reference = judge_.reference().find(step);
         const Tensor* local = blocked_ ? nullptr : replay_.step(step);
         const Tensor& expected = local != nullptr ? *local : *reference;
-        const std::vector<Reading> ways = readings_of(theirs, expected);
+        const std::vector<Reading> ways = readings(theirs.tensor, expected);
         const Tensor tensor = ways.empty() ? theirs.tensor : ways.front().tensor;
         // Behind a tensor that could not be replayed, it is not known where the fault lies.
         if (!blocked_) diagnosis_.findings.push_back(unexplained_);
@@ -340,8 +234,7 @@ private:
     const Plan& plan_;
     const DiagnoseOptions& options_;
     Diagnosis diagnosis_;
-    std::set<std::string> taken_;  ///< tensors of theirs that the walk starts from
-    Ledger given_;
+    Intake intake_;
     Judge judge_;
     Replay replay_;
     std::optional<Candidates> candidates_;  ///< once something is wrong

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <numeric>
 #include <set>
 
 #include "attn/cards/step_table.hpp"
@@ -138,6 +136,10 @@ std::vector<Reading> readings(const Tensor& theirs, const Axes& axes, const Shap
         result.push_back({laid_out(theirs, axes, shape, dtype, &cells), layout});
     } while (std::next_permutation(order.begin(), order.end()));
     return result;
+}
+
+std::vector<Reading> readings(const Tensor& theirs, const Tensor& like) {
+    return readings(theirs, like.axes(), like.shape(), like.dtype());
 }
 
 namespace {

@@ -30,6 +30,8 @@ struct Reading {
 /// Shapes  theirs any; the readings have `shape` and `axes`, and the type `dtype`.
 std::vector<Reading> readings(const Tensor& theirs, const Axes& axes, const Shape& shape,
                               DType dtype);
+/// The same with the axes, shape and type of `like`.
+std::vector<Reading> readings(const Tensor& theirs, const Tensor& like);
 
 /// One way to read a mask: which cells it hides, over (batch, head, query, key).
 struct MaskReading {

@@ -49,8 +49,7 @@ std::size_t explained_by(Replay replay, const Judge& judge, std::span<const Thei
         for (const std::string& step : theirs.steps) {
             const Tensor* local = replay.step(step);
             if (local == nullptr) continue;
-            for (Reading& reading :
-                 readings(theirs.tensor, local->axes(), local->shape(), local->dtype())) {
+            for (Reading& reading : readings(theirs.tensor, *local)) {
                 if (!judge(step, theirs, reading.tensor, *local, true).right()) continue;
                 replay.take(step, std::move(reading.tensor));
                 return true;
@@ -85,7 +84,7 @@ Search::Search(const Plan& plan, const Candidates& candidates, const Judge& judg
 
 /// Their tensor as one of that shape: as it is where it has the shape, else in every layout.
 std::vector<Reading> Search::ways(const TheirTensor& theirs, const Tensor& like) const {
-    std::vector<Reading> all = readings(theirs.tensor, like.axes(), like.shape(), like.dtype());
+    std::vector<Reading> all = readings(theirs.tensor, like);
     if (theirs.tensor.shape() == like.shape()) all.resize(1);
     return all;
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "attn/explain/replay.hpp"
 #include "attn/tensor/same_numbers.hpp"
@@ -77,18 +76,7 @@ bool fits(const Plan& plan, const Judge& judge, const TheirTensor& theirs,
           const std::string& step) {
     if (step == "mask") return !mask_readings(theirs.tensor, plan).empty();
     const Tensor* expected = judge.reference().find(step);
-    return expected != nullptr &&
-           !readings(theirs.tensor, expected->axes(), expected->shape(), expected->dtype()).empty();
-}
-
-bool equals_reference(const Judge& judge, const TheirTensor& theirs, const std::string& step) {
-    const Tensor* expected = judge.reference().find(step);
-    if (expected == nullptr || step == "mask") return false;
-    for (const Reading& reading :
-         readings(theirs.tensor, expected->axes(), expected->shape(), expected->dtype())) {
-        if (judge(step, theirs, reading.tensor, *expected, false).right()) return true;
-    }
-    return false;
+    return expected != nullptr && !readings(theirs.tensor, *expected).empty();
 }
 
 /// Whether some cells are far below what scores are.
@@ -142,7 +130,7 @@ private:
             if (!is_free(step, theirs)) continue;
             // What is called query and is x was not projected yet: only x itself shows that.
             const bool as_x = step == "x" && theirs.steps.front() != "x";
-            if (as_x && !equals_reference(judge_, theirs, step)) continue;
+            if (as_x && !judge_.right_reading(theirs, step)) continue;
             free.push_back(step);
             if (fits(plan_, judge_, theirs, step)) fitting.push_back(step);
         }
@@ -167,7 +155,7 @@ private:
         const bool is_result = first == "output" || first == "merged";
         for (const std::string& step : theirs.steps) {
             if (!by_numbers) break;
-            if (!equals_reference(judge_, theirs, step)) {
+            if (step == "mask" || !judge_.right_reading(theirs, step)) {
                 if (is_result) break;  // a result is what stands last, unless that is taken
                 continue;
             }
@@ -276,6 +264,16 @@ Judged Judge::operator()(const std::string& step, const TheirTensor& theirs, con
                          const Tensor& expected, bool from_theirs) const {
     if (tensor.shape() != expected.shape()) return {Verdict::shape, HUGE_VAL};
     return judged(tensor, expected, tolerance(step, theirs, expected, from_theirs));
+}
+
+std::optional<Reading> Judge::right_reading(const TheirTensor& theirs,
+                                            const std::string& step) const {
+    const Tensor* expected = reference_.find(step);
+    if (expected == nullptr) return std::nullopt;
+    for (Reading& reading : readings(theirs.tensor, *expected)) {
+        if ((*this)(step, theirs, reading.tensor, *expected, false).right()) return reading;
+    }
+    return std::nullopt;
 }
 
 bool is_scores(const std::string& step) {

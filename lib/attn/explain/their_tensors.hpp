@@ -36,6 +36,8 @@ public:
     /// `from_theirs` says that the expectation was computed from tensors of theirs.
     Judged operator()(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
                       const Tensor& expected, bool from_theirs) const;
+    /// A way to read a tensor in which it is right as that step of the reference.
+    std::optional<Reading> right_reading(const TheirTensor& theirs, const std::string& step) const;
     Tolerance tolerance(const std::string& step, const TheirTensor& theirs, const Tensor& expected,
                         bool from_theirs) const;
 

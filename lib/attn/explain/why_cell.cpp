@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <charconv>
 
 #include "attn/explain/why.hpp"
