@@ -14,6 +14,7 @@
 
 #include "attn/tensor/error.hpp"
 #include "tests/io/scratch.hpp"
+#include "tests/support/refusal.hpp"
 
 using namespace attn;
 namespace fs = std::filesystem;
@@ -35,15 +36,6 @@ mode_t permissions(const fs::path& path) {
     struct stat status {};
     REQUIRE(::stat(path.c_str(), &status) == 0);
     return status.st_mode & 07777U;
-}
-
-std::string message_of(const auto& action) {
-    try {
-        action();
-    } catch (const OutputError& error) {
-        return error.what();
-    }
-    return "no OutputError";
 }
 
 // Limits the size of files for one scope: the system then refuses to write, as on a full disk.
@@ -136,7 +128,7 @@ TEST_SUITE("atomic file") {
 
     TEST_CASE("a device is written straight and a full one is reported") {
         write_file("/dev/null", "x");
-        const std::string message = message_of([] { write_file("/dev/full", "x"); });
+        const std::string message = refusal<OutputError>([] { write_file("/dev/full", "x"); });
         CHECK(message.starts_with("/dev/full: cannot write: No space left on device"));
     }
 
@@ -167,8 +159,8 @@ TEST_SUITE("atomic file") {
         const ScratchFolder scratch;
         write_file(scratch / "out.txt", "old");
         const SizeLimit limit(100'000);
-        const std::string message =
-            message_of([&] { write_file(scratch / "out.txt", std::string(200'000, 'x')); });
+        const std::string message = refusal<OutputError>(
+            [&] { write_file(scratch / "out.txt", std::string(200'000, 'x')); });
         CHECK(message.find("out.txt: cannot write: File too large: make room") != message.npos);
         CHECK(content(scratch / "out.txt") == "old");
         CHECK(files_in(scratch.path()) == 1);
@@ -177,9 +169,9 @@ TEST_SUITE("atomic file") {
     TEST_CASE("places that cannot be written are named with the reason") {
         const ScratchFolder scratch;
         const std::string folder = scratch.path();
-        CHECK(message_of([&] { OutputFile{folder}; }) ==
+        CHECK(refusal<OutputError>([&] { OutputFile{folder}; }) ==
               folder + ": cannot write: Is a directory: name a file in it");
-        CHECK(message_of([&] { OutputFile{folder + "/no/out.txt"}; }) ==
+        CHECK(refusal<OutputError>([&] { OutputFile{folder + "/no/out.txt"}; }) ==
               folder +
                   "/no/out.txt: cannot create a temporary file beside it: "
                   "No such file or directory: create its folder first");

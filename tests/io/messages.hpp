@@ -2,17 +2,7 @@
 #include <string>
 
 #include "attn/io/read_tensor.hpp"
-#include "attn/tensor/error.hpp"
-
-/// What the InputError says that `action` throws.
-std::string refusal(const auto& action) {
-    try {
-        action();
-    } catch (const attn::InputError& error) {
-        return error.what();
-    }
-    return "no InputError";
-}
+#include "tests/support/refusal.hpp"
 
 /// What reading `bytes` as a file called `label` is refused with.
 inline std::string refusal_of(std::string_view bytes, const std::string& label) {

@@ -127,7 +127,7 @@ TEST_SUITE("torch file") {
         const std::string two = "K\x02K\x02";
         const std::string row_major = "K\x02K\x01";
         CHECK(refusal_of_pickle(tensor_pickle(std::string(1, '\0'), two, row_major)) ==
-              "no InputError");
+              "not refused");
         CHECK(refusal_of_pickle(tensor_pickle("\x01", two, row_major))
                   .find("it reaches beyond its storage") != std::string::npos);
         CHECK(refusal_of_pickle(tensor_pickle(std::string(1, '\0'), two, "K\xFFK\x01"))

@@ -13,6 +13,7 @@
 #include "attn/models/runtime.hpp"
 #include "attn/tensor/error.hpp"
 #include "tests/io/scratch.hpp"
+#include "tests/support/refusal.hpp"
 
 // The checkpoints and what they compute are made by make_checkpoints.py.
 namespace {
@@ -40,13 +41,10 @@ std::string refusal_after(const std::string& family, Damage damage) {
     const ScratchFolder scratch;
     fs::copy(checkpoints / family, scratch.path(), fs::copy_options::recursive);
     damage(scratch.path());
-    try {
+    return refusal<Error>([&] {
         const Model model = open_model(scratch.path().string());
         Runtime<double>(model).advance(std::vector<std::int64_t>{1, 2, 3});
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "nothing";
+    });
 }
 
 std::string config_with(const std::string& family, const std::string& key,

@@ -5,6 +5,7 @@
 #include "attn/models/text_cuts.hpp"
 #include "attn/models/tokenizer.hpp"
 #include "attn/tensor/error.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace {
 
@@ -53,13 +54,8 @@ std::string json_with(const std::string& pre_tokenizer, const std::string& vocab
     return "{" + cut + more + "\"model\": {" + model + ", \"vocab\": {" + vocab + "}}}";
 }
 
-std::string refusal(const std::string& text) {
-    try {
-        read_json_tokenizer(text, "t.json", 12);
-    } catch (const InputError& error) {
-        return error.what();
-    }
-    return {};
+std::string refusal_of(const std::string& text) {
+    return refusal([&] { read_json_tokenizer(text, "t.json", 12); });
 }
 
 }  // namespace
@@ -192,20 +188,22 @@ TEST_SUITE("models: tokenizer.json") {
         CHECK(words(R"({"type": "Punctuation"})", "a,,b") == Words{"a", ",", ",", "b"});
     }
     TEST_CASE("what is no tokenizer is one line") {
-        CHECK(refusal("[]").find("t.json: has no 'model'") == 0);
-        CHECK(refusal("{\"model\": {}}").find("t.json: 'model' has no 'vocab'") == 0);
-        CHECK(refusal("{\"model\": {\"vocab\": {\"a\": 12}}}")
+        CHECK(refusal_of("[]").find("t.json: has no 'model'") == 0);
+        CHECK(refusal_of("{\"model\": {}}").find("t.json: 'model' has no 'vocab'") == 0);
+        CHECK(refusal_of("{\"model\": {\"vocab\": {\"a\": 12}}}")
                   .find("t.json: the id of 'a' is none") == 0);
-        CHECK(refusal("{\"model\": {\"vocab\": {\"a\": -1}}}").find("t.json: the id of 'a'") == 0);
-        CHECK(refusal("{\"model\": {\"vocab\": {}, \"merges\": [3]}}").find("t.json: 'merges'") ==
+        CHECK(refusal_of("{\"model\": {\"vocab\": {\"a\": -1}}}").find("t.json: the id of 'a'") ==
               0);
-        CHECK(refusal("{\"model\": {\"vocab\": {}}, \"added_tokens\": [{\"id\": 0}]}")
+        CHECK(
+            refusal_of("{\"model\": {\"vocab\": {}, \"merges\": [3]}}").find("t.json: 'merges'") ==
+            0);
+        CHECK(refusal_of("{\"model\": {\"vocab\": {}}, \"added_tokens\": [{\"id\": 0}]}")
                   .find("t.json: 'added_tokens'") == 0);
-        CHECK(refusal("{").find("t.json") == 0);
-        CHECK(refusal(json_with("{\"type\": \"Split\", \"pattern\": {\"Regex\": \"(\"}}", "",
-                                "\"merges\": []", ""))
+        CHECK(refusal_of("{").find("t.json") == 0);
+        CHECK(refusal_of(json_with("{\"type\": \"Split\", \"pattern\": {\"Regex\": \"(\"}}", "",
+                                   "\"merges\": []", ""))
                   .find("t.json: the pattern '('") == 0);
-        CHECK(refusal(json_with("{\"type\": \"Split\"}", "", "\"merges\": []", ""))
+        CHECK(refusal_of(json_with("{\"type\": \"Split\"}", "", "\"merges\": []", ""))
                   .find("t.json: has a part without a pattern") == 0);
     }
 }

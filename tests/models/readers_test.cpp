@@ -6,6 +6,7 @@
 
 #include "attn/models/open_model.hpp"
 #include "attn/tensor/error.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace {
 
@@ -22,12 +23,7 @@ std::string file_text(const std::string& name) {
 std::string refusal_with(std::size_t place, std::int32_t size) {
     std::string bytes = file_text("stories260K.bin");
     std::memcpy(bytes.data() + 4 * place, &size, 4);
-    try {
-        read_llama2c(std::make_shared<InputFile>(bytes, "m.bin"));
-    } catch (const InputError& error) {
-        return error.what();
-    }
-    return {};
+    return refusal([&] { read_llama2c(std::make_shared<InputFile>(bytes, "m.bin")); });
 }
 
 }  // namespace

@@ -7,8 +7,10 @@
 #include "attn/notebooks/notebook.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/slice.hpp"
+#include "tests/support/walked.hpp"
 
 using namespace attn;
+using attn::testing::largest_difference;
 
 namespace {
 
@@ -37,15 +39,6 @@ void check_rows_sum_to_one(const Tensor& weights) {
         for (std::size_t k = 0; k < length; ++k) sum += weights.at(row * length + k);
         CHECK_MESSAGE(std::abs(sum - 1) < 1e-6, "row " << row << " sums to " << sum);
     }
-}
-
-double largest_difference(const Tensor& a, const Tensor& b) {
-    REQUIRE(a.size() == b.size());
-    double largest = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        largest = std::max(largest, std::abs(a.at(i) - b.at(i)));
-    }
-    return largest;
 }
 
 }  // namespace

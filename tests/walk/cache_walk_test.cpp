@@ -9,6 +9,8 @@
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/slice.hpp"
 #include "attn/walk/prefill.hpp"
+#include "tests/support/refusal.hpp"
+#include "tests/support/walked.hpp"
 #include "tests/walk/random_plans.hpp"
 
 using namespace attn;
@@ -37,22 +39,8 @@ Tensor filled(Axes axes, const Shape& shape, float value) {
     return {std::move(axes), std::move(cells)};
 }
 
-bool same_cell(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
-
-std::size_t different_cells(const Tensor& a, const Tensor& b) {
-    REQUIRE(a.shape() == b.shape());
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) count += same_cell(a.at(i), b.at(i)) ? 0 : 1;
-    return count;
-}
-
-std::string refusal(const WalkConfig& config) {
-    try {
-        resolve(config);
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "accepted";
+std::string refusal_of(const WalkConfig& config) {
+    return refusal<Error>([&] { resolve(config); });
 }
 
 }  // namespace
@@ -87,12 +75,13 @@ TEST_SUITE("walk: cache") {
                           {"rotated_key", ":,:," + rows},
                           {"output", ":," + rows}}) {
                         CHECK_MESSAGE(
-                            different_cells(slice(whole[step], part), ledgers[c][step]) == 0, step);
+                            testing::differences(slice(whole[step], part), ledgers[c][step]) == 0,
+                            step);
                     }
                     if (chunks[c].first == 0) continue;
                     CHECK(ledgers[c]["present_key"].extent("key") == end);
-                    CHECK(different_cells(slice(whole["rotated_key"], ":,:," + keys),
-                                          ledgers[c]["present_key"]) == 0);
+                    CHECK(testing::differences(slice(whole["rotated_key"], ":,:," + keys),
+                                               ledgers[c]["present_key"]) == 0);
                 }
             }
         }
@@ -113,10 +102,11 @@ TEST_SUITE("walk: cache") {
                     ":,:," + std::to_string(chunk.first) + ":" + std::to_string(end);
                 const std::string cells = rows + ",:" + std::to_string(end);
                 for (const char* step : {"scores", "scaled_scores", "masked_scores", "weights"}) {
-                    CHECK(different_cells(slice(whole[step], cells), ledgers[c][step]) == 0);
+                    CHECK(testing::differences(slice(whole[step], cells), ledgers[c][step]) == 0);
                 }
                 if (end % 2 == 1 && end < 7) continue;
-                CHECK(different_cells(slice(whole["context"], rows), ledgers[c]["context"]) == 0);
+                CHECK(testing::differences(slice(whole["context"], rows), ledgers[c]["context"]) ==
+                      0);
             }
         }
     }
@@ -205,15 +195,15 @@ TEST_SUITE("walk: cache") {
         WalkConfig config = cached(3);
         config.past = 2;
         config.memory = RandomInput{};
-        CHECK_MESSAGE(refusal(config).starts_with("past belongs to self-attention"),
-                      refusal(config));
+        CHECK_MESSAGE(refusal_of(config).starts_with("past belongs to self-attention"),
+                      refusal_of(config));
         config = cached(3);
         config.prefill = 2;
         config.mask.causal = false;
-        CHECK_MESSAGE(refusal(config).ends_with("add --mask causal"), refusal(config));
+        CHECK_MESSAGE(refusal_of(config).ends_with("add --mask causal"), refusal_of(config));
         config = cached(3);
         config.softmax_axis = SoftmaxAxis::query;
-        CHECK_MESSAGE(refusal(config).starts_with("a sink joins"), refusal(config));
+        CHECK_MESSAGE(refusal_of(config).starts_with("a sink joins"), refusal_of(config));
     }
 }
 
@@ -231,7 +221,7 @@ TEST_SUITE("walk: sink") {
             const Plan sunk = resolve(config);
             const Ledger with = walk(sunk, draw(sunk));
             for (const auto& [name, tensor] : without.entries()) {
-                CHECK_MESSAGE(different_cells(tensor, with[name]) == 0, name);
+                CHECK_MESSAGE(testing::differences(tensor, with[name]) == 0, name);
             }
         }
     }

@@ -9,11 +9,12 @@
 #include "attn/notes/notes.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/walk/memory.hpp"
+#include "tests/support/walked.hpp"
 #include "tests/walk/random_plans.hpp"
 
-namespace {
+using attn::testing::walked;
 
-attn::Ledger walked(const attn::Plan& plan) { return attn::walk(plan, attn::draw(plan)); }
+namespace {
 
 /// The same walk block by block.
 attn::Plan in_blocks(attn::WalkConfig config) {

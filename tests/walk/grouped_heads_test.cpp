@@ -6,6 +6,7 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/explain/why.hpp"
 #include "attn/tensor/error.hpp"
+#include "tests/support/refusal.hpp"
 #include "tests/walk/random_plans.hpp"
 
 using namespace attn;
@@ -151,13 +152,8 @@ TEST_SUITE("walk: grouped heads") {
     }
 
     TEST_CASE("numbers of heads that do not fit are refused in one line") {
-        const auto message = [](const WalkConfig& config) -> std::string {
-            try {
-                resolve(config);
-            } catch (const Error& error) {
-                return error.what();
-            }
-            return "accepted";
+        const auto message = [](const WalkConfig& config) {
+            return refusal<Error>([&] { resolve(config); });
         };
         const auto starts = [](const std::string& text, const std::string& with) {
             CHECK_MESSAGE(text.starts_with(with), text);

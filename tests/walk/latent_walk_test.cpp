@@ -5,11 +5,12 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/explain/why.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/walk/draw.hpp"
 #include "attn/walk/parts.hpp"
 #include "attn/walk/prefill.hpp"
+#include "tests/support/walked.hpp"
 
 using namespace attn;
+using namespace attn::testing;
 
 namespace {
 
@@ -39,18 +40,6 @@ WalkConfig differential_config() {
     config.output_projection = true;
     config.differential.depth = 3;
     return config;
-}
-
-Ledger walked_over(const WalkConfig& config) {
-    const Plan plan = resolve(config);
-    return walk(plan, draw(plan));
-}
-
-double largest_gap(const Tensor& a, const Tensor& b) {
-    REQUIRE(a.shape() == b.shape());
-    double most = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a.at(i) - b.at(i)));
-    return most;
 }
 
 void refuse(const WalkConfig& right, void (*change)(WalkConfig&), const char* words) {
@@ -85,7 +74,7 @@ void check_cells_and_parts(const WalkConfig& config) {
         }
         if (!can_walk_parts(plan, given, table)) continue;
         const std::vector<WalkPart> parts = walk_parts(plan, given, table, {{name, "", false}});
-        CHECK(largest_gap(parts.front().tensor, tensor) == 0);
+        CHECK(largest_difference(parts.front().tensor, tensor) == 0);
     }
 }
 
@@ -100,12 +89,13 @@ TEST_SUITE("walk: latent attention") {
                     config.variant = variant;
                     config.weight_layout = layout;
                     config.latent.rank = rank;
-                    const Ledger naive = walked_over(config);
+                    const Ledger naive = walked(config);
                     config.latent.absorbed = true;
-                    const Ledger absorbed = walked_over(config);
-                    CHECK(largest_gap(naive["weights"], absorbed["weights"]) < 1e-12);
-                    CHECK(largest_gap(naive["context"], absorbed["expanded_context"]) < 1e-12);
-                    CHECK(largest_gap(naive["output"], absorbed["output"]) < 1e-12);
+                    const Ledger absorbed = walked(config);
+                    CHECK(largest_difference(naive["weights"], absorbed["weights"]) < 1e-12);
+                    CHECK(largest_difference(naive["context"], absorbed["expanded_context"]) <
+                          1e-12);
+                    CHECK(largest_difference(naive["output"], absorbed["output"]) < 1e-12);
                     CHECK(absorbed["key"].extent("head") == 1);
                     CHECK(absorbed["value"].extent("feature") == static_cast<std::size_t>(rank));
                 }
@@ -114,7 +104,7 @@ TEST_SUITE("walk: latent attention") {
     }
 
     TEST_CASE("the part of the key that turns is the same in all heads, and alone it turns") {
-        const Ledger ledger = walked_over(latent_config());
+        const Ledger ledger = walked(latent_config());
         const Tensor& key = ledger["key"];
         const Tensor& rotated = ledger["rotated_key"];
         for (std::size_t b = 0; b < 2; ++b) {
@@ -209,9 +199,9 @@ TEST_SUITE("walk: latent attention") {
 
     TEST_CASE("the fused variant attends with the keys and values of a latent") {
         WalkConfig config = latent_config();
-        const Ledger whole = walked_over(config);
+        const Ledger whole = walked(config);
         config.variant = Variant::fused;
-        CHECK(largest_gap(whole["output"], walked_over(config)["output"]) < 1e-14);
+        CHECK(largest_difference(whole["output"], walked(config)["output"]) < 1e-14);
     }
 }
 
@@ -220,7 +210,7 @@ TEST_SUITE("walk: differential attention") {
         for (const Variant variant : {Variant::loop, Variant::vectorized}) {
             WalkConfig config = differential_config();
             config.variant = variant;
-            const Ledger ledger = walked_over(config);
+            const Ledger ledger = walked(config);
             const double lambda = ledger["lambda_full"].at(0);
             const Tensor& weights = ledger["differential_weights"];
             CHECK(ledger["weights"].shape() == Shape{4, 5, 5});
@@ -259,7 +249,7 @@ TEST_SUITE("walk: differential attention") {
         config.heads = 4;
         config.kv_heads = 2;
         config.embed_dim = 16;
-        const Ledger ledger = walked_over(config);
+        const Ledger ledger = walked(config);
         CHECK(ledger["key"].shape() == Shape{4, 5, 2});
         CHECK(ledger["repeated_key"].shape() == Shape{8, 5, 2});
         CHECK(ledger["repeated_value"].shape() == Shape{4, 5, 4});

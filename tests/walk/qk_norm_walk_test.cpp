@@ -1,13 +1,12 @@
 #include <doctest/doctest.h>
 
-#include <cmath>
-
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/code.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/walk/draw.hpp"
+#include "tests/support/walked.hpp"
 
 using namespace attn;
+using namespace attn::testing;
 
 namespace {
 
@@ -24,11 +23,6 @@ WalkConfig normed(NormOver over) {
     return config;
 }
 
-Ledger qk_walk(const WalkConfig& config) {
-    const Plan plan = resolve(config);
-    return walk(plan, draw(plan));
-}
-
 /// The squares of the features of one token and head, added up.
 double squares(const Tensor& tensor, std::size_t head, std::size_t token) {
     double sum = 0;
@@ -39,20 +33,13 @@ double squares(const Tensor& tensor, std::size_t head, std::size_t token) {
     return sum;
 }
 
-double largest_difference(const Tensor& a, const Tensor& b) {
-    REQUIRE(a.shape() == b.shape());
-    double most = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a.at(i) - b.at(i)));
-    return most;
-}
-
 }  // namespace
 
 TEST_SUITE("walk: norms of query and key") {
     TEST_CASE("over a head its squares add up to head_dim, over all heads those of all, l2 to 1") {
-        const Ledger head = qk_walk(normed(NormOver::head));
-        const Ledger all = qk_walk(normed(NormOver::all));
-        const Ledger unit = qk_walk(normed(NormOver::l2));
+        const Ledger head = walked(normed(NormOver::head));
+        const Ledger all = walked(normed(NormOver::all));
+        const Ledger unit = walked(normed(NormOver::l2));
         for (std::size_t t = 0; t < 5; ++t) {
             double together = 0;
             for (std::size_t h = 0; h < 2; ++h) {
@@ -70,20 +57,20 @@ TEST_SUITE("walk: norms of query and key") {
 
     TEST_CASE("without gain, or with equal ones in a pair, norm and rotation change places") {
         WalkConfig config = normed(NormOver::head);
-        const Ledger before = qk_walk(config);
+        const Ledger before = walked(config);
         config.qk_norm.place = QkNorm::Place::after;
-        const Ledger after = qk_walk(config);
+        const Ledger after = walked(config);
         CHECK(largest_difference(before["scores"], after["scores"]) < 1e-13);
         Array<double> gains{1, 2, 3, 1, 2, 3};
         config.parameters.record("g_query", Tensor({"feature"}, gains));
-        const Ledger paired_after = qk_walk(config);
+        const Ledger paired_after = walked(config);
         config.qk_norm.place = QkNorm::Place::before;
-        CHECK(largest_difference(qk_walk(config)["scores"], paired_after["scores"]) < 1e-13);
+        CHECK(largest_difference(walked(config)["scores"], paired_after["scores"]) < 1e-13);
         gains = {1, 2, 3, 4, 5, 6};
         config.parameters.record("g_query", Tensor({"feature"}, gains));
-        const Ledger unpaired = qk_walk(config);
+        const Ledger unpaired = walked(config);
         config.qk_norm.place = QkNorm::Place::after;
-        CHECK(largest_difference(qk_walk(config)["scores"], unpaired["scores"]) > 0.1);
+        CHECK(largest_difference(walked(config)["scores"], unpaired["scores"]) > 0.1);
     }
 
     TEST_CASE("after the rotation the steps, the formula and the code stand in that order") {
@@ -104,10 +91,10 @@ TEST_SUITE("walk: norms of query and key") {
         for (const NormOver over : {NormOver::head, NormOver::all, NormOver::l2}) {
             WalkConfig config = normed(over);
             config.variant = Variant::loop;
-            const Ledger loops = qk_walk(config);
+            const Ledger loops = walked(config);
             for (const Variant variant : {Variant::vectorized, Variant::fused}) {
                 config.variant = variant;
-                CHECK(largest_difference(loops["context"], qk_walk(config)["context"]) < 1e-14);
+                CHECK(largest_difference(loops["context"], walked(config)["context"]) < 1e-14);
             }
         }
     }

@@ -2,9 +2,10 @@
 
 #include "attn/cards/step_table.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/walk/draw.hpp"
+#include "tests/support/walked.hpp"
 
 using namespace attn;
+using namespace attn::testing;
 
 namespace {
 
@@ -19,18 +20,6 @@ WalkConfig turning(Pairing pairing) {
     return config;
 }
 
-Ledger walked(const WalkConfig& config) {
-    const Plan plan = resolve(config);
-    return walk(plan, draw(plan));
-}
-
-double apart(const Tensor& a, const Tensor& b) {
-    REQUIRE(a.shape() == b.shape());
-    double most = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a.at(i) - b.at(i)));
-    return most;
-}
-
 }  // namespace
 
 TEST_SUITE("walk: rotary positions") {
@@ -40,8 +29,8 @@ TEST_SUITE("walk: rotary positions") {
             const Ledger first = walked(config);
             config.positions = {7, 8, 9, 10, 11};
             const Ledger later = walked(config);
-            CHECK(apart(first["rotated_query"], later["rotated_query"]) > 0.1);
-            CHECK(apart(first["scores"], later["scores"]) < 1e-14);
+            CHECK(largest_difference(first["rotated_query"], later["rotated_query"]) > 0.1);
+            CHECK(largest_difference(first["scores"], later["scores"]) < 1e-14);
         }
     }
 
@@ -56,7 +45,7 @@ TEST_SUITE("walk: rotary positions") {
                 CHECK(std::abs(turned["scores"].at(cell) - plain["scores"].at(cell)) < 1e-14);
             }
         }
-        CHECK(apart(turned["scores"], plain["scores"]) > 0.01);
+        CHECK(largest_difference(turned["scores"], plain["scores"]) > 0.01);
     }
 
     TEST_CASE("where all tokens stand at position 0 nothing changes, to the bit") {
@@ -67,8 +56,8 @@ TEST_SUITE("walk: rotary positions") {
             const Ledger still = walked(config);
             config.rotary.pairing.reset();
             const Ledger plain = walked(config);
-            CHECK(apart(still["rotated_query"], plain["query"]) == 0);
-            CHECK(apart(still["context"], plain["context"]) == 0);
+            CHECK(largest_difference(still["rotated_query"], plain["query"]) == 0);
+            CHECK(largest_difference(still["context"], plain["context"]) == 0);
         }
     }
 
@@ -86,7 +75,7 @@ TEST_SUITE("walk: rotary positions") {
             const Ledger loop = walked(config);
             for (const Variant variant : {Variant::vectorized, Variant::fused}) {
                 config.variant = variant;
-                CHECK(apart(loop["context"], walked(config)["context"]) < 1e-14);
+                CHECK(largest_difference(loop["context"], walked(config)["context"]) < 1e-14);
             }
             CHECK(loop.has("memory_cos") == has_memory);
             const Tensor& key = loop["key"];
@@ -146,9 +135,9 @@ TEST_SUITE("walk: position embedding") {
         const Ledger plain = walked(config);
         config.position_embedding = PositionEmbedding::sinusoidal;
         const Ledger placed = walked(config);
-        CHECK(apart(plain["x"], placed["token_embedding"]) == 0);
-        CHECK(apart(plain["w_query"], placed["w_query"]) == 0);
-        CHECK(apart(plain["x"], placed["x"]) > 0.1);
+        CHECK(largest_difference(plain["x"], placed["token_embedding"]) == 0);
+        CHECK(largest_difference(plain["w_query"], placed["w_query"]) == 0);
+        CHECK(largest_difference(plain["x"], placed["x"]) > 0.1);
     }
 
     TEST_CASE("a position without a row, and positions without an x, are refused") {

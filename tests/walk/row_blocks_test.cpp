@@ -9,23 +9,13 @@
 
 #include "attn/cards/step_table.hpp"
 #include "attn/mistakes/mistake.hpp"
-#include "attn/walk/draw.hpp"
-#include "attn/walk/walk.hpp"
+#include "tests/support/walked.hpp"
 #include "tests/walk/random_plans.hpp"
 
 using namespace attn;
+using attn::testing::differences;
 
 namespace {
-
-bool same_bits(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
-
-/// The number of cells that differ in a bit.
-std::size_t differences(const Tensor& a, const Tensor& b) {
-    if (a.shape() != b.shape()) return std::max<std::size_t>(1, a.size());
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) count += !same_bits(a.at(i), b.at(i));
-    return count;
-}
 
 /// What the reference table's own function makes of the steps before `name`, for the whole tensor.
 Tensor recomputed(const Plan& plan, const Ledger& ledger, const std::string& name) {
@@ -155,7 +145,7 @@ TEST_SUITE("walk: blocks of rows") {
             const std::size_t width = whole[name].shape().back();
             for (std::size_t r = 0; r < 3; ++r) {
                 for (std::size_t c = 0; c < width; ++c) {
-                    CHECK(same_bits(some[name].at(r * width + c),
+                    CHECK(same_number(some[name].at(r * width + c),
                                     whole[name].at((60 + rows[r]) * width + c)));
                 }
             }

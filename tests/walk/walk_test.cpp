@@ -6,6 +6,7 @@
 
 #include "attn/cards/step_table.hpp"
 #include "attn/tensor/error.hpp"
+#include "tests/support/walked.hpp"
 #include "tests/walk/random_plans.hpp"
 
 using namespace attn;
@@ -14,8 +15,7 @@ namespace {
 
 Ledger walked(WalkConfig config, Variant variant) {
     config.variant = variant;
-    const Plan plan = resolve(config);
-    return walk(plan, draw(plan));
+    return testing::walked(config);
 }
 
 double largest_magnitude(const Tensor& tensor) {

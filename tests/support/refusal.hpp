@@ -1,0 +1,15 @@
+#pragma once
+#include <string>
+
+#include "attn/tensor/error.hpp"
+
+/// What the error says that `action` throws.
+template <class Error = attn::InputError>
+std::string refusal(const auto& action) {
+    try {
+        action();
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "not refused";
+}
