@@ -206,21 +206,23 @@ int run_notebook(const Arguments& arguments) {
         const auto both = format.runs ? attn::one_after_the_other : attn::both_replays;
         document = both(changed_page(arguments, notebook, faithful), document);
     }
+    const NoteOfPart note_of_part = notes_of_cells(arguments, notebook, replay);
     if (arguments.has("--step")) {
         Arguments walks = arguments.narrowed_to({walk_flags, bug_flags, notebook_walk_flags});
         walks.set("--notebook", notebook.number);
         Scene scene{std::move(document), usual};
         scene.page = std::move(walks);
+        scene.note_of_page_part = note_of_part;
         step_through(std::move(scene), arguments);
         return 0;
     }
     if (wants_code(arguments) && !document.sections.empty()) {
         attn::add_print_options(document, notebook.language, options);
     }
-    select_sections(arguments, document, format.keeps_all());
+    select_sections(arguments, document, note_of_part, format.keeps_all());
     if (document.other != nullptr) {
         attn::Document other = *document.other;
-        select_sections(arguments, other, format.keeps_all());
+        select_sections(arguments, other, note_of_part, format.keeps_all());
         document.other = std::make_shared<const attn::Document>(std::move(other));
     }
     if (replay.corrected && format.printed != nullptr) {

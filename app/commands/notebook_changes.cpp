@@ -8,6 +8,7 @@
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
+#include "attn/notes/notes.hpp"
 #include "attn/render/torch_text.hpp"
 #include "attn/tensor/same_numbers.hpp"
 #include "attn/text/json.hpp"
@@ -39,8 +40,7 @@ std::string changes_text(const Arguments& arguments) {
 struct ChangedWalk {
     attn::Ledger before;
     std::string trouble;
-    attn::Plan plan;
-    attn::Ledger ledger;
+    attn::Walked now;
     attn::Document steps;
 };
 
@@ -49,7 +49,7 @@ ChangedWalk changed_walk(const Arguments& arguments, const attn::NotebookWalk& w
     ChangedWalk changed;
     changed.before = attn::performed(walk).ledger;
     try {
-        changed.plan = attn::resolve(config_of(flags));
+        changed.now.plan = attn::resolve(config_of(flags));
     } catch (const attn::ConfigError& error) {
         changed.trouble = error.what();
         return changed;
@@ -57,9 +57,10 @@ ChangedWalk changed_walk(const Arguments& arguments, const attn::NotebookWalk& w
         changed.trouble = error.what();
         return changed;
     }
-    const attn::StepTable table = table_of(flags, changed.plan);
-    changed.ledger = attn::walk(changed.plan, attn::draw(changed.plan), table);
-    changed.steps = attn::document_of(changed.plan, changed.ledger, table);
+    auto& [plan, table, ledger] = changed.now;
+    table = table_of(flags, plan);
+    ledger = attn::walk(plan, attn::draw(plan), table);
+    changed.steps = attn::document_of(plan, ledger, table);
     return changed;
 }
 
@@ -74,33 +75,41 @@ attn::Tensor taken(const attn::Ledger& ledger, const attn::WantedPart& part) {
 /// Whether the numbers that a cell is made of are what they were.
 bool is_as_before(const attn::Section& cell, const ChangedWalk& walk) {
     return std::ranges::all_of(parts_in(cell.parts), [&](const attn::WantedPart& part) {
-        return attn::same_numbers(taken(walk.before, part), taken(walk.ledger, part));
+        return attn::same_numbers(taken(walk.before, part), taken(walk.now.ledger, part));
     });
 }
 
 /// What a cell shows of the changed walk.
 decltype(attn::Section::content) content_in(const attn::Section& cell, const ChangedWalk& walk,
                                             attn::CodeLanguage language) {
-    if (cell.remake) return cell.remake(walk.plan, walk.ledger);
-    const attn::Tensor tensor = taken(walk.ledger, parts_in(cell.parts).front());
+    if (cell.remake) return cell.remake(walk.now.plan, walk.now.ledger);
+    const attn::Tensor tensor = taken(walk.now.ledger, parts_in(cell.parts).front());
     if (std::holds_alternative<attn::Tensor>(cell.content)) return tensor;
     return language == attn::CodeLanguage::torch ? attn::torch_size_text(tensor.shape())
                                                  : attn::shape_text(tensor.shape());
 }
 
+/// What a walk says of a part of one of its steps, or of a part of that part.
+std::string note_of(const attn::Walked& walk, const attn::WantedPart& part,
+                    const std::vector<attn::AxisPart>& inner) {
+    const attn::Tensor& tensor = walk.ledger[part.name];
+    const attn::Step& step = attn::find_step(walk.table, part.name);
+    const auto outer = attn::slice_parts(tensor, part.sliced ? part.indices : "...");
+    return attn::step_note({walk.plan, walk.table, step}, walk.ledger,
+                           inner.empty() ? outer : attn::nested(outer, inner));
+}
+
 /// The words of a cell that shows a step, from that step. `cell 39, ` stays in front.
-void tell_of_step(attn::Section& cell, const attn::Document& steps) {
+void tell_of_step(attn::Section& cell, const ChangedWalk& walk) {
     const std::string step = before(cell.parts, '[');
-    const auto told = std::ranges::find(steps.sections, step, &attn::Section::name);
+    const auto told = std::ranges::find(walk.steps.sections, step, &attn::Section::name);
     const std::size_t comma = cell.title.starts_with("cell ") ? cell.title.find(", ") + 2 : 0;
     const bool shape = std::holds_alternative<std::string>(cell.content);
     const bool part = step != cell.parts;
     cell.title = cell.title.substr(0, comma) +
                  (shape ? "the shape of " + cell.parts : told->title + (part ? ", a part" : ""));
     cell.formula = told->formula;
-    cell.note = shape || told->note.empty() ? ""
-                : part                      ? "Of the whole tensor: " + told->note
-                                            : told->note;
+    cell.note = shape ? "" : note_of(walk.now, parts_in(cell.parts).front(), {});
     cell.margin = told->margin;
 }
 
@@ -128,7 +137,7 @@ void change(attn::Section& cell, const ChangedWalk& walk, attn::CodeLanguage lan
     if (!gone.empty()) {
         now.content = "none: " + gone;
     } else if (!cell.remake) {
-        tell_of_step(now, walk.steps);
+        tell_of_step(now, walk);
     }
     now.margin =
         "No longer the page's: " + changes + "." + (now.margin.empty() ? "" : " " + now.margin);
@@ -145,6 +154,36 @@ Arguments walk_arguments(const Arguments& arguments, const attn::NotebookWalk& w
     Arguments flags = arguments;
     put_walk_under(flags, walk);
     return flags;
+}
+
+NoteOfPart notes_of_cells(const Arguments& arguments, const attn::Notebook& notebook,
+                          const attn::ReplayOptions& replay) {
+    return [arguments, &notebook, replay](const attn::Section& cell,
+                                          const std::vector<attn::AxisPart>& inner) -> std::string {
+        const std::vector<attn::WantedPart> parts = parts_in(cell.parts);
+        if (cell.walk.empty() || cell.remake || parts.size() != 1) return {};
+        const auto has_its_numbers = [&](const attn::Ledger& ledger) {
+            const attn::Tensor* step = ledger.find(parts.front().name);
+            return step != nullptr && attn::same_numbers(taken(ledger, parts.front()),
+                                                         std::get<attn::Tensor>(cell.content));
+        };
+        // The page's own walks first: where these have the numbers, they need not fit others.
+        for (const bool typed : {false, true}) {
+            for (const bool corrected : {false, true}) {
+                attn::ReplayOptions version = replay;
+                version.corrected = corrected;
+                for (const attn::NotebookWalk& walk : notebook.walks(version)) {
+                    if (walk.name != cell.walk) continue;
+                    const ChangedWalk changed =
+                        typed ? changed_walk(arguments, walk) : ChangedWalk();
+                    const attn::Walked made = typed ? changed.now : attn::performed(walk);
+                    if (!changed.trouble.empty() || !has_its_numbers(made.ledger)) continue;
+                    return note_of(made, parts.front(), inner);
+                }
+            }
+        }
+        return {};
+    };
 }
 
 attn::Document changed_page(const Arguments& arguments, const attn::Notebook& notebook,
@@ -175,7 +214,7 @@ attn::Document changed_page(const Arguments& arguments, const attn::Notebook& no
     for (attn::Section& cell : page.sections) {
         if (!cell.walk.empty()) change(cell, walks.at(cell.walk), notebook.language, changes);
     }
-    const attn::Plan& plan = walks.begin()->second.plan;
+    const attn::Plan& plan = walks.begin()->second.now.plan;
     if (trouble.empty()) {
         page.query_tokens = plan.query_tokens;
         page.key_tokens = plan.key_tokens;

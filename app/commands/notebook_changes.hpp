@@ -1,5 +1,5 @@
 #pragma once
-#include "app/flags/flag.hpp"
+#include "app/flags/output_flags.hpp"
 #include "attn/notebooks/notebook.hpp"
 
 namespace app {
@@ -16,5 +16,10 @@ Arguments walk_arguments(const Arguments& arguments, const attn::NotebookWalk& w
 /// Errors  ConfigError, InputError: settings that no walk of the notebook can take.
 attn::Document changed_page(const Arguments& arguments, const attn::Notebook& notebook,
                             const attn::ReplayOptions& replay);
+
+/// What is said of a part of a cell of the page: what the walk says that has its numbers, as the
+/// page's own words are about the whole cell. Empty where it is not simply a part of a step.
+NoteOfPart notes_of_cells(const Arguments& arguments, const attn::Notebook& notebook,
+                          const attn::ReplayOptions& replay);
 
 }  // namespace app

@@ -14,6 +14,7 @@
 #include "app/terminal/messages.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/code.hpp"
+#include "attn/notes/notes.hpp"
 #include "attn/text/json.hpp"
 #include "attn/walk/memory.hpp"
 #include "attn/walk/parts.hpp"
@@ -111,7 +112,12 @@ attn::Document walk_document(const Arguments& arguments, const attn::Plan& plan)
                        print_options(arguments));
     }
     if (format_of(arguments).answers) attn::add_derivations(document, plan, table, ledger);
-    select_sections(arguments, document, format_of(arguments).keeps_all());
+    const auto note_of_part = [&](const attn::Section& section,
+                                  const std::vector<attn::AxisPart>& part) {
+        const attn::Step& step = attn::find_step(table, section.name);
+        return attn::step_note({plan, table, step}, ledger, part);
+    };
+    select_sections(arguments, document, note_of_part, format_of(arguments).keeps_all());
     if (takes_hints(arguments)) document.next = next_command(arguments, plan, table, ledger);
     return document;
 }

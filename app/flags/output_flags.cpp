@@ -7,6 +7,7 @@
 
 #include "app/flags/parse.hpp"
 #include "attn/cards/step_table.hpp"
+#include "attn/notes/notes.hpp"
 #include "attn/render/number_text.hpp"
 #include "attn/tensor/slice.hpp"
 #include "attn/text/closest.hpp"
@@ -88,19 +89,21 @@ std::string without_words(const attn::Document& document, const attn::Section& s
 }
 
 /// Leaves a part of a section, which says so.
-void cut_out(const attn::Document& document, attn::Section& section, const std::string& words) {
+void cut_out(const attn::Document& document, attn::Section& section, const std::string& words,
+             const NoteOfPart& note_of_part) {
     const auto* tensor = std::get_if<attn::Tensor>(&section.content);
     if (tensor == nullptr) {
         throw attn::ConfigError("--only: " + section.name + " is no tensor: leave the slice out");
     }
     const std::string indices = without_words(document, section, *tensor, words);
-    if (!section.note.empty()) section.note.insert(0, "Of the whole tensor: ");
     section.part = attn::slice_parts(*tensor, indices);
+    section.note = note_of_part(section, section.part);
     section.content = attn::slice(*tensor, indices);
     name_the_part(section, indices);
 }
 
-std::vector<attn::Section> only(const attn::Document& document, const std::string& text) {
+std::vector<attn::Section> only(const attn::Document& document, const std::string& text,
+                                const NoteOfPart& note_of_part) {
     const std::vector<attn::WantedPart> all = parts_in(text);
     std::vector<attn::Section> sections;
     for (const attn::WantedPart& wanted : all) {
@@ -112,7 +115,7 @@ std::vector<attn::Section> only(const attn::Document& document, const std::strin
                 continue;
             sections.push_back(section);
             sections.back().shown = true;
-            if (wanted.sliced) cut_out(document, sections.back(), wanted.indices);
+            if (wanted.sliced) cut_out(document, sections.back(), wanted.indices, note_of_part);
         }
     }
     return sections;
@@ -340,7 +343,7 @@ attn::Document document_of_parts(const attn::Plan& plan, const attn::StepTable& 
         section.name = step.name;
         section.title = step.title;
         section.formula = formula_of(step, plan, table);
-        section.note = wanted[i].sliced ? "Only this part was computed." : "";
+        section.note = step_note({plan, table, step}, parts[i].seen, parts[i].excerpt);
         section.margin = step.mistake;
         section.content = std::move(parts[i].tensor);
         section.part = std::move(parts[i].place);
@@ -361,16 +364,17 @@ attn::CodeLanguage code_language(const Arguments& arguments, attn::CodeLanguage 
                                                : attn::CodeLanguage::numpy;
 }
 
-void select_sections(const Arguments& arguments, attn::Document& document, bool keep_all) {
+void select_sections(const Arguments& arguments, attn::Document& document,
+                     const NoteOfPart& note_of_part, bool keep_all) {
     if (keep_all) {
         const attn::Document whole = document;
-        select_sections(arguments, document);
+        select_sections(arguments, document, note_of_part);
         if (format_of(arguments).answers) make_whole(whole, document);
         keep_others_of(whole, document);
         return;
     }
     if (arguments.has("--only")) {
-        document.sections = only(document, arguments.text("--only"));
+        document.sections = only(document, arguments.text("--only"), note_of_part);
         return;
     }
     if (arguments.has("--detail")) {

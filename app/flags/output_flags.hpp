@@ -62,17 +62,22 @@ Shading shading(const Arguments& arguments);
 std::vector<attn::WantedPart> parts_in(const std::string& text);
 std::vector<attn::WantedPart> wanted_parts(const Arguments& arguments);
 
-/// The document of such parts of a walk. It has no sentences about the numbers: these look at whole
-/// tensors.
+/// The document of such parts of a walk. Sentences are about the parts; whole tensors have none, as
+/// not all that these look at was computed.
 attn::Document document_of_parts(const attn::Plan& plan, const attn::StepTable& table,
                                  const std::vector<attn::WantedPart>& wanted,
                                  std::vector<attn::WalkPart> parts);
+
+/// What is said of the part of a section that a slice takes; empty where nobody knows.
+using NoteOfPart =
+    std::function<std::string(const attn::Section&, const std::vector<attn::AxisPart>&)>;
 
 /// Keeps the sections that --only, --from and --until ask for, cut to their slices. With
 /// `keep_all` the others stay, not printed.
 ///
 /// Errors  ConfigError for a name that the document does not have, ShapeError for a slice.
-void select_sections(const Arguments& arguments, attn::Document& document, bool keep_all = false);
+void select_sections(const Arguments& arguments, attn::Document& document,
+                     const NoteOfPart& note_of_part, bool keep_all = false);
 
 /// Writes the document in the format asked for to --output or standard output, and to --save-dir;
 /// that alone prints nothing.

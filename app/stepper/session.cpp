@@ -4,6 +4,7 @@
 
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/parse.hpp"
+#include "attn/notes/notes.hpp"
 #include "attn/tensor/same_numbers.hpp"
 
 namespace app {
@@ -169,7 +170,13 @@ void Session::select(const Arguments& print) {
     // Choose what is listed; the other steps can still be reached.
     check_print_flags(print);
     attn::Document selected = scene_.document;
-    select_sections(print, selected);
+    const auto note_of_part = [&](const attn::Section& section,
+                                  const std::vector<attn::AxisPart>& part) {
+        if (!scene_.plan) return scene_.note_of_page_part(section, part);
+        const attn::Step& step = attn::find_step(scene_.table, section.name);
+        return attn::step_note({*scene_.plan, scene_.table, step}, scene_.ledger, part);
+    };
+    select_sections(print, selected, note_of_part);
     std::vector<attn::Section> sections;
     for (const attn::Section& section : scene_.document.sections) {
         bool found = false;

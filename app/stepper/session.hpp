@@ -21,8 +21,10 @@ struct Scene {
     attn::StepTable table{};
     attn::Ledger ledger{};
     std::optional<Arguments> arguments{};
-    /// Of a notebook's page alone: the flags of its walks, with --notebook.
+    /// Of a notebook's page alone: the flags of its walks, with --notebook, and what is said of
+    /// parts of its cells.
     std::optional<Arguments> page{};
+    NoteOfPart note_of_page_part{};
 };
 
 /// Performs the walk that the flags describe.

@@ -12,13 +12,15 @@ TEST_SUITE("app: long inputs") {
         check_refused("--seq-len 100000 --batch 2", "--only 'weights[0,5],context'");
         check_refused("--seq-len 100000 --only weights", "would need");
     }
-    TEST_CASE("a part of a long walk is computed alone, and says so") {
+    TEST_CASE("a part of a long walk is computed alone, and told as it is in a short one") {
         CHECK(run("--seq-len 20000 --variant loop --only 'weights[5,0]'").exit_code == 0);
         const std::string walk = "--seq-len 50000 --mask causal --only ";
         const program::Result row = run(walk + "'weights[2,:4],masked_scores[0,:2]'");
         CHECK_MESSAGE(row.exit_code == 0, row.err);
         CHECK(row.out.find("# key 4, float32") != std::string::npos);
-        CHECK(row.out.find("# Only this part was computed.") != std::string::npos);
+        CHECK(row.out.find("# Position 2 gives these 4 of the 50000 keys 1.0000 of its attention. "
+                           "1 of the 4\n# cells shown is hidden: its weight is 0.") !=
+              std::string::npos);
         CHECK(row.out.find("-inf])") != std::string::npos);
         check_refused(walk + "'nothing[0]'", "there is no step 'nothing'");
         check_refused(walk + "output", "there is no step output in this walk");

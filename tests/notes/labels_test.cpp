@@ -6,32 +6,53 @@ using namespace attn;
 using namespace attn::notes;
 using namespace attn::testing;
 
+namespace {
+
+/// The weights of a walk, whose rows and columns have the names.
+struct NamedWeights {
+    Plan plan;
+    StepTable table = step_table();
+    Ledger ledger{};
+    Tensor tensor{};
+    Excerpt excerpt{};
+
+    explicit NamedWeights(const WalkConfig& config) : plan(resolve(config)) {
+        tensor = {plan.per_head_axes("query", "key"),
+                  Array<double>::filled(plan.per_head_shape(plan.query_len, plan.key_len), 0)};
+    }
+    operator Subject() const {
+        return {{plan, table, find_step(table, "weights")}, ledger, tensor, excerpt};
+    }
+};
+
+}  // namespace
+
 TEST_SUITE("notes: labels") {
     TEST_CASE("a query is called by its word, its id or its position") {
-        const Plan words = resolve(words_config({{1, 2, 1}}));
-        CHECK(row_label(words, 0, 1) == "'green'");
-        CHECK(row_label(words, 0, 2) == "'red' (position 2)");
-        CHECK(seen_label(words, 0, 2, 2) == "itself");
-        CHECK(seen_label(words, 0, 2, 0) == "'red' (position 0)");
+        const NamedWeights words(words_config({{1, 2, 1}}));
+        CHECK(row_label(words, 1) == "'green'");
+        CHECK(row_label(words, 2) == "'red' (position 2)");
+        CHECK(seen_label(words, 2, 2) == "itself");
+        CHECK(seen_label(words, 2, 0) == "'red' (position 0)");
         WalkConfig config = words_config({{1, 2}});
         std::get<Tokens>(config.input).vocabulary = {};
-        CHECK(row_label(resolve(config), 0, 1) == "id 2");
-        CHECK(row_label(resolve(positions_config(3)), 0, 2) == "position 2");
+        CHECK(row_label(NamedWeights(config), 1) == "id 2");
+        CHECK(row_label(NamedWeights(positions_config(3)), 2) == "position 2");
     }
 
     TEST_CASE("the words of a sequence are its own") {
-        const Plan plan = resolve(words_config({{1, 2}, {3, 2}}));
-        CHECK(row_label(plan, 0, 0) == "'red'");
-        CHECK(row_label(plan, 1, 0) == "'blue'");
+        const NamedWeights words(words_config({{1, 2}, {3, 2}}));
+        CHECK(row_label(words, 0, 0) == "'red'");
+        CHECK(row_label(words, 0, 1) == "'blue'");
     }
 
     TEST_CASE("keys of a memory without words are named by their positions") {
         WalkConfig config = words_config({{1, 2}});
         config.memory = RandomInput{};
         config.key_len = 3;
-        const Plan plan = resolve(config);
-        CHECK(column_label(plan, 0, 1) == "memory position 1");
-        CHECK(seen_label(plan, 0, 1, 1) == "memory position 1");
+        const NamedWeights words(config);
+        CHECK(column_label(words, 1) == "memory position 1");
+        CHECK(seen_label(words, 1, 1) == "memory position 1");
     }
 
     TEST_CASE("a word is cut at 20 characters, as a reader counts them") {

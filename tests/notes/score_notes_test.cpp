@@ -97,8 +97,9 @@ TEST_SUITE("notes: scores") {
     TEST_CASE("factors that change little or much are called so") {
         CHECK_SAYS(scaled_note({ScaleChoice::By::number, 1}, nine, nine),
                    "That changes nothing here.");
-        CHECK_SAYS(scaled_note({ScaleChoice::By::number, 0}, nine, Array<double>::filled({3, 3}, 0)),
-                   "All become equal, so no key stands out.");
+        CHECK_SAYS(
+            scaled_note({ScaleChoice::By::number, 0}, nine, Array<double>::filled({3, 3}, 0)),
+            "All become equal, so no key stands out.");
         CHECK_SAYS(scaled_note({ScaleChoice::By::number, -1}, nine, minus_nine),
                    "That turns their order round.");
     }

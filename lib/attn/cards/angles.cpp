@@ -189,8 +189,11 @@ std::string inverse_frequencies_note(const Subject& subject) {
     const auto turn = [&](std::size_t pair) {
         return brief(2 * std::numbers::pi / cells[pair]) + " positions";
     };
-    std::string note = "Pair 0 makes a full turn in " + turn(0);
-    if (last > 0) note += ", pair " + std::to_string(last) + " in " + turn(last);
+    const auto pair = [&](std::size_t i) {
+        return std::to_string(subject.excerpt.index("pair", i));
+    };
+    std::string note = "Pair " + pair(0) + " makes a full turn in " + turn(0);
+    if (last > 0) note += ", pair " + pair(last) + " in " + turn(last);
     note += ".";
     say(note, scaling_sentence(subject.plan));
     return note;

@@ -135,9 +135,11 @@ struct BlockCell {
 
 /// The first number behind block 0 for which `wanted(before, now)` holds.
 template <class Wanted>
-std::optional<BlockCell> first_block_where(const Tensor& tensor, Wanted wanted) {
-    const Matrices matrices(tensor);
-    const Cells cells(tensor);
+std::optional<BlockCell> first_block_where(const Subject& subject, Wanted wanted) {
+    // Only of all blocks each stands behind the one before it.
+    if (!subject.excerpt.has_all_in_order("block")) return std::nullopt;
+    const Matrices matrices(subject.tensor);
+    const Cells cells(subject.tensor);
     for (std::size_t q = 0; q < matrices.rows; ++q) {
         for (std::size_t b = 1; b < matrices.columns; ++b) {
             const double before = cells[q * matrices.columns + b - 1];
@@ -148,27 +150,18 @@ std::optional<BlockCell> first_block_where(const Tensor& tensor, Wanted wanted) 
     return std::nullopt;
 }
 
-std::string query_text(const Subject& subject, std::size_t query) {
-    return row_label(subject.plan, batch_of(subject.tensor, 0), query);
-}
-
-/// A sentence about the first matrix, which says so where there are several.
-std::string in_first(const Subject& subject, const std::string& rest) {
-    const std::string place = in_matrix(subject.tensor, 0);
-    return place.empty() ? capitalised(rest) : place + rest;
-}
-
 std::string running_max_note(const Subject& subject) {
     const Plan& plan = subject.plan;
-    const std::size_t blocks = subject.tensor.shape().back();
+    const std::size_t blocks = subject.excerpt.length("block", subject.tensor.shape().back());
     std::string note = "The keys come in " + counted(blocks, "block") + " of up to " +
                        counted(plan.key_block(), "key") +
                        ". Each query keeps only the largest score it has met.";
-    const auto raised = first_block_where(subject.tensor, [](double a, double b) { return b > a; });
+    const auto raised = first_block_where(subject, [](double a, double b) { return b > a; });
     if (raised) {
-        say(note, in_first(subject, query_text(subject, raised->query) + " meets a larger one, " +
-                                        number(raised->value) + ", in block " +
-                                        std::to_string(raised->block) + "."));
+        say(note,
+            of_first_matrix(subject, row_label(subject, raised->query) + " meets a larger one, " +
+                                         number(raised->value) + ", in block " +
+                                         std::to_string(raised->block) + "."));
     }
     return note;
 }
@@ -177,12 +170,12 @@ std::string correction_note(const Subject& subject) {
     std::string note =
         "Exponentials are measured from the maximum, so a new maximum makes the old ones smaller "
         "by one factor. It is 1 where the maximum stays, and 0 while there is nothing to correct.";
-    const auto below =
-        first_block_where(subject.tensor, [](double, double b) { return b > 0 && b < 1; });
+    const auto below = first_block_where(subject, [](double, double b) { return b > 0 && b < 1; });
     if (below) {
-        say(note, in_first(subject, "what " + query_text(subject, below->query) +
-                                        " has gathered is multiplied by " + number(below->value) +
-                                        " in block " + std::to_string(below->block) + "."));
+        say(note,
+            of_first_matrix(subject, "what " + row_label(subject, below->query) +
+                                         " has gathered is multiplied by " + number(below->value) +
+                                         " in block " + std::to_string(below->block) + "."));
     }
     return note;
 }
@@ -192,9 +185,9 @@ std::string running_sum_note(const Subject& subject) {
     if (matrices.cells() == 0) return {};
     const double last = Cells(subject.tensor)[matrices.columns - 1];
     std::string note = "After the last block it is what softmax over all keys divides by.";
-    if (std::isfinite(last)) {
-        say(note,
-            in_first(subject, "for " + query_text(subject, 0) + " that is " + number(last) + "."));
+    if (std::isfinite(last) && subject.excerpt.has_all_in_order("block")) {
+        say(note, of_first_matrix(
+                      subject, "for " + row_label(subject, 0) + " that is " + number(last) + "."));
     }
     return note;
 }

@@ -44,8 +44,14 @@ Step past_card(const Projected& part) {
 
 std::string present_note(const Subject& subject, const Projected& part) {
     const Plan& plan = subject.plan;
-    std::string note = counted(plan.past_len, part.name) + " of the past and " +
-                       counted(plan.new_keys(), "new one") + ": the cache for the next token.";
+    std::size_t past = 0;
+    const std::size_t all = subject.excerpt.count("key", plan.key_len);
+    for (std::size_t k = 0; k < all; ++k) {
+        past += subject.excerpt.index("key", k) < plan.past_len ? 1 : 0;
+    }
+    std::string note = counted(past, part.name) + " of the past and " +
+                       counted(all - past, "new one") + shown_here(subject) +
+                       ": the cache for the next token.";
     if (part.letter() == 'v') return note;
     const std::string first = std::to_string(plan.past_len);
     say(note, "The queries of x stand at positions " + first + " to " +

@@ -47,17 +47,19 @@ std::vector<Input> context_inputs(const Plan& plan) {
 }
 
 /// True where context row `query` is exactly value row `key`, in the first matrix.
-bool same_row(const Ledger& ledger, std::size_t query, std::size_t key) {
-    const Tensor& context = ledger["context"];
-    const Ledger::Entry* entry = ledger.find_latest(Chain::values);
+bool same_row(const Subject& subject, std::size_t query, std::size_t key) {
+    const Tensor& context = subject.tensor;
+    const Ledger::Entry* entry = subject.ledger.find_latest(Chain::values);
     if (entry == nullptr || entry->tensor.dimension() < 2) return false;
     const Tensor* value = &entry->tensor;
     const std::size_t columns = context.shape().back();
-    if (value->shape().back() != columns || key >= Matrices(*value).rows) return false;
+    const std::size_t features = subject.excerpt.length("feature", columns);
+    if (value->shape().back() != features || key >= Matrices(*value).rows) return false;
     const Cells mixed(context);
     const Cells values(*value);
     for (std::size_t c = 0; c < columns; ++c) {
-        if (mixed[query * columns + c] != values[key * columns + c]) return false;
+        const std::size_t feature = subject.excerpt.index("feature", c);
+        if (mixed[query * columns + c] != values[key * features + feature]) return false;
     }
     return true;
 }
@@ -79,8 +81,7 @@ std::string nan_sentence(const Subject& subject, const std::vector<AttentionRow>
         if (row_has_nan(subject.tensor, q)) found.add(q);
     }
     if (found.count == 0) return {};
-    const std::string names = named(subject.plan, batch_of(subject.tensor, 0), found);
-    return capitalised(names) + (found.count == 1 ? " has" : " have") + " nan: " +
+    return capitalised(named(subject, found)) + (found.count == 1 ? " has" : " have") + " nan: " +
            (rows[found.first].has_nan
                 ? "weights that are nan pass it on."
                 : "a value that is nan or infinite reaches it, even with weight 0.");
@@ -88,38 +89,33 @@ std::string nan_sentence(const Subject& subject, const std::vector<AttentionRow>
 
 /// One query as an example: whom it takes most from, or whose value it copies.
 std::string example(const Subject& subject, const std::vector<AttentionRow>& rows) {
-    const Plan& plan = subject.plan;
-    const std::size_t batch = batch_of(subject.tensor, 0);
     std::string note;
     const Rows single = rows_where(
         rows, [](const AttentionRow& row) { return row.visible == 1 && row.weight == 1; });
-    if (single.count > 0 && same_row(subject.ledger, single.first, rows[single.first].best)) {
-        const std::string key = seen_label(plan, batch, single.first, rows[single.first].best);
-        say(note, capitalised(row_label(plan, batch, single.first)) + " sees only " + key +
+    if (single.count > 0 && same_row(subject, single.first, rows[single.first].best)) {
+        const std::string key = seen_label(subject, single.first, rows[single.first].best);
+        say(note, capitalised(row_label(subject, single.first)) + " sees only " + key +
                       " and receives that value unchanged.");
     }
     if (const std::optional<std::size_t> query = strongest(rows)) {
         const AttentionRow& row = rows[*query];
         if (row.equals == 1) {
-            const std::string who = row_label(plan, batch, *query);
-            const std::string where = in_matrix(subject.tensor, 0);
-            say(note, where + (where.empty() ? capitalised(who) : who) + " takes most, " +
-                          number(row.weight) + ", from " +
-                          seen_label(plan, batch, *query, row.best) + ".");
+            say(note, of_first_matrix(subject, row_label(subject, *query) + " takes most, " +
+                                                   number(row.weight) + ", from " +
+                                                   seen_label(subject, *query, row.best) + "."));
         }
     }
     const Rows even = rows_where(rows, [](const AttentionRow& row) { return row.even; });
     if (even.count > 0) {
-        say(note, capitalised(named(plan, batch, even)) +
-                      (even.count == 1 ? " receives" : " receive") +
+        say(note, capitalised(named(subject, even)) + (even.count == 1 ? " receives" : " receive") +
                       " the plain mean of the visible values.");
     }
     const Rows zero = rows_where(rows, [](const AttentionRow& row) {
         return !row.has_nan && row.visible == 0 && row.sum == 0;
     });
     if (zero.count > 0) {
-        say(note, capitalised(named(plan, batch, zero)) +
-                      (zero.count == 1 ? " receives" : " receive") + " 0, seeing no key.");
+        say(note, capitalised(named(subject, zero)) + (zero.count == 1 ? " receives" : " receive") +
+                      " 0, seeing no key.");
     }
     return note;
 }
@@ -185,10 +181,9 @@ std::string merged_note(const Subject& subject) {
     const Plan& plan = subject.plan;
     const std::size_t width = plan.value_dim;
     if (plan.context_heads() == 1) return "There is one head, so only the head axis goes away.";
-    return "The heads of each token side by side: " + numbered("feature", 0, width) +
-           (width == 1 ? " comes" : " come") + " from head 0, " +
-           numbered("feature", width, width) + " from head 1" +
-           (plan.context_heads() > 2 ? " and so on" : "") + ". Nothing is computed, only moved.";
+    return "The heads of each token side by side: " +
+           features_of_heads(heads_in(subject, width), width, "come", "from") +
+           ". Nothing is computed, only moved.";
 }
 
 void why_merged(const WalkView& view, Derivation& derivation) {
@@ -242,7 +237,7 @@ std::string output_note(const Subject& subject) {
     if (subject.ledger.has("b_output")) {
         say(note, "The bias b_output adds the same vector to each token.");
     }
-    if (subject.tensor.shape().back() == plan.embed_dim) {
+    if (subject.excerpt.length("feature", subject.tensor.shape().back()) == plan.embed_dim) {
         say(note,
             "Each token has " + counted(plan.embed_dim, "feature") + " again, as many as in x.");
     }

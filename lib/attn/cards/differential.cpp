@@ -1,5 +1,6 @@
 #include "attn/steps/differential.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "attn/cards/cards.hpp"
@@ -111,9 +112,16 @@ Step lambda_card() {
 // differential_weights: the first softmax of each pair, less lambda times the second.
 
 std::string difference_note(const Subject& subject) {
-    std::string note =
-        "Heads 0 and 1 of the weights make head 0, heads 2 and 3 head 1: what both attend to "
-        "cancels, as in a difference of two noisy measurements.";
+    const std::vector<std::size_t> heads = heads_in(subject, subject.plan.key_len);
+    std::string pairs;
+    for (std::size_t i = 0; i < std::min<std::size_t>(heads.size(), 2); ++i) {
+        pairs += (i == 0 ? "Heads " : ", heads ") + std::to_string(2 * heads[i]) + " and " +
+                 std::to_string(2 * heads[i] + 1) +
+                 (i == 0 ? " of the weights make head " : " head ") + std::to_string(heads[i]);
+    }
+    std::string note = pairs +
+                       ": what both attend to cancels, as in a difference of two noisy "
+                       "measurements.";
     const Cells cells(subject.tensor);
     const std::size_t keys = subject.tensor.shape().back();
     if (keys == 0 || subject.tensor.size() > most_cells) return note;
@@ -124,14 +132,17 @@ std::string difference_note(const Subject& subject) {
         if (i < keys) sum += cells[i];
     }
     const double lambda = subject.ledger["lambda_full"].at(0);
-    if (std::abs(sum - (1 - lambda)) < 1e-3) {
+    if (!subject.excerpt.has_all("key")) {
+        // What whole rows sum to cannot be seen.
+    } else if (std::abs(sum - (1 - lambda)) < 1e-3) {
         say(note, "Each row sums to 1 - lambda = " + number(1 - lambda) + ", not to 1.");
     } else if (std::isfinite(sum)) {
         say(note, "The first row sums to " + number(sum) + ".");
     }
     if (negative > 0) {
         say(note, std::to_string(negative) + " of " + std::to_string(subject.tensor.size()) +
-                      " cells are negative: there the second head attends more.");
+                      " cells" + shown_here(subject) +
+                      " are negative: there the second head attends more.");
     }
     return note;
 }

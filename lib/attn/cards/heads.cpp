@@ -59,7 +59,8 @@ std::vector<Input> part_inputs(const Plan& plan, const Projected& part) {
 }
 
 /// How this part came to be, whatever the projection.
-std::string origin(const Plan& plan, const Projected& part) {
+std::string origin(const Subject& subject, const Projected& part) {
+    const Plan& plan = subject.plan;
     const std::string source = part.source(plan);
     const std::size_t width = part.width(plan);
     const std::string mixed = "the " + counted(part.inputs(plan), "feature") + " of " + source +
@@ -67,7 +68,7 @@ std::string origin(const Plan& plan, const Projected& part) {
     if (splits_projected(plan)) {
         return "Cut into " + counted(part.heads(plan), "head") + " of " +
                counted(width, "feature") + ": of projected_" + part.name + ", " +
-               head_features(plan, part) + ".";
+               head_features(subject, part) + ".";
     }
     if (one_product(plan)) {
         return "Taken out of qkv: " + counted(width, "feature") + " for each of " +
@@ -91,35 +92,32 @@ std::string origin(const Plan& plan, const Projected& part) {
 std::string longest_sentence(const Subject& subject, Side side) {
     const std::optional<MatrixCell> longest = longest_row(subject.tensor, 0);
     if (!longest) return {};
-    const std::size_t first = side == Side::key ? subject.plan.past_len : 0;
     const std::string name =
-        label(subject.plan, side, batch_of(subject.tensor, 0), first + longest->row);
-    const std::string where = in_matrix(subject.tensor, 0);
-    return where + (where.empty() ? capitalised(name) : name) + " has the longest " +
-           subject.step.name + " (" + number(longest->value) +
-           "): the longer it is, the larger its scores can be.";
+        side == Side::key ? column_label(subject, longest->row) : row_label(subject, longest->row);
+    return of_first_matrix(subject, name + " has the longest " + subject.step.name +
+                                        shown_here(subject) + " (" + number(longest->value) +
+                                        "): the longer it is, the larger its scores can be.");
 }
 
 std::string zero_queries_sentence(const Subject& subject, const Rows& zero) {
-    const std::string names = named(subject.plan, batch_of(subject.tensor, 0), zero);
-    const std::string where = in_matrix(subject.tensor, 0);
-    return where + (where.empty() ? capitalised(names) : names) +
-           (zero.count == 1 ? " has a zero query, so all its scores are 0."
-                            : " have zero queries, so all their scores are 0.");
+    return of_first_matrix(
+        subject, named(subject, zero) + (zero.count == 1
+                                             ? " has a zero query, so all its scores are 0."
+                                             : " have zero queries, so all their scores are 0."));
 }
 
 std::string part_note(const Subject& subject, const Projected& part) {
     const Plan& plan = subject.plan;
-    std::string note = origin(plan, part);
+    std::string note = origin(subject, part);
     if (projects(plan) && !splits_projected(plan) && !one_product(plan)) {
         say(note, bias_sentence(subject, part.parameter(plan)));
     }
     if (part.letter() == 'v') {
-        say(note, "A query that attended to " + column_label(plan, 0, plan.past_len) +
+        say(note, "A query that attended to " + column_label(subject, 0) +
                       " alone would receive exactly its row.");
         return note;
     }
-    if (!Matrices(subject.tensor).readable()) return note;
+    if (!Matrices(subject.tensor).readable() || !subject.excerpt.has_all("feature")) return note;
     const Side side = part.letter() == 'q' ? Side::query : Side::key;
     const Rows zero = zero_rows(subject.tensor, 0);
     if (side == Side::query && zero.count > 0) {

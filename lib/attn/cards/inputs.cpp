@@ -70,6 +70,23 @@ const Tokens* tokens_of(const Start& start, const Plan& plan) {
     return std::get_if<Tokens>(&start.source(plan));
 }
 
+/// The tokens that a note of x or ids looks at; nothing where the source has none.
+std::optional<Tokens> tokens_of(const Start& start, const Subject& subject) {
+    const Tokens* all = tokens_of(start, subject.plan);
+    if (all == nullptr || all->sequences.empty()) return std::nullopt;
+    Tokens seen = *all;
+    const Excerpt& excerpt = subject.excerpt;
+    seen.sequences.resize(excerpt.count("batch", all->sequences.size()));
+    for (std::size_t b = 0; b < seen.sequences.size(); ++b) {
+        const auto& sequence = all->sequences[excerpt.index("batch", b)];
+        seen.sequences[b].resize(excerpt.count("token", sequence.size()));
+        for (std::size_t t = 0; t < seen.sequences[b].size(); ++t) {
+            seen.sequences[b][t] = sequence[excerpt.index("token", t)];
+        }
+    }
+    return seen;
+}
+
 /// A token that occurs at two positions of one sequence, and where.
 struct Repeat {
     std::size_t batch, first, second;
@@ -97,7 +114,7 @@ std::string token_text(const Tokens& tokens, std::int64_t id) {
 }
 
 /// Where padding stands and how much of it there is; empty without any.
-std::string padding_sentence(const Tokens& tokens) {
+std::string padding_sentence(const Subject& subject, const Tokens& tokens) {
     if (!tokens.pad_id) return {};
     std::size_t count = 0;
     std::size_t all = 0;
@@ -107,7 +124,7 @@ std::string padding_sentence(const Tokens& tokens) {
             static_cast<std::size_t>(std::count(sequence.begin(), sequence.end(), *tokens.pad_id));
     }
     if (count == 0) return {};
-    return std::to_string(count) + " of the " + counted(all, "position") +
+    return std::to_string(count) + " of the " + counted(all, "position") + shown_here(subject) +
            (count == 1 ? " holds" : " hold") + " padding (id " + std::to_string(*tokens.pad_id) +
            "), which only fills up shorter sequences.";
 }
@@ -141,24 +158,28 @@ bool row_is_zero(const Tensor& tensor, std::size_t row) {
     return true;
 }
 
-std::string looked_up(const Start& start, const Tokens& tokens) {
+std::string looked_up(const Start& start, const Subject& subject, const Tokens& tokens) {
     const std::string table = start.embedding;
     const std::int64_t id = tokens.sequences.front().front();
     const bool has_word = static_cast<std::size_t>(id) < tokens.vocabulary.size();
     return "Each token takes the row of " + table + " that its id names: " +
-           (has_word ? quoted(tokens.vocabulary[static_cast<std::size_t>(id)]) : "position 0") +
+           (has_word ? quoted(tokens.vocabulary[static_cast<std::size_t>(id)])
+                     : "position " + std::to_string(subject.excerpt.index("token", 0))) +
            " takes row " + std::to_string(id) + ".";
 }
 
 /// Rows that look alike, and why: a repeated word, padding.
 std::string alike_rows(const Subject& subject, const Tokens& tokens) {
+    const Excerpt& excerpt = subject.excerpt;
     std::string note;
     if (const std::optional<Repeat> repeat = first_repeat(tokens)) {
         const std::int64_t id = tokens.sequences[repeat->batch][repeat->first];
         say(note, capitalised(token_text(tokens, id)) + " occurs at positions " +
-                      std::to_string(repeat->first) + " and " + std::to_string(repeat->second) +
-                      (tokens.sequences.size() > 1 ? " of sequence " + std::to_string(repeat->batch)
-                                                   : "") +
+                      std::to_string(excerpt.index("token", repeat->first)) + " and " +
+                      std::to_string(excerpt.index("token", repeat->second)) +
+                      (excerpt.length("batch", tokens.sequences.size()) > 1
+                           ? " of sequence " + std::to_string(excerpt.index("batch", repeat->batch))
+                           : "") +
                       ": its rows are identical, as nothing here says where a token stands.");
     }
     if (!tokens.pad_id) return note;
@@ -183,28 +204,32 @@ std::string size_text(const Subject& subject) {
 }
 
 std::string ids_note(const Start& start, const Subject& subject) {
-    const Tokens* tokens = tokens_of(start, subject.plan);
-    if (tokens == nullptr || tokens->sequences.empty() || tokens->sequences.front().empty()) {
+    const std::optional<Tokens> tokens = tokens_of(start, subject);
+    if (!tokens || tokens->sequences.front().empty()) {
         return "Each id names a row of the embedding table.";
     }
     std::string note = tokens->vocabulary.empty()
                            ? "Each id names one row of an embedding table with " +
                                  counted(static_cast<std::size_t>(*tokens->vocab_size), "row") + "."
                            : words_sentence(*tokens);
-    say(note, padding_sentence(*tokens));
+    say(note, padding_sentence(subject, *tokens));
     return note;
 }
 
 std::string embedding_note(const Start& start, const Subject& subject) {
     const bool given = subject.plan.config.parameters.has(start.embedding);
-    std::string note = "One row of " + counted(subject.tensor.shape().back(), "feature") +
+    const Excerpt& excerpt = subject.excerpt;
+    const std::size_t features = excerpt.length("feature", subject.tensor.shape().back());
+    std::string note = "One row of " + counted(features, "feature") +
                        " for each id; training would learn them, here they are " +
                        (given ? "as given." : "drawn at random.");
     const Tokens* tokens = tokens_of(start, subject.plan);
     if (tokens != nullptr && tokens->pad_id && *tokens->pad_id >= 0) {
-        const auto row = static_cast<std::size_t>(*tokens->pad_id);
-        if (row < subject.tensor.shape().front() && row_is_zero(subject.tensor, row)) {
-            say(note, "Row " + std::to_string(row) + ", the padding, is zero.");
+        const auto padding = static_cast<std::size_t>(*tokens->pad_id);
+        for (std::size_t row = 0; row < subject.tensor.shape().front(); ++row) {
+            if (excerpt.index("vocab", row) != padding || !row_is_zero(subject.tensor, row))
+                continue;
+            say(note, "Row " + std::to_string(padding) + ", the padding, is zero.");
         }
     }
     return note;
@@ -213,11 +238,11 @@ std::string embedding_note(const Start& start, const Subject& subject) {
 std::string start_note(const Start& start, const Subject& subject) {
     if (start.embedded(subject.plan)) return embedded_x_note(subject);
     std::string note;
-    const Tokens* tokens = tokens_of(start, subject.plan);
-    const bool looks_up = tokens != nullptr && !tokens->sequences.empty() &&
-                          !tokens->sequences.front().empty() && subject.tensor.dimension() >= 2;
+    const std::optional<Tokens> tokens = tokens_of(start, subject);
+    const bool looks_up =
+        tokens && !tokens->sequences.front().empty() && subject.tensor.dimension() >= 2;
     if (looks_up) {
-        say(note, looked_up(start, *tokens));
+        say(note, looked_up(start, subject, *tokens));
         say(note, alike_rows(subject, *tokens));
     } else if (const auto* random = std::get_if<RandomInput>(&start.source(subject.plan))) {
         say(note,

@@ -82,10 +82,12 @@ std::string mask_reason(const Subject& subject, std::size_t group) {
     if (plan.config.mask.given) return {};
     const Visibility visibility(plan);
     const MaskCells mask(subject.tensor, group);
-    const std::size_t batch = batch_of(subject.tensor, group);
-    for (std::size_t q = 0; q < plan.query_len; ++q) {
-        for (std::size_t k = 0; k < plan.key_len; ++k) {
-            if (mask.hidden(q, k) != visibility.hides({batch, 0, q, k})) return {};
+    const std::size_t batch = batch_of(subject, group);
+    const Excerpt& excerpt = subject.excerpt;
+    for (std::size_t q = 0; q < excerpt.count("query", plan.query_len); ++q) {
+        for (std::size_t k = 0; k < excerpt.count("key", plan.key_len); ++k) {
+            const ScoreCell cell{batch, 0, excerpt.index("query", q), excerpt.index("key", k)};
+            if (mask.hidden(q, k) != visibility.hides(cell)) return {};
         }
     }
     std::string reason;
@@ -97,43 +99,48 @@ std::string mask_reason(const Subject& subject, std::size_t group) {
 }
 
 /// `only itself`, `no key`, `all 6 keys`, `2 of the 6 keys`: what one query sees.
-std::string visible_keys_text(const Subject& subject, const MaskCells& mask, std::size_t batch,
+std::string visible_keys_text(const Subject& subject, const MaskCells& mask, std::size_t group,
                               std::size_t query) {
-    const Plan& plan = subject.plan;
-    const std::size_t visible = mask.visible(query, plan.key_len);
-    if (visible == 0) return "no key at all";
+    const std::size_t keys = subject.excerpt.count("key", subject.plan.key_len);
+    const std::string shown = subject.excerpt.has_all("key") ? "" : " shown";
+    const std::size_t visible = mask.visible(query, keys);
+    if (visible == 0) return shown.empty() ? "no key at all" : "none of the keys shown";
     if (visible == 1) {
         std::size_t key = 0;
         while (mask.hidden(query, key)) ++key;
-        return "only " + seen_label(plan, batch, query, key);
+        return (keys == 1 ? "" : "only ") + seen_label(subject, query, key, group);
     }
-    if (visible == plan.key_len) return "all " + counted(visible, "key");
-    return std::to_string(visible) + " of the " + counted(plan.key_len, "key");
+    if (visible == keys) return "all " + counted(visible, "key") + shown;
+    return std::to_string(visible) + " of the " + counted(keys, "key") + shown;
 }
 
 /// Who sees least and who sees most.
 std::string visible_keys_sentence(const Subject& subject, std::size_t group) {
-    const Plan& plan = subject.plan;
     const MaskCells mask(subject.tensor, group);
+    const std::size_t queries = subject.excerpt.count("query", subject.plan.query_len);
+    const std::size_t keys = subject.excerpt.count("key", subject.plan.key_len);
     std::size_t least = 0;
     std::size_t most = 0;
-    std::size_t fewest = mask.visible(0, plan.key_len);
+    std::size_t fewest = mask.visible(0, keys);
     std::size_t greatest = fewest;
-    for (std::size_t q = 1; q < plan.query_len; ++q) {
-        const std::size_t visible = mask.visible(q, plan.key_len);
-        if (visible < fewest) fewest = mask.visible(least = q, plan.key_len);
-        if (visible > greatest) greatest = mask.visible(most = q, plan.key_len);
+    for (std::size_t q = 1; q < queries; ++q) {
+        const std::size_t visible = mask.visible(q, keys);
+        if (visible < fewest) fewest = mask.visible(least = q, keys);
+        if (visible > greatest) greatest = mask.visible(most = q, keys);
     }
-    const std::size_t batch = batch_of(subject.tensor, group);
-    const std::string where = in_matrix(subject.tensor, group);
+    const std::string where = in_matrix(subject, group);
     const bool same = fewest == greatest;
-    std::string who = same && plan.query_len > 1 ? "every query" : row_label(plan, batch, least);
+    std::string who = same && queries > 1 ? "every query" + shown_here(subject)
+                                          : row_label(subject, least, group);
     if (where.empty()) who = capitalised(who);
-    if (same && fewest == 1 && plan.query_len > 1) return where + who + " sees a single key.";
-    std::string sentence = where + who + " sees " + visible_keys_text(subject, mask, batch, least);
+    if (same && fewest == 1 && queries > 1) {
+        const bool all = subject.excerpt.has_all("key");
+        return where + who + " sees " + (all ? "a single key." : "one of the keys shown.");
+    }
+    std::string sentence = where + who + " sees " + visible_keys_text(subject, mask, group, least);
     if (!same) {
-        sentence += ", " + row_label(plan, batch, most) + " sees " +
-                    visible_keys_text(subject, mask, batch, most);
+        sentence += ", " + row_label(subject, most, group) + " sees " +
+                    visible_keys_text(subject, mask, group, most);
     }
     return sentence + ".";
 }
@@ -160,8 +167,8 @@ HiddenCells count_minus_infinity(const Tensor& scores) {
 
 /// What becomes of the rows that see no key.
 std::string empty_rows_sentence(const Subject& subject, const Rows& rows) {
-    if (rows.count == 0) return {};
-    std::string sentence = capitalised(named(subject.plan, batch_of(subject.tensor, 0), rows)) +
+    if (rows.count == 0 || !subject.excerpt.has_all("key")) return {};
+    std::string sentence = capitalised(named(subject, rows)) +
                            (rows.count == 1 ? " may see" : " may all see") + " no key";
     if (subject.plan.config.softmax_axis == SoftmaxAxis::key) {
         const bool zero = subject.plan.config.empty_row == EmptyRow::zero;
@@ -177,9 +184,13 @@ std::string mask_note(const Subject& subject) {
         return "Where it says true, the query may not see the key.";
     }
     const Hidden hidden = count_hidden(subject.tensor);
-    if (hidden.count == 0) return "Nothing is hidden: every query may see every key.";
+    if (hidden.count == 0) {
+        return subject.excerpt.is_whole()
+                   ? "Nothing is hidden: every query may see every key."
+                   : "Nothing shown is hidden: each of these queries may see each of these keys.";
+    }
     std::string note = "True hides: " + std::to_string(hidden.count) + " of " +
-                       counted(subject.tensor.size(), "cell");
+                       counted(subject.tensor.size(), "cell") + shown_here(subject);
     const std::string reason = mask_reason(subject, hidden.group);
     note += reason.empty() ? "." : ", " + reason + ".";
     say(note, visible_keys_sentence(subject, hidden.group));
@@ -224,8 +235,9 @@ std::string masked_note(const Subject& subject) {
     const bool readable = mask != nullptr && mask->size() <= most_cells && matrices.readable() &&
                           has_rows_of_keys(subject.tensor);
     if (!readable) return rule;
-    if (count_hidden(*mask).count == 0)
-        return "Nothing was hidden, so the scores stay as they are.";
+    if (count_hidden(*mask).count == 0) {
+        return "Nothing" + shown_here(subject) + " was hidden, so the scores stay as they are.";
+    }
     const HiddenCells found = count_minus_infinity(subject.tensor);
     const MaskCells first(*mask, 0);
     std::size_t expected = 0;
@@ -235,9 +247,10 @@ std::string masked_note(const Subject& subject) {
     if (found.cells < expected) return "Cells that the mask hides are not all -inf here.";
     std::string note = rule;
     if (const std::optional<MatrixCell> largest = largest_cell(subject.tensor, 0)) {
-        say(note, "The largest score left" + within_matrix(subject.tensor, 0) + " is " +
-                      number(largest->value) + (largest->alone ? ": " : ", first at ") +
-                      pair_text(subject, *largest) + ".");
+        say(note, "The largest score left" +
+                      (subject.excerpt.is_whole() ? std::string() : " here") +
+                      within_matrix(subject) + " is " + number(largest->value) +
+                      (largest->alone ? ": " : ", first at ") + pair_text(subject, *largest) + ".");
     }
     say(note, empty_rows_sentence(subject, found.rows));
     return note;

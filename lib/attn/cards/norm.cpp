@@ -34,16 +34,17 @@ std::string norm_formula(const Plan& plan) {
 }
 
 std::string norm_note(const Subject& subject) {
-    const Tensor* x = subject.ledger.find("x");
+    const Tensor* x = subject.ledger.find("x");  // with all features, which its size is made of
     std::string note = "Every token gets rows of the same size, whatever has been added to x.";
     if (x == nullptr || x->shape() != subject.tensor.shape()) return note;
     const RowSize size = size_of_row(subject.plan, *x, 0);
     say(note,
-        capitalised(in_matrix(subject.tensor, 0)) + "The row of " + row_label(subject.plan, 0, 0) +
-            " is divided by " + number(size.root) +
-            (is_rms(subject.plan) ? ""
-                                  : ", after its mean " + number(size.mean) + " is taken off") +
-            "; then each feature is multiplied by its gain.");
+        of_first_matrix(
+            subject,
+            "the row of " + row_label(subject, 0) + " is divided by " + number(size.root) +
+                (is_rms(subject.plan) ? ""
+                                      : ", after its mean " + number(size.mean) + " is taken off") +
+                "; then each feature is multiplied by its gain."));
     return note;
 }
 

@@ -65,7 +65,8 @@ std::string longest_row_sentence(const NormedPart& normed, const Subject& subjec
     const Ledger::Entry* before = subject.ledger.find_latest(normed.chain, subject.step.name);
     if (before == nullptr || before->tensor.shape() != subject.tensor.shape()) return {};
     const std::optional<MatrixCell> longest = longest_row(before->tensor, 0);
-    if (!longest || !Matrices(subject.tensor).readable()) return {};
+    if (!longest || !subject.excerpt.has_all("feature") || !Matrices(subject.tensor).readable())
+        return {};
     const std::size_t width = subject.tensor.shape().back();
     const Cells cells(subject.tensor);
     double squares = 0;
@@ -73,9 +74,8 @@ std::string longest_row_sentence(const NormedPart& normed, const Subject& subjec
         squares += cells[longest->row * width + f] * cells[longest->row * width + f];
     }
     const bool is_key = normed.chain == Chain::keys;
-    return in_matrix(subject.tensor, 0) + "the row of " +
-           (is_key ? column_label(subject.plan, 0, longest->row)
-                   : row_label(subject.plan, 0, longest->row)) +
+    return in_matrix(subject) + "the row of " +
+           (is_key ? column_label(subject, longest->row) : row_label(subject, longest->row)) +
            " had length " + number(longest->value) + " and has " + number(std::sqrt(squares)) + ".";
 }
 

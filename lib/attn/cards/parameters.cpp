@@ -22,7 +22,7 @@ std::string weight_note(const std::string& part, const Subject& subject) {
                        " holds the factors that make one feature of " +
                        (part == "qkv" ? "query, key or value" : part) + " from those of " + source +
                        (part == "qkv" && plan.has_memory ? " or memory" : "") + ".";
-    if (part == "qkv") say(note, qkv_order(plan, line) + ".");
+    if (part == "qkv") say(note, qkv_order(subject, line, "out") + ".");
     return note;
 }
 

@@ -104,7 +104,10 @@ Step position_table_card() {
         .formula = learned,
         .note =
             [](const Subject& subject) {
-                return "One row for each of " + counted(subject.tensor.shape()[0], "position") +
+                return "One row for each of " +
+                       counted(subject.excerpt.length(subject.tensor.axes()[0],
+                                                      subject.tensor.shape()[0]),
+                               "position") +
                        ": a longer input would have no row to take.";
             },
     };

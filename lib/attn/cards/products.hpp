@@ -40,11 +40,12 @@ void why_product(const WalkView& view, const std::string& source, const std::str
 /// The index range of a part's features in qkv: of all heads, or of one where they go head by head.
 std::string feature_range(const Plan& plan, const Projected& part);
 
-/// In which order the features of qkv stand.
-std::string qkv_order(const Plan& plan, const std::string& what);
+/// In which order the features of qkv stand: `what` lies along `axis` of the subject.
+std::string qkv_order(const notes::Subject& subject, const std::string& what,
+                      const std::string& axis);
 
 /// Which features of a projected tensor are which head's.
-std::string head_features(const Plan& plan, const Projected& part);
+std::string head_features(const notes::Subject& subject, const Projected& part);
 
 /// `The bias b_query adds the same vector to each token.` where the projection has one.
 std::string bias_sentence(const PlannedStep& of, const std::string& parameter);

@@ -75,11 +75,21 @@ std::string fused_part_code(const StepLines& of, const std::string& parameter,
     return cut({plan.heads, block, plan.embed_dim}, ":, " + range, {all, plan.embed_dim});
 }
 
+/// Whether one of `count` indices of an axis, from `first` on, is looked at.
+bool looks_at(const Subject& subject, const std::string& axis, std::size_t first,
+              std::size_t count) {
+    for (std::size_t i = 0; i < subject.tensor.extent(axis); ++i) {
+        const std::size_t index = subject.excerpt.index(axis, i);
+        if (index >= first && index < first + count) return true;
+    }
+    return false;
+}
+
 std::string projected_note(const Subject& subject, const Projected& part) {
     const Plan& plan = subject.plan;
     std::string note = "Each token's " + counted(part.inputs(plan), "feature") + " of " +
                        part.source(plan) + " are mixed into the " + part.name +
-                       " features of all heads: " + head_features(plan, part) + ".";
+                       " features of all heads: " + head_features(subject, part) + ".";
     say(note, bias_sentence(subject, part.parameter(plan)));
     return note;
 }
@@ -136,7 +146,7 @@ Step qkv_card() {
         .compute = compute_qkv,
         .note =
             [](const Subject& subject) {
-                std::string note = qkv_order(subject.plan, "feature") + ".";
+                std::string note = qkv_order(subject, "feature", "feature") + ".";
                 say(note, bias_sentence(subject, "qkv"));
                 return note;
             },
@@ -229,7 +239,8 @@ std::string feature_range(const Plan& plan, const Projected& part) {
     return std::to_string(first) + ":" + std::to_string(first + count);
 }
 
-std::string qkv_order(const Plan& plan, const std::string& what) {
+std::string qkv_order(const Subject& subject, const std::string& what, const std::string& axis) {
+    const Plan& plan = subject.plan;
     const std::size_t d = plan.head_dim;
     if (plan.config.projection == Projection::fused_by_head && plan.heads > 1) {
         const std::size_t each = 2 * d + plan.value_dim;
@@ -237,19 +248,25 @@ std::string qkv_order(const Plan& plan, const std::string& what) {
                " a head: first " + std::to_string(d) + " for its query, then " + std::to_string(d) +
                " for its key and " + std::to_string(plan.value_dim) + " for its value";
     }
-    const std::size_t queries = plan.heads * d;
-    const std::size_t keys = plan.kv_heads * d;
-    return capitalised(numbered(what, 0, queries)) + (queries == 1 ? " makes" : " make") +
-           " query, " + numbered(what, queries, keys) + " key, " +
-           numbered(what, queries + keys, plan.value_heads() * plan.value_dim) + " value";
+    std::string text;
+    std::size_t first = 0;
+    for (const Projected& part : query_key_value()) {
+        const std::size_t count = part.all_features(plan);
+        if (looks_at(subject, axis, first, count)) {
+            text += (text.empty() ? capitalised(numbered(what, first, count)) +
+                                        (count == 1 ? " makes " : " make ")
+                                  : ", " + numbered(what, first, count) + " ") +
+                    part.name;
+        }
+        first += count;
+    }
+    return text;
 }
 
-std::string head_features(const Plan& plan, const Projected& part) {
-    const std::size_t heads = part.heads(plan);
-    const std::size_t width = part.width(plan);
-    if (heads == 1) return "all of them belong to the one head";
-    return numbered("feature", 0, width) + (width == 1 ? " belongs" : " belong") + " to head 0, " +
-           numbered("feature", width, width) + " to head 1" + (heads > 2 ? " and so on" : "");
+std::string head_features(const Subject& subject, const Projected& part) {
+    if (part.heads(subject.plan) == 1) return "all of them belong to the one head";
+    const std::size_t width = part.width(subject.plan);
+    return features_of_heads(heads_in(subject, width), width, "belong", "to");
 }
 
 std::string bias_sentence(const PlannedStep& of, const std::string& parameter) {

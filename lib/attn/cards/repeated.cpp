@@ -14,13 +14,23 @@ using namespace notes;
 
 std::string read_head(const Plan& plan) { return "h / " + std::to_string(plan.queries_per_key()); }
 
+/// `heads 0 to 1 hold the same numbers here`; of some heads, which one the first of them is.
+std::string same_numbers_text(const Subject& subject, const Projected& part) {
+    const std::size_t times = subject.plan.queries_per_key();
+    if (subject.excerpt.has_all("head")) {
+        return "heads 0 to " + std::to_string(times - 1) + " hold the same numbers here";
+    }
+    const std::size_t head = subject.excerpt.index("head", 0);
+    return "head " + std::to_string(head) + " here is " + part.name + " head " +
+           std::to_string(head / times);
+}
+
 std::string repeated_note(const Subject& subject, const Projected& part) {
     const Plan& plan = subject.plan;
     const std::string times = std::to_string(plan.queries_per_key());
     std::string note = counted(plan.kv_heads, part.name + " head") + " for " +
-                       counted(plan.heads, "query head") + ": each is read by " + times +
-                       ", so heads 0 to " + std::to_string(plan.queries_per_key() - 1) +
-                       " hold the same numbers here. Nothing is computed.";
+                       counted(plan.heads, "query head") + ": each is read by " + times + ", so " +
+                       same_numbers_text(subject, part) + ". Nothing is computed.";
     if (part.letter() == 'v') return note;
     say(note, "Keys and values of " + counted(plan.kv_heads, "head") + " instead of " +
                   std::to_string(plan.heads) + " make a cache of them " + times +

@@ -37,10 +37,9 @@ std::string rms_note(const RmsStep& rms, const Subject& subject) {
     std::string note = rms.why_here;
     const Tensor& before = before_rms(rms, subject.ledger);
     if (before.shape() != subject.tensor.shape() || before.size() == 0) return note;
-    const std::string where = in_matrix(subject.tensor, 0);
-    say(note, where + (where.empty() ? "The" : "the") + " row of " + row_label(subject.plan, 0, 0) +
-                  " is divided by " + number(root_of_row(rms, subject.plan, before, 0)) +
-                  "; then each feature is multiplied by its gain.");
+    say(note, of_first_matrix(subject, "the row of " + row_label(subject, 0) + " is divided by " +
+                                           number(root_of_row(rms, subject.plan, before, 0)) +
+                                           "; then each feature is multiplied by its gain."));
     return note;
 }
 

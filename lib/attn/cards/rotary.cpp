@@ -52,11 +52,19 @@ std::string turned_pair(const Turned& turned, const Subject& subject) {
     const Plan& plan = subject.plan;
     const Ledger::Entry* before = subject.ledger.find_latest(turned.chain, subject.step.name);
     if (before == nullptr || before->tensor.shape() != subject.tensor.shape()) return {};
+    if (!subject.excerpt.has_all_in_order("feature")) return {};
     const std::vector<std::int64_t>& positions = turned.standing(plan).positions(plan);
-    const auto moved = std::find_if(positions.begin(), positions.end(),
-                                    [](std::int64_t position) { return position != 0; });
-    if (moved == positions.end()) return "All tokens stand at position 0, where nothing turns.";
-    const auto token = static_cast<std::size_t>(moved - positions.begin());
+    const std::string& rows = subject.tensor.axes()[subject.tensor.dimension() - 2];
+    const std::size_t tokens = Matrices(subject.tensor).rows;
+    const auto position = [&](std::size_t token) {
+        return positions[subject.excerpt.index(rows, token)];
+    };
+    std::size_t token = 0;
+    while (token < tokens && position(token) == 0) ++token;
+    if (token == tokens) {
+        return tokens > 1 ? "All tokens stand at position 0, where nothing turns."
+                          : "The token stands at position 0, where nothing turns.";
+    }
     auto [a, b] = feature_pair(*plan.config.rotary.pairing, 0, 2 * plan.rotary_pairs());
     const std::size_t width = subject.tensor.shape().back();
     a += plan.first_turned(width);
@@ -67,10 +75,10 @@ std::string turned_pair(const Turned& turned, const Subject& subject) {
         return "(" + number(cells[row + a]) + ", " + number(cells[row + b]) + ")";
     };
     const std::string who =
-        turned.is_key ? column_label(plan, 0, plan.past_len + token) : row_label(plan, 0, token);
-    return in_matrix(subject.tensor, 0) + "features " + std::to_string(a) + " and " +
-           std::to_string(b) + " of " + who + ", at position " + std::to_string(*moved) +
-           ", turn from " + pair(before->tensor) + " to " + pair(subject.tensor) + ".";
+        turned.is_key ? column_label(subject, token) : row_label(subject, token);
+    return in_matrix(subject) + "features " + std::to_string(a) + " and " + std::to_string(b) +
+           " of " + who + ", at position " + std::to_string(position(token)) + ", turn from " +
+           pair(before->tensor) + " to " + pair(subject.tensor) + ".";
 }
 
 std::string turned_note(const Turned& turned, const Subject& subject) {

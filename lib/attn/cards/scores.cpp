@@ -55,16 +55,14 @@ ScoreRows survey(const Tensor& scores) {
 
 std::string equal_rows_sentence(const Subject& subject, const Rows& equal) {
     if (equal.count == 0) return {};
-    const std::size_t batch = batch_of(subject.tensor, 0);
     const double score = Cells(subject.tensor)[equal.first * Matrices(subject.tensor).columns];
-    return "All scores of " + named(subject.plan, batch, equal) + " are equal" +
+    return "All scores of " + named(subject, equal) + " are equal" +
            (equal.count == 1 ? " (" + number(score) + ")" : "") + ": no key stands out.";
 }
 
 std::string nan_rows_sentence(const Subject& subject, const Rows& rows) {
     if (rows.count == 0) return {};
-    return "There is nan among the scores of " +
-           named(subject.plan, batch_of(subject.tensor, 0), rows) +
+    return "There is nan among the scores of " + named(subject, rows) +
            ", carried over from query or key.";
 }
 
@@ -75,13 +73,17 @@ std::string scores_note(const Subject& subject) {
     if (!has_rows_of_keys(subject.tensor) || !matrices.readable()) return note;
     const ScoreRows rows = survey(subject.tensor);
     const std::optional<MatrixCell> largest = largest_cell(subject.tensor, 0);
-    if (largest && rows.equal.count < matrices.rows) {
+    const bool has_all_keys = subject.excerpt.has_all("key");
+    if (largest && (rows.equal.count < matrices.rows || !has_all_keys)) {
         const bool only = matrices.cells() == 1;
-        say(note, std::string(only ? "The only score" : "The largest") +
-                      within_matrix(subject.tensor, 0) + " is " + number(largest->value) +
-                      (largest->alone ? ": " : ", first at ") + pair_text(subject, *largest) + ".");
+        say(note, std::string(!only                        ? "The largest"
+                              : subject.excerpt.is_whole() ? "The only score"
+                                                           : "The score") +
+                      shown_here(subject) + within_matrix(subject) + " is " +
+                      number(largest->value) + (largest->alone ? ": " : ", first at ") +
+                      pair_text(subject, *largest) + ".");
     }
-    say(note, equal_rows_sentence(subject, rows.equal));
+    if (has_all_keys) say(note, equal_rows_sentence(subject, rows.equal));
     say(note, nan_rows_sentence(subject, rows.holding_nan));
     say(note, chunk_rows(subject));
     return note;

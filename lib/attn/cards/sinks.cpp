@@ -72,8 +72,9 @@ std::string sink_weight_note(const Subject& subject) {
     for (std::size_t q = 1; q < queries; ++q) {
         if (cells[q] > cells[most]) most = q;
     }
-    say(note, "It takes most" + within_matrix(*subject.ledger.find("weights"), 0) + " from " +
-                  row_label(subject.plan, 0, most) + ": " + number(cells[most]) + ".");
+    say(note, "It takes most" + shown_here(subject) +
+                  within_matrix(subject, subject.ledger["weights"]) + " from " +
+                  row_label(subject, most) + ": " + number(cells[most]) + ".");
     return note;
 }
 

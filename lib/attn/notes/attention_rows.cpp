@@ -66,9 +66,7 @@ bool has_readable_rows(const Tensor& weights) {
 }
 
 std::string pair_text(const Subject& subject, const MatrixCell& cell) {
-    const std::size_t batch = batch_of(subject.tensor, 0);
-    return row_label(subject.plan, batch, cell.row) + " with " +
-           seen_label(subject.plan, batch, cell.row, cell.column);
+    return row_label(subject, cell.row) + " with " + seen_label(subject, cell.row, cell.column);
 }
 
 bool LargestScore::became(double expected) const {
@@ -88,8 +86,8 @@ std::optional<LargestScore> largest_score(const Subject& subject) {
     const std::size_t cell = largest->row * Matrices(scores).columns + largest->column;
     const double after = Cells(subject.tensor)[cell];
     return LargestScore{largest->value, after,
-                        "The largest" + within_matrix(scores, 0) + " goes from " +
-                            number(largest->value) + " to " + number(after) + "."};
+                        "The largest" + shown_here(subject) + within_matrix(subject) +
+                            " goes from " + number(largest->value) + " to " + number(after) + "."};
 }
 
 std::optional<std::size_t> strongest(const std::vector<AttentionRow>& rows) {

@@ -9,20 +9,40 @@
 
 namespace attn::notes {
 
+namespace {
+
+/// Whether a row of the chunk is looked at.
+bool looks_at(const Subject& subject, const PrefillChunk& chunk) {
+    const Excerpt& excerpt = subject.excerpt;
+    for (std::size_t q = 0; q < excerpt.count("query", subject.plan.query_len); ++q) {
+        const std::size_t row = excerpt.index("query", q);
+        if (row >= chunk.first && row < chunk.first + chunk.count) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
 std::string chunk_rows(const Subject& subject) {
     if (!subject.plan.config.prefill) return {};
     constexpr std::size_t most = 4;
     std::string text;
+    std::size_t told = 0;
     const std::vector<PrefillChunk> chunks = prefill_chunks(subject.plan);
-    for (std::size_t c = 0; c < std::min(chunks.size(), most); ++c) {
-        text += (c == 0 ? "Chunk 0 is " : ", chunk " + std::to_string(c) + " ") +
+    for (std::size_t c = 0; c < chunks.size(); ++c) {
+        if (!looks_at(subject, chunks[c])) continue;
+        if (++told > most) return text + " and so on.";
+        text += (told == 1 ? "Chunk " + std::to_string(c) + " is "
+                           : ", chunk " + std::to_string(c) + " ") +
                 numbered("row", chunks[c].first, chunks[c].count);
     }
-    return text + (chunks.size() > most ? " and so on." : ".");
+    return text + ".";
 }
 
 std::string chunk_check(const Subject& subject) {
-    if (!subject.plan.config.prefill || subject.tensor.size() > most_cells) return {};
+    // The walks of the chunks start from all rows.
+    if (!subject.plan.config.prefill || !subject.excerpt.is_whole()) return {};
+    if (subject.tensor.size() > most_cells) return {};
     const std::vector<PrefillChunk> chunks = prefill_chunks(subject.plan);
     const std::vector<Ledger> ledgers = walk_chunks(subject.plan, subject.ledger, subject.table);
     const std::size_t columns = subject.tensor.shape().back();

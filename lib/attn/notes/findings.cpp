@@ -40,35 +40,47 @@ std::vector<std::size_t> leading_indices(const Shape& shape, std::size_t group) 
 
 }  // namespace
 
-std::size_t batch_of(const Tensor& tensor, std::size_t group) {
+std::size_t batch_of(const Subject& subject, std::size_t group) {
+    const Tensor& tensor = subject.tensor;
     const std::vector<std::size_t> indices = leading_indices(tensor.shape(), group);
     for (std::size_t i = 0; i < indices.size(); ++i) {
-        if (tensor.axes()[i] == "batch") return indices[i];
+        if (tensor.axes()[i] == "batch") return subject.excerpt.index("batch", indices[i]);
     }
     return 0;
 }
 
-std::string matrix_name(const Tensor& tensor, std::size_t group) {
+std::string matrix_name(const Excerpt& excerpt, const Tensor& tensor, std::size_t group) {
     const Shape shape = tensor.shape();
     const std::vector<std::size_t> indices = leading_indices(shape, group);
     std::string name;
     for (std::size_t i = 0; i < indices.size(); ++i) {
-        if (shape[i] == 1) continue;
         const std::string& axis = tensor.axes()[i];
+        if (excerpt.length(axis, shape[i]) == 1) continue;
         if (!name.empty()) name += ", ";
-        name += (axis == "batch" ? "sequence" : axis) + " " + std::to_string(indices[i]);
+        name += (axis == "batch" ? "sequence" : axis) + " " +
+                std::to_string(excerpt.index(axis, indices[i]));
     }
     return name;
 }
 
-std::string in_matrix(const Tensor& tensor, std::size_t group) {
-    const std::string name = matrix_name(tensor, group);
+std::string in_matrix(const Subject& subject, std::size_t group) {
+    const std::string name = matrix_name(subject.excerpt, subject.tensor, group);
     return name.empty() ? name : "In " + name + ", ";
 }
 
-std::string within_matrix(const Tensor& tensor, std::size_t group) {
-    const std::string name = matrix_name(tensor, group);
+std::string within_matrix(const Subject& subject, std::size_t group) {
+    const std::string name = matrix_name(subject.excerpt, subject.tensor, group);
     return name.empty() ? name : " in " + name;
+}
+
+std::string within_matrix(const Subject& subject, const Tensor& tensor) {
+    const std::string name = matrix_name(subject.excerpt, tensor, 0);
+    return name.empty() ? name : " in " + name;
+}
+
+std::string of_first_matrix(const Subject& subject, const std::string& sentence) {
+    const std::string place = in_matrix(subject);
+    return place.empty() ? capitalised(sentence) : place + sentence;
 }
 
 double rounding(const Tensor& tensor) {
@@ -136,9 +148,36 @@ Rows zero_rows(const Tensor& tensor, std::size_t group) {
     return rows;
 }
 
-std::string named(const Plan& plan, std::size_t batch, const Rows& rows) {
-    const std::string first = row_label(plan, batch, rows.first);
+std::string named(const Subject& subject, const Rows& rows) {
+    const std::string first = row_label(subject, rows.first);
     return rows.count < 2 ? first : first + " and " + counted(rows.count - 1, "other");
+}
+
+std::vector<std::size_t> heads_in(const Subject& subject, std::size_t width) {
+    const Tensor& tensor = subject.tensor;
+    std::vector<std::size_t> heads;
+    if (tensor.has_axis("head")) {
+        for (std::size_t h = 0; h < tensor.extent("head"); ++h) {
+            heads.push_back(subject.excerpt.index("head", h));
+        }
+        return heads;
+    }
+    for (std::size_t f = 0; f < tensor.shape().back(); ++f) {
+        const std::size_t head = subject.excerpt.index("feature", f) / width;
+        if (std::find(heads.begin(), heads.end(), head) == heads.end()) heads.push_back(head);
+    }
+    return heads;
+}
+
+std::string features_of_heads(const std::vector<std::size_t>& heads, std::size_t width,
+                              const std::string& verb, const std::string& preposition) {
+    std::string text;
+    for (std::size_t i = 0; i < std::min<std::size_t>(heads.size(), 2); ++i) {
+        text += (i == 0 ? "" : ", ") + numbered("feature", heads[i] * width, width) + " " +
+                (i > 0 ? "" : verb + (width == 1 ? "s " : " ")) + preposition + " head " +
+                std::to_string(heads[i]);
+    }
+    return text + (heads.size() > 2 ? " and so on" : "");
 }
 
 std::string not_finite(const Tensor& tensor) {

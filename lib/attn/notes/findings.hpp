@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "attn/walk/ledger.hpp"
-#include "attn/walk/plan.hpp"
+#include "attn/notes/notes.hpp"
 
 namespace attn::notes {
 
@@ -39,15 +38,19 @@ struct Matrices {
     std::size_t count = 1, rows = 1, columns = 1;
 };
 
-/// Which sequence matrix number `group` belongs to.
-std::size_t batch_of(const Tensor& tensor, std::size_t group);
+/// Which sequence of the walk matrix number `group` belongs to.
+std::size_t batch_of(const Subject& subject, std::size_t group);
 
-/// `sequence 0, head 1`: what matrix `group` is, naming only what there is more than one of.
-std::string matrix_name(const Tensor& tensor, std::size_t group);
+/// `sequence 0, head 1`: what matrix `group` is, naming only what the walk has more than one of.
+std::string matrix_name(const Excerpt& excerpt, const Tensor& tensor, std::size_t group);
 
 /// `In sequence 0, head 1, ` or nothing, as the start of a sentence, and in the middle of one.
-std::string in_matrix(const Tensor& tensor, std::size_t group);
-std::string within_matrix(const Tensor& tensor, std::size_t group);
+std::string in_matrix(const Subject& subject, std::size_t group = 0);
+std::string within_matrix(const Subject& subject, std::size_t group = 0);
+/// The same of the first matrix of another tensor of the subject.
+std::string within_matrix(const Subject& subject, const Tensor& tensor);
+/// A sentence about the first matrix, which says so where there are several.
+std::string of_first_matrix(const Subject& subject, const std::string& sentence);
 
 /// How far apart two numbers of this tensor may lie that differ by rounding alone.
 double rounding(const Tensor& tensor);
@@ -79,7 +82,15 @@ struct Rows {
 Rows zero_rows(const Tensor& tensor, std::size_t group);
 
 /// `'a'`, `'a' and 1 other`, `'a' and 3 others`: the queries that `rows` are.
-std::string named(const Plan& plan, std::size_t batch, const Rows& rows);
+std::string named(const Subject& subject, const Rows& rows);
+
+/// The heads that are looked at: of a tensor with all heads side by side, `width` features each.
+std::vector<std::size_t> heads_in(const Subject& subject, std::size_t width);
+
+/// `features 0 to 3 come from head 0, features 4 to 7 from head 1 and so on`: whose features stand
+/// where, for the first two of these heads.
+std::string features_of_heads(const std::vector<std::size_t>& heads, std::size_t width,
+                              const std::string& verb, const std::string& preposition);
 
 /// A sentence on nan and infinite numbers in a tensor; empty when all are finite.
 std::string not_finite(const Tensor& tensor);

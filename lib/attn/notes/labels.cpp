@@ -8,6 +8,7 @@
 
 #include <utf8proc.h>
 
+#include "attn/notes/findings.hpp"
 #include "attn/text/strings.hpp"
 
 namespace attn::notes {
@@ -47,6 +48,12 @@ std::string token_name(const Tokens* tokens, std::size_t batch, std::size_t posi
     return quoted(token);
 }
 
+/// Where a key of the subject stands among all: those that are made of tokens come behind the past.
+std::size_t key_position(const Subject& subject, std::size_t key) {
+    if (!subject.tensor.has_axis("token")) return subject.excerpt.index("key", key);
+    return subject.plan.past_len + subject.excerpt.index("token", key);
+}
+
 }  // namespace
 
 std::string shortened(std::string_view token) {
@@ -80,17 +87,25 @@ std::string label(const Plan& plan, Side side, std::size_t batch, std::size_t po
     return repeated ? name + " (" + place + ")" : name;
 }
 
-std::string row_label(const Plan& plan, std::size_t batch, std::size_t query) {
-    return label(plan, Side::query, batch, query);
+std::string row_label(const Subject& subject, std::size_t query, std::size_t group) {
+    return label(subject.plan, Side::query, batch_of(subject, group),
+                 subject.excerpt.index("query", query));
 }
 
-std::string column_label(const Plan& plan, std::size_t batch, std::size_t key) {
-    return label(plan, Side::key, batch, key);
+std::string column_label(const Subject& subject, std::size_t key, std::size_t group) {
+    return label(subject.plan, Side::key, batch_of(subject, group), key_position(subject, key));
 }
 
-std::string seen_label(const Plan& plan, std::size_t batch, std::size_t query, std::size_t key) {
-    return !plan.has_memory && query + plan.past_len == key ? "itself"
-                                                            : column_label(plan, batch, key);
+std::string seen_label(const Subject& subject, std::size_t query, std::size_t key,
+                       std::size_t group) {
+    const bool same_token =
+        !subject.plan.has_memory &&
+        subject.excerpt.index("query", query) + subject.plan.past_len == key_position(subject, key);
+    return same_token ? "itself" : column_label(subject, key, group);
+}
+
+std::string shown_here(const Subject& subject) {
+    return subject.excerpt.is_whole() ? "" : " shown";
 }
 
 std::string capitalised(std::string text) {

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "attn/walk/plan.hpp"
+#include "attn/notes/notes.hpp"
 
 namespace attn::notes {
 
@@ -20,12 +20,13 @@ std::string quoted(std::string_view token);
 /// than once, `id 5` for an id without a word, `position 2` (`memory position 2`) without tokens.
 std::string label(const Plan& plan, Side side, std::size_t batch, std::size_t position);
 
-/// The same for a query, and for a key.
-std::string row_label(const Plan& plan, std::size_t batch, std::size_t query);
-std::string column_label(const Plan& plan, std::size_t batch, std::size_t key);
+/// The same for a query, and for a key, of matrix `group` of a subject.
+std::string row_label(const Subject& subject, std::size_t query, std::size_t group = 0);
+std::string column_label(const Subject& subject, std::size_t key, std::size_t group = 0);
 
 /// The key as the query sees it: `itself` where they are one token.
-std::string seen_label(const Plan& plan, std::size_t batch, std::size_t query, std::size_t key);
+std::string seen_label(const Subject& subject, std::size_t query, std::size_t key,
+                       std::size_t group = 0);
 
 /// The text with a capital first letter, where it starts with a lower-case ASCII letter.
 std::string capitalised(std::string text);
@@ -38,6 +39,9 @@ std::string counted(std::size_t count, std::string_view what);
 
 /// `feature 2`, `features 0 to 3`: `count` of them, from `first` on.
 std::string numbered(std::string_view what, std::size_t first, std::size_t count);
+
+/// ` shown` where only an excerpt is looked at: `The largest weight shown is ...`.
+std::string shown_here(const Subject& subject);
 
 /// Adds a sentence behind the others.
 void say(std::string& note, const std::string& sentence);

@@ -1,16 +1,18 @@
 #pragma once
 #include <string>
 
+#include "attn/walk/excerpt.hpp"
 #include "attn/walk/step.hpp"
 
 namespace attn {
 namespace notes {
 
-/// What a note is about: one step of one walk. A note claims only what these numbers show, so that
-/// it stays true when a step was replaced.
+/// What a note is about: one step of one walk, or an excerpt of it. A note claims only what these
+/// numbers show, so that it stays true when a step was replaced.
 struct Subject : PlannedStep {
-    const Ledger& ledger;  ///< holds this step and those before it
-    const Tensor& tensor;  ///< the step's own
+    const Ledger& ledger;    ///< holds this step and those before it, cut to the excerpt
+    const Tensor& tensor;    ///< the step's own
+    const Excerpt& excerpt;  ///< where rows and columns of these lie in the whole walk
 };
 
 }  // namespace notes
@@ -18,7 +20,12 @@ struct Subject : PlannedStep {
 /// One or two plain sentences on what a step just did and what to look at in these numbers: which
 /// token attends most to which, what the mask hid, why a row is uniform.
 ///
-/// `ledger` holds this step and those before it. Empty for a step that needs no words.
-std::string step_note(const PlannedStep& of, const Ledger& ledger);
+/// `ledger` holds this step and those before it; of an excerpt, what it cuts out of them. Empty for
+/// a step that needs no words, and from the first mistake on: the sentences speak of right numbers.
+std::string step_note(const PlannedStep& of, const Ledger& ledger, const Excerpt& excerpt = {});
+
+/// The same of what `place` takes of the step's tensor, from the ledger of the whole walk.
+std::string step_note(const PlannedStep& of, const Ledger& ledger,
+                      const std::vector<AxisPart>& place);
 
 }  // namespace attn

@@ -1,5 +1,6 @@
 #include "attn/notes/weight_notes.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "attn/notes/attention_rows.hpp"
@@ -71,10 +72,8 @@ bool holds_nan(const Tensor& tensor) {
 }
 
 /// `'short' attends most to 'eat'`, and what to say where several keys share the largest weight.
-std::string attends_text(const Plan& plan, std::size_t batch, std::size_t query,
-                         const AttentionRow& row) {
-    const std::string key = seen_label(plan, batch, query, row.best);
-    return row_label(plan, batch, query) + " attends most to " + key +
+std::string attends_text(const Subject& subject, std::size_t query, const AttentionRow& row) {
+    return row_label(subject, query) + " attends most to " + seen_label(subject, query, row.best) +
            (row.equals > 1 ? " and equally to " + counted(row.equals - 1, "other") : "");
 }
 
@@ -86,8 +85,8 @@ std::string strongest_sentence(const Subject& subject, const std::vector<Attenti
     const bool forced =
         rows_where(rows, [](const AttentionRow& r) { return r.visible == 1; }).count > 0;
     return std::string(forced ? "Where there is a choice, the" : "The") + " largest weight" +
-           within_matrix(subject.tensor, 0) + " is " + number(row.weight) + ": " +
-           attends_text(subject.plan, batch_of(subject.tensor, 0), *query, row) +
+           shown_here(subject) + within_matrix(subject) + " is " + number(row.weight) + ": " +
+           attends_text(subject, *query, row) +
            (subject.plan.has_sink() ? "."
                                     : " (an even share would be " +
                                           number(1.0 / static_cast<double>(row.visible)) + ").");
@@ -98,14 +97,12 @@ std::string single_key_sentence(const Subject& subject, const std::vector<Attent
     const Rows single = rows_where(
         rows, [](const AttentionRow& row) { return row.visible == 1 && row.weight == 1; });
     if (single.count == 0) return {};
-    const Plan& plan = subject.plan;
-    const std::size_t batch = batch_of(subject.tensor, 0);
     if (single.count == 1) {
-        return capitalised(row_label(plan, batch, single.first)) + " sees only " +
-               seen_label(plan, batch, single.first, rows[single.first].best) +
+        return capitalised(row_label(subject, single.first)) + " sees only " +
+               seen_label(subject, single.first, rows[single.first].best) +
                ", so that weight is 1.";
     }
-    return capitalised(named(plan, batch, single)) + " see a single key each: that weight is 1.";
+    return capitalised(named(subject, single)) + " see a single key each: that weight is 1.";
 }
 
 bool has_zero_query(const Subject& subject, std::size_t row) {
@@ -126,7 +123,7 @@ std::string even_sentence(const Subject& subject, const std::vector<AttentionRow
     const Rows even = rows_where(rows, [](const AttentionRow& row) { return row.even; });
     if (even.count == 0) return {};
     const AttentionRow& first = rows[even.first];
-    const std::string who = capitalised(named(subject.plan, batch_of(subject.tensor, 0), even));
+    const std::string who = capitalised(named(subject, even));
     const std::string why = has_zero_query(subject, even.first)
                                 ? "a zero query scores 0 with every key"
                                 : "the scores it sees are equal";
@@ -139,12 +136,11 @@ std::string even_sentence(const Subject& subject, const std::vector<AttentionRow
 
 /// Queries whose row is nan or was set to 0, and why.
 std::string empty_sentence(const Subject& subject, const std::vector<AttentionRow>& rows) {
-    const std::size_t batch = batch_of(subject.tensor, 0);
     std::string note;
     const Rows hidden = rows_where(rows, [](const AttentionRow& row) { return row.visible == 0; });
     if (hidden.count > 0) {
         const AttentionRow& row = rows[hidden.first];
-        say(note, capitalised(named(subject.plan, batch, hidden)) +
+        say(note, capitalised(named(subject, hidden)) +
                       (hidden.count == 1 ? " may see" : " may all see") + " no key" +
                       (row.has_nan    ? ": softmax divides 0 by 0, which is nan."
                        : row.sum == 0 ? ": as asked, such a row is 0."
@@ -153,10 +149,17 @@ std::string empty_sentence(const Subject& subject, const std::vector<AttentionRo
     const Rows bad =
         rows_where(rows, [](const AttentionRow& row) { return row.has_nan && row.visible > 0; });
     if (bad.count > 0) {
-        say(note, "The weights of " + named(subject.plan, batch, bad) + " are nan" +
+        say(note, "The weights of " + named(subject, bad) + " are nan" +
                       (rows[bad.first].bad_score ? ", as a score there is nan or infinite." : "."));
     }
     return note;
+}
+
+/// The largest weight of the first matrix, by its cell.
+std::string largest_weight(const Subject& subject, const MatrixCell& cell) {
+    return "The largest weight" + shown_here(subject) + within_matrix(subject) + " is " +
+           number(cell.value) + (cell.alone ? ": " : ", first at ") + row_label(subject, cell.row) +
+           " to " + seen_label(subject, cell.row, cell.column) + ".";
 }
 
 /// Where the largest weight of all matrices is.
@@ -175,12 +178,10 @@ std::string overall_sentence(const Subject& subject, const std::vector<Attention
         query = *candidate;
     }
     if (!best || group == 0) return {};
-    const std::size_t batch = batch_of(subject.tensor, group);
     const std::string opening =
         strongest(first) ? "Larger still, " : "Elsewhere the largest weight is ";
-    return opening + number(best->weight) + ": " + row_label(subject.plan, batch, query) + " to " +
-           seen_label(subject.plan, batch, query, best->best) +
-           within_matrix(subject.tensor, group) + ".";
+    return opening + number(best->weight) + ": " + row_label(subject, query, group) + " to " +
+           seen_label(subject, query, best->best, group) + within_matrix(subject, group) + ".";
 }
 
 std::string sums_sentence(const Subject& subject, const std::vector<AttentionRow>& rows) {
@@ -196,9 +197,8 @@ std::string sums_sentence(const Subject& subject, const std::vector<AttentionRow
     }
     if (subject.plan.has_sink()) {
         return std::string(several ? "Each row sums" : "The row sums") +
-               " to less than 1, for the sink takes the rest: that of " +
-               row_label(subject.plan, batch_of(subject.tensor, 0), 0) + " sums to " +
-               number(rows.front().sum) + ".";
+               " to less than 1, for the sink takes the rest: that of " + row_label(subject, 0) +
+               " sums to " + number(rows.front().sum) + ".";
     }
     std::size_t query = 0;
     const auto is_no_example = [](const AttentionRow& row) {
@@ -208,8 +208,7 @@ std::string sums_sentence(const Subject& subject, const std::vector<AttentionRow
     while (is_no_example(rows[query])) {
         if (++query == rows.size()) return {};
     }
-    return "The rows do not sum to 1 here: that of " +
-           row_label(subject.plan, batch_of(subject.tensor, 0), query) + " sums to " +
+    return "The rows do not sum to 1 here: that of " + row_label(subject, query) + " sums to " +
            number(rows[query].sum) + ".";
 }
 
@@ -225,25 +224,73 @@ std::string weights_over_keys(const Subject& subject) {
     return note;
 }
 
+/// How much of each row goes to the keys of an excerpt.
+std::string share_sentence(const Subject& subject, const std::vector<AttentionRow>& rows) {
+    std::vector<std::size_t> queries;
+    for (std::size_t q = 0; q < rows.size(); ++q) {
+        if (!rows[q].has_nan) queries.push_back(q);
+    }
+    if (queries.empty()) return {};
+    const auto [least, most] =
+        std::ranges::minmax(queries, {}, [&](std::size_t q) { return rows[q].sum; });
+    const std::size_t keys = Matrices(subject.tensor).columns;
+    const std::string some = "these " + std::to_string(keys) + " of the " +
+                             counted(subject.excerpt.length("key", keys), "key");
+    if (rows.size() == 1) {
+        return of_first_matrix(subject, row_label(subject, 0) + " gives " +
+                                            (keys == 1 ? seen_label(subject, 0, 0) : some) + " " +
+                                            number(rows[0].sum) + " of its attention.");
+    }
+    return of_first_matrix(subject, (keys == 1 ? column_label(subject, 0) : some) +
+                                        (keys == 1 ? " takes" : " take") + " from " +
+                                        number(rows[least].sum) + " (" + row_label(subject, least) +
+                                        ") to " + number(rows[most].sum) + " (" +
+                                        row_label(subject, most) + ") of a query's attention.");
+}
+
+/// The note where keys are left out: what holds of whole rows cannot be seen.
+std::string weights_of_some_keys(const Subject& subject) {
+    const std::vector<AttentionRow> rows = attention_rows(subject.ledger, 0);
+    const Matrices matrices(subject.tensor);
+    std::string note = share_sentence(subject, rows);
+    std::size_t hidden = 0;
+    for (const AttentionRow& row : rows) hidden += row.has_nan ? 0 : matrices.columns - row.visible;
+    if (hidden > 0) {
+        say(note,
+            std::to_string(hidden) + " of the " + counted(matrices.cells(), "cell") + " shown" +
+                within_matrix(subject) +
+                (hidden == 1 ? " is hidden: its weight is 0." : " are hidden: their weight is 0."));
+    }
+    const std::optional<MatrixCell> first = largest_cell(subject.tensor, 0);
+    if (first && first->value > 0 && matrices.columns > 1) {
+        say(note, largest_weight(subject, *first));
+    }
+    const Rows bad = rows_where(rows, [](const AttentionRow& row) { return row.has_nan; });
+    if (bad.count > 0) say(note, "The weights of " + named(subject, bad) + " are nan.");
+    return note;
+}
+
 /// The note where softmax ran over another axis than the keys: rows mean something else then.
 std::string weights_over_other_axis(const Subject& subject) {
     const Plan& plan = subject.plan;
     const AxisWords words = axis_words(plan);
     const Tensor& weights = subject.tensor;
     std::string note = std::string("Softmax ran over the ") + words.axis + " axis";
-    const bool alone = weights.has_axis(words.axis) && weights.extent(words.axis) == 1;
+    const bool has_lines = weights.has_axis(words.axis) && subject.excerpt.has_all(words.axis);
+    const bool alone = has_lines && weights.extent(words.axis) == 1;
+    const bool sums = has_lines && !alone && sums_to_one(weights, words.axis);
     if (alone) {
         note += ", of which there is only one: every weight that is not hidden is 1";
-    } else if (sums_to_one(weights, words.axis)) {
+    } else if (sums) {
         note += std::string(": ") + words.subject;
     }
     const std::vector<AttentionRow> rows = attention_rows(subject.ledger, 0);
     const Rows off = rows_where(rows, [](const AttentionRow& row) {
         return !row.has_nan && std::abs(row.sum - 1) >= 5e-4;
     });
-    if (off.count > 0) {
-        note += "; rows then do not, that of " + row_label(plan, batch_of(weights, 0), off.first) +
-                " sums to " + number(rows[off.first].sum);
+    if (off.count > 0 && subject.excerpt.has_all("key")) {
+        note += (sums ? "; rows then do not, that of " : "; rows do not sum to 1, that of ") +
+                row_label(subject, off.first) + " sums to " + number(rows[off.first].sum);
     }
     note += ".";
     if (holds_nan(weights)) {
@@ -252,11 +299,7 @@ std::string weights_over_other_axis(const Subject& subject) {
     }
     const std::optional<MatrixCell> largest = largest_cell(weights, 0);
     if (largest && !alone) {
-        const std::size_t batch = batch_of(weights, 0);
-        say(note, "The largest weight" + within_matrix(weights, 0) + " is " +
-                      number(largest->value) + (largest->alone ? ": " : ", first at ") +
-                      row_label(plan, batch, largest->row) + " to " +
-                      seen_label(plan, batch, largest->row, largest->column) + ".");
+        say(note, largest_weight(subject, *largest));
     }
     return note;
 }
@@ -310,8 +353,11 @@ std::string weights_note(const Subject& subject) {
         return std::string("Softmax over the ") + axis_words(subject.plan).axis +
                " axis turned scores into weights.";
     }
-    return subject.plan.config.softmax_axis == SoftmaxAxis::key ? weights_over_keys(subject)
-                                                                : weights_over_other_axis(subject);
+    if (subject.plan.config.softmax_axis != SoftmaxAxis::key) {
+        return weights_over_other_axis(subject);
+    }
+    return subject.excerpt.has_all("key") ? weights_over_keys(subject)
+                                          : weights_of_some_keys(subject);
 }
 
 }  // namespace attn::notes

@@ -42,7 +42,6 @@ Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& ta
     Document document;
     document.query_tokens = plan.query_tokens;
     document.key_tokens = plan.key_tokens;
-    bool is_right = true;
     for (const Step& step : table) {
         const Tensor* tensor = ledger.find(step.name);
         if (tensor == nullptr) continue;
@@ -51,9 +50,7 @@ Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& ta
         section.title = step.title;
         section.formula = formula_of(step, plan, table);
         section.margin = step.mistake;
-        // From the first mistake on the sentences, which speak of right numbers, are left out.
-        is_right = is_right && step.mistake.empty();
-        if (is_right) section.note = step_note({plan, table, step}, ledger);
+        section.note = step_note({plan, table, step}, ledger);
         section.content = *tensor;
         section.shown = step.shown;
         section.detail = step.kind == Step::Kind::detail;

@@ -107,6 +107,19 @@ std::vector<AxisPart> slice_parts(const Axes& axes, const Shape& shape, std::str
     return ranges;
 }
 
+std::vector<AxisPart> nested(const std::vector<AxisPart>& outer,
+                             const std::vector<AxisPart>& inner) {
+    std::vector<AxisPart> all = outer;
+    auto next = inner.begin();
+    for (AxisPart& axis : all) {
+        if (axis.drops_axis) continue;
+        axis = {axis.first + next->first * axis.step, axis.step * next->step, next->count,
+                next->drops_axis};
+        ++next;
+    }
+    return all;
+}
+
 Tensor slice(const Tensor& tensor, std::string_view indices) {
     return slice(tensor, slice_parts(tensor, indices));
 }

@@ -19,6 +19,10 @@ struct AxisPart {
 std::vector<AxisPart> slice_parts(const Axes& axes, const Shape& shape, std::string_view indices);
 std::vector<AxisPart> slice_parts(const Tensor& tensor, std::string_view indices);
 
+/// What `inner`, which was taken of the part `outer`, takes of the whole: one for each axis of it.
+std::vector<AxisPart> nested(const std::vector<AxisPart>& outer,
+                             const std::vector<AxisPart>& inner);
+
 /// A part of a tensor, in Python's index notation: `0,:,1:3`, `-1`, `...,0`, `::2`.
 ///
 /// A number takes one index and drops its axis; `start:stop:step` keeps the axis; `...` stands for

@@ -5,6 +5,7 @@
 #include "attn/tensor/error.hpp"
 #include "attn/walk/memory.hpp"
 #include "attn/walk/row_blocks.hpp"
+#include "attn/walk/visibility.hpp"
 #include "attn/walk/walk.hpp"
 
 namespace attn {
@@ -21,6 +22,9 @@ std::vector<std::size_t> indices_of(const AxisPart& part) {
 
 /// So many cells of a step are held at a time when only some of them are wanted: 64 MB of float32.
 constexpr std::size_t most_cells = std::size_t{1} << 24;
+
+/// So many are held of each step that a note looks at.
+constexpr std::size_t most_seen = most_cells / 4;
 
 /// The rows in pieces of at most most_cells, in the order in which they lie in a tensor.
 std::vector<QueryRows> pieces_of(const QueryRows& rows, std::size_t row_cells) {
@@ -53,69 +57,145 @@ std::size_t first_row_step(const Plan& plan, const StepTable& table) {
     return static_cast<std::size_t>(found - table.begin());
 }
 
-/// The steps on blocks of rows that `name` needs.
-RowSteps steps_to(const Plan& plan, const StepTable& table, const std::string& name) {
-    return row_steps_from(plan, {}, table, first_row_step(plan, table),
-                          [&](const Step& step) { return step.name == name; });
+/// The steps on blocks of rows up to `name`, of which that one is kept, or all.
+RowSteps steps_to(const Plan& plan, const StepTable& table, const std::string& name,
+                  bool keep_all) {
+    const Step* last = &find_step(table, name);
+    return row_steps_from(plan, {}, table, first_row_step(plan, table), [&](const Step& step) {
+        return &step == last || (keep_all && &step < last);
+    });
 }
 
-/// A part of a step that works on rows, from the rows that it touches alone.
-WalkPart part_of_rows(const Plan& plan, const Ledger& ledger, const StepTable& table,
-                      const WantedPart& wanted) {
-    const Outline outline = find_step(table, wanted.name).outline(plan);
-    const RowSteps steps = steps_to(plan, table, wanted.name);
-    WalkPart result;
-    result.place = slice_parts(outline.axes, outline.shape, wanted.indices);
-    QueryRows rows{{0}, {0}, {}};
-    std::size_t row_cells = 1;
-    Axes axes;
-    Shape shape;
-    for (std::size_t axis = 0; axis < outline.axes.size(); ++axis) {
-        const std::string& name = outline.axes[axis];
-        if (name == "batch") rows.batches = indices_of(result.place[axis]);
-        if (name == "head") rows.heads = indices_of(result.place[axis]);
-        if (name == "query") rows.queries = indices_of(result.place[axis]);
-        if (name == "key" || name == "feature") row_cells = outline.shape[axis];
-        if (result.place[axis].drops_axis) continue;
-        axes.push_back(name);
-        shape.push_back(result.place[axis].count);
+/// The mask of some rows of queries, as a tensor.
+Tensor mask_of_rows(const Plan& plan, const QueryRows& rows) {
+    const Visibility visibility(plan);
+    const Outline outline{plan.per_head_axes("query", "key"),
+                          plan.per_head_shape(rows.queries.size(), plan.key_len)};
+    Shape shape = outline.shape;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+        if (outline.axes[axis] == "batch") shape[axis] = rows.batches.size();
+        if (outline.axes[axis] == "head") shape[axis] = rows.heads.size();
     }
-    const bool none = rows.batches.empty() || rows.heads.empty() || rows.queries.empty();
-    if (none) {
-        throw ConfigError("--only " + wanted.name + "[" + wanted.indices + "] is an empty part");
+    Array<bool> cells = empty_array<bool>(shape);
+    bool* cell = cells.data();
+    for (const std::size_t batch : rows.batches) {
+        for (const std::size_t head : rows.heads) {
+            for (const std::size_t query : rows.queries) {
+                for (std::size_t key = 0; key < plan.key_len; ++key) {
+                    *cell++ = visibility.hides({batch, head, query, key});
+                }
+            }
+        }
+    }
+    return {outline.axes, std::move(cells)};
+}
+
+/// A part of a step that works on rows, by the rows that it touches. Their steps are evaluated for
+/// them alone; what is left to take of each row is the same for all.
+class RowPart {
+public:
+    RowPart(const Plan& plan, const StepTable& table, const WantedPart& wanted)
+        : plan_(plan),
+          table_(table),
+          step_(find_step(table, wanted.name)),
+          outline_(step_.outline(plan)),
+          place_(slice_parts(outline_.axes, outline_.shape, wanted.indices)) {
+        for (std::size_t axis = 0; axis < outline_.axes.size(); ++axis) {
+            const std::string& name = outline_.axes[axis];
+            if (name == "batch") rows_.batches = indices_of(place_[axis]);
+            if (name == "head") rows_.heads = indices_of(place_[axis]);
+            if (name == "query") rows_.queries = indices_of(place_[axis]);
+            if (name == "key" || name == "feature") row_cells_ = outline_.shape[axis];
+        }
+        if (rows_.batches.empty() || rows_.heads.empty() || rows_.queries.empty()) {
+            throw ConfigError("--only " + wanted.name + "[" + wanted.indices +
+                              "] is an empty part");
+        }
     }
 
-    // The rows of a piece are picked already: what is left of their axes is taken whole.
-    const auto made = [&](const QueryRows& piece) {
-        std::vector<AxisPart> compact = result.place;
-        const auto whole = [&](std::string_view name, std::size_t count) {
-            const auto axis = std::find(outline.axes.begin(), outline.axes.end(), name);
-            if (axis == outline.axes.end()) return;
-            AxisPart& part = compact[static_cast<std::size_t>(axis - outline.axes.begin())];
-            part = {0, 1, count, part.drops_axis};
-        };
-        whole("batch", piece.batches.size());
-        whole("head", piece.heads.size());
-        whole("query", piece.queries.size());
-        return slice(evaluate_row_blocks(plan, ledger, steps, piece)[wanted.name], compact);
-    };
-    const std::vector<QueryRows> pieces = pieces_of(rows, row_cells);
-    if (pieces.size() == 1) {
-        result.tensor = made(rows);
+    WalkPart from(const Ledger& ledger) const {
+        WalkPart result;
+        result.place = place_;
+        const std::size_t matrices = rows_.batches.size() * rows_.heads.size();
+        if (matrices * rows_.queries.size() * plan_.key_len <= most_seen) {
+            result.excerpt = Excerpt(step_, outline_.axes, outline_.shape, place_);
+            result.seen = seen(ledger, result.excerpt);
+            std::vector<AxisPart> all = place_;
+            for (AxisPart& axis : all) axis = {0, 1, axis.count, axis.drops_axis};
+            result.tensor = slice(result.seen[step_.name], all);
+            return result;
+        }
+        result.tensor = in_pieces(ledger);
         return result;
     }
-    result.tensor = with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        Array<T> all = empty_array<T>(shape);
-        T* end = all.data();
-        for (const QueryRows& piece : pieces) {
-            const Tensor tensor = made(piece);
-            end = std::copy_n(tensor.as<T>().data(), tensor.size(), end);
+
+private:
+    bool is_row_axis(std::size_t axis) const {
+        const std::string& name = outline_.axes[axis];
+        return name == "batch" || name == "head" || name == "query";
+    }
+
+    /// What is taken of rows that are picked already: all of them, and of each row its cells.
+    std::vector<AxisPart> within(const QueryRows& rows) const {
+        std::vector<AxisPart> place = place_;
+        for (std::size_t axis = 0; axis < place.size(); ++axis) {
+            if (!is_row_axis(axis)) continue;
+            const std::string& name = outline_.axes[axis];
+            const auto& picked = name == "batch"  ? rows.batches
+                                 : name == "head" ? rows.heads
+                                                  : rows.queries;
+            place[axis] = {0, 1, picked.size(), place[axis].drops_axis};
         }
-        return {axes, std::move(all)};
-    });
-    return result;
-}
+        return place;
+    }
+
+    /// The steps up to this one, cut to the excerpt.
+    Ledger seen(const Ledger& ledger, const Excerpt& excerpt) const {
+        Ledger rows =
+            evaluate_row_blocks(plan_, ledger, steps_to(plan_, table_, step_.name, true), rows_);
+        if (plan_.masks()) rows.record("mask", mask_of_rows(plan_, rows_));
+        Shape shape = outline_.shape;
+        const std::vector<AxisPart> place = within(rows_);
+        for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+            if (is_row_axis(axis)) shape[axis] = place[axis].count;
+        }
+        const Excerpt of_rows(step_, outline_.axes, shape, place);
+        Ledger seen = excerpt.cut(ledger, table_);
+        const Ledger parts = of_rows.cut(rows, table_);
+        for (const auto& [name, tensor] : parts.entries()) seen.record(name, tensor);
+        return seen;
+    }
+
+    Tensor in_pieces(const Ledger& ledger) const {
+        Axes axes;
+        Shape shape;
+        for (std::size_t axis = 0; axis < place_.size(); ++axis) {
+            if (place_[axis].drops_axis) continue;
+            axes.push_back(outline_.axes[axis]);
+            shape.push_back(place_[axis].count);
+        }
+        const RowSteps steps = steps_to(plan_, table_, step_.name, false);
+        return with_floating(plan_.compute_dtype, [&](auto zero) -> Tensor {
+            using T = decltype(zero);
+            Array<T> all = empty_array<T>(shape);
+            T* end = all.data();
+            for (const QueryRows& piece : pieces_of(rows_, row_cells_)) {
+                const Ledger made = evaluate_row_blocks(plan_, ledger, steps, piece);
+                const Tensor tensor = slice(made[step_.name], within(piece));
+                end = std::copy_n(tensor.as<T>().data(), tensor.size(), end);
+            }
+            return {axes, std::move(all)};
+        });
+    }
+
+    const Plan& plan_;
+    const StepTable& table_;
+    const Step& step_;
+    Outline outline_;
+    std::vector<AxisPart> place_;
+    QueryRows rows_{{0}, {0}, {}};
+    std::size_t row_cells_ = 1;
+};
 
 bool asks_for(const std::vector<WantedPart>& wanted, std::string_view name) {
     return std::any_of(wanted.begin(), wanted.end(),
@@ -227,16 +307,21 @@ std::vector<WalkPart> walk_parts(const Plan& plan, const Ledger& given, const St
     // Take the parts, those of attention from their own rows.
     std::vector<WalkPart> parts;
     for (const WantedPart& part : wanted) {
-        if (const Tensor* tensor = ledger.find(part.name)) {
-            parts.push_back({*tensor, {}});
-            if (!part.sliced) continue;
-            parts.back() = {slice(*tensor, part.indices), slice_parts(*tensor, part.indices)};
-        } else if (works_on_rows(find_step(table, part.name), plan)) {
-            parts.push_back(part_of_rows(plan, ledger, table, part));
-        } else {
+        const Step& step = find_step(table, part.name);
+        if (part.sliced && works_on_rows(step, plan)) {
+            parts.push_back(RowPart(plan, table, part).from(ledger));
+            continue;
+        }
+        const Tensor* tensor = ledger.find(part.name);
+        if (tensor == nullptr) {
             throw ConfigError("there is no step " + part.name +
                               " in this walk: --list-steps shows those there are");
         }
+        parts.push_back({*tensor, {}});
+        if (!part.sliced) continue;
+        const std::vector<AxisPart> place = slice_parts(*tensor, part.indices);
+        const Excerpt excerpt(step, tensor->axes(), tensor->shape(), place);
+        parts.back() = {slice(*tensor, place), place, excerpt, excerpt.cut(ledger, table)};
     }
     return parts;
 }

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "attn/tensor/slice.hpp"
+#include "attn/walk/excerpt.hpp"
 #include "attn/walk/step.hpp"
 
 namespace attn {
@@ -18,6 +19,10 @@ struct WantedPart {
 struct WalkPart {
     Tensor tensor;
     std::vector<AxisPart> place;
+    Excerpt excerpt{};
+    /// The step and those before it, cut to the excerpt: what its note looks at. Empty for a whole
+    /// one, and where the rows behind the part are too many to be held.
+    Ledger seen{};
 };
 
 /// Whether the steps of this walk from scores to context are all evaluated over blocks of rows, so
