@@ -60,6 +60,21 @@ TEST_SUITE("app: latent and differential attention") {
         }
     }
 
+    TEST_CASE("why says who reads a number, where heads are subtracted and features mixed") {
+        const auto why = [](const std::string& words) { return run("why " + words).out; };
+        const std::string heads = " --differential --heads 2 --embed-dim 8 --seq-len 3";
+        CHECK(why("'weights[3,0,1]'" + heads).find("used by differential_weights[1,0,1]") !=
+              std::string::npos);
+        CHECK(why("'weights[0,2,1]'" + heads).find("used by differential_weights[0,2,1]") !=
+              std::string::npos);
+        const std::string absorbed = " --preset deepseek --mla-absorbed --seq-len 3";
+        for (const char* cell : {"'rotated_query[2,1,5]'", "'rotated_query[0,0,0]'"}) {
+            CHECK(
+                why(cell + absorbed).find("used by absorbed_query, the whole row of this token") !=
+                std::string::npos);
+        }
+    }
+
     TEST_CASE("the settings of a latent stand in the record, with their defaults") {
         const nlohmann::json config = settings_of("--heads 2 --head-dim 8 --mla 5");
         CHECK(config.at("mla") == 5);

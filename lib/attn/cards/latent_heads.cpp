@@ -201,6 +201,7 @@ Step absorbed_query_card() {
                 return Outline{plan.per_head_axes("query", "feature"),
                                plan.per_head_shape(plan.query_len, plan.key_dim())};
             },
+        .mixes_features = true,
         .formula =
             [](const PlannedStep& of) {
                 const std::string query = of.latest(Chain::queries) + "(h, t)";

@@ -50,16 +50,20 @@ bool is_softmax_row(const WalkView& view) {
 }
 
 /// The cell of the next step of the chain that reads this one: behind the past, and the first of
-/// the heads that share it.
+/// the heads that share it, or the head that several make. Where features are mixed, its row.
 std::string read_by(const WalkView& view, const std::string& next) {
     Place place = view.place;
     const Tensor& tensor = view.ledger[next];
     if (tensor.has_axis("key") && place.count("key") == 0) {
         place["key"] = place.at("token") + view.plan.past_len;
     }
-    if (!tensor.has_axis("head")) return cell_text(view.at(next, place));
-    const std::size_t shared = tensor.extent("head") / view.ledger[view.step.name].extent("head");
-    place["head"] *= shared;
+    std::size_t shared = 1;
+    if (tensor.has_axis("head")) {
+        const std::size_t heads = view.ledger[view.step.name].extent("head");
+        shared = std::max<std::size_t>(tensor.extent("head") / heads, 1);
+        place["head"] = place["head"] * tensor.extent("head") / heads;
+    }
+    if (find_step(view.table, next).mixes_features) return next + ", the whole row of this token";
     return cell_text(view.at(next, place)) +
            (shared > 1 ? " and the same cell of the heads that share it" : "");
 }

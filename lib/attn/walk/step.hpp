@@ -78,6 +78,8 @@ struct Step {
     bool follows_plan = false;
     /// It takes exponentials, which magnify the rounding of what they are taken of.
     bool exponentiates = false;
+    /// Its features are no longer those of the step of its chain that it reads.
+    bool mixes_features = false;
     std::function<std::string(const PlannedStep&)> formula{};
     /// The tensor, from the plan and what came before. Steps whose tensor was drawn or given are
     /// not computed; those that can only be given have none.
