@@ -6,6 +6,7 @@
 #include "app/flags/ledger_file.hpp"
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
+#include "app/flags/probe_settings.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/cards/step_table.hpp"
@@ -93,7 +94,8 @@ void try_other_settings(const Arguments& arguments, Asked& asked,
                                                     : ", with which a known mistake explains it"));
 }
 
-int run_diagnose(const Arguments& arguments) {
+int run_diagnose(const Arguments& typed) {
+    const Arguments arguments = with_probe_settings(typed);
     if (arguments.has("--power")) return run_power(arguments);
     if (!arguments.has("FILE")) {
         throw attn::ConfigError("there is nothing to diagnose: name a file, or pass --power");

@@ -2,6 +2,7 @@
 
 #include "app/commands/commands.hpp"
 #include "app/flags/output_flags.hpp"
+#include "app/flags/probe_settings.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/signals.hpp"
@@ -125,7 +126,8 @@ int run_probe(const Arguments& arguments) {
     }
     remove_temporaries_on_signals();
     attn::OutputFile file(path);
-    attn::write_npz(file, arrays);
+    const std::string comment = probe_settings(arguments);
+    attn::write_npz(file, arrays, comment);
     file.commit();
     if (as_program) write_program(output);
     if (arguments.has("--json")) {
@@ -153,7 +155,7 @@ int run_probe(const Arguments& arguments) {
     report_note("run your own attention on the arrays of " + path +
                 " (mask true = hidden), save its tensors, and then: attn-explain diagnose "
                 "YOURS.npz --given " +
-                path + (plain ? "" : " with the same flags"));
+                path + (plain || !comment.empty() ? "" : " with the same flags"));
     return 0;
 }
 

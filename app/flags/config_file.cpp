@@ -150,11 +150,10 @@ const Flag& flag_of_setting(const Arguments& arguments, const attn::FileSetting&
                               : "; did you mean " + meant + "?"));
 }
 
-/// What the file that --config names says by flags that were not typed.
-Arguments read_config(const Arguments& typed) {
-    attn::InputFile file(typed.text("--config"));
-    const std::string label = file.label();
-    const attn::FileSettings settings = attn::read_settings(file.all(), label);
+}  // namespace
+
+Arguments settings_in(std::string_view json, const std::string& label, const Arguments& typed) {
+    const attn::FileSettings settings = attn::read_settings(json, label);
     const auto value_of = [&](const char* key) {
         const auto found =
             std::find_if(settings.all.begin(), settings.all.end(),
@@ -204,8 +203,6 @@ Arguments read_config(const Arguments& typed) {
     return base;
 }
 
-}  // namespace
-
 std::string key_of(const Flag& flag) {
     std::string key = flag.name.substr(2);
     std::replace(key.begin(), key.end(), '-', '_');
@@ -243,7 +240,8 @@ void put_settings_under(Arguments& typed, Arguments base, bool implied) {
 Arguments with_config(Arguments typed) {
     typed.forget_origins();
     if (typed.find("--config") != nullptr && typed.has("--config")) {
-        put_settings_under(typed, read_config(typed));
+        attn::InputFile file(typed.text("--config"));
+        put_settings_under(typed, settings_in(file.all(), file.label(), typed));
     }
     if (typed.find("--preset") != nullptr && typed.has("--preset")) {
         const std::string name = typed.text("--preset");
@@ -257,8 +255,7 @@ Arguments with_config(Arguments typed) {
     return typed;
 }
 
-void save_config(const Arguments& arguments) {
-    if (arguments.find("--save-config") == nullptr || !arguments.has("--save-config")) return;
+std::string settings_json(const Arguments& arguments) {
     std::string json;
     std::vector<const Flag*> saved;
     for (const auto& [flag, text, implied] : arguments.said()) {
@@ -275,7 +272,12 @@ void save_config(const Arguments& arguments) {
         json +=
             (json.empty() ? "{\n  " : ",\n  ") + (attn::json_string(key_of(*flag)) + ": " + value);
     }
-    attn::write_file(arguments.text("--save-config"), json.empty() ? "{}\n" : json + "\n}\n");
+    return json.empty() ? "{}\n" : json + "\n}\n";
+}
+
+void save_config(const Arguments& arguments) {
+    if (arguments.find("--save-config") == nullptr || !arguments.has("--save-config")) return;
+    attn::write_file(arguments.text("--save-config"), settings_json(arguments));
 }
 
 }  // namespace app

@@ -19,8 +19,15 @@ void put_settings_under(Arguments& typed, Arguments base, bool implied = false);
 ///         refuses, or that a record does not hold.
 Arguments with_config(Arguments typed);
 
-/// Writes what was said, typed or from a file, to the file that --save-config names, if there is
-/// one: `{"heads": "2"}`.
+/// What was said, typed or from a file: `{"heads": "2"}`.
+std::string settings_json(const Arguments& arguments);
+
+/// What such a text says by flags that were not typed.
+///
+/// Errors  InputError as with_config; `label` is the file's name.
+Arguments settings_in(std::string_view json, const std::string& label, const Arguments& typed);
+
+/// Writes settings_json to the file that --save-config names, if there is one.
 void save_config(const Arguments& arguments);
 
 }  // namespace app

@@ -96,6 +96,39 @@ TEST_SUITE("app: probe") {
         }
     }
 
+    TEST_CASE("a probe holds its settings: what is made of it needs no flags") {
+        const program::Folder folder;
+        const std::string probe = folder / "probe.npz";
+        const std::string mine = folder / "mine.npz";
+        for (const std::string flags :
+             {"--preset llama3", "--preset deepseek", "--preset deepseek --mla-absorbed",
+              "--differential 2 --heads 2 --embed-dim 8 --output-projection",
+              "--preset gemma2 --softcap 2", "--preset gpt-oss --past 3", "--preset t5",
+              "--ids '0,5,1,2;0,3,3,4' --pad-id 0 --mask padding --heads 2 --embed-dim 8"}) {
+            INFO(flags);
+            REQUIRE(run("probe " + flags + " -o " + probe).exit_code == 0);
+            const bool has_words = flags.find("--ids") != std::string::npos;
+            const std::string walk =
+                flags + (has_words ? "" : " --random randn --batch 3 --seq-len 7") + " -o " + mine;
+            for (const std::string bug : {"", "merge-reshape"}) {
+                REQUIRE(run(walk + (bug.empty() ? "" : " --bug " + bug)).exit_code == 0);
+                const program::Result found =
+                    run("diagnose --json --partial " + mine + " --given " + probe);
+                INFO(found.out << found.err);
+                CHECK(found.exit_code == (bug.empty() ? 0 : 1));
+                const auto findings = nlohmann::json::parse(found.out).at("findings");
+                REQUIRE(findings.empty() == bug.empty());
+                if (!bug.empty()) CHECK(findings.front().at("id") == bug);
+            }
+            CHECK(run("diagnose --power --json --given " + probe).out ==
+                  run("diagnose --power --json --given " + probe + " " + flags).out);
+        }
+        const program::Result other =
+            run("diagnose " + mine + " --given " + probe + " --heads 4 --partial");
+        CHECK(other.err.find("--pad-id 0") != std::string::npos);
+        CHECK(other.err.find("--heads") == std::string::npos);
+    }
+
     TEST_CASE("gains of a probe differ within a pair, and flags it cannot take are refused") {
         const program::Folder folder;
         const std::string probe = folder / "probe.npz";

@@ -66,13 +66,17 @@ std::vector<StoredArray> npz_arrays(const InputFile& file) {
     return arrays;
 }
 
-void write_npz(OutputFile& file, const std::vector<TensorRef>& tensors) {
+void write_npz(OutputFile& file, const std::vector<TensorRef>& tensors, std::string_view comment) {
     check_names(file.path(), tensors);
     ZipWriter archive(file);
     for (const TensorRef& each : tensors) {
         archive.add(each.name + ".npy", npy_header(each.tensor), value_bytes(each.tensor));
     }
-    archive.finish();
+    archive.finish(comment);
+}
+
+void write_npz(OutputFile& file, const std::vector<TensorRef>& tensors) {
+    write_npz(file, tensors, {});
 }
 
 }  // namespace attn

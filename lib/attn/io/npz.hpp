@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attn/io/atomic_file.hpp"
@@ -19,5 +20,8 @@ std::vector<StoredArray> npz_arrays(const InputFile& file);
 /// Appends `tensors` to `file` as .npz as numpy.savez would: stored, not compressed.
 /// Errors  OutputError when two tensors share a name.
 void write_npz(OutputFile& file, const std::vector<TensorRef>& tensors);
+
+/// The same with a comment of at most longest_zip_comment bytes, at which NumPy does not look.
+void write_npz(OutputFile& file, const std::vector<TensorRef>& tensors, std::string_view comment);
 
 }  // namespace attn

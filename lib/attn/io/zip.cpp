@@ -55,14 +55,14 @@ struct Directory {
     std::uint64_t entries = 0;
     std::uint64_t size = 0;
     std::uint64_t offset = 0;
+    std::string comment{};  // of the archive
 };
 
 Directory find_directory(const InputFile& file) {
     // The last record ends the file, but for a comment of at most 64 KiB.
-    constexpr std::size_t longest_comment = 0xFFFF;
     const std::uint64_t start =
-        file.size() - std::min<std::uint64_t>(file.size(), end_size + longest_comment);
-    const std::string tail = file.text(start, end_size + longest_comment);
+        file.size() - std::min<std::uint64_t>(file.size(), end_size + longest_zip_comment);
+    const std::string tail = file.text(start, end_size + longest_zip_comment);
     std::size_t end = tail.rfind(end_magic);
     while (end != tail.npos && (tail.size() - end < end_size ||
                                 number(tail, end + 20, 2) != tail.size() - end - end_size)) {
@@ -71,8 +71,9 @@ Directory find_directory(const InputFile& file) {
     if (end == tail.npos) {
         fail_in(file.label(), "the directory at the end of the archive is missing");
     }
+    const std::string comment = tail.substr(end + end_size);
     const Directory plain{number(tail, end + 10, 2), number(tail, end + 12, 4),
-                          number(tail, end + 16, 4)};
+                          number(tail, end + 16, 4), comment};
 
     // Before it a locator may point to the record that holds larger numbers.
     if (start + end < locator_size) return plain;
@@ -82,7 +83,7 @@ Directory find_directory(const InputFile& file) {
     if (record.size() < end64_size || !record.starts_with(end64_magic)) {
         fail_in(file.label(), "the directory of the archive is damaged");
     }
-    return {number(record, 32, 8), number(record, 40, 8), number(record, 48, 8)};
+    return {number(record, 32, 8), number(record, 40, 8), number(record, 48, 8), comment};
 }
 
 // Takes the numbers that do not fit 32 bits out of the extra record that holds them.
@@ -103,6 +104,10 @@ bool take_zip64_numbers(ZipEntry& entry, std::string_view extra) {
 }
 
 }  // namespace
+
+std::string zip_comment(const InputFile& file) {
+    return file.text(0, local_magic.size()) == local_magic ? find_directory(file).comment : "";
+}
 
 std::vector<ZipEntry> zip_directory(const InputFile& file) {
     const auto damaged = [&file] {
@@ -296,7 +301,8 @@ void ZipWriter::add(const std::string& name, std::string_view first, std::string
     entries_.push_back(std::move(entry));
 }
 
-void ZipWriter::finish() {
+void ZipWriter::finish(std::string_view comment) {
+    if (comment.size() > longest_zip_comment) throw std::logic_error("a comment too long");
     const std::uint64_t start = position_;
     for (const ZipEntry& entry : entries_) {
         const std::string extra = zip64_record({entry.unpacked, entry.packed, entry.header});
@@ -331,8 +337,9 @@ void ZipWriter::finish() {
     append(end, count, 2);
     append(end, in_32_bits(size), 4);
     append(end, in_32_bits(start), 4);
-    append(end, 0, 2);
+    append(end, comment.size(), 2);
     write(end);
+    write(comment);
 }
 
 }  // namespace attn

@@ -26,6 +26,13 @@ struct ZipEntry {
 /// Source  PKWARE's APPNOTE.TXT.
 std::vector<ZipEntry> zip_directory(const InputFile& file);
 
+/// Bytes of an archive's comment.
+inline constexpr std::size_t longest_zip_comment = 0xFFFF;
+
+/// The comment of a zip archive; empty where the file is none.
+/// Errors  InputError as zip_directory.
+std::string zip_comment(const InputFile& file);
+
 /// Unpacks one entry, stored or deflated, from its beginning to its end.
 ///
 /// Errors  InputError, starting with `label`, from every function: an encrypted entry, an unknown
@@ -65,8 +72,8 @@ public:
     explicit ZipWriter(OutputFile& file) : file_(file) {}
     /// Adds an entry made of `first` and `second`, one behind the other.
     void add(const std::string& name, std::string_view first, std::string_view second);
-    /// Writes the directory, after the last entry.
-    void finish();
+    /// Writes the directory, after the last entry, and a comment of at most longest_zip_comment.
+    void finish(std::string_view comment = {});
 
 private:
     void write(std::string_view bytes);
