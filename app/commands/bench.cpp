@@ -153,6 +153,7 @@ int run_bench_command(const Arguments& arguments) {
     warn_of_environment();
 
     // What cannot be written is told before anything is measured.
+    const bool json = wants_json(arguments);
     remove_temporaries_on_signals();
     std::optional<attn::OutputFile> plot;
     std::optional<attn::OutputFile> file;
@@ -165,8 +166,7 @@ int run_bench_command(const Arguments& arguments) {
         [&progress](double done, const std::string& next) { progress.show(done, next); });
     progress.clear();
 
-    const std::string text =
-        arguments.has("--json") ? attn::bench_json(report) : attn::bench_text(report);
+    const std::string text = json ? attn::bench_json(report) : attn::bench_text(report);
     if (plot && !report.dispute) {
         plot->write(attn::bench_svg(report));
         plot->commit();

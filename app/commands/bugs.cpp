@@ -11,14 +11,12 @@
 namespace app {
 namespace {
 
-std::string line_of(const attn::Mistake& mistake) {
-    std::string line = "  " + mistake.id;
-    line.resize(std::max<std::size_t>(line.size() + 2, 28), ' ');
-    return line + mistake.title + "\n";
+std::string line_of(const Arguments& arguments, const attn::Mistake& mistake) {
+    return list_entry(arguments, "  " + mistake.id, 28, mistake.title);
 }
 
 /// All mistakes under the step where they show first, in the order of the step table.
-std::string list_of_mistakes() {
+std::string list_of_mistakes(const Arguments& arguments) {
     std::string text;
     bool first = true;
     for (const attn::Step& step : attn::step_table()) {
@@ -28,12 +26,12 @@ std::string list_of_mistakes() {
             if (!headed) text += (first ? "" : "\n") + step.name + "\n";
             headed = true;
             first = false;
-            text += line_of(mistake);
+            text += line_of(arguments, mistake);
         }
     }
     text += "\nharmless differences, which diagnose tells from mistakes\n";
     for (const attn::Mistake& entry : attn::harmless_differences()) {
-        text += line_of(entry);
+        text += line_of(arguments, entry);
     }
     return text;
 }
@@ -88,12 +86,12 @@ const std::vector<Flag>& bugs_flags() {
 }
 
 int run_bugs(const Arguments& arguments) {
-    const bool json = arguments.has("--json");
+    const bool json = wants_json(arguments);
     if (arguments.has("ID")) {
         const attn::Mistake& mistake = attn::find_mistake(arguments.text("ID"));
         write_text(arguments, json ? json_of(mistake) + "\n" : description_of(mistake));
     } else {
-        write_text(arguments, json ? json_of_mistakes() : list_of_mistakes());
+        write_text(arguments, json ? json_of_mistakes() : list_of_mistakes(arguments));
     }
     return 0;
 }

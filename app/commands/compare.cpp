@@ -36,6 +36,7 @@ Side side_of(const std::string& what, const Arguments& base) {
 }
 
 int run_compare(const Arguments& arguments) {
+    const bool json = wants_json(arguments);
     const std::string a = arguments.text("A");
     const std::string b = arguments.text("B");
     const Side left = side_of(a, arguments);
@@ -50,9 +51,8 @@ int run_compare(const Arguments& arguments) {
         throw attn::ConfigError(a + " and " + b +
                                 " have no step in common: name the arrays after the steps");
     }
-    write_text(arguments, arguments.has("--json")
-                              ? attn::comparison_json(comparison)
-                              : attn::comparison_text(comparison, ink_of(arguments)));
+    write_text(arguments, json ? attn::comparison_json(comparison)
+                               : attn::comparison_text(comparison, ink_of(arguments)));
     return comparison.equal() ? 0 : 1;
 }
 

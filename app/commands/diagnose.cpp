@@ -49,7 +49,7 @@ int run_power(const Arguments& arguments) {
     note_useless_flags(arguments, &plan);
     const attn::Power power = attn::power(plan, attn::draw(plan));
     write_text(arguments,
-               arguments.has("--json") ? attn::power_json(power) : attn::power_text(power));
+               wants_json(arguments) ? attn::power_json(power) : attn::power_text(power));
     return 0;
 }
 
@@ -100,6 +100,7 @@ int run_diagnose(const Arguments& typed) {
     if (!arguments.has("FILE")) {
         throw attn::ConfigError("there is nothing to diagnose: name a file, or pass --power");
     }
+    const bool json = wants_json(arguments);
     const attn::Ledger file = read_ledger(arguments.text("FILE"));
     attn::DiagnoseOptions options = options_of(arguments, file);
     Asked asked = asked_walk(arguments, file, options.steps);
@@ -116,9 +117,8 @@ int run_diagnose(const Arguments& typed) {
     for (const std::string& assumed : asked.assumed) {
         diagnosis.remarks.push_back("assumed: " + assumed);
     }
-    write_text(arguments, arguments.has("--json")
-                              ? attn::diagnosis_json(diagnosis)
-                              : attn::diagnosis_text(diagnosis, ink_of(arguments)));
+    write_text(arguments, json ? attn::diagnosis_json(diagnosis)
+                               : attn::diagnosis_text(diagnosis, ink_of(arguments)));
     return exit_code_of(diagnosis, arguments.has("--partial"));
 }
 

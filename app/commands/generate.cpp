@@ -68,7 +68,7 @@ int run_generate(const Arguments& arguments) {
     const Model model = model_of(arguments);
     if (arguments.has("--bug") || arguments.has("--all-bugs")) {
         generate_with_bugs(arguments, model);
-    } else if (arguments.has("--json")) {
+    } else if (wants_json(arguments)) {
         const WrittenText written = Writer(arguments, model).write(settings_of(model.architecture));
         write_text(arguments, json_head(model) + written_json(model, written) + "}\n");
     } else if (arguments.has("--output")) {

@@ -124,7 +124,7 @@ std::string bug_line(const Model& model, const WrittenText& right, const Compare
 
 std::string all_bugs(const Arguments& arguments, const Right& right) {
     const Model& model = right.model;
-    const bool json = arguments.has("--json");
+    const bool json = wants_json(arguments);
     std::string text =
         json ? json_head(model) + written_json(model, right.written) + ",\n \"bugs\": ["
              : fmt::format("# {}\n{:20}{:>5}  {:46}  {}\n", whole_text(model, right.written),
@@ -146,7 +146,7 @@ void generate_with_bugs(const Arguments& arguments, const Model& model) {
     if (arguments.has("--bug") && arguments.has("--all-bugs")) {
         throw attn::ConfigError("--all-bugs makes every mistake already: leave --bug out");
     }
-    const bool json = arguments.has("--json");
+    const bool json = wants_json(arguments);
     const ModelMistake* mistake = nullptr;
     if (arguments.has("--bug")) {
         mistake = &attn::models::find_model_mistake(arguments.text("--bug"));

@@ -36,18 +36,19 @@ std::string counted(std::size_t count, const std::string& what) {
     return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-std::string findings_text(const std::vector<attn::LintFinding>& findings, const attn::Ink& ink) {
+std::string findings_text(const Arguments& arguments,
+                          const std::vector<attn::LintFinding>& findings) {
+    const attn::Ink ink = ink_of(arguments);
     std::string text;
     std::array<std::size_t, 3> counts{};
     for (const attn::LintFinding& finding : findings) {
         ++counts[static_cast<std::size_t>(finding.rule->severity)];
         std::string word = word_of(finding.rule->severity);
         word.resize(7, ' ');
-        std::string id = finding.rule->id;
-        id.resize(std::max<std::size_t>(id.size() + 2, 23), ' ');
+        const std::string& id = finding.rule->id;
         const bool is_error = finding.rule->severity == attn::Severity::error;
         text += (is_error ? ink.of(ink.mistake, word) : word) + ink.of(ink.heading, id) +
-                finding.line + "\n";
+                list_entry(arguments, word + id, 30, finding.line).substr(word.size() + id.size());
     }
     text += counted(counts[0], "error") + ", " + counted(counts[1], "warning") + ", " +
             counted(counts[2], "note");
@@ -82,6 +83,7 @@ int run_lint(const Arguments& arguments) {
         write_text(arguments, lesson_of(find_rule(arguments.text("--explain"))));
         return 0;
     }
+    const bool json = wants_json(arguments);
     std::vector<std::string> wanted;
     if (arguments.has("--only")) wanted = split(arguments.text("--only"), ',');
     for (const std::string& id : wanted) find_rule(id);
@@ -96,8 +98,7 @@ int run_lint(const Arguments& arguments) {
             return std::find(wanted.begin(), wanted.end(), finding.rule->id) == wanted.end();
         });
     }
-    write_text(arguments, arguments.has("--json") ? findings_json(findings)
-                                                  : findings_text(findings, ink_of(arguments)));
+    write_text(arguments, json ? findings_json(findings) : findings_text(arguments, findings));
     const bool strict = arguments.has("--strict");
     return std::any_of(findings.begin(), findings.end(),
                        [&](const attn::LintFinding& finding) {

@@ -17,12 +17,10 @@
 namespace app {
 namespace {
 
-std::string list_of_notebooks() {
+std::string list_of_notebooks(const Arguments& arguments) {
     std::string text;
     for (const attn::Notebook& notebook : attn::notebooks()) {
-        std::string name = notebook.name;
-        name.resize(15, ' ');
-        text += notebook.number + "  " + name + notebook.summary + "\n";
+        text += list_entry(arguments, notebook.number + "  " + notebook.name, 20, notebook.summary);
     }
     return text;
 }
@@ -179,7 +177,7 @@ int run_notebook(const Arguments& arguments) {
             if (name == "--output" || name == "--json" || (json && name == "--format")) continue;
             report_note(name + " has no effect here: it needs the name of a notebook");
         }
-        write_text(arguments, json ? json_of_notebooks() : list_of_notebooks());
+        write_text(arguments, json ? json_of_notebooks() : list_of_notebooks(arguments));
         return 0;
     }
     note_useless_flags(arguments, nullptr);

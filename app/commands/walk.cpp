@@ -33,15 +33,12 @@ std::string json_of_steps(const attn::Plan& plan) {
     return text + "]\n";
 }
 
-std::string list_of_steps(const attn::Plan& plan) {
+std::string list_of_steps(const Arguments& arguments, const attn::Plan& plan) {
     std::string text;
     for (const attn::Step& step : attn::step_table(plan)) {
         if (!step.applies(plan)) continue;
-        std::string line = step.name;
-        line.resize(std::max<std::size_t>(line.size() + 2, 18), ' ');
-        line += step.title;
-        if (!step.shown) line += " (printed with --detail)";
-        text += line + "\n";
+        text += list_entry(arguments, step.name, 18,
+                           step.title + (step.shown ? "" : " (printed with --detail)"));
     }
     return text;
 }
@@ -173,7 +170,7 @@ int run_walk(const Arguments& arguments) {
     note_useless_flags(arguments, &plan);
     if (arguments.has("--list-steps")) {
         const bool json = format_of(arguments).name == "json";
-        write_text(arguments, json ? json_of_steps(plan) : list_of_steps(plan));
+        write_text(arguments, json ? json_of_steps(plan) : list_of_steps(arguments, plan));
         return 0;
     }
     if (arguments.has("--watch")) watch(arguments, walk_once);

@@ -78,6 +78,7 @@ int run_why(const Arguments& arguments) {
         why_next(arguments);
         return 0;
     }
+    const bool json = wants_json(arguments);
     attn::Plan plan = plan_of(arguments);
     const attn::StepTable table = table_of(arguments, plan);
     attn::Ledger ledger = attn::walk(plan, attn::draw(plan), table);
@@ -90,7 +91,7 @@ int run_why(const Arguments& arguments) {
     }
     const std::string of_page = page_line(arguments, plan, ledger, wanted);
     if (wanted.empty()) {
-        if (arguments.has("--json")) {
+        if (json) {
             throw attn::ConfigError(arguments.text("CELL") +
                                     " is made of many numbers: leave --json out, or ask for one");
         }
@@ -102,7 +103,6 @@ int run_why(const Arguments& arguments) {
     options.depth = static_cast<std::size_t>(*arguments.integer("--depth"));
     options.top = static_cast<std::size_t>(*arguments.integer("--top"));
     options.ink = ink_of(arguments);
-    const bool json = arguments.has("--json");
     std::string text = json ? attn::why_json(plan, table, ledger, cell, options)
                             : of_page + attn::why_text(plan, table, ledger, cell, options);
     for (const std::string& setting : arguments.all("--what-if")) {

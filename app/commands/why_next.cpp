@@ -86,7 +86,7 @@ void why_next(const Arguments& arguments) {
         attn::models::next_token(model, ids, token_in(model, arguments.text("CELL")));
     const auto top = static_cast<std::size_t>(*arguments.integer("--top"));
     write_text(arguments,
-               arguments.has("--json") ? next_json(model, next) : next_text(model, ids, next, top));
+               wants_json(arguments) ? next_json(model, next) : next_text(model, ids, next, top));
 }
 
 }  // namespace app

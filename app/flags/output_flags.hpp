@@ -41,6 +41,11 @@ void check_output_flags(const Arguments& arguments);
 /// Errors  ConfigError when two of them contradict each other.
 const Format& format_of(const Arguments& arguments, attn::TextForm usual = attn::TextForm::torch);
 
+/// Whether a command that writes text or JSON writes JSON: --json says so, or the name of the file.
+///
+/// Errors  ConfigError for a file whose name says another format.
+bool wants_json(const Arguments& arguments);
+
 /// Whether the sections need the lines that make them: --code, or a format that runs.
 bool wants_code(const Arguments& arguments);
 
@@ -92,5 +97,10 @@ std::string command_line(const std::string& command, const Arguments& arguments)
 
 /// The columns of the terminal that the output goes to; nothing where it goes to none.
 std::optional<std::size_t> terminal_columns(const Arguments& arguments);
+
+/// An entry of a list: a name, and words from column `indent` on. On a terminal they go on there in
+/// the next line; elsewhere an entry is one line.
+std::string list_entry(const Arguments& arguments, std::string name, std::size_t indent,
+                       const std::string& words);
 
 }  // namespace app

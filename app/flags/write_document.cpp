@@ -180,6 +180,19 @@ std::optional<std::size_t> terminal_columns(const Arguments& arguments) {
     return size ? std::optional(size->columns) : std::nullopt;
 }
 
+std::string list_entry(const Arguments& arguments, std::string name, std::size_t indent,
+                       const std::string& words) {
+    name.resize(std::max(name.size() + 2, indent), ' ');
+    const std::optional<std::size_t> columns = terminal_columns(arguments);
+    constexpr std::size_t narrowest = 20;
+    if (!columns || *columns < name.size() + narrowest) return name + words + "\n";
+    std::string text;
+    for (const std::string& line : attn::wrap(words, *columns - name.size())) {
+        text += (text.empty() ? name : std::string(indent, ' ')) + line + "\n";
+    }
+    return text;
+}
+
 std::string command_line(const std::string& command, const Arguments& arguments) {
     std::string line = "attn-explain" + (command.empty() ? "" : " " + command);
     const auto has = [&](const char* name) {

@@ -4,7 +4,7 @@
 
 #include "attn/render/summary.hpp"
 #include "attn/tensor/xtensor.hpp"
-#include "tests/support/program.hpp"
+#include "tests/support/terminal.hpp"
 
 using program::run;
 
@@ -49,7 +49,49 @@ TEST_SUITE("app: everyday") {
                   "The largest weight shown is 0.2773: "));
         CHECK(run("--text 'a b' --text 'b a' -q --only 'weights[1,b,b]'").out ==
               run("--text 'a b' --text 'b a' -q --only 'weights[1,0,0]'").out);
-        program::check_refused("--only 'weights[short,wrod]'", "wrod");
+        program::check_refused("--only 'weights[short,wrod]'",
+                               "'wrod' is no index: write numbers, start:stop:step or ..., as in "
+                               "0,:,1:3; a word of the input");
+        program::check_refused("why 'weights[short]'", "weights[short] has 1 index but");
+        program::check_refused("--only 'weights[2]' --figure arcs --format svg -o /dev/null",
+                               "a row as weights[2:3]");
+    }
+
+    TEST_CASE("a file that a command of text writes is what its name says") {
+        for (const std::string command : {"why 'weights[0,1]'", "lint", "bugs",
+                                          "compare loop vectorized", "diagnose --power"}) {
+            CAPTURE(command);
+            const std::string file = "f=$(mktemp -d) && cd \"$f\" && attn-explain " + command;
+            const std::string json =
+                program::shell(file + " --json; cp o.json /dev/stdout 2>/dev/null; rm -r \"$f\"")
+                    .out;
+            CHECK(program::shell(file + " -o o.json; cat o.json; rm -r \"$f\"").out == json);
+            const std::string text = run(command).out;
+            CHECK(text != json);
+            CHECK(program::shell(file + " -o o.txt; cat o.txt; rm -r \"$f\"").out == text);
+            for (const std::string name : {"o.html", "o.npz", "o.svg", "o.ipynb"}) {
+                program::check_refused(command + " -o /nowhere/" + name, name);
+            }
+            program::check_refused(command + " --json -o /nowhere/o.md", "end the name in .json");
+        }
+    }
+
+    TEST_CASE(
+        "entries of a list go on below themselves on a terminal, and are one line elsewhere") {
+        Terminal terminal("attn-explain --list-steps; attn-explain notebook", 60, 50);
+        const std::string screen = terminal.wait_for("[ended]");
+        CHECK(has(screen,
+                  "w_query           the weight matrix of the query projection\n"
+                  "                  (printed with --detail)\n"));
+        CHECK(has(screen,
+                  "000  padding-heads  two heads cut from one fused projection,\n"
+                  "                    over a batch with padding\n"));
+        CHECK(has(run("notebook").out, " one fused projection, over a batch with padding\n"));
+        Terminal lint("attn-explain lint --text 'the cat sat the cat'");
+        CHECK(
+            has(lint.wait_for("[ended]"),
+                "warn   no-position            positions 0 and 3 hold the same token and nothing\n"
+                "                              encodes position: their rows of x are equal\n"));
     }
 
     TEST_CASE("text is cut into words, characters or the matches of an expression") {

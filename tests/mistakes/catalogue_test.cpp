@@ -49,6 +49,8 @@ TEST_SUITE("mistakes") {
                                              &mistake.fix_numpy, &mistake.lesson}) {
                 CHECK_FALSE(words->empty());
             }
+            // A title is read by itself: it says what was done, not to what alone.
+            CHECK(std::count(mistake.title.begin(), mistake.title.end(), ' ') >= 3);
             CHECK_NOTHROW(find_step(step_table(), mistake.step));
         }
         CHECK(families.size() >= 50);

@@ -67,8 +67,9 @@ Cell parse_cell(const Plan& plan, const StepTable& table, const Ledger& ledger,
         }
     }
     if (words.size() != tensor.dimension()) {
-        throw ConfigError(text + " has " + std::to_string(words.size()) + " indices but " +
-                          cell.step + " is " + tensor.described() + ": give one for each axis");
+        throw ConfigError(text + " has " + std::to_string(words.size()) +
+                          (words.size() == 1 ? " index but " : " indices but ") + cell.step +
+                          " is " + tensor.described() + ": give one for each axis");
     }
     for (std::size_t axis = 0; axis < words.size(); ++axis) {
         cell.indices.push_back(index_of(plan, step, tensor, axis, words[axis], cell));

@@ -235,9 +235,10 @@ void render_svg(const Document& document, const FigureChoices& choices, const Si
         }
         if (title.empty() && choices.kind == FigureKind::arcs) {
             throw ConfigError(
-                "--figure arcs joins tokens by their weights, and none are shown here: keep "
-                "weights "
-                "among the steps, or use --figure matrix");
+                "--figure arcs joins queries to keys by their weights, and shown are none that "
+                "have "
+                "both axes: keep weights among the steps, a row as weights[2:3], or use --figure "
+                "matrix");
         }
     }
     sink(svg.finish(title, document.command));
