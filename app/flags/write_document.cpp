@@ -15,6 +15,7 @@
 #include "attn/io/output_folder.hpp"
 #include "attn/render/changes.hpp"
 #include "attn/render/summary.hpp"
+#include "attn/text/width.hpp"
 
 namespace app {
 namespace {

@@ -61,14 +61,14 @@ TEST_SUITE("app: everyday") {
         for (const std::string command : {"why 'weights[0,1]'", "lint", "bugs",
                                           "compare loop vectorized", "diagnose --power"}) {
             CAPTURE(command);
-            const std::string file = "f=$(mktemp -d) && cd \"$f\" && attn-explain " + command;
-            const std::string json =
-                program::shell(file + " --json; cp o.json /dev/stdout 2>/dev/null; rm -r \"$f\"")
-                    .out;
-            CHECK(program::shell(file + " -o o.json; cat o.json; rm -r \"$f\"").out == json);
-            const std::string text = run(command).out;
-            CHECK(text != json);
-            CHECK(program::shell(file + " -o o.txt; cat o.txt; rm -r \"$f\"").out == text);
+            const program::Folder folder;
+            const std::string json = folder / "o.json";
+            const std::string text = folder / "o.txt";
+            run(command + " -o " + json);
+            run(command + " -o " + text);
+            CHECK(program::read_file(json) == run(command + " --json").out);
+            CHECK(program::read_file(text) == run(command).out);
+            CHECK(program::read_file(json) != program::read_file(text));
             for (const std::string name : {"o.html", "o.npz", "o.svg", "o.ipynb"}) {
                 program::check_refused(command + " -o /nowhere/" + name, name);
             }

@@ -50,10 +50,11 @@ std::string slopes_note(const Subject& subject) {
     const std::size_t last = subject.tensor.size() - 1;
     const std::size_t heads = excerpt.length("head", last + 1);
     const auto head = [&](std::size_t i) {
-        return "ead " + std::to_string(excerpt.index("head", i)) + " ";
+        return "head " + std::to_string(excerpt.index("head", i)) + " ";
     };
-    std::string note = "H" + head(0) + "loses " + number(slopes[0]) + " for each token of distance";
-    if (last > 0) note += ", h" + head(last) + number(slopes[last]);
+    std::string note =
+        capitalised(head(0)) + "loses " + number(slopes[0]) + " for each token of distance";
+    if (last > 0) note += ", " + head(last) + number(slopes[last]);
     note += ": a small slope looks far back.";
     if (regular_heads(subject.plan) != heads) {
         say(note,

@@ -130,8 +130,9 @@ std::string visible_keys_sentence(const Subject& subject, std::size_t group) {
     }
     const std::string where = in_matrix(subject, group);
     const bool same = fewest == greatest;
-    std::string who = same && queries > 1 ? "every query" + shown_here(subject)
-                                          : row_label(subject, least, group);
+    const std::string every =
+        subject.excerpt.has_all("query") ? "every query" : "every query shown";
+    std::string who = same && queries > 1 ? every : row_label(subject, least, group);
     if (where.empty()) who = capitalised(who);
     if (same && fewest == 1 && queries > 1) {
         const bool all = subject.excerpt.has_all("key");
