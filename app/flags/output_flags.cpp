@@ -322,18 +322,6 @@ const Format& format_of(const Arguments& arguments, attn::TextForm usual) {
     return find_format(usual == attn::TextForm::numpy ? "numpy" : "torch");
 }
 
-bool wants_json(const Arguments& arguments) {
-    const std::string path = arguments.text("--output");
-    const Format* by_file = format_of_file(path);
-    const bool json = arguments.has("--json");
-    if (by_file == nullptr || by_file->name == "json") return json || by_file != nullptr;
-    // A page in Markdown is text, too.
-    if (by_file->name == "markdown" && !json) return false;
-    throw attn::ConfigError("-o " + path + " asks for " + std::string(by_file->name) +
-                            ", and this is " + (json ? "JSON" : "text, or JSON with --json") +
-                            ": end the name in " + (json ? ".json" : ".txt or .json"));
-}
-
 std::vector<attn::WantedPart> parts_in(const std::string& text) {
     std::vector<attn::WantedPart> wanted;
     for (const std::string& part : split(text, ',')) wanted.push_back(parse_wanted(part));

@@ -227,6 +227,18 @@ std::string command_line(const std::string& command, const Arguments& arguments)
     return line;
 }
 
+bool wants_json(const Arguments& arguments) {
+    const std::string path = arguments.text("--output");
+    const Format* by_file = format_of_file(path);
+    const bool json = arguments.has("--json");
+    if (by_file == nullptr || by_file->name == "json") return json || by_file != nullptr;
+    // A page in Markdown is text, too.
+    if (by_file->name == "markdown" && !json) return false;
+    throw attn::ConfigError("-o " + path + " asks for " + std::string(by_file->name) +
+                            ", and this is " + (json ? "JSON" : "text, or JSON with --json") +
+                            ": end the name in " + (json ? ".json" : ".txt or .json"));
+}
+
 void write_text(const Arguments& arguments, const std::string& text) {
     const std::string path = arguments.text("--output");
     if (!path.empty() && path != "-") {
