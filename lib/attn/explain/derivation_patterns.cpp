@@ -87,30 +87,43 @@ std::string filled(std::string text, const std::vector<SourceText>& sources) {
     return text;
 }
 
-/// The derivation's terms or, of one without a sum, its sources. Its arithmetic may also name the
-/// number of another step at the same place, as that of weights names the exponential.
-Derived derived(const WalkView& view) {
+/// The tensors in front of a step that have its axes and shape.
+std::vector<const Ledger::Entry*> tensors_like(const Ledger& ledger, const std::string& step) {
+    const Tensor& own = ledger[step];
+    std::vector<const Ledger::Entry*> alike;
+    for (const Ledger::Entry& entry : ledger.entries()) {
+        if (entry.name == step) break;
+        const bool is_like =
+            entry.tensor.axes() == own.axes() && entry.tensor.shape() == own.shape();
+        if (is_like) alike.push_back(&entry);
+    }
+    return alike;
+}
+
+/// The terms of the derivation of cell `number` or, of one without a sum, its sources. Its
+/// arithmetic may also name the number of another step, `alike`, at the same place, as that of
+/// weights names the exponential.
+Derived derived(const WalkView& view, std::size_t number,
+                const std::vector<const Ledger::Entry*>& alike) {
     Derivation derivation;
     derivation.cell = view.at(view.step.name);
     view.step.why(view, derivation);
     Derived result{derivation.rule, derivation.arithmetic, !derivation.terms.empty(), {}, {}};
-    for (const Term& term : derivation.terms) {
-        result.terms.push_back({term.left});
-        if (term.right) result.terms.back().push_back(*term.right);
+    for (Term& term : derivation.terms) {
+        std::vector<Cell>& factors = result.terms.emplace_back();
+        factors.push_back(std::move(term.left));
+        if (term.right) factors.push_back(std::move(*term.right));
         result.exponential.push_back(term.is_exponential);
     }
     if (result.is_sum) return result;
     for (const Cell& source : derivation.sources) result.terms.push_back({source});
     const std::string rest = with_places(result.arithmetic, texts_of(derivation.sources));
-    for (const Ledger::Entry& entry : view.ledger.entries()) {
-        if (entry.name == view.step.name) break;
-        const Tensor& own = view.ledger[view.step.name];
-        if (entry.tensor.axes() != own.axes() || entry.tensor.shape() != own.shape()) continue;
-        const Cell same = view.at(entry.name);
-        const std::string value = four_decimals(same.value);
+    for (const Ledger::Entry* entry : alike) {
+        if (rest.empty()) break;
+        const std::string value = four_decimals(entry->tensor.at(number));
         for (std::size_t at = rest.find(value); at != rest.npos; at = rest.find(value, at + 1)) {
             if (!stands_at(rest, at, value)) continue;
-            result.terms.push_back({same});
+            result.terms.push_back({view.at(entry->name)});
             break;
         }
     }
@@ -132,19 +145,27 @@ std::vector<std::vector<std::string>> steps_of(const Derived& one) {
     return steps;
 }
 
+/// Whether the factors of these terms are of these steps.
+bool are_of(const std::vector<std::vector<Cell>>& terms,
+            const std::vector<std::vector<std::string>>& steps) {
+    return std::ranges::equal(terms, steps, [](const auto& factors, const auto& names) {
+        return std::ranges::equal(factors, names, {}, &Cell::step);
+    });
+}
+
 /// Adds a cell to the pattern that it fits, or begins another one.
 void gather(std::vector<Gathered>& patterns, std::size_t number, const Derived& one,
             const Ledger& ledger) {
-    const std::vector<std::vector<std::string>> steps = steps_of(one);
     std::vector<SourceText> texts;
     if (!one.arithmetic.empty()) texts = texts_of(first_factors(one));
     auto place = std::find_if(patterns.begin(), patterns.end(), [&](const Gathered& pattern) {
-        return pattern.rule == one.rule && pattern.is_sum == one.is_sum && pattern.steps == steps &&
-               pattern.exponential == one.exponential &&
+        return pattern.rule == one.rule && pattern.is_sum == one.is_sum &&
+               pattern.exponential == one.exponential && are_of(one.terms, pattern.steps) &&
                filled(pattern.arithmetic, texts) == one.arithmetic;
     });
     if (place == patterns.end()) {
         const std::string arithmetic = with_places(one.arithmetic, texts);
+        const std::vector<std::vector<std::string>> steps = steps_of(one);
         patterns.push_back({one.rule, arithmetic, one.is_sum, steps, one.exponential, {}, {}, {}});
         place = patterns.end() - 1;
         for (const auto& of_term : steps) {
@@ -262,6 +283,7 @@ std::vector<DerivationPattern> derivation_patterns(const Plan& plan, const StepT
     const Tensor& tensor = ledger[name];
     if (!step.why || tensor.size() > most_derived_cells) return {};
     const Shape shape = tensor.shape();
+    const std::vector<const Ledger::Entry*> alike = tensors_like(ledger, name);
     std::vector<Gathered> gathered;
     WalkView view{plan, table, ledger, step, {}};
     for (std::size_t number = 0; number < tensor.size(); ++number) {
@@ -269,7 +291,7 @@ std::vector<DerivationPattern> derivation_patterns(const Plan& plan, const StepT
         for (std::size_t axis = 0; axis < shape.size(); ++axis) {
             view.place[tensor.axes()[axis]] = indices[axis];
         }
-        gather(gathered, number, derived(view), ledger);
+        gather(gathered, number, derived(view, number, alike), ledger);
     }
     std::vector<DerivationPattern> patterns;
     for (const Gathered& one : gathered) patterns.push_back(pattern_of(one, shape));

@@ -111,15 +111,20 @@ void add_remarks(const WalkView& view, Derivation& derivation) {
 
 }  // namespace
 
-void Derivation::add_product(const Cell& left, const Cell& right) {
-    terms.push_back({left, right, left.value * right.value});
+void Derivation::add_product(Cell left, Cell right) {
+    const double value = left.value * right.value;
+    terms.push_back({std::move(left), std::move(right), value});
 }
 
-void Derivation::add_exponential(const Cell& left, const Cell& right) {
-    terms.push_back({left, right, std::exp(left.value - right.value), true});
+void Derivation::add_exponential(Cell left, Cell right) {
+    const double value = std::exp(left.value - right.value);
+    terms.push_back({std::move(left), std::move(right), value, true});
 }
 
-void Derivation::add(const Cell& term) { terms.push_back({term, std::nullopt, term.value}); }
+void Derivation::add(Cell term) {
+    const double value = term.value;
+    terms.push_back({std::move(term), std::nullopt, value});
+}
 
 void Derivation::copy(const Cell& source, std::string how) {
     rule = std::move(how);
@@ -144,6 +149,7 @@ Cell WalkView::at(const std::string& name, const Place& where) const {
     const Tensor& tensor = ledger[name];
     const Shape shape = tensor.shape();
     Cell cell{name, {}, 0};
+    cell.indices.reserve(shape.size());
     for (std::size_t i = 0; i < shape.size(); ++i) {
         const auto found = where.find(tensor.axes()[i]);
         cell.indices.push_back(found == where.end() || shape[i] == 1 ? 0 : found->second);

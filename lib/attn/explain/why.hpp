@@ -39,11 +39,11 @@ struct Derivation {
     std::vector<std::string> remarks;  ///< its tokens, its row, the mask, where it is used next
 
     /// Adds a term that is a product of two cells.
-    void add_product(const Cell& left, const Cell& right);
+    void add_product(Cell left, Cell right);
     /// Adds a term exp(left - right).
-    void add_exponential(const Cell& left, const Cell& right);
+    void add_exponential(Cell left, Cell right);
     /// Adds a term that is a cell itself.
-    void add(const Cell& cell);
+    void add(Cell cell);
     /// Makes this the derivation of a number taken over as it was.
     void copy(const Cell& source, std::string how);
 };
