@@ -91,19 +91,23 @@ TableEdit all_of(std::vector<TableEdit> edits) {
     };
 }
 
+TableEdit for_each_step(const std::vector<std::string>& steps,
+                        const std::function<TableEdit(const std::string& step)>& edit) {
+    std::vector<TableEdit> edits;
+    for (const std::string& step : steps) edits.push_back(edit(step));
+    return all_of(std::move(edits));
+}
+
 Chain chain_of_side(const std::string& step) {
     return step.ends_with("query") ? Chain::queries : Chain::keys;
 }
 
-TableEdit left_out(std::vector<std::string> steps) {
-    return [steps = std::move(steps)](StepTable table, const Plan& plan) {
-        for (const std::string& step : steps) {
-            table = replace_step({step}, [step](const Plan&, const Ledger& ledger, const Compute&) {
-                return ledger.latest(chain_of_side(step), step);
-            })(std::move(table), plan);
-        }
-        return table;
-    };
+TableEdit left_out(const std::vector<std::string>& steps) {
+    return for_each_step(steps, [](const std::string& step) {
+        return replace_step({step}, [step](const Plan&, const Ledger& ledger, const Compute&) {
+            return ledger.latest(chain_of_side(step), step);
+        });
+    });
 }
 
 std::vector<WrongLines> left_out_lines(const std::vector<std::string>& steps) {

@@ -28,6 +28,9 @@ TableEdit with_ledger(std::vector<std::string> steps, LedgerEdit alter);
 TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter);
 /// Makes several edits, one after the other.
 TableEdit all_of(std::vector<TableEdit> edits);
+/// Makes one edit for each of these steps.
+TableEdit for_each_step(const std::vector<std::string>& steps,
+                        const std::function<TableEdit(const std::string& step)>& edit);
 
 /// The named steps (all without names) are only written as under an altered plan.
 TableEdit written_with_plan(std::vector<std::string> steps, PlanEdit alter);
@@ -37,10 +40,12 @@ void write_mistake(StepTable& table, const StepTable& without, const Plan& plan,
                    const Mistake& mistake);
 
 /// Lines from a pattern: `{right}` and `{rhs}` are those of the table and what stands behind their
-/// equals sign; `{queries}`, `{keys}`, `{values}`, `{scores}` and `{contexts}` the latest of a
-/// chain; `{B}`, `{H}`, `{Tq}`, `{Tk}`, `{C}` sizes, `{shape}` that of the step, `{grid}` that of
-/// the scores; `{scale}` what the right scores are scaled by. NumPy's lines are made of PyTorch's
-/// where they are not given.
+/// equals sign; `{queries}`, `{keys}`, `{values}`, `{scores}`, `{weights}` and `{contexts}` the
+/// latest of a chain; `{B}`, `{H}`, `{context heads}`, `{Tq}`, `{Tk}`, `{C}` sizes, `{bh}` the axes
+/// of batch and head in an einsum; `{shape}` that of the step, `{feature by head}` the same with
+/// the heads last, `{grid}` that of the scores; `{scale}` what the right scores are scaled by,
+/// `{inverse scale}` and `{root of scale}`. NumPy's lines are made of PyTorch's where they are not
+/// given.
 Lines say(std::string torch, std::string numpy = "");
 /// The right lines, and the mask spread over every cell of the scores.
 Lines over_the_grid();
@@ -54,10 +59,14 @@ std::string slice_text(std::size_t first, std::size_t count);
 std::function<std::string(const std::string&)> formula(std::string text);
 std::function<std::string(const std::string&)> formula_with(std::string expression, std::string by);
 
+/// The same lines for each of these steps, and their formulas with a few words more.
+std::vector<WrongLines> lines_of_each(const std::vector<std::string>& steps, const Lines& lines,
+                                      const std::string& words);
+
 /// The chain of a step of the query's or the key's side: queries or keys.
 Chain chain_of_side(const std::string& step);
 /// Leaves the named steps of these sides as their chain was in front of them, and the lines of it.
-TableEdit left_out(std::vector<std::string> steps);
+TableEdit left_out(const std::vector<std::string>& steps);
 std::vector<WrongLines> left_out_lines(const std::vector<std::string>& steps);
 
 /// Every step that may multiply x or memory by a projection weight.

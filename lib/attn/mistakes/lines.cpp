@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <regex>
+#include <stdexcept>
 
 #include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
@@ -54,8 +55,10 @@ std::string meaning(const std::string& name, const StepLines& of, const std::str
     if (name == "root of scale") return scale_text(plan, true);
     if (name == "grid") return size_list(plan.per_head_shape(plan.query_len, plan.key_len));
     Shape shape = of.step.outline(plan).shape;
+    if (name == "shape") return size_list(shape);
+    if (name != "feature by head") throw std::logic_error("lines have no place {" + name + "}");
     // (..., head, token, feature) as (..., token, feature, head)
-    if (name == "feature by head") std::rotate(shape.end() - 3, shape.end() - 2, shape.end());
+    std::rotate(shape.end() - 3, shape.end() - 2, shape.end());
     return size_list(shape);
 }
 
@@ -140,6 +143,15 @@ std::function<std::string(const std::string&)> formula_with(std::string expressi
     return [expression = std::move(expression), by = std::move(by)](const std::string& right) {
         return std::regex_replace(right, std::regex(expression), by);
     };
+}
+
+std::vector<WrongLines> lines_of_each(const std::vector<std::string>& steps, const Lines& lines,
+                                      const std::string& words) {
+    std::vector<WrongLines> all;
+    for (const std::string& step : steps) {
+        all.push_back({step, lines, formula("{right}, " + words)});
+    }
+    return all;
 }
 
 TableEdit written_with_plan(std::vector<std::string> steps, PlanEdit alter) {

@@ -39,15 +39,12 @@ Lines even_ones_first_lines(const std::string& name) {
 }
 
 TableEdit rearranged_before() {
-    return [](StepTable table, const Plan& plan) {
-        for (const std::string& step : turned_steps) {
-            table = with_ledger({step}, [step](Ledger& ledger, const Plan& of) {
-                const auto [name, tensor] = *ledger.find_latest(chain_of_side(step), step);
-                ledger.record(name, even_ones_first(tensor, of));
-            })(std::move(table), plan);
-        }
-        return table;
-    };
+    return for_each_step(turned_steps, [](const std::string& step) {
+        return with_ledger({step}, [step](Ledger& ledger, const Plan& of) {
+            const auto [name, tensor] = *ledger.find_latest(chain_of_side(step), step);
+            ledger.record(name, even_ones_first(tensor, of));
+        });
+    });
 }
 
 StepEdit partners_half_a_head_apart(const std::string& step) {
@@ -135,7 +132,7 @@ Mistake concatenated(bool harmless) {
                      [](const Plan& plan, const Ledger& ledger, const Compute& before) {
                          return even_ones_first(before(plan, ledger), plan);
                      }),
-        for_each_turned(turned_steps, even_ones_first_lines(""), "even features first")};
+        lines_of_each(turned_steps, even_ones_first_lines(""), "even features first")};
 }
 
 }  // namespace
@@ -156,7 +153,7 @@ void add_pairing_mistakes(std::vector<Mistake>& list) {
              "w_query = permute(w_query)  # once, when the file is converted",
              "Rearranging the rows of a checkpoint and choosing the pairing go together.",
              "the other pairs", several_pairs(), rearranged_before(),
-             for_each_turned(turned_steps, even_ones_first_lines("before"), "even features first")},
+             lines_of_each(turned_steps, even_ones_first_lines("before"), "even features first")},
             {"rope-partial-pairing", "rotated_query",
              "Partners were half a head apart, not half of what turns",
              "features turn that should stay, and others stay that should turn",
@@ -172,7 +169,7 @@ void add_pairing_mistakes(std::vector<Mistake>& list) {
                            "the pairs are neighbours, or the head has an odd width")}),
              all_of({replace_step({"rotated_query"}, partners_half_a_head_apart("rotated_query")),
                      replace_step({"rotated_key"}, partners_half_a_head_apart("rotated_key"))}),
-             for_each_turned(turned_steps, half_a_head_lines(), "partners half a head apart")},
+             lines_of_each(turned_steps, half_a_head_lines(), "partners half a head apart")},
             concatenated(false),
         });
 }

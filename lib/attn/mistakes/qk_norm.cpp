@@ -59,64 +59,54 @@ TableEdit with_gain_plus(double offset) {
 }
 
 std::vector<WrongLines> gain_lines(const std::string& by, const std::string& words) {
-    std::vector<WrongLines> lines;
-    for (const std::string& step : normed_steps) {
-        lines.push_back({step, replaced("\\bg_(query|key)\\b", by), formula("{right}, " + words)});
-    }
-    return lines;
+    return lines_of_each(normed_steps, replaced("\\bg_(query|key)\\b", by), words);
 }
 
 /// Norms over the features of each head, in the place of those over all heads.
 TableEdit over_each_head() {
-    return [](StepTable table, const Plan& plan) {
-        for (const std::string& step : normed_steps) {
-            table = replace_step(
-                {step}, [step](const Plan& of, const Ledger& ledger, const Compute&) -> Tensor {
-                    const Tensor& before = ledger.latest(chain_of_side(step), step);
-                    const Tensor& gain = ledger[gain_of_norm(step)];
-                    const std::size_t heads = before.extent("head");
-                    const bool all = of.config.qk_norm.over == NormOver::all;
-                    return with_floating(of.compute_dtype, [&](auto zero) -> Tensor {
-                        using T = decltype(zero);
-                        const std::size_t width = of.head_dim;
-                        // Without gain over the other axes, then the gain of each feature.
-                        const Array<T> ones = Array<T>::filled({all ? width : heads * width}, T{1});
-                        Array<T> result = loop::normalise(before.as<T>(), ones,
-                                                          all ? NormOver::head : NormOver::all,
-                                                          of.config.qk_norm.eps, heads);
-                        const std::size_t tokens = before.shape()[before.dimension() - 2];
-                        for (std::size_t i = 0; i < result.size(); ++i) {
-                            const std::size_t head = i / (tokens * width) % heads;
-                            result.data()[i] *=
-                                gain.as<T>()(all ? head * width + i % width : i % width);
-                        }
-                        return {before.axes(), std::move(result)};
-                    });
-                })(std::move(table), plan);
-        }
-        return table;
-    };
+    return for_each_step(normed_steps, [](const std::string& step) {
+        return replace_step(
+            {step}, [step](const Plan& of, const Ledger& ledger, const Compute&) -> Tensor {
+                const Tensor& before = ledger.latest(chain_of_side(step), step);
+                const Tensor& gain = ledger[gain_of_norm(step)];
+                const std::size_t heads = before.extent("head");
+                const bool all = of.config.qk_norm.over == NormOver::all;
+                return with_floating(of.compute_dtype, [&](auto zero) -> Tensor {
+                    using T = decltype(zero);
+                    const std::size_t width = of.head_dim;
+                    // Without gain over the other axes, then the gain of each feature.
+                    const Array<T> ones = Array<T>::filled({all ? width : heads * width}, T{1});
+                    Array<T> result =
+                        loop::normalise(before.as<T>(), ones, all ? NormOver::head : NormOver::all,
+                                        of.config.qk_norm.eps, heads);
+                    const std::size_t tokens = before.shape()[before.dimension() - 2];
+                    for (std::size_t i = 0; i < result.size(); ++i) {
+                        const std::size_t head = i / (tokens * width) % heads;
+                        result.data()[i] *=
+                            gain.as<T>()(all ? head * width + i % width : i % width);
+                    }
+                    return {before.axes(), std::move(result)};
+                });
+            });
+    });
 }
 
 /// Rotates what was not normalised yet, and normalises the rotated rows.
 TableEdit norm_after_rotation() {
-    return [](StepTable table, const Plan& plan) {
-        table = left_out(normed_steps)(std::move(table), plan);
-        for (const std::string& part : {std::string("query"), std::string("key")}) {
-            table = replace_step(
-                {"rotated_" + part},
-                [part](const Plan& of, const Ledger& ledger, const Compute& before) -> Tensor {
-                    const Tensor turned = before(of, ledger);
-                    return with_floating(of.compute_dtype, [&](auto zero) -> Tensor {
-                        using T = decltype(zero);
-                        return {turned.axes(),
-                                loop::normalise(turned.as<T>(), ledger["g_" + part].as<T>(),
-                                                NormOver::head, of.config.qk_norm.eps, 1)};
-                    });
-                })(std::move(table), plan);
-        }
-        return table;
-    };
+    const TableEdit normed = for_each_step({"query", "key"}, [](const std::string& part) {
+        return replace_step(
+            {"rotated_" + part},
+            [part](const Plan& of, const Ledger& ledger, const Compute& before) -> Tensor {
+                const Tensor turned = before(of, ledger);
+                return with_floating(of.compute_dtype, [&](auto zero) -> Tensor {
+                    using T = decltype(zero);
+                    return {turned.axes(),
+                            loop::normalise(turned.as<T>(), ledger["g_" + part].as<T>(),
+                                            NormOver::head, of.config.qk_norm.eps, 1)};
+                });
+            });
+    });
+    return all_of({left_out(normed_steps), normed});
 }
 
 std::vector<WrongLines> norm_after_rotation_lines() {
@@ -145,35 +135,32 @@ double smallest_step(const Plan& plan) {
 
 /// x / (root of the mean of squares + eps): the norm without eps, a little smaller.
 TableEdit eps_outside_root() {
-    return [](StepTable table, const Plan& plan) {
-        for (const std::string& step : normed_steps) {
-            table = replace_step(
-                {step}, [step](const Plan& of, const Ledger& ledger, const Compute& before) {
-                    Plan without = of;
-                    without.config.qk_norm.eps = 0;
-                    const double eps = of.config.qk_norm.eps;
-                    const bool all = of.config.qk_norm.over == NormOver::all;
-                    const Tensor normed = before(without, ledger);
-                    const Grid x = grid_of(ledger.latest(chain_of_side(step), step));
-                    const auto root = [&](std::size_t b, std::size_t head, std::size_t t) {
-                        double squares = 0;
-                        for (std::size_t h = all ? 0 : head; h < (all ? x.heads : head + 1); ++h) {
-                            for (std::size_t f = 0; f < x.columns; ++f) {
-                                squares += x.at(b, h, t, f) * x.at(b, h, t, f);
-                            }
+    return for_each_step(normed_steps, [](const std::string& step) {
+        return replace_step(
+            {step}, [step](const Plan& of, const Ledger& ledger, const Compute& before) {
+                Plan without = of;
+                without.config.qk_norm.eps = 0;
+                const double eps = of.config.qk_norm.eps;
+                const bool all = of.config.qk_norm.over == NormOver::all;
+                const Tensor normed = before(without, ledger);
+                const Grid x = grid_of(ledger.latest(chain_of_side(step), step));
+                const auto root = [&](std::size_t b, std::size_t head, std::size_t t) {
+                    double squares = 0;
+                    for (std::size_t h = all ? 0 : head; h < (all ? x.heads : head + 1); ++h) {
+                        for (std::size_t f = 0; f < x.columns; ++f) {
+                            squares += x.at(b, h, t, f) * x.at(b, h, t, f);
                         }
-                        return std::sqrt(squares / double((all ? x.heads : 1) * x.columns));
-                    };
-                    Grid wrong = grid_of(normed);
-                    wrong.fill([&](std::size_t b, std::size_t h, std::size_t t, std::size_t f) {
-                        const double length = root(b, h, t);
-                        return length == 0 ? 0 : wrong.at(b, h, t, f) * length / (length + eps);
-                    });
-                    return tensor_of(wrong, normed.axes(), of.compute_dtype);
-                })(std::move(table), plan);
-        }
-        return table;
-    };
+                    }
+                    return std::sqrt(squares / double((all ? x.heads : 1) * x.columns));
+                };
+                Grid wrong = grid_of(normed);
+                wrong.fill([&](std::size_t b, std::size_t h, std::size_t t, std::size_t f) {
+                    const double length = root(b, h, t);
+                    return length == 0 ? 0 : wrong.at(b, h, t, f) * length / (length + eps);
+                });
+                return tensor_of(wrong, normed.axes(), of.compute_dtype);
+            });
+    });
 }
 
 }  // namespace

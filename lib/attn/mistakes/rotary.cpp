@@ -12,14 +12,6 @@
 
 namespace attn {
 
-std::vector<WrongLines> for_each_turned(const std::vector<std::string>& steps, const Lines& lines,
-                                        const std::string& words) {
-    std::vector<WrongLines> all;
-    for (const std::string& step : steps)
-        all.push_back({step, lines, formula("{right}, " + words)});
-    return all;
-}
-
 namespace {
 
 /// Positions, and the frequencies that they are multiplied with.
@@ -30,29 +22,24 @@ struct OtherAngles {
 using Angles = std::function<OtherAngles(const Plan&, const Array<std::int64_t>& positions)>;
 
 /// The named rotations turn by the angles of other positions, or of another width.
-TableEdit turned_by(std::vector<std::string> steps, Angles angles) {
-    return [steps = std::move(steps), angles = std::move(angles)](StepTable table,
-                                                                  const Plan& plan) {
-        for (const std::string& step : steps) {
-            table = with_ledger({step}, [step, angles](Ledger& ledger, const Plan& of) {
-                const std::string prefix = angle_prefix(of, step);
-                const OtherAngles other =
-                    angles(of, ledger[prefix + "positions"].as<std::int64_t>());
-                with_floating(of.compute_dtype, [&](auto zero) {
-                    using T = decltype(zero);
-                    const Array<T> frequencies =
-                        other.width == 2 * of.rotary_pairs()
-                            ? ledger["inverse_frequencies"].as<T>()
-                            : loop::inverse_frequencies<T>(of.rotary_base(), other.width);
-                    const Array<T> all = loop::angles(other.positions, frequencies);
-                    const double factor = of.rotary_factor();
-                    ledger.record(prefix + "cos", {{"token", "pair"}, loop::cosines(all, factor)});
-                    ledger.record(prefix + "sin", {{"token", "pair"}, loop::sines(all, factor)});
-                });
-            })(std::move(table), plan);
-        }
-        return table;
-    };
+TableEdit turned_by(const std::vector<std::string>& steps, const Angles& angles) {
+    return for_each_step(steps, [&](const std::string& step) {
+        return with_ledger({step}, [step, angles](Ledger& ledger, const Plan& of) {
+            const std::string prefix = angle_prefix(of, step);
+            const OtherAngles other = angles(of, ledger[prefix + "positions"].as<std::int64_t>());
+            with_floating(of.compute_dtype, [&](auto zero) {
+                using T = decltype(zero);
+                const Array<T> frequencies =
+                    other.width == 2 * of.rotary_pairs()
+                        ? ledger["inverse_frequencies"].as<T>()
+                        : loop::inverse_frequencies<T>(of.rotary_base(), other.width);
+                const Array<T> all = loop::angles(other.positions, frequencies);
+                const double factor = of.rotary_factor();
+                ledger.record(prefix + "cos", {{"token", "pair"}, loop::cosines(all, factor)});
+                ledger.record(prefix + "sin", {{"token", "pair"}, loop::sines(all, factor)});
+            });
+        });
+    });
 }
 
 /// All positions moved, `by` as far as the first one stands from 0, and one step more.
@@ -92,32 +79,29 @@ Lines moved_lines(const std::string& shift) {
 
 /// Turns every token of a head by the number of the head.
 TableEdit turned_by_head() {
-    return [](StepTable table, const Plan& plan) {
-        for (const std::string& step : turned_steps) {
-            table = replace_step(
-                {step}, [step](const Plan& of, const Ledger& ledger, const Compute&) -> Tensor {
-                    const Tensor& before = ledger.latest(chain_of_side(step), step);
-                    const std::size_t axes = before.dimension();
-                    const Tensor tokens_first = exchanged(before, axes - 3, axes - 2);
-                    return with_floating(of.compute_dtype, [&](auto zero) -> Tensor {
-                        using T = decltype(zero);
-                        Array<std::int64_t> heads =
-                            empty_array<std::int64_t>({before.shape()[axes - 3]});
-                        std::iota(heads.begin(), heads.end(), 0);
-                        const Array<T> angles =
-                            loop::angles(heads, ledger["inverse_frequencies"].as<T>());
-                        const double factor = of.rotary_factor();
-                        const Tensor turned(
-                            before.axes(),
-                            loop::rotate(tokens_first.as<T>(), loop::cosines(angles, factor),
-                                         loop::sines(angles, factor), *of.config.rotary.pairing,
-                                         of.first_turned(before.shape().back())));
-                        return exchanged(turned, axes - 3, axes - 2);
-                    });
-                })(std::move(table), plan);
-        }
-        return table;
-    };
+    return for_each_step(turned_steps, [](const std::string& step) {
+        return replace_step(
+            {step}, [step](const Plan& of, const Ledger& ledger, const Compute&) -> Tensor {
+                const Tensor& before = ledger.latest(chain_of_side(step), step);
+                const std::size_t axes = before.dimension();
+                const Tensor tokens_first = exchanged(before, axes - 3, axes - 2);
+                return with_floating(of.compute_dtype, [&](auto zero) -> Tensor {
+                    using T = decltype(zero);
+                    Array<std::int64_t> heads =
+                        empty_array<std::int64_t>({before.shape()[axes - 3]});
+                    std::iota(heads.begin(), heads.end(), 0);
+                    const Array<T> angles =
+                        loop::angles(heads, ledger["inverse_frequencies"].as<T>());
+                    const double factor = of.rotary_factor();
+                    const Tensor turned(
+                        before.axes(),
+                        loop::rotate(tokens_first.as<T>(), loop::cosines(angles, factor),
+                                     loop::sines(angles, factor), *of.config.rotary.pairing,
+                                     of.first_turned(before.shape().back())));
+                    return exchanged(turned, axes - 3, axes - 2);
+                });
+            });
+    });
 }
 
 /// The tokens that StreamingLLM never evicts, or as many as there are but one.
@@ -158,7 +142,7 @@ Mistake moved_together(std::string id, std::string title, bool harmless, NotAppl
                       for (std::int64_t& position : other.positions) position += shift(plan);
                       return other;
                   }),
-        for_each_turned(turned_steps, moved_lines_of, "other positions")};
+        lines_of_each(turned_steps, moved_lines_of, "other positions")};
 }
 
 /// The three ways to count all tokens from another position.
@@ -256,21 +240,21 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
                            for (std::int64_t& position : other.positions) position = -position;
                            return other;
                        }),
-             for_each_turned(turned_steps, moved_lines("-POSITIONS"), "positions negated")},
+             lines_of_each(turned_steps, moved_lines("-POSITIONS"), "positions negated")},
             {"rope-offset-q", "rotated_query", "The query was turned as if it stood at position 0",
              "every score is that of another distance",
              "q = rotate(q, past_length + torch.arange(T))",
              "q = rotate(q, past_length + np.arange(T))",
              "With a cache the new token stands behind it: its position is not its row.", "", late,
              turned_by({"rotated_query"}, moved(-1, 0)),
-             for_each_turned({"rotated_query"}, moved_lines("POSITIONS - POSITIONS[0]"),
-                             "positions from 0")},
+             lines_of_each({"rotated_query"}, moved_lines("POSITIONS - POSITIONS[0]"),
+                           "positions from 0")},
             {"rope-offset-drift", "rotated_query", "The query was turned one position too far",
              "every score is that of a distance larger by one", "positions = torch.arange(T)",
              "positions = np.arange(T)",
              "Count the cached tokens once: a distance of 0 belongs to the token itself.", "",
              needs_rope(), turned_by({"rotated_query"}, moved(0, 1)),
-             for_each_turned({"rotated_query"}, moved_lines("POSITIONS + 1"), "positions + 1")},
+             lines_of_each({"rotated_query"}, moved_lines("POSITIONS + 1"), "positions + 1")},
             {"rope-partial-ignored", "rotated_query",
              "All features turned, not the first ones alone",
              "features that should stay differ from those of query and key",
@@ -285,7 +269,7 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
                                    return OtherAngles{positions, plan.head_dim};
                                }),
                      written_with_plan(turned_steps, turn_all)}),
-             for_each_turned(
+             lines_of_each(
                  turned_steps,
                  [](const StepLines& of, const std::string& right) {
                      Plan plan = of.plan;
@@ -311,13 +295,13 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
              rope_and([](const Plan& plan) { return plan.has_head && plan.heads > 1; },
                       "there is one head"),
              turned_by_head(),
-             for_each_turned(turned_steps, lines_with_angles([](const StepLines& of) {
-                                 const bool query = of.step.name == "rotated_query";
-                                 return of.module() + ".arange(" +
-                                        std::to_string(query ? of.plan.heads : of.plan.kv_heads) +
-                                        ")[:, None, None]";
-                             }),
-                             "by the number of the head")},
+             lines_of_each(turned_steps, lines_with_angles([](const StepLines& of) {
+                               const bool query = of.step.name == "rotated_query";
+                               return of.module() + ".arange(" +
+                                      std::to_string(query ? of.plan.heads : of.plan.kv_heads) +
+                                      ")[:, None, None]";
+                           }),
+                           "by the number of the head")},
             {"streaming-positions=sinks", "rotated_query",
              "Positions were not counted anew when tokens were evicted",
              "distances to recent keys are right, those to the first keys too large",
@@ -339,7 +323,7 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
                            }
                            return other;
                        }),
-             for_each_turned(
+             lines_of_each(
                  turned_steps,
                  [](const StepLines& of, const std::string& right) {
                      return moved_lines(
@@ -361,7 +345,7 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
                            ++other.positions(positions.size() - 1);
                            return other;
                        }),
-             for_each_turned(
+             lines_of_each(
                  {"rotated_key"},
                  [](const StepLines& of, const std::string& right) {
                      const std::size_t tokens = of.plan.query_len;

@@ -15,10 +15,6 @@ inline std::string angle_prefix(const Plan& plan, const std::string& step) {
     return step == "rotated_key" && plan.has_memory ? "memory_" : "";
 }
 
-/// The same lines for each of these rotations, and their formula with a few words more.
-std::vector<WrongLines> for_each_turned(const std::vector<std::string>& steps, const Lines& lines,
-                                        const std::string& words);
-
 /// Whether a part of each head stays as it is.
 inline bool is_partial(const Plan& plan) {
     return 2 * plan.rotary_pairs() < plan.head_dim && !plan.has_latent();
