@@ -1,5 +1,4 @@
 // --format svg and html as somebody would ask for them.
-#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <regex>

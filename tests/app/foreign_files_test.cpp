@@ -1,5 +1,4 @@
 // Files as other programs and people leave them, given to the program.
-#include <algorithm>
 
 #include "attn/io/atomic_file.hpp"
 #include "tests/support/program.hpp"

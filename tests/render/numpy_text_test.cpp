@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <limits>
 #include <string>
 
 #include <doctest/doctest.h>

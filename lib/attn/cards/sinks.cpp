@@ -1,7 +1,5 @@
 #include "attn/cards/sinks.hpp"
 
-#include <cmath>
-
 #include "attn/codegen/step_lines.hpp"
 #include "attn/notes/findings.hpp"
 #include "attn/notes/labels.hpp"

@@ -1,7 +1,5 @@
 #include "attn/codegen/draw_code.hpp"
 
-#include <algorithm>
-
 #include "attn/codegen/literal.hpp"
 
 namespace attn {

@@ -3,7 +3,6 @@
 #include "attn/walk/words.hpp"
 
 namespace attn::lint_checks {
-namespace {}  // namespace
 
 Answer coincident_sizes(const Plan& plan, const Ledger&) {
     struct Size {

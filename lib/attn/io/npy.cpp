@@ -1,6 +1,5 @@
 #include "attn/io/npy.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <optional>
 

@@ -1,5 +1,4 @@
 #include <array>
-#include <cmath>
 
 #include "attn/mistakes/change.hpp"
 

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <bit>
-#include <cmath>
 
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"

@@ -1,7 +1,5 @@
 #include "attn/models/contributions.hpp"
 
-#include <cmath>
-
 #include "attn/models/runtime.hpp"
 #include "attn/models/sampler.hpp"
 #include "attn/tensor/error.hpp"

@@ -1,7 +1,6 @@
 #include "attn/models/layer.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "attn/tensor/error.hpp"
 

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "attn/tensor/error.hpp"
 #include "attn/walk/draw_list.hpp"
 
