@@ -4,14 +4,11 @@
 #include "tests/support/golden.hpp"
 #include "tests/support/terminal.hpp"
 
+using program::has;
 using program::run;
 using program::shell;
 
 namespace {
-
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
 
 std::string without_escapes(const std::string& text) {
     return std::regex_replace(text, std::regex("\x1b\\[[0-9;]*m"), "");

@@ -6,15 +6,8 @@
 #include "attn/tensor/xtensor.hpp"
 #include "tests/support/terminal.hpp"
 
+using program::has;
 using program::run;
-
-namespace {
-
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
-
-}  // namespace
 
 TEST_SUITE("app: everyday") {
     TEST_CASE("a summary has one line a tensor: range, mean, nan and inf, row sums, entropy") {

@@ -90,7 +90,7 @@ void check_made_of(const std::string& name, const Json& cell, const Json& made) 
         CHECK(static_cast<float>(std::stod(parts.at(0))) ==
               static_cast<float>(std::stod(cell["text"].get<std::string>())));
     } else if (name == "vocabulary") {
-        for (const std::string& id : parts) CHECK(steps::has(cell["text"], ": " + id));
+        for (const std::string& id : parts) CHECK(program::has(cell["text"], ": " + id));
     } else {
         CHECK(name == "five_heads");  // it died: the walk goes on
         CHECK(made[0]["shape"] == Json({4, 8, 80}));
@@ -197,7 +197,7 @@ TEST_SUITE("app: notebook --as-flags") {
         check_cell("003 --corrected", "head_context", "head_context_corrected");
         check_cell("003 --seed 9", "weights", "weights");
         check_cell("002 --torch-build portable", "older_weights", "older_weights");
-        CHECK(!steps::has(run("notebook 000 --corrected --as-flags weights").out, "--bug"));
+        CHECK(!program::has(run("notebook 000 --corrected --as-flags weights").out, "--bug"));
     }
 
     TEST_CASE("a cell is named by its section or by its number on the page") {
@@ -209,10 +209,10 @@ TEST_SUITE("app: notebook --as-flags") {
         CHECK(run("notebook 002 --as-flags 39").out == line);
         CHECK(run("notebook causal --as-flags weights").out == line);
         CHECK(run("notebook 2 weights --as-flags").out == line);
-        CHECK(steps::has(run("notebook 002 --as-flags 40").out, "# masked_zeros: cell 40, "));
+        CHECK(program::has(run("notebook 002 --as-flags 40").out, "# masked_zeros: cell 40, "));
         const program::Result script = shell("attn-explain notebook 000 --as-flags | sh");
         CHECK(script.exit_code == 0);
-        CHECK(steps::has(script.out, "# weights: "));
+        CHECK(program::has(script.out, "# weights: "));
     }
 
     TEST_CASE("what no walk makes is said, with what was probably meant") {

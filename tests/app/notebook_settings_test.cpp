@@ -3,8 +3,8 @@
 
 namespace {
 
+using program::has;
 using program::run;
-using steps::has;
 using steps::Json;
 
 }  // namespace

@@ -3,11 +3,9 @@
 
 #include "tests/support/terminal.hpp"
 
-namespace {
+using program::has;
 
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
+namespace {
 
 void write(const std::string& path, const std::string& text) {
     std::ofstream(path, std::ios::binary) << text;

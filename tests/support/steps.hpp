@@ -10,10 +10,6 @@ namespace steps {
 
 using Json = nlohmann::json;
 
-inline bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
-
 inline Json of(const std::string& flags) {
     const program::Result result = program::run(flags + " --format json");
     REQUIRE_MESSAGE(result.exit_code == 0, flags << ": " << result.err);
