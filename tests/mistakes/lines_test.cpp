@@ -164,15 +164,16 @@ TEST_SUITE("mistakes: lines") {
         CHECK(find_step(table, "scores").title == "keys were multiplied with keys");
         CHECK(find_step(table, "weights").title == find_step(step_table(), "weights").title);
         WalkConfig biased = config;
-        const auto title = [&](PositionBias::Kind kind, const char* id) {
+        const auto title = [&](PositionBias::Kind kind, const char* id, const char* step) {
             biased.position_bias = PositionBias{kind, 8, 6, {}};
             const Plan of = resolve(biased);
-            return find_step(with_mistakes(step_table(), of, {id}), "position_bias").title;
+            return find_step(with_mistakes(step_table(), of, {id}), step).title;
         };
-        CHECK(title(PositionBias::Kind::alibi, "alibi-sign") ==
+        CHECK(title(PositionBias::Kind::alibi, "alibi-sign", "position_bias") ==
               "ALiBi was added instead of taken off");
-        CHECK(title(PositionBias::Kind::t5, "t5-cross-bias=dropped") == "T5's bias was left out");
-        CHECK(title(PositionBias::Kind::t5, "t5-direction") ==
+        CHECK(title(PositionBias::Kind::t5, "t5-cross-bias=dropped", "biased_scores") ==
+              "T5's bias was left out");
+        CHECK(title(PositionBias::Kind::t5, "t5-direction", "position_bias") ==
               "the sign of the distance was turned round");
     }
 

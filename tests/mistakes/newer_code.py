@@ -111,6 +111,34 @@ def counts_from_one_and_shows_it(given):
     return rotated(given, range(1, 1 + T), keep=True)
 
 
+def as_meta_writes_it(given, hidden):
+    """Tokens in front of heads, and `scores` for what softmax makes of them."""
+    xq, xk, xv = (y.transpose(1, 2) for y in qkv(given))
+    cis = torch.polar(torch.ones(T, 3), angles(range(T)))[None, :, None, :]
+    xq, xk = (torch.view_as_real(torch.view_as_complex(y.reshape(*y.shape[:-1], -1, 2).contiguous())
+                                 * cis).flatten(3) for y in (xq, xk))
+    keys, values = (y.repeat_interleave(2, dim=2).transpose(1, 2) for y in (xk, xv))
+    scores = torch.matmul(xq.transpose(1, 2), keys.transpose(2, 3)) / math.sqrt(6)
+    scores = F.softmax(scores.masked_fill(hidden, -INF), dim=-1)
+    output = torch.matmul(scores, values).transpose(1, 2).contiguous().view(2, T, -1)
+    return {"xq": xq.numpy(), "xk": xk.numpy(), "xv": xv.numpy(), "scores": scores.numpy(),
+            "output": (output @ given["w_output"].T).numpy()}
+
+
+def distance():
+    return torch.arange(T)[:, None] - torch.arange(T)[None]
+
+
+@code("--mask causal,window:4 --rope interleaved", "none")
+def meta_with_a_window(given):
+    return as_meta_writes_it(given, (distance() < 0) | (distance() >= 4))
+
+
+@code("--mask causal,window:4 --rope interleaved", "window-symmetric=within")
+def meta_with_a_band(given):
+    return as_meta_writes_it(given, distance().abs() >= 4)
+
+
 def with_biases(given, keep):
     """As Qwen2's q_proj, k_proj and v_proj have them."""
     q, k, v = (F.linear(given["x"], given["w_" + n], given["b_" + n]).unflatten(-1, (-1, 6))
@@ -400,6 +428,11 @@ def waves(step):
     return pos * torch.exp(torch.arange(0, 12, 2).float() * -(math.log(10000.0) / step))
 
 
+@words("--mask padding --position-embedding sinusoidal", "position-embedding-missing")
+def words_without_places(given):
+    return of_words(given, torch.zeros(T, 12))
+
+
 @words("--mask padding --position-embedding sinusoidal", "none")
 def annotated_waves(given):
     pe = torch.zeros(T, 12)
@@ -416,6 +449,53 @@ def fairseq_order(given):
 def divided_by_one_less(given):
     pe = torch.stack((waves(10).sin(), waves(10).cos()), -1).flatten(1)
     return of_words(given, pe)
+
+
+# ALiBi as BLOOM has it, saved with what it adds to keys that nobody sees.
+
+def bloom(given, slopes, scaled=False, adds=True):
+    q, k, v = qkv(given)
+    alibi = -torch.tensor(slopes)[:, None, None] * distance()
+    scores = q @ k.transpose(-2, -1)
+    if not adds:
+        scores = scores / math.sqrt(6)
+    else:
+        scores = (scores + alibi) / math.sqrt(6) if scaled else scores / math.sqrt(6) + alibi
+    attn = scores.masked_fill(causal(), torch.finfo(torch.float32).min).softmax(-1)
+    return {"query_layer": q.numpy(), "key_layer": k.numpy(), "alibi": alibi.numpy(),
+            **mixed(given, attn, v)}
+
+
+def slopes_of_paper(n):
+    def power(n):
+        start = 2.0 ** (-8.0 / n)
+        return [start ** (i + 1) for i in range(n)]
+    below = 2 ** math.floor(math.log2(n))
+    return power(below) + power(2 * below)[0::2][:n - below]
+
+
+ALIBI = "--mask causal --position-bias alibi"
+SIX = dict(heads=6, kv=6)
+
+
+@code(ALIBI, "none", **SIX)
+def bloom_right(given):
+    return bloom(given, slopes_of_paper(6))
+
+
+@code(ALIBI, "alibi-scale", **SIX)
+def falcon_code_for_bloom(given):
+    return bloom(given, slopes_of_paper(6), scaled=True)
+
+
+@code(ALIBI, "alibi-missing", **SIX)
+def alibi_built_and_not_used(given):
+    return bloom(given, slopes_of_paper(6), adds=False)
+
+
+@code(ALIBI, "alibi-exponent=plain", **SIX)
+def slopes_from_one_down(given):
+    return bloom(given, [2.0 ** (-8 * h / 6) for h in range(6)])
 
 
 if __name__ == "__main__":

@@ -172,6 +172,7 @@ StepTable bias_cards() {
                 },
             .outline = position_bias_outline,
             .follows_plan = true,
+            .varies_where_hidden = true,
             .formula = position_bias_formula,
             .compute = compute_position_bias,
             .note = position_bias_note,
@@ -185,6 +186,7 @@ StepTable bias_cards() {
             .applies = adds_bias,
             .reads = these({Chain::scores, "position_bias"}),
             .outline = score_outline,
+            .varies_where_hidden = true,
             .formula =
                 [](const PlannedStep& of) {
                     return "biased_scores = " + of.latest(Chain::scores) + " + position_bias";

@@ -78,6 +78,19 @@ private:
     }
 
     void examine_step(const TheirTensor& theirs) {
+        unexplained_ = Finding();
+        unexplained_.step = theirs.steps.front();
+        bool found = is_explained(theirs);
+        if (!found && judge_.may_look_away(theirs)) {
+            judge_.look_away(true);
+            found = is_explained(theirs);
+            judge_.look_away(false);
+        }
+        if (!found) leave_unknown(theirs, theirs.steps.front());
+    }
+
+    /// Whether it is right, follows from theirs before it or has a known mistake; enters which.
+    bool is_explained(const TheirTensor& theirs) {
         const auto right = [&](const std::string& step) {
             const std::optional<Reading> reading = judge_.right_reading(theirs, step);
             if (!reading) return false;
@@ -102,20 +115,18 @@ private:
             }
             return false;
         };
-        unexplained_ = Finding();
-        unexplained_.step = theirs.steps.front();
         for (const std::string& step : theirs.steps) {
-            if (right(step)) return;
+            if (right(step)) return true;
         }
         for (const std::string& step : theirs.steps) {
-            if (inherited(step)) return;
+            if (inherited(step)) return true;
         }
         for (const std::string& step : theirs.steps) {
             // Weights go by a name that scores had before, but only right scores are taken for it.
             if (theirs.steps.front() == "weights" && step != "weights") break;
-            if (find_mistake_at(theirs, step)) return;
+            if (find_mistake_at(theirs, step)) return true;
         }
-        leave_unknown(theirs, theirs.steps.front());
+        return false;
     }
 
     /// The verdict on a tensor as it was read.

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
+#include "attn/explain/compare.hpp"
 #include "attn/explain/replay.hpp"
+#include "attn/tensor/broadcast.hpp"
 #include "attn/tensor/same_numbers.hpp"
 
 namespace attn {
@@ -174,6 +177,27 @@ private:
     std::map<std::string, const TheirTensor*> claimed_;
 };
 
+/// `tensor` with the expected numbers where the mask hides in every sequence and head.
+Tensor as_seen(const Tensor& tensor, const Tensor& expected, const Tensor& mask) {
+    const Shape full = broadcast_shape(mask.shape(), expected.shape());
+    const auto hides = broadcast_strides("the mask", mask.shape(), "the scores", full);
+    const auto holds = broadcast_strides("the tensor", expected.shape(), "the scores", full);
+    std::vector<bool> seen(expected.size());
+    for (std::size_t i = 0; i < element_count(full); ++i) {
+        const std::vector<std::size_t> indices = indices_of(i, full);
+        const auto along = [&](const std::vector<std::size_t>& strides) {
+            return std::inner_product(indices.begin(), indices.end(), strides.begin(),
+                                      std::size_t{0});
+        };
+        if (mask.at(along(hides)) == 0) seen[along(holds)] = true;
+    }
+    Array<double> cells = empty_array<double>(expected.shape());
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+        cells.data()[i] = (seen[i] ? tensor : expected).at(i);
+    }
+    return {expected.axes(), std::move(cells)};
+}
+
 /// A result beside the tensor that stands last in this walk was made by a projection that the walk
 /// does not have.
 void leave_out_unmade_results(const Plan& plan, std::vector<TheirTensor>& tensors,
@@ -263,7 +287,16 @@ Tolerance Judge::tolerance(const std::string& step, const TheirTensor& theirs,
 Judged Judge::operator()(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
                          const Tensor& expected, bool from_theirs) const {
     if (tensor.shape() != expected.shape()) return {Verdict::shape, HUGE_VAL};
-    return judged(tensor, expected, tolerance(step, theirs, expected, from_theirs));
+    const bool varies = looks_away_ && find_step(table_, step).varies_where_hidden;
+    return judged(varies ? as_seen(tensor, expected, reference_["mask"]) : tensor, expected,
+                  tolerance(step, theirs, expected, from_theirs));
+}
+
+bool Judge::may_look_away(const TheirTensor& theirs) const {
+    return reference_.has("mask") &&
+           std::ranges::any_of(theirs.steps, [&](const std::string& step) {
+               return find_step(table_, step).varies_where_hidden;
+           });
 }
 
 std::optional<Reading> Judge::right_reading(const TheirTensor& theirs,

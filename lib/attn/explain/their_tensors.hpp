@@ -33,6 +33,10 @@ public:
     /// Other ways to write the result are right from now on.
     void accept(const Mistake& harmless);
 
+    /// Lets cells that the mask hides count for nothing, of steps that may say anything there.
+    void look_away(bool from_hidden) { looks_away_ = from_hidden; }
+    bool may_look_away(const TheirTensor& theirs) const;
+
     /// `from_theirs` says that the expectation was computed from tensors of theirs.
     Judged operator()(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
                       const Tensor& expected, bool from_theirs) const;
@@ -50,6 +54,7 @@ private:
     const DiagnoseOptions& options_;
     StepTable table_ = step_table(plan_);
     Ledger reference_;
+    bool looks_away_ = false;
     /// What rounding is relative to, of each step and type that was asked for.
     mutable std::map<std::pair<std::string, DType>, double> relative_;
 };

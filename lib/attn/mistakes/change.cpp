@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "attn/cards/step_table.hpp"
 #include "attn/explain/why.hpp"
@@ -105,16 +106,19 @@ Chain chain_of_side(const std::string& step) {
 TableEdit left_out(const std::vector<std::string>& steps) {
     return for_each_step(steps, [](const std::string& step) {
         return replace_step({step}, [step](const Plan&, const Ledger& ledger, const Compute&) {
-            return ledger.latest(chain_of_side(step), step);
+            return ledger.latest(find_step(step_table(), step).chain, step);
         });
     });
 }
 
 std::vector<WrongLines> left_out_lines(const std::vector<std::string>& steps) {
+    static const std::map<Chain, const char*> before{{Chain::queries, "{queries}"},
+                                                     {Chain::keys, "{keys}"},
+                                                     {Chain::scores, "{scores}"},
+                                                     {Chain::contexts, "{contexts}"}};
     std::vector<WrongLines> lines;
     for (const std::string& step : steps) {
-        const bool query = chain_of_side(step) == Chain::queries;
-        lines.push_back({step, say(step + (query ? " = {queries}" : " = {keys}"))});
+        lines.push_back({step, say(step + " = " + before.at(find_step(step_table(), step).chain))});
     }
     return lines;
 }

@@ -65,7 +65,7 @@ std::vector<WrongLines> lines_of_each(const std::vector<std::string>& steps, con
 
 /// The chain of a step of the query's or the key's side: queries or keys.
 Chain chain_of_side(const std::string& step);
-/// Leaves the named steps of these sides as their chain was in front of them, and the lines of it.
+/// Leaves the named steps as their chain was in front of them, and the lines of it.
 TableEdit left_out(const std::vector<std::string>& steps);
 std::vector<WrongLines> left_out_lines(const std::vector<std::string>& steps);
 

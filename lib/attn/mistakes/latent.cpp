@@ -67,12 +67,6 @@ Tensor subtract_halves(const Plan& plan, const Ledger& ledger, const Compute& be
     return tensor_of(wrong, right.axes(), plan.compute_dtype);
 }
 
-TableEdit context_left_as_it_was(const std::string& step) {
-    return replace_step({step}, [step](const Plan&, const Ledger& ledger, const Compute&) {
-        return ledger.latest(Chain::contexts, step);
-    });
-}
-
 }  // namespace
 
 void add_latent_mistakes(std::vector<Mistake>& list) {
@@ -80,9 +74,6 @@ void add_latent_mistakes(std::vector<Mistake>& list) {
                                         "there is no latent: pass --mla");
     const NotApplicable differs = unless([](const Plan& plan) { return plan.differs(); },
                                          "nothing is subtracted: pass --differential");
-    const auto left = [](const std::string& step) -> std::vector<WrongLines> {
-        return {{step, say(step + " = {contexts}")}};
-    };
     add(list,
         {
             {"mla-split-order",
@@ -164,14 +155,14 @@ void add_latent_mistakes(std::vector<Mistake>& list) {
              "context = rms_norm(context) * (1 - lambda_init)",
              "context = rms_norm(context) * (1 - lambda_init)",
              "Every head is normalised by itself, over the features of its value.", "", differs,
-             context_left_as_it_was("normed_context"), left("normed_context")},
+             left_out({"normed_context"}), left_out_lines({"normed_context"})},
             {"diff-scale-missing", "scaled_context",
              "The normed heads were not multiplied by 1 - lambda_init",
              "all contexts are too large by one factor, 1.25 in layer 0",
              "context = rms_norm(context) * (1 - lambda_init)",
              "context = rms_norm(context) * (1 - lambda_init)",
              "The factor is fixed and no parameter holds it: it is easy to forget.", "", differs,
-             context_left_as_it_was("scaled_context"), left("scaled_context")},
+             left_out({"scaled_context"}), left_out_lines({"scaled_context"})},
         });
 }
 

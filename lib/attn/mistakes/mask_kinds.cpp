@@ -121,6 +121,27 @@ NotApplicable needs_prefix() {
 
 const std::string window_torch = "hidden = (k > q) | (k <= q - W)  # W keys with its own";
 
+/// Sees keys on both sides, as far ahead as back: one more than the window holds, or as many.
+Mistake symmetric_window(const char* id, const char* effect, std::int64_t more) {
+    return kind_mistake(
+        id, "The window reaches as far ahead as back", effect,
+        "flash_attn_func(q, k, v, causal=True, window_size=(W - 1, 0))", window_torch,
+        "A window says how far, causal says which way: ask for both.",
+        first_of({needs_window(), unless([](const Plan& plan) { return plan.config.mask.causal; },
+                                         "later keys are not hidden")}),
+        [more](const Plan& plan) {
+            MaskChoice back = plan.config.mask;
+            const std::int64_t ahead = *back.window - 1 + more;
+            *back.window += more;
+            back.causal = false;
+            const std::int64_t first = causal_offset(plan);
+            return std::vector<MaskChoice>{back,
+                                           by_cells(plan, [&](std::int64_t q, std::int64_t k) {
+                                               return k > q + first + ahead;
+                                           })};
+        });
+}
+
 }  // namespace
 
 void add_mask_kind_mistakes(std::vector<Mistake>& list) {
@@ -132,24 +153,11 @@ void add_mask_kind_mistakes(std::vector<Mistake>& list) {
                 "Libraries count W keys with the own one, or W keys before it: compare one "
                 "late row.",
                 needs_window(), with_change([](MaskChoice& mask) { ++*mask.window; })),
-            kind_mistake("window-symmetric", "The window reaches as far ahead as back",
-                         "each query sees W keys on both sides, later ones too",
-                         "flash_attn_func(q, k, v, causal=True, window_size=(W - 1, 0))",
-                         window_torch,
-                         "A window says how far, causal says which way: ask for both.",
-                         first_of({needs_window(),
-                                   unless([](const Plan& plan) { return plan.config.mask.causal; },
-                                          "later keys are not hidden")}),
-                         [](const Plan& plan) {
-                             MaskChoice back = plan.config.mask;
-                             const std::int64_t reach = (*back.window)++;
-                             back.causal = false;
-                             const std::int64_t first = causal_offset(plan);
-                             return std::vector<MaskChoice>{
-                                 back, by_cells(plan, [&](std::int64_t q, std::int64_t k) {
-                                     return k > q + first + reach;
-                                 })};
-                         }),
+            symmetric_window("window-symmetric",
+                             "each query sees W keys on both sides, later ones too", 1),
+            symmetric_window(
+                "window-symmetric=within",
+                "each query sees W - 1 keys on both sides, later ones too: abs(i - j) < W", 0),
             kind_mistake("window-dropped", "The window was left out",
                          "late queries see every earlier key", window_torch, window_torch,
                          "Short inputs fit into the window and hide this: test with more tokens.",

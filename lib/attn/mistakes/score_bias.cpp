@@ -71,6 +71,13 @@ std::vector<double> plain_slopes(std::size_t heads) {
     return slopes;
 }
 
+/// The same with heads counted from 0.
+std::vector<double> plain_early_slopes(std::size_t heads) {
+    std::vector<double> slopes = plain_slopes(heads);
+    for (double& slope : slopes) slope *= std::exp2(8.0 / static_cast<double>(heads));
+    return slopes;
+}
+
 std::vector<double> sorted_slopes(std::size_t heads) {
     std::vector<double> slopes = alibi_slopes(heads);
     std::sort(slopes.rbegin(), slopes.rend());
@@ -85,6 +92,15 @@ std::vector<double> early_slopes(std::size_t heads) {
         slopes[h] *= std::exp2(8 / (static_cast<double>(h) < regular ? regular : 2 * regular));
     }
     return slopes;
+}
+
+void scale_bias(Ledger& ledger, const Plan& plan) {
+    const double factor = effect_of(plan.scale);
+    for (const char* name : {"slopes", "position_bias"}) {
+        const Tensor* right = ledger.find(name);
+        if (right == nullptr) continue;
+        ledger.record(name, mapped(*right, [factor](double number) { return number * factor; }));
+    }
 }
 
 /// The score before the cap: the cap has not been applied, or not to this.
@@ -228,6 +244,13 @@ void add_score_bias_mistakes(std::vector<Mistake>& list) {
                        const Lines first = replaced("\\(h \\+ 1\\)", "h");
                        return replaced("\\(2 \\* h \\+ 1\\)", "2 * h")(of, first(of, right));
                    }),
+            sloped("alibi-exponent=plain",
+                   "The slopes of a power of two were used for another number, one step too early",
+                   "the first slope is 1, and every head has another one than it should",
+                   "Heads count from 1 in the exponent, and slopes go by powers of two.",
+                   odd_alibi(), plain_early_slopes,
+                   say("slopes = 2.0 ** (-8.0 * torch.arange({H}) / {H})",
+                       "slopes = 2.0 ** (-8.0 * np.arange({H}) / {H})")),
             {"alibi-sign",
              "position_bias",
              "ALiBi was added instead of taken off",
@@ -240,7 +263,7 @@ void add_score_bias_mistakes(std::vector<Mistake>& list) {
              cells_as("position_bias", [](double bias, const Plan&) { return -bias; }),
              {{"position_bias", replaced("= -", "= ")}}},
             {"alibi-scale",
-             "position_bias",
+             "biased_scores",
              "The bias was scaled with the scores",
              "distances count too little, by the root of the head's width",
              alibi_torch,
@@ -251,13 +274,12 @@ void add_score_bias_mistakes(std::vector<Mistake>& list) {
                  {needs_alibi(),
                   unless([](const Plan& plan) { return plan.scales() && plan.scale.number != 1; },
                          "nothing is scaled")}),
-             cells_as("position_bias",
-                      [](double bias, const Plan& plan) {
-                          const bool divides =
-                              plan.scale.operation == ScaleFactor::Operation::divide;
-                          return divides ? bias / plan.scale.number : bias * plan.scale.number;
-                      }),
-             {{"position_bias", say("{right}{scale}")}}},
+             with_ledger({"biased_scores"}, scale_bias),
+             {{"biased_scores", say("biased_scores = {scores} + position_bias{scale}")}}},
+            {"alibi-missing", "biased_scores", "ALiBi's bias was left out",
+             "scores know no distance", "scores = scores + alibi", "scores = scores + alibi",
+             "A model trained with ALiBi has no other positions.", "", needs_alibi(),
+             left_out({"biased_scores"}), left_out_lines({"biased_scores"})},
             alibi_of_keys(false),
         });
 }

@@ -74,24 +74,11 @@ const std::string t5_torch = "bucket(k[None, :] - q[:, None], bidirectional=not 
 void add_t5_bias_mistakes(std::vector<Mistake>& list) {
     add(list,
         {
-            {"t5-cross-bias=dropped",
-             "position_bias",
-             "T5's bias was left out",
-             "scores know no distance",
-             "scores = scores + position_bias",
+            {"t5-cross-bias=dropped", "biased_scores", "T5's bias was left out",
+             "scores know no distance", "scores = scores + position_bias",
              "scores = scores + position_bias",
              "The first layer's table serves every layer of self-attention, and each call of it.",
-             "",
-             needs_t5(),
-             replace_step({"position_bias"},
-                          [](const Plan& plan, const Ledger& ledger, const Compute& before) {
-                              const Tensor right = before(plan, ledger);
-                              Grid nothing = grid_of(right);
-                              std::ranges::fill(nothing.cells, 0.0);
-                              return tensor_of(nothing, right.axes(), plan.compute_dtype);
-                          }),
-             {{"position_bias", say("{right}\nposition_bias = torch.zeros_like(position_bias)",
-                                    "{right}\nposition_bias = np.zeros_like(position_bias)")}}},
+             "", needs_t5(), left_out({"biased_scores"}), left_out_lines({"biased_scores"})},
             {"t5-cross-bias=decode", "position_bias",
              "The bias of a new token was that of the first one",
              "behind a cache every distance is counted from row 0", "position_bias[:, :, -T:, :]",

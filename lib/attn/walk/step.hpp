@@ -78,6 +78,8 @@ struct Step {
     bool follows_plan = false;
     /// It takes exponentials, which magnify the rounding of what they are taken of.
     bool exponentiates = false;
+    /// Programs differ in what they write where the mask hides, and may: ALiBi of later keys.
+    bool varies_where_hidden = false;
     /// Its features are no longer those of the step of its chain that it reads.
     bool mixes_features = false;
     std::function<std::string(const PlannedStep&)> formula{};
