@@ -129,5 +129,7 @@ export const walks = [
     ),
     "--ids 3,1,4 --heads 2 --past 3 --position-bias alibi --mask causal".split(" "),
     "--ids 3,1,4 --heads 2 --position-bias t5 --position-embedding sinusoidal".split(" "),
+    "--preset deepseek --ids 3,1,4 --mla-absorbed".split(" "),
+    "--ids 3,1,4 --heads 2 --embed-dim 8 --differential 1 --output-projection".split(" "),
     ["--model-file", "stories", "--layer", "1", "--text", "Once upon a time"],
 ];
