@@ -139,6 +139,12 @@ def meta_with_a_band(given):
     return as_meta_writes_it(given, distance().abs() >= 4)
 
 
+@code(ROPE, "rope-value=kept")
+def all_three_turned_and_saved(given):
+    q, k, v = (llama(y, angles(range(T))) for y in qkv(given))
+    return attend(given, q, k, v, keep={"query_states": q, "key_states": k, "value_states": v})
+
+
 def with_biases(given, keep):
     """As Qwen2's q_proj, k_proj and v_proj have them."""
     q, k, v = (F.linear(given["x"], given["w_" + n], given["b_" + n]).unflatten(-1, (-1, 6))

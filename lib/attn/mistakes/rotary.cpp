@@ -174,61 +174,23 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
     const std::string numpy_call = "q, k = rotate(q, cos, sin), rotate(k, cos, sin)";
     const NotApplicable late =
         rope_and(starts_late, "the first token stands at position 0: pass --positions");
+    add(list, {
+                  {"rope-q-only", "rotated_key", "Only the query was turned",
+                   "scores depend on where the query stands, not on the distance to the key", call,
+                   numpy_call, "A rotation tells distances only when both sides turn.", "",
+                   needs_rope(), left_out({"rotated_key"}), left_out_lines({"rotated_key"})},
+                  {"rope-k-only", "rotated_query", "Only the key was turned",
+                   "scores depend on where the key stands, not on the distance to the query", call,
+                   numpy_call, "A rotation tells distances only when both sides turn.", "",
+                   needs_rope(), left_out({"rotated_query"}), left_out_lines({"rotated_query"})},
+                  {"rope-missing", "rotated_query", "Neither query nor key was turned",
+                   "scores are those without positions: equal tokens have equal rows", call,
+                   numpy_call, "Without positions attention sees a bag of tokens.", "",
+                   needs_rope(), left_out(turned_steps), left_out_lines(turned_steps)},
+              });
+    add_turned_value_mistakes(list);
     add(list,
         {
-            {"rope-q-only", "rotated_key", "Only the query was turned",
-             "scores depend on where the query stands, not on the distance to the key", call,
-             numpy_call, "A rotation tells distances only when both sides turn.", "", needs_rope(),
-             left_out({"rotated_key"}), left_out_lines({"rotated_key"})},
-            {"rope-k-only", "rotated_query", "Only the key was turned",
-             "scores depend on where the key stands, not on the distance to the query", call,
-             numpy_call, "A rotation tells distances only when both sides turn.", "", needs_rope(),
-             left_out({"rotated_query"}), left_out_lines({"rotated_query"})},
-            {"rope-missing", "rotated_query", "Neither query nor key was turned",
-             "scores are those without positions: equal tokens have equal rows", call, numpy_call,
-             "Without positions attention sees a bag of tokens.", "", needs_rope(),
-             left_out(turned_steps), left_out_lines(turned_steps)},
-            {"rope-value",
-             "context",
-             "The values were turned too",
-             "weights are right, the context is not, except for tokens at position 0",
-             call + "  # and leave v alone",
-             numpy_call + "  # and leave v alone",
-             "Positions say whom to look at, not what is there: values do not turn.",
-             "",
-             rope_and(
-                 [](const Plan& plan) {
-                     return plan.value_dim >= 2 * plan.rotary_pairs() && !plan.fused() &&
-                            plan.past_len == 0 && !plan.has_latent();
-                 },
-                 "the values have fewer features than turn, or a past or a latent"),
-             with_ledger({"context"},
-                         [](Ledger& ledger, const Plan& plan) {
-                             const std::string prefix = plan.has_memory ? "memory_" : "";
-                             with_floating(plan.compute_dtype, [&](auto zero) {
-                                 using T = decltype(zero);
-                                 const Tensor value = ledger.latest(Chain::values);
-                                 replace_latest(
-                                     ledger, Chain::values,
-                                     {value.axes(),
-                                      loop::rotate(value.as<T>(), ledger[prefix + "cos"].as<T>(),
-                                                   ledger[prefix + "sin"].as<T>(),
-                                                   *plan.config.rotary.pairing)});
-                             });
-                         }),
-             {{"context",
-               [](const StepLines& of, const std::string&) {
-                   const Step& key = find_step(of.table, "rotated_key");
-                   const std::string value = of.latest(Chain::values);
-                   std::string lines = key.code({{of.plan, of.table, key}, of.language});
-                   const std::string before =
-                       PlannedStep{of.plan, of.table, key}.latest(Chain::keys);
-                   lines =
-                       std::regex_replace(lines, std::regex("\\brotated_key\\b"), "rotated_value");
-                   lines = std::regex_replace(lines, std::regex("\\b" + before + "\\b"), value);
-                   return lines + "\ncontext = weights @ rotated_value";
-               },
-               formula("context = weights @ rotated value")}}},
             {"rope-sign", "rotated_query", "Query and key were turned the other way round",
              "each token's score with itself is right; the order of the tokens is read backwards",
              "q * cos + rotate_half(q) * sin  # rotate_half(x) = (-x2, x1)",

@@ -20,4 +20,7 @@ inline bool is_partial(const Plan& plan) {
     return 2 * plan.rotary_pairs() < plan.head_dim && !plan.has_latent();
 }
 
+/// Values that turn with query and key.
+void add_turned_value_mistakes(std::vector<Mistake>& list);
+
 }  // namespace attn
