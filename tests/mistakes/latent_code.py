@@ -51,7 +51,8 @@ def circle(length, scaled=False):
     return torch.polar(torch.ones_like(angles), angles)
 
 
-def deepseek(given, scale=None, value_first=False, scaled=False, only_output=False):
+def deepseek(given, scale=None, value_first=False, viewed=False, scaled=False,
+             only_output=False):
     """The naive form, after DeepSeek's inference code."""
     x = given["x"]
     bsz, seqlen, _ = x.shape
@@ -63,7 +64,9 @@ def deepseek(given, scale=None, value_first=False, scaled=False, only_output=Fal
     kv, k_pe = torch.split(F.linear(x, given["w_latent"]), [RANK, ROPE], dim=-1)
     k_pe = complex_rope(k_pe.unsqueeze(2), freqs)
     kv = F.linear(rms_norm(kv, given["g_latent"], 1e-6), given["w_key_value"])
-    kv = kv.view(bsz, seqlen, HEADS, NOPE + NOPE)
+    if viewed:
+        kv = kv.view(bsz, HEADS, seqlen, NOPE + NOPE).transpose(1, 2)
+    kv = kv.reshape(bsz, seqlen, HEADS, NOPE + NOPE)
     first, second = torch.split(kv, [NOPE, NOPE], dim=-1)
     k_nope, v = (second, first) if value_first else (first, second)
     k = torch.cat([k_nope, k_pe.expand(-1, -1, HEADS, -1)], dim=-1)
@@ -118,6 +121,16 @@ def kv_b_as_value_and_key(given):
 @code(LATENT, "mla-split-order")
 def kv_b_as_value_and_key_output_alone(given):
     return deepseek(given, value_first=True, only_output=True)
+
+
+@code(LATENT, "mla-split-order=view")
+def kv_b_viewed_with_heads_first(given):
+    return deepseek(given, viewed=True)
+
+
+@code(LATENT, "mla-split-order=view")
+def kv_b_viewed_with_heads_first_output_alone(given):
+    return deepseek(given, viewed=True, only_output=True)
 
 
 @code(LATENT, "mla-scale")

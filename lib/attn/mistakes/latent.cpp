@@ -43,6 +43,17 @@ TableEdit read_value_first() {
         });
 }
 
+/// What belongs to head h of token t is read where (head, token) would hold it.
+void view_heads_first(Ledger& ledger, const Plan& plan) {
+    const std::size_t width = unturned(plan) + plan.value_dim;
+    const auto place = [width](GridCell cell, const Grid& right) {
+        const std::size_t token = cell.c / width * right.rows + cell.r;
+        const std::size_t flat = token * width + cell.c % width;
+        return GridCell{cell.b, cell.h, flat / right.columns, flat % right.columns};
+    };
+    ledger.record("projected_key_value", rearranged(ledger["projected_key_value"], place));
+}
+
 /// The lines with the ranges of key and value exchanged.
 Lines value_first_lines(bool is_key) {
     return [is_key](const StepLines& of, std::string right) {
@@ -90,6 +101,21 @@ void add_latent_mistakes(std::vector<Mistake>& list) {
               {"value", value_first_lines(false)},
               {"absorbed_query", value_first_lines(true)},
               {"expanded_context", value_first_lines(false)}}},
+            {"mla-split-order=view", "key", "The up-projection was viewed as (B, H, T, D) directly",
+             "keys and values of a head are pieces of those of other tokens",
+             "kv = kv.view(B, T, H, -1).transpose(1, 2)",
+             "kv = kv.reshape(B, T, H, -1).swapaxes(1, 2)",
+             "A view re-reads memory in order; only a transpose moves an axis.", "",
+             first_of({latent,
+                       unless([](const Plan& plan) { return !plan.absorbs(); },
+                              "the absorbed form makes no keys and values"),
+                       unless([](const Plan& plan) { return plan.heads > 1 && plan.key_len > 1; },
+                              "with one head or one token both shapes read memory alike")}),
+             with_ledger({"key", "value"}, view_heads_first),
+             lines_of_each({"key", "value"},
+                           replaced("(\\d+), (\\d+), (\\d+)\\)\\.(transpose|swapaxes)\\(-3, -2\\)",
+                                    "$2, $1, $3)"),
+                           "cut as (head, token)")},
             {"mla-scale", "scaled_scores",
              "The scores were divided by the root of the width that does not turn",
              "all scores are too large by one factor, those of a token with itself too",
