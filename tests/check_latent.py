@@ -9,14 +9,13 @@ Each random configuration is walked once as JSON (every step within 1e-10) and p
 what PyTorch prints of the recomputed tensors). Every latent walk is made a second time in its
 absorbed form, whose output must agree to 1e-12."""
 
-import argparse
 import json
 import math
 import random
 import subprocess
 import sys
 
-from oracles import tensor_of, torch
+from oracles import random_walks, tensor_of, torch
 
 TOLERANCE = 1e-10
 
@@ -291,12 +290,7 @@ def compared(command, c, counts):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("program")
-    parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
-    torch.set_default_dtype(torch.float64)
+    arguments = random_walks(__doc__)
     rng = random.Random(arguments.seed)
     counts = {"steps": 0, "texts": 0, "forms": 0, "failed": 0, "largest": 0.0, "apart": 0.0}
     for number in range(arguments.count):

@@ -7,14 +7,13 @@ operations from the papers' formulas: nothing of the program's own arithmetic is
 Each random configuration is walked once as JSON (every step within 1e-10) and once as PyTorch's text
 (identical to what PyTorch prints of the recomputed tensors)."""
 
-import argparse
 import json
 import math
 import random
 import subprocess
 import sys
 
-from oracles import tensor_of, torch
+from oracles import random_walks, tensor_of, torch
 
 TOLERANCE = 1e-10
 
@@ -305,12 +304,7 @@ def draw(rng):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("program")
-    parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
-    torch.set_default_dtype(torch.float64)
+    arguments = random_walks(__doc__)
     rng = random.Random(arguments.seed)
     failed = compared = texts = 0
     for number in range(arguments.count):

@@ -1,4 +1,5 @@
 """PyTorch and NumPy as oracles: what the check scripts need and no build does."""
+import argparse
 import sys
 
 try:
@@ -20,3 +21,13 @@ def tensor_of(step):
     """A step of a walk's JSON as a tensor, its numbers in float64."""
     dtype = {"int64": torch.int64, "bool": torch.bool}.get(step["dtype"], torch.float64)
     return torch.tensor(numbers(step["data"]), dtype=dtype).reshape(step["shape"])
+
+
+def random_walks(doc):
+    """What a check of random walks is asked for; it computes in float64."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    torch.set_default_dtype(torch.float64)
+    return parser.parse_args()
