@@ -1,7 +1,5 @@
 #include "app/flags/probe_settings.hpp"
 
-#include <algorithm>
-
 #include "app/flags/config_file.hpp"
 #include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
@@ -12,14 +10,14 @@ namespace app {
 namespace {
 
 /// What begins the comment. Other programs may write comments of their own.
-const std::string mark = "attn-explain settings\n";
+constexpr std::string_view mark = "attn-explain settings\n";
 
 }  // namespace
 
 std::string probe_settings(const Arguments& arguments) {
     const Arguments walk = arguments.narrowed_to({walk_flags});
     if (walk.said().empty()) return "";
-    const std::string comment = mark + settings_json(walk);
+    const std::string comment = std::string(mark) + settings_json(walk);
     return comment.size() <= attn::longest_zip_comment ? comment : "";
 }
 

@@ -99,14 +99,12 @@ TableEdit for_each_step(const std::vector<std::string>& steps,
     return all_of(std::move(edits));
 }
 
-Chain chain_of_side(const std::string& step) {
-    return step.ends_with("query") ? Chain::queries : Chain::keys;
-}
+Chain chain_of(const std::string& step) { return find_step(step_table(), step).chain; }
 
 TableEdit left_out(const std::vector<std::string>& steps) {
     return for_each_step(steps, [](const std::string& step) {
         return replace_step({step}, [step](const Plan&, const Ledger& ledger, const Compute&) {
-            return ledger.latest(find_step(step_table(), step).chain, step);
+            return ledger.latest(chain_of(step), step);
         });
     });
 }
@@ -118,7 +116,7 @@ std::vector<WrongLines> left_out_lines(const std::vector<std::string>& steps) {
                                                      {Chain::contexts, "{contexts}"}};
     std::vector<WrongLines> lines;
     for (const std::string& step : steps) {
-        lines.push_back({step, say(step + " = " + before.at(find_step(step_table(), step).chain))});
+        lines.push_back({step, say(step + " = " + before.at(chain_of(step)))});
     }
     return lines;
 }

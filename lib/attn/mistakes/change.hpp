@@ -63,8 +63,8 @@ std::function<std::string(const std::string&)> formula_with(std::string expressi
 std::vector<WrongLines> lines_of_each(const std::vector<std::string>& steps, const Lines& lines,
                                       const std::string& words);
 
-/// The chain of a step of the query's or the key's side: queries or keys.
-Chain chain_of_side(const std::string& step);
+/// The chain that the step begins or extends.
+Chain chain_of(const std::string& step);
 /// Leaves the named steps as their chain was in front of them, and the lines of it.
 TableEdit left_out(const std::vector<std::string>& steps);
 std::vector<WrongLines> left_out_lines(const std::vector<std::string>& steps);

@@ -41,7 +41,7 @@ Lines even_ones_first_lines(const std::string& name) {
 TableEdit rearranged_before() {
     return for_each_step(turned_steps, [](const std::string& step) {
         return with_ledger({step}, [step](Ledger& ledger, const Plan& of) {
-            const auto [name, tensor] = *ledger.find_latest(chain_of_side(step), step);
+            const auto [name, tensor] = *ledger.find_latest(chain_of(step), step);
             ledger.record(name, even_ones_first(tensor, of));
         });
     });
@@ -49,7 +49,7 @@ TableEdit rearranged_before() {
 
 StepEdit partners_half_a_head_apart(const std::string& step) {
     return [step](const Plan& plan, const Ledger& ledger, const Compute&) {
-        const Tensor& before = ledger.latest(chain_of_side(step), step);
+        const Tensor& before = ledger.latest(chain_of(step), step);
         const std::string prefix = angle_prefix(plan, step);
         const std::size_t pairs = plan.rotary_pairs();
         const std::size_t apart = plan.head_dim / 2;
@@ -71,7 +71,7 @@ StepEdit partners_half_a_head_apart(const std::string& step) {
 
 Lines half_a_head_lines() {
     return [](const StepLines& of, const std::string&) {
-        const std::string before = of.latest(chain_of_side(of.step.name));
+        const std::string before = of.latest(chain_of(of.step.name));
         const std::string prefix = angle_prefix(of.plan, of.step.name);
         const std::size_t pairs = of.plan.rotary_pairs();
         const std::size_t apart = of.plan.head_dim / 2;

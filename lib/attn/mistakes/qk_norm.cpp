@@ -67,7 +67,7 @@ TableEdit over_each_head() {
     return for_each_step(normed_steps, [](const std::string& step) {
         return replace_step(
             {step}, [step](const Plan& of, const Ledger& ledger, const Compute&) -> Tensor {
-                const Tensor& before = ledger.latest(chain_of_side(step), step);
+                const Tensor& before = ledger.latest(chain_of(step), step);
                 const Tensor& gain = ledger[gain_of_norm(step)];
                 const std::size_t heads = before.extent("head");
                 const bool all = of.config.qk_norm.over == NormOver::all;
@@ -143,7 +143,7 @@ TableEdit eps_outside_root() {
                 const double eps = of.config.qk_norm.eps;
                 const bool all = of.config.qk_norm.over == NormOver::all;
                 const Tensor normed = before(without, ledger);
-                const Grid x = grid_of(ledger.latest(chain_of_side(step), step));
+                const Grid x = grid_of(ledger.latest(chain_of(step), step));
                 const auto root = [&](std::size_t b, std::size_t head, std::size_t t) {
                     double squares = 0;
                     for (std::size_t h = all ? 0 : head; h < (all ? x.heads : head + 1); ++h) {

@@ -82,7 +82,7 @@ TableEdit turned_by_head() {
     return for_each_step(turned_steps, [](const std::string& step) {
         return replace_step(
             {step}, [step](const Plan& of, const Ledger& ledger, const Compute&) -> Tensor {
-                const Tensor& before = ledger.latest(chain_of_side(step), step);
+                const Tensor& before = ledger.latest(chain_of(step), step);
                 const std::size_t axes = before.dimension();
                 const Tensor tokens_first = exchanged(before, axes - 3, axes - 2);
                 return with_floating(of.compute_dtype, [&](auto zero) -> Tensor {
