@@ -198,7 +198,7 @@ TEST_SUITE("notes: masked scores") {
                                       {-infinity, -infinity, -infinity}});
         WalkConfig config = causal_config();
         CHECK_SAYS(note_of(config, {{"mask", mask}, {"masked_scores", masked}}),
-                   "'red' and 1 other may all see no key: all its scores are -inf, and softmax "
+                   "'red' and 1 other see no key: all its scores are -inf, and softmax "
                    "computes 0/0 = nan.");
         config.empty_row = EmptyRow::zero;
         CHECK_SAYS(note_of(config, {{"mask", mask}, {"masked_scores", masked}}),

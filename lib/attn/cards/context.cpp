@@ -130,17 +130,20 @@ std::string mixing_note(const Subject& subject) {
                           Matrices(subject.tensor).rows == Matrices(*weights).rows;
     if (!readable) return mixes;
     const std::vector<AttentionRow> rows = attention_rows(subject.ledger, 0, entry->name);
+    const RowSums sums = row_sums(subject.ledger, entry->name);
+    const bool averages = !sums.to_other;
     std::string note;
     if (subject.plan.config.softmax_axis == SoftmaxAxis::key) {
-        const bool averages = rows_sum_to_one(rows, *weights);
-        say(note, averages ? "Each row is an average of the value rows, weighted by attention."
+        say(note, averages
+                      ? "Each row" + (sums.which().empty() ? "" : " of a query" + sums.which()) +
+                            " is an average of the value rows, weighted by attention."
                   : subject.plan.has_sink()
                       ? mixes + " They sum to less than 1: the sink's share has no value."
                       : mixes + " They do not sum to 1, so it is no average.");
         if (averages) say(note, example(subject, rows));
     } else {
         say(note, mixes);
-        if (!rows_sum_to_one(rows, *weights)) {
+        if (!averages) {
             say(note, "These weights do not sum to 1, so it is no average.");
         }
     }

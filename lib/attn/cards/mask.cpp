@@ -1,6 +1,7 @@
 #include "attn/steps/mask.hpp"
 
 #include <limits>
+#include <set>
 
 #include "attn/cards/cards.hpp"
 #include "attn/codegen/step_lines.hpp"
@@ -82,17 +83,25 @@ std::string mask_reason(const Subject& subject, std::size_t group) {
     if (plan.config.mask.given) return {};
     const Visibility visibility(plan);
     const MaskCells mask(subject.tensor, group);
-    const std::size_t batch = batch_of(subject, group);
     const Excerpt& excerpt = subject.excerpt;
-    for (std::size_t q = 0; q < excerpt.count("query", plan.query_len); ++q) {
-        for (std::size_t k = 0; k < excerpt.count("key", plan.key_len); ++k) {
-            const ScoreCell cell{batch, 0, excerpt.index("query", q), excerpt.index("key", k)};
-            if (mask.hidden(q, k) != visibility.hides(cell)) return {};
+    std::set<const MaskKind*> hiding;
+    for (std::size_t b = 0; b < excerpt.count("batch", plan.batch); ++b) {
+        const bool compared = excerpt.index("batch", b) == batch_of(subject, group);
+        for (std::size_t q = 0; q < excerpt.count("query", plan.query_len); ++q) {
+            for (std::size_t k = 0; k < excerpt.count("key", plan.key_len); ++k) {
+                const ScoreCell cell{excerpt.index("batch", b), 0, excerpt.index("query", q),
+                                     excerpt.index("key", k)};
+                if (compared && mask.hidden(q, k) != visibility.hides(cell)) return {};
+                for (const MaskKind& kind : mask_kinds()) {
+                    if (kind.chosen(plan.config.mask) && kind.hides(plan, cell))
+                        hiding.insert(&kind);
+                }
+            }
         }
     }
     std::string reason;
     for (const MaskKind& kind : mask_kinds()) {
-        if (!kind.chosen(plan.config.mask)) continue;
+        if (!hiding.contains(&kind)) continue;
         reason += reason.empty() ? kind.keys(plan) : ", and " + std::string(kind.also);
     }
     return reason;
@@ -169,9 +178,11 @@ HiddenCells count_minus_infinity(const Tensor& scores) {
 /// What becomes of the rows that see no key.
 std::string empty_rows_sentence(const Subject& subject, const Rows& rows) {
     if (rows.count == 0 || !subject.excerpt.has_all("key")) return {};
-    std::string sentence = capitalised(named(subject, rows)) +
-                           (rows.count == 1 ? " may see" : " may all see") + " no key";
-    if (subject.plan.config.softmax_axis == SoftmaxAxis::key) {
+    std::string sentence =
+        capitalised(named(subject, rows)) + (rows.count == 1 ? " sees" : " see") + " no key";
+    if (subject.plan.has_sink()) {
+        sentence += ": the sink will take all";
+    } else if (subject.plan.config.softmax_axis == SoftmaxAxis::key) {
         const bool zero = subject.plan.config.empty_row == EmptyRow::zero;
         sentence += zero ? ": as asked, the weights of such a row will be 0"
                          : ": all its scores are -inf, and softmax computes 0/0 = nan";

@@ -31,7 +31,8 @@ std::string repeated_note(const Subject& subject, const Projected& part) {
     std::string note = counted(plan.kv_heads, part.name + " head") + " for " +
                        counted(plan.heads, "query head") + ": each is read by " + times + ", so " +
                        same_numbers_text(subject, part) + ". Nothing is computed.";
-    if (part.letter() == 'v') return note;
+    // What a cache keeps of a latent is told where that is made.
+    if (part.letter() == 'v' || plan.has_latent()) return note;
     say(note, "Keys and values of " + counted(plan.kv_heads, "head") + " instead of " +
                   std::to_string(plan.heads) + " make a cache of them " + times +
                   " times smaller.");

@@ -99,13 +99,25 @@ std::optional<std::size_t> strongest(const std::vector<AttentionRow>& rows) {
     return best;
 }
 
-bool rows_sum_to_one(const std::vector<AttentionRow>& rows, const Tensor& weights) {
+RowSums row_sums(const Ledger& ledger, std::string_view name) {
+    const Tensor& weights = ledger[name];
+    const Matrices matrices(weights);
     const double tolerance =
-        rounding(weights) * (4 + std::sqrt(static_cast<double>(weights.shape().back())));
-    return std::all_of(rows.begin(), rows.end(), [&](const AttentionRow& row) {
-        const bool empty = row.visible == 0 && row.sum == 0;
-        return row.has_nan || empty || std::abs(row.sum - 1) <= tolerance;
-    });
+        rounding(weights) * (4 + std::sqrt(static_cast<double>(matrices.columns)));
+    RowSums found;
+    for (std::size_t g = 0; g < (matrices.all_readable() ? matrices.count : 1); ++g) {
+        for (const AttentionRow& row : attention_rows(ledger, g, name)) {
+            if (row.visible == 0 && (row.has_nan || row.sum == 0)) {
+                found.no_key = true;
+            } else if (row.has_nan) {
+                found.has_nan = true;
+            } else {
+                found.any = found.any || row.sum != 0;
+                found.to_other = found.to_other || std::abs(row.sum - 1) > tolerance;
+            }
+        }
+    }
+    return found;
 }
 
 }  // namespace attn::notes

@@ -50,8 +50,19 @@ std::optional<LargestScore> largest_score(const Subject& subject);
 /// The row that chooses most strongly; nothing where none does.
 std::optional<std::size_t> strongest(const std::vector<AttentionRow>& rows);
 
-/// True where every row that is neither nan nor fully hidden sums to 1, to rounding.
-bool rows_sum_to_one(const std::vector<AttentionRow>& rows, const Tensor& weights);
+/// What the rows of all matrices add up to, as far as they are worth scanning.
+struct RowSums {
+    bool any = false;       ///< a row is neither nan nor 0
+    bool no_key = false;    ///< a row that sees no key is nan or 0
+    bool has_nan = false;   ///< a row that sees one is nan
+    bool to_other = false;  ///< a row that sees one does not sum to 1
+
+    /// Which rows are meant where not all: ` that sees a key`.
+    std::string which() const {
+        return has_nan ? " without nan" : no_key ? " that sees a key" : "";
+    }
+};
+RowSums row_sums(const Ledger& ledger, std::string_view name = "weights");
 
 /// The rows of one kind: how many, and the first.
 template <class Fact>

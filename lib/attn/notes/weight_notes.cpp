@@ -140,11 +140,12 @@ std::string empty_sentence(const Subject& subject, const std::vector<AttentionRo
     const Rows hidden = rows_where(rows, [](const AttentionRow& row) { return row.visible == 0; });
     if (hidden.count > 0) {
         const AttentionRow& row = rows[hidden.first];
-        say(note, capitalised(named(subject, hidden)) +
-                      (hidden.count == 1 ? " may see" : " may all see") + " no key" +
-                      (row.has_nan    ? ": softmax divides 0 by 0, which is nan."
-                       : row.sum == 0 ? ": as asked, such a row is 0."
-                                      : "."));
+        say(note, capitalised(named(subject, hidden)) + (hidden.count == 1 ? " sees" : " see") +
+                      " no key" +
+                      (row.has_nan               ? ": softmax divides 0 by 0, which is nan."
+                       : row.sum != 0            ? "."
+                       : subject.plan.has_sink() ? ": the sink takes all."
+                                                 : ": as asked, such a row is 0."));
     }
     const Rows bad =
         rows_where(rows, [](const AttentionRow& row) { return row.has_nan && row.visible > 0; });
@@ -185,20 +186,18 @@ std::string overall_sentence(const Subject& subject, const std::vector<Attention
 }
 
 std::string sums_sentence(const Subject& subject, const std::vector<AttentionRow>& rows) {
-    const bool any = rows_where(rows, [](const AttentionRow& row) {
-                         return !row.has_nan && row.sum != 0;
-                     }).count > 0;
-    if (!any) return {};
+    const RowSums sums = row_sums(subject.ledger);
+    if (!sums.any) return {};
     const bool several = rows.size() > 1 || Matrices(subject.tensor).count > 1;
-    if (rows_sum_to_one(rows, subject.tensor)) {
-        return several ? "Each row sums to 1: it is how this query divides its attention among the "
-                         "keys."
-                       : "The row sums to 1.";
+    const std::string who = std::string(several ? "Each row" : "The row") + sums.which();
+    if (!sums.to_other) {
+        return who + (several ? " sums to 1: it is how this query divides its attention among the "
+                                "keys."
+                              : " sums to 1.");
     }
     if (subject.plan.has_sink()) {
-        return std::string(several ? "Each row sums" : "The row sums") +
-               " to less than 1, for the sink takes the rest: that of " + row_label(subject, 0) +
-               " sums to " + number(rows.front().sum) + ".";
+        return who + " sums to less than 1, for the sink takes the rest: that of " +
+               row_label(subject, 0) + " sums to " + number(rows.front().sum) + ".";
     }
     std::size_t query = 0;
     const auto is_no_example = [](const AttentionRow& row) {
@@ -323,9 +322,9 @@ std::string row_max_note(const Subject& subject) {
 
 std::string exponentials_note(const Subject& subject) {
     const bool nan = holds_nan(subject.tensor);
-    std::string note =
-        "The exponential of each score minus the largest: the largest becomes 1, "
-        "smaller ones come nearer to 0.";
+    std::string note = std::string("The exponential of each score minus the largest") +
+                       (subject.plan.has_sink() ? " of the scores and the sink" : "") +
+                       ": the largest becomes 1, smaller ones come nearer to 0.";
     if (subject.plan.masks()) say(note, "Hidden cells give exactly 0.");
     if (nan) say(note, "Where all cells are hidden, or a score is nan or infinite, it is nan.");
     return note;
@@ -335,14 +334,16 @@ std::string row_sum_note(const Subject& subject) {
     const Plan& plan = subject.plan;
     const AxisWords words = axis_words(plan);
     const Tensor* exponentials = subject.ledger.find("exponentials");
-    const std::size_t most = exponentials != nullptr && exponentials->has_axis(words.axis)
-                                 ? exponentials->extent(words.axis)
-                                 : plan.key_len;
+    const std::size_t all = exponentials != nullptr && exponentials->has_axis(words.axis)
+                                ? exponentials->extent(words.axis)
+                                : plan.key_len;
+    const std::string most =
+        plan.masks() ? "the number of cells that are not hidden" : std::to_string(all);
     std::string note = "What the exponentials of each " + line_text(plan) +
-                       " add up to: from 1, when one score rules, to " + std::to_string(most) +
+                       " add up to: from 1, when one score rules, to " + most +
                        ", when all are equal. Dividing by it gives the weights.";
     if (plan.has_sink()) {
-        say(note, "The sink adds its own exponential, which belongs to no key.");
+        say(note, "The sink adds its own exponential, 1 at most, which belongs to no key.");
     }
     if (holds_nan(subject.tensor)) say(note, "A nan among them makes the sum nan.");
     return note;
