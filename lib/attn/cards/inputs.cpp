@@ -289,7 +289,12 @@ Step ids_card(const Start& start) {
                 if (plan.has_batch) ids = {{"batch", "token"}, {plan.batch, start.length(plan)}};
                 return ids;
             },
-        .formula = always("the vocabulary's number of each token"),
+        .formula = [start](const PlannedStep& of) -> std::string {
+            if (start.embedded(of.plan)) return "the tokenizer's number of each token";
+            const bool words = !tokens_of(start, of.plan)->vocabulary.empty();
+            return words ? "the vocabulary's number of each token"
+                         : std::string(start.ids) + " as given";
+        },
         .note = [start](const Subject& subject) { return ids_note(start, subject); },
     };
 }

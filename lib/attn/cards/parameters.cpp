@@ -40,8 +40,15 @@ std::string bias_note(const Subject& subject) {
 }  // namespace
 
 std::string learned(const PlannedStep& of) {
+    const DrawList list = draw_list(of.plan);
+    const DrawnTensor* row = find_drawn(list, of.step.name);
+    const bool given = of.plan.config.parameters.has(of.step.name);
     return std::string("a parameter: learned in training, ") +
-           (of.plan.config.parameters.has(of.step.name) ? "given" : "drawn") + " here";
+           (given                                      ? "given"
+            : row && row->how == Initialisation::ones  ? "1"
+            : row && row->how == Initialisation::zeros ? "0"
+                                                       : "drawn") +
+           " here";
 }
 
 std::function<Outline(const Plan&)> drawn_outline(const std::string& name) {

@@ -107,7 +107,7 @@ Derived derived(const WalkView& view, std::size_t number,
                 const std::vector<const Ledger::Entry*>& alike) {
     Derivation derivation;
     derivation.cell = view.at(view.step.name);
-    view.step.why(view, derivation);
+    view.explain(derivation);
     Derived result{derivation.rule, derivation.arithmetic, !derivation.terms.empty(), {}, {}};
     for (Term& term : derivation.terms) {
         std::vector<Cell>& factors = result.terms.emplace_back();

@@ -164,13 +164,23 @@ Cell WalkView::latest(Chain chain, const Place& where) const {
     return at(entry->name, where);
 }
 
+void WalkView::explain(Derivation& derivation) const {
+    if (step.why) step.why(*this, derivation);
+    if (!derivation.rule.empty()) return;
+    const std::string formula = formula_of(step, plan, table);
+    const std::string left = step.name + " = ";
+    derivation.rule = formula.empty()             ? "drawn or given: the walk starts from it"
+                      : formula.starts_with(left) ? formula.substr(left.size())
+                                                  : formula;
+}
+
 Derivation derive(const Plan& plan, const StepTable& table, const Ledger& ledger,
                   const Cell& cell) {
     const Step& step = find_step(table, cell.step);
     const WalkView view{plan, table, ledger, step, place_of(ledger[cell.step], cell)};
     Derivation derivation;
     derivation.cell = cell;
-    if (step.why) step.why(view, derivation);
+    view.explain(derivation);
     for (const Term& term : derivation.terms) {
         derivation.sources.push_back(term.left);
         if (term.right) derivation.sources.push_back(*term.right);

@@ -29,7 +29,7 @@ struct Term {
 struct Derivation {
     Cell cell;
     /// How it was made, in words of the ledger: `exp(scores - row_max)`.
-    std::string rule = "drawn or given: the walk starts from it";
+    std::string rule{};
     std::string arithmetic;   ///< the same with the numbers put in; empty for a sum of terms
     std::vector<Term> terms;  ///< of a sum; in the order of the sum
     /// What the terms lack of the value: the rounding of a sum in the walk's own type.
@@ -70,6 +70,10 @@ struct WalkView {
     /// The same of the last step of a chain in front of this one.
     Cell latest(Chain chain, const Place& where) const;
     Cell latest(Chain chain) const { return latest(chain, place); }
+
+    /// Asks the step where its cell comes from. What is not computed comes from where its formula
+    /// says.
+    void explain(Derivation& derivation) const;
 };
 
 /// A cell by its text: `weights[0,1,2,3]`, `weights[short,eat]`: numbers from 0 (negative ones from

@@ -26,6 +26,7 @@ public:
         decimals_ = std::max(5 - magnitude + exponent_, 0);
     }
     std::string text(double value) const {
+        if (std::isnan(value)) return "nan";  // of either sign
         if (exponent_ == 0) return fmt::format("{:.{}f}", value, decimals_);
         return fmt::format("{:.{}f}e{:03d}", value / std::pow(10.0, exponent_), decimals_,
                            exponent_);

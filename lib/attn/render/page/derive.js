@@ -37,7 +37,9 @@ function derive(walk, section, flat) {
     const derived = section.view.derivations || section.view.derived_by;
     const given = derived ? "" : "drawn or given: the walk starts from it";
     if (!found) {
-        const rule = section.formula || given;
+        const left = `${section.name} = `;
+        const formula = section.formula ?? "";
+        const rule = (formula.startsWith(left) ? formula.slice(left.length) : formula) || given;
         return { value, rule, arithmetic: "", isSum: false, terms: [], rounding: 0, sources: [] };
     }
     const { pattern, ordinal } = found;
