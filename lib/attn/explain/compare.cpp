@@ -92,8 +92,11 @@ std::string size_of(const StepComparison& step) {
                            shape_text(step.right));
     }
     const Distance& far = step.distance;
+    const std::string cells = std::to_string(far.beyond) + (far.beyond == 1 ? " cell" : " cells");
     return fmt::format("{:<10}{:<10}{:<12}{}", brief(far.absolute), brief(far.relative), far.ulp,
-                       far.within() ? "same" : fmt::format("DIFFERS in {} cells", far.beyond));
+                       !far.within()       ? fmt::format("DIFFERS in {}", cells)
+                       : far.absolute == 0 ? "same"
+                                           : "within the tolerance");
 }
 
 }  // namespace
@@ -217,11 +220,18 @@ std::string index_text(const std::vector<std::size_t>& indices) {
 }
 
 std::string comparison_text(const Comparison& comparison, const Ink& ink) {
-    std::string text = ink.of(ink.heading, fmt::format("{:<18}{:<10}{:<10}{:<12}", "step",
-                                                       "max abs", "max rel", "max ulp")) +
-                       "\n";
+    std::size_t width = 18;
+    Tolerance most{0, 0};
     for (const StepComparison& step : comparison.steps) {
-        const std::string line = fmt::format("{:<18}{}", step.name, size_of(step));
+        width = std::max(width, step.name.size() + 2);
+        most.absolute = std::max(most.absolute, step.tolerance.absolute);
+        most.relative = std::max(most.relative, step.tolerance.relative);
+    }
+    const std::string heading =
+        fmt::format("{:<{}}{:<10}{:<10}{}", "step", width, "max abs", "max rel", "max ulp");
+    std::string text = ink.of(ink.heading, heading) + "\n";
+    for (const StepComparison& step : comparison.steps) {
+        const std::string line = fmt::format("{:<{}}{}", step.name, width, size_of(step));
         text += (step.equal() ? line : ink.of(ink.mistake, line)) + "\n";
     }
     if (!comparison.only_left.empty()) {
@@ -232,7 +242,11 @@ std::string comparison_text(const Comparison& comparison, const Ink& ink) {
     }
     const StepComparison* first = comparison.first();
     if (comparison.steps.empty()) return text + "no step is in both\n";
-    if (first == nullptr) return text + "no difference beyond the tolerance\n";
+    if (first == nullptr) {
+        return text + fmt::format("no difference beyond the tolerance: atol {} and rtol {}{}\n",
+                                  brief(most.absolute), brief(most.relative),
+                                  comparison.steps.size() > 1 ? " at most" : "");
+    }
     if (!comparison.missing.empty()) {
         const auto& names = comparison.only_left;
         const bool of_left =
@@ -243,8 +257,11 @@ std::string comparison_text(const Comparison& comparison, const Ink& ink) {
     if (!first->same_shape()) {
         return text + fmt::format("first difference: {}, in its shape\n", first->name);
     }
-    const std::string left = fmt::format("{}", first->left_value);
-    const std::string right = fmt::format("{}", first->right_value);
+    const auto exact = [](double value) {
+        return std::isnan(value) ? "nan" : fmt::format("{}", value);
+    };
+    const std::string left = exact(first->left_value);
+    const std::string right = exact(first->right_value);
     return text + fmt::format("first difference: {}{}: {} and {}\n", first->name,
                               index_text(first->cell), ink.unlike(right, left),
                               ink.unlike(left, right));

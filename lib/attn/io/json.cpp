@@ -122,6 +122,24 @@ bool is_walk(const Json& root) {
            root.at("steps").is_array();
 }
 
+/// A list of objects is a table: `heads.entropy` becomes the list of what each row has there.
+Json with_columns(Json root) {
+    if (!root.is_object() || is_walk(root)) return root;
+    Json flat = Json::object();
+    for (auto& [name, value] : root.items()) {
+        const auto is_row = [](const Json& row) { return row.is_object(); };
+        if (!value.is_array() || value.empty() ||
+            !std::all_of(value.begin(), value.end(), is_row)) {
+            flat[name] = std::move(value);
+            continue;
+        }
+        for (const Json& row : value) {
+            for (const auto& [key, cell] : row.items()) flat[name + "." + key].push_back(cell);
+        }
+    }
+    return flat;
+}
+
 // Reading a key of a step: absent and mistyped are the same trouble.
 template <class T>
 T step_entry(const Json& step, const char* key, const std::string& label) {
@@ -220,7 +238,7 @@ std::vector<std::string> walk_step_names(std::string_view text, const std::strin
 }
 
 std::vector<StoredArray> json_arrays(std::string_view text, const std::string& label) {
-    const auto root = std::make_shared<const Json>(parse_json(text, label));
+    const auto root = std::make_shared<const Json>(with_columns(parse_json(text, label)));
     if (!root->is_object()) fail(label, "this is no JSON object");
     std::vector<StoredArray> arrays;
     if (is_walk(*root)) {

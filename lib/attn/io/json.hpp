@@ -19,7 +19,8 @@ nlohmann::json parse_json(std::string_view text, const std::string& label);
 std::vector<std::string> walk_step_names(std::string_view text, const std::string& label);
 
 /// The arrays of a JSON object from names to nested lists of numbers, or of what this program
-/// prints with `--format json` (every step by its name).
+/// prints with `--format json` (every step by its name). A list of objects is a table:
+/// `heads.entropy` is the column of that key.
 ///
 /// Range   lists of true and false become bool, of integers int64, all others float64; null and
 ///         the strings "nan", "inf" and "-inf" are numbers. This program's own steps say their
