@@ -223,16 +223,27 @@ Frame draw_screen(const Session& session, const ScreenState& state, TensorPane& 
     if (!state.page.empty()) {
         frame = draw_page(state, rows, columns);
     } else {
-        const Parts parts = divide(rows);
+        Parts parts = divide(rows);
         const attn::Section& section = session.section();
         const auto add = [&](std::string text, Look look = {}) {
             frame.lines.push_back({{std::move(text), look}});
         };
 
+        // A long note takes the lines that the tensor leaves empty.
+        const StepList list(session, columns);
+        const std::size_t width = columns - list.columns();
+        std::vector<std::string> note = attn::wrap(session.note_here(), columns - 2);
+        std::vector<Line> tensor = pane.draw(session, parts.tensor, width, shaded);
+        while (parts.note > 0 && note.size() > parts.note && tensor.size() > 1 &&
+               tensor.back().empty()) {
+            tensor.pop_back();
+            --parts.tensor;
+            ++parts.note;
+        }
+
         // Above: what this step is.
         add(attn::fitted(title_of(session), columns, false), {.bold = true, .reverse = true});
         if (parts.formula > 0) add(attn::cut_to(" " + section.formula, columns));
-        std::vector<std::string> note = attn::wrap(section.note, columns - 2);
         const bool cut = note.size() > parts.note;
         note.resize(parts.note);
         if (cut && parts.note > 0) note.back() = attn::cut_to(note.back() + " …", columns - 2);
@@ -240,9 +251,6 @@ Frame draw_screen(const Session& session, const ScreenState& state, TensorPane& 
 
         // In the middle: the steps, and the tensor.
         const std::size_t middle = parts.tensor + 1;
-        const StepList list(session, columns);
-        const std::size_t width = columns - list.columns();
-        std::vector<Line> tensor = pane.draw(session, parts.tensor, width, shaded);
         tensor.insert(tensor.begin(),
                       {{attn::cut_to(pane.caption(session), width), {.underline = true}}});
         const std::vector<Line> lines = list.lines(middle);

@@ -166,17 +166,35 @@ void Session::leave_page(Scene walk) {
     go_to(step);
 }
 
+std::string Session::note_of(const attn::Section& section,
+                             const std::vector<attn::AxisPart>& part) const {
+    if (!scene_.plan) return scene_.note_of_page_part(section, part);
+    const attn::Step& step = attn::find_step(scene_.table, section.name);
+    return attn::step_note({*scene_.plan, scene_.table, step}, scene_.ledger, part);
+}
+
+std::string Session::note_here() const {
+    const std::vector<std::size_t> at = cursor();
+    const bool first =
+        std::all_of(at.begin(), at.end() - std::min<std::ptrdiff_t>(std::ssize(at), 2),
+                    [](std::size_t index) { return index == 0; });
+    if (first || !scene_.plan || !section().part.empty() || section().note.empty()) {
+        return section().note;
+    }
+    std::string indices;
+    for (std::size_t axis = 0; axis + 2 < at.size(); ++axis) {
+        indices += std::to_string(at[axis]) + ",";
+    }
+    return note_of(section(), attn::slice_parts(*tensor(), indices + "..."));
+}
+
 void Session::select(const Arguments& print) {
     // Choose what is listed; the other steps can still be reached.
     check_print_flags(print);
     attn::Document selected = scene_.document;
-    const auto note_of_part = [&](const attn::Section& section,
-                                  const std::vector<attn::AxisPart>& part) {
-        if (!scene_.plan) return scene_.note_of_page_part(section, part);
-        const attn::Step& step = attn::find_step(scene_.table, section.name);
-        return attn::step_note({*scene_.plan, scene_.table, step}, scene_.ledger, part);
-    };
-    select_sections(print, selected, note_of_part);
+    select_sections(print, selected, [this](const auto& section, const auto& part) {
+        return note_of(section, part);
+    });
     std::vector<attn::Section> sections;
     for (const attn::Section& section : scene_.document.sections) {
         bool found = false;

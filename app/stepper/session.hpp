@@ -78,6 +78,8 @@ public:
     attn::Cell cell() const;
     /// `weights[0,2,3] = 0.1553   head 0, query 'short', key 'eat'`
     std::string cell_line() const;
+    /// What is said of the matrix looked at: of the first one, what is said of the step.
+    std::string note_here() const;
     /// Where one dived from and may go from here; empty without a dive.
     std::string trail_line() const;
     /// Where the number comes from, `depth` levels deep, `top` terms of a sum.
@@ -156,6 +158,8 @@ private:
     /// The walk that makes the section of the notebook's page that is looked at.
     Scene walk_of_page() const;
     /// The cell looked at on the page, in that walk.
+    std::string note_of(const attn::Section& section,
+                        const std::vector<attn::AxisPart>& part) const;
     attn::Cell cell_of_page(const Scene& walk) const;
     /// Goes to that walk.
     void leave_page(Scene walk);

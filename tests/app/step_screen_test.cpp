@@ -187,11 +187,21 @@ TEST_SUITE("app: step on screen") {
         terminal.wait_for("> weights");
         CHECK(terminal.screen(true).find("\x1b[38;5;231m\x1b[48;5;") != std::string::npos);
     }
+    TEST_CASE("the note speaks of the head on the screen, whole where there is room") {
+        Terminal terminal(two_heads + " --only weights");
+        const std::string first = terminal.wait_for("head 0 (of 0-1)");
+        CHECK_MESSAGE(first.find("the largest weight in head 1") == std::string::npos, first);
+        terminal.press("Tab");
+        const std::string second = terminal.wait_for("head 1 (of 0-1)");
+        CHECK_MESSAGE(second.find("in head 1 is") != std::string::npos, second);
+        CHECK_MESSAGE(second.find("in head 0 is") == std::string::npos, second);
+        CHECK_MESSAGE(second.find("an even share") != std::string::npos, second);
+    }
     TEST_CASE("help is a page that scrolls") {
         Terminal terminal(two_heads);
         terminal.wait_for("> ids");
         terminal.press("'?'");
-        const std::string screen = terminal.wait_for("Which word does 'short' attend to most");
+        const std::string screen = terminal.wait_for("Which word does a query attend to most");
         CHECK(screen.find("line 23 of") != std::string::npos);
         terminal.press("NPage NPage");
         terminal.wait_for("number of the last dive was made of");
