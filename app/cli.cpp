@@ -104,6 +104,17 @@ std::string asked_help(const Command& command, const Words& words) {
     return {};
 }
 
+/// Says what stands beside a request for help and is not read: another one, or a value.
+void note_beside_help(const Words& words) {
+    const auto asks = [](const std::string& word) {
+        return word == "--help" || word == "-h" || word == "--version";
+    };
+    for (std::size_t i = 1; i < words.size(); ++i) {
+        const bool is_read = !asks(words[i - 1]) || (!asks(words[i]) && words[i].starts_with("-"));
+        if (!is_read) report_note(words[i] + " has no effect beside " + words[i - 1]);
+    }
+}
+
 }  // namespace
 
 int run(int argc, char** argv) {
@@ -119,6 +130,8 @@ int run(int argc, char** argv) {
         StandardOutput output;
         output.write(help);
         output.flush();
+        note_beside_help(words);
+        release_notes();
         return 0;
     }
     const Arguments arguments = parsed(command, words);

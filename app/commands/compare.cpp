@@ -7,6 +7,7 @@
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
+#include "app/terminal/messages.hpp"
 #include "attn/cards/step_table.hpp"
 
 namespace app {
@@ -15,11 +16,12 @@ namespace {
 /// One side: a walk, or the steps that a file holds.
 struct Side {
     attn::Ledger ledger;
-    std::optional<attn::Plan> plan;
+    Arguments arguments;
+    std::optional<attn::Plan> plan{};
 };
 
 Side walked(const Arguments& arguments) {
-    Side side;
+    Side side{{}, arguments};
     side.plan = attn::resolve(config_of(arguments));
     side.ledger = attn::walk(*side.plan, attn::draw(*side.plan), table_of(arguments, *side.plan));
     return side;
@@ -32,7 +34,21 @@ Side side_of(const std::string& what, const Arguments& base) {
     if (what.empty() || what.find_first_not_of(' ') == what.find("--")) {
         return walked(with_flags(base, shell_words(what)));
     }
-    return {read_ledger(what), std::nullopt};
+    return {read_ledger(what), base};
+}
+
+/// Says which flags change neither side.
+void note_useless(const Arguments& arguments, const Side& left, const Side& right) {
+    std::vector<FlagUse> walks;
+    for (const Side* side : {&left, &right}) {
+        if (side->plan) walks.push_back({side->arguments, &*side->plan});
+    }
+    note_useless_flags(walks);
+    if (!walks.empty()) return;
+    const Arguments settings = arguments.narrowed_to({walk_flags, bug_flags});
+    for (const Arguments::Said& said : settings.said()) {
+        report_note(said.flag->name + " has no effect here: it needs a walk, and both are files");
+    }
 }
 
 int run_compare(const Arguments& arguments) {
@@ -44,7 +60,7 @@ int run_compare(const Arguments& arguments) {
     const attn::Plan plan = left.plan    ? *left.plan
                             : right.plan ? *right.plan
                                          : attn::resolve(config_of(arguments));
-    note_useless_flags(arguments, &plan);
+    note_useless(arguments, left, right);
     const attn::Comparison comparison = attn::compare(plan, attn::step_table(plan), left.ledger,
                                                       right.ledger, tolerance_of(arguments));
     if (comparison.steps.empty()) {

@@ -180,7 +180,6 @@ int run_notebook(const Arguments& arguments) {
         write_text(arguments, json ? json_of_notebooks() : list_of_notebooks(arguments));
         return 0;
     }
-    note_useless_flags(arguments, nullptr);
     const attn::Notebook& notebook = attn::find_notebook(arguments.text("NAME"));
     check_language(arguments, notebook);
     const auto usual = notebook.language == attn::CodeLanguage::torch ? attn::TextForm::torch
@@ -189,6 +188,7 @@ int run_notebook(const Arguments& arguments) {
     const Format& format = format_of(arguments, usual);
 
     const attn::ReplayOptions replay = replay_of(arguments);
+    note_useless_settings(arguments, notebook, replay);
     if (arguments.has("--as-flags")) {
         write_text(arguments, as_flags(arguments, notebook, replay));
         return 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <list>
 #include <map>
 
 #include "app/flags/notebook_walk.hpp"
@@ -148,6 +149,22 @@ void change(attn::Section& cell, const ChangedWalk& walk, attn::CodeLanguage lan
 
 bool changes_settings(const Arguments& arguments) {
     return std::ranges::any_of(arguments.said(), is_change);
+}
+
+void note_useless_settings(const Arguments& arguments, const attn::Notebook& notebook,
+                           const attn::ReplayOptions& replay) {
+    std::list<std::pair<Arguments, attn::Plan>> walks;
+    for (const attn::NotebookWalk& walk : notebook.walks(replay)) {
+        const Arguments flags = walk_arguments(arguments, walk);
+        try {
+            walks.emplace_back(flags, attn::resolve(config_of(flags)));
+        } catch (const attn::Error&) {  // said of the cells that these settings do not fit
+        }
+    }
+    std::vector<FlagUse> uses;
+    for (const auto& [flags, plan] : walks) uses.push_back({flags, &plan});
+    if (uses.empty()) uses.push_back({arguments, nullptr});
+    note_useless_flags(uses);
 }
 
 Arguments walk_arguments(const Arguments& arguments, const attn::NotebookWalk& walk) {

@@ -10,6 +10,10 @@ bool changes_settings(const Arguments& arguments);
 /// The flags of a notebook's walk, under those that were typed.
 Arguments walk_arguments(const Arguments& arguments, const attn::NotebookWalk& walk);
 
+/// Says which flags have no effect in any walk of the notebook.
+void note_useless_settings(const Arguments& arguments, const attn::Notebook& notebook,
+                           const attn::ReplayOptions& replay);
+
 /// The page with the numbers that the typed settings give. What is no longer the page's says so;
 /// what these settings leave out, and walks that cannot take them, say that.
 ///

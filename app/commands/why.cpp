@@ -103,8 +103,22 @@ int run_why(const Arguments& arguments) {
     options.depth = static_cast<std::size_t>(*arguments.integer("--depth"));
     options.top = static_cast<std::size_t>(*arguments.integer("--top"));
     options.ink = ink_of(arguments);
-    std::string text = json ? attn::why_json(plan, table, ledger, cell, options)
-                            : of_page + attn::why_text(plan, table, ledger, cell, options);
+    const auto told = [&](const attn::WhyOptions& how) {
+        return json ? attn::why_json(plan, table, ledger, cell, how)
+                    : of_page + attn::why_text(plan, table, ledger, cell, how);
+    };
+    std::string text = told(options);
+    for (const auto& [flag, usual] :
+         {std::pair("--top", &attn::WhyOptions::top), {"--depth", &attn::WhyOptions::depth}}) {
+        attn::WhyOptions others = options;
+        others.*usual = attn::WhyOptions().*usual;
+        if (!arguments.has(flag) || others.*usual == options.*usual || told(others) != text) {
+            continue;
+        }
+        report_note(std::string(flag) + " has no effect here: it needs " +
+                    (flag == std::string_view("--top") ? "a sum of more terms"
+                                                       : "a number made of others"));
+    }
     for (const std::string& setting : arguments.all("--what-if")) {
         if (json) throw attn::ConfigError("--what-if is for people: leave --json out");
         text += what_if(arguments, setting);

@@ -273,22 +273,30 @@ std::vector<Flag> grouped(const std::string& group, std::vector<Flag> rows) {
     return rows;
 }
 
-void note_useless_flags(const Arguments& arguments, const attn::Plan* plan) {
-    const auto is_typed = [&](const Flag& flag) {
-        const Arguments::Origin* origin = arguments.origin(flag);
-        return (origin == nullptr || !origin->is_record) &&
-               std::any_of(arguments.said().begin(), arguments.said().end(),
-                           [&](const Arguments::Said& said) {
-                               return said.flag == &flag && !said.implied;
-                           });
-    };
-    for (const FlagTable table : arguments.tables()) {
+bool Arguments::is_typed(const Flag& flag) const {
+    const Origin* place = origin(flag);
+    return (place == nullptr || !place->is_record) &&
+           std::any_of(said_.begin(), said_.end(),
+                       [&](const Said& said) { return said.flag == &flag && !said.implied; });
+}
+
+void note_useless_flags(const std::vector<FlagUse>& uses) {
+    if (uses.empty()) return;
+    for (const FlagTable table : uses.front().arguments.tables()) {
         for (const Flag& flag : table()) {
-            if (!is_typed(flag)) continue;
             const Need& need = flag.need;
-            const bool is_met = (need.among_flags == nullptr || need.among_flags(arguments)) &&
-                                (need.in_walk == nullptr || plan == nullptr || need.in_walk(*plan));
-            if (is_met) continue;
+            const auto is_unmet = [&](const FlagUse& use) {
+                return (need.among_flags != nullptr && !need.among_flags(use.arguments)) ||
+                       (need.in_walk != nullptr && use.plan != nullptr && !need.in_walk(*use.plan));
+            };
+            std::size_t typed = 0;
+            std::size_t unmet = 0;
+            for (const FlagUse& use : uses) {
+                if (!use.arguments.is_typed(flag)) continue;
+                ++typed;
+                unmet += is_unmet(use) ? 1 : 0;
+            }
+            if (typed == 0 || unmet < typed) continue;
             report_note(flag.name + " has no effect here: it needs " + std::string(need.what));
         }
     }

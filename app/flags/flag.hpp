@@ -157,6 +157,8 @@ public:
     };
     void came_from(const Flag& flag, Origin origin) { origins_[&flag] = std::move(origin); }
     const Origin* origin(const Flag& flag) const;
+    /// Whether the person said it, and not another flag or the record of a walk.
+    bool is_typed(const Flag& flag) const;
     /// Leaves what was typed alone.
     void forget_origins();
     /// Where the settings that a message names were read: ` (heads: c.json:2)`, or nothing.
@@ -184,9 +186,18 @@ private:
     std::vector<const Flag*> off_{};  ///< settings that were switched off: `--bias=false`
 };
 
-/// Says on standard error which flags were given and have no effect here, and what they need.
-/// Without a plan nothing is said of those that depend on the walk.
-void note_useless_flags(const Arguments& arguments, const attn::Plan* plan);
+/// A walk that flags are given for; without a plan nothing is said of what depends on it.
+struct FlagUse {
+    const Arguments& arguments;
+    const attn::Plan* plan;
+};
+
+/// Says on standard error which flags were given and have no effect in any of the walks, and what
+/// they need. All are of one command.
+void note_useless_flags(const std::vector<FlagUse>& uses);
+inline void note_useless_flags(const Arguments& arguments, const attn::Plan* plan) {
+    note_useless_flags({{arguments, plan}});
+}
 
 /// The words of a choice.
 template <class Choice>

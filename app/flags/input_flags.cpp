@@ -90,6 +90,8 @@ std::string without_memory() { return json_of(std::string()); }
 }  // namespace
 
 std::vector<Flag> input_rows() {
+    constexpr std::string_view text =
+        "--text or --text-file, and no --model-file, whose tokenizer cuts the text";
     return {
         Flag{"--text", "TEXT", "words to attend over; repeat for a batch"}.repeatable().recorded(
             "input", [](const Plan& plan) { return source_json(plan.config.input, plan); }),
@@ -99,9 +101,8 @@ std::vector<Flag> input_rows() {
              "how text is cut into tokens: words, chars, or a regular expression whose matches "
              "they are",
              such_as(words_or_chars), "words"}
-            .needing({nullptr, has_text, "text: pass --text or --text-file"}),
-        Flag{"--keep-case", "", "keep capital letters of text"}.needing(
-            {nullptr, has_text, "text: pass --text or --text-file"}),
+            .needing({nullptr, has_text, text}),
+        Flag{"--keep-case", "", "keep capital letters of text"}.needing({nullptr, has_text, text}),
         Flag{"--ids", "IDS", "token ids to attend over, ';' between sequences: \"1,2,0,0;1,2,3,4\""}
             .said_by(ids_said),
         Flag{"--tokens", "NAMES",

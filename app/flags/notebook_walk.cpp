@@ -184,6 +184,7 @@ std::string cell_of_walk(const attn::Section& section, const attn::Plan& plan,
     if (open != std::string::npos && !cell.ends_with(']')) return cell;
     if (open != std::string::npos) {
         words = split(cell.substr(open + 1, cell.rfind(']') - open - 1), ',');
+        if (words == std::vector<std::string>{""}) words.clear();
     }
     const std::vector<attn::WantedPart> parts = parts_in(section.parts);
     const attn::Tensor& first = ledger[parts.front().name];
@@ -201,7 +202,14 @@ std::string cell_of_walk(const attn::Section& section, const attn::Plan& plan,
     // Made of the parts side by side, one number of each: the same count from the first one on.
     const auto made = section.remake(plan, ledger);
     const auto* tensor = std::get_if<attn::Tensor>(&made);
-    if (tensor == nullptr || words.size() != tensor->dimension() || words.empty()) return {};
+    if (tensor == nullptr || words.empty()) return {};
+    if (words.size() != tensor->dimension()) {
+        throw attn::ConfigError(
+            cell + " has " + std::to_string(words.size()) +
+            (words.size() == 1 ? " index but " : " indices but ") + section.name + " is " +
+            tensor->described() +
+            (tensor->dimension() == 0 ? ": leave the brackets out" : ": give one for each axis"));
+    }
     std::vector<std::size_t> indices;
     for (std::size_t axis = 0; axis < words.size(); ++axis) {
         const auto most = static_cast<std::int64_t>(tensor->shape()[axis]) - 1;

@@ -1,5 +1,14 @@
 #include "app/flags/setting.hpp"
 #include "app/flags/walk_rows.hpp"
+#include "attn/tensor/same_numbers.hpp"
+#include "attn/walk/draw.hpp"
+#include "attn/walk/memory.hpp"
+
+namespace attn {
+static bool operator==(const Burn& a, const Burn& b) {
+    return a.distribution == b.distribution && a.count == b.count;
+}
+}  // namespace attn
 
 namespace app {
 namespace {
@@ -46,10 +55,20 @@ void set_seed(WalkConfig& config, const Flag& flag, const std::string& text) {
 
 bool is_loop(const Plan& plan) { return plan.config.variant == attn::Variant::loop; }
 
+bool follows_build(const Plan& plan) {
+    return is_loop(plan) || changes_draws<&WalkConfig::torch_build>(plan);
+}
+
 }  // namespace
 
-bool draws_parts(const Plan& plan) {
-    return plan.config.projection != attn::Projection::none || !plan.has_x();
+bool start_apart(const Plan& a, const Plan& b) {
+    constexpr double large = 5e7;
+    if (attn::bytes_needed(a) > large) return true;
+    const attn::Ledger left = attn::draw(a);
+    const attn::Ledger right = attn::draw(b);
+    return std::ranges::any_of(left.entries(), [&](const attn::Ledger::Entry& entry) {
+        return !attn::same_numbers(entry.tensor, right[entry.name]);
+    });
 }
 
 std::vector<Flag> number_rows() {
@@ -57,24 +76,30 @@ std::vector<Flag> number_rows() {
         setting<&WalkConfig::rng>("--rng", "GENERATOR", "whose random numbers are drawn"),
         setting<&WalkConfig::seed>("--seed", "N", "seed of the random numbers")
             .taking({})
-            .set_by(set_seed),
+            .set_by(set_seed)
+            .needing({nullptr, changes_draws<&WalkConfig::seed>, "numbers that are drawn"}),
         setting<&WalkConfig::torch_build>("--torch-build", "BUILD",
-                                          "build of PyTorch whose digits are followed"),
+                                          "build of PyTorch whose digits are followed")
+            .needing({nullptr, follows_build,
+                      "--variant loop, or numbers that this build draws otherwise"}),
         setting<&WalkConfig::redraw>("--redraw", "N",
                                      "draw the projections N times more before they are used")
             .taking(integer(0, 1000))
-            .needing({nullptr, draws_parts, "projections that are drawn"}),
+            .needing({nullptr, changes_draws<&WalkConfig::redraw>, "projections that are drawn"}),
         Flag{"--burn", "DRAWS",
              "random numbers spent before the projections are drawn: rand:384,randn:7"}
             .set_by(set_burn<&WalkConfig::burn>)
             .recorded("burn", burn_json<&WalkConfig::burn>)
-            .said_by(burn_said<&WalkConfig::burn>),
+            .said_by(burn_said<&WalkConfig::burn>)
+            .needing({nullptr, changes_draws<&WalkConfig::burn>, "numbers that are drawn later"}),
         Flag{"--burn-before", "DRAWS",
              "random numbers spent before anything is drawn, as cells above this one did: "
              "randn:1024"}
             .set_by(set_burn<&WalkConfig::burn_before>)
             .recorded("burn_before", burn_json<&WalkConfig::burn_before>)
-            .said_by(burn_said<&WalkConfig::burn_before>),
+            .said_by(burn_said<&WalkConfig::burn_before>)
+            .needing(
+                {nullptr, changes_draws<&WalkConfig::burn_before>, "numbers that are drawn later"}),
         setting<&WalkConfig::dtype>("--dtype", "TYPE", "type of drawn and loaded tensors",
                                     "float32; NumPy: float64"),
         setting<&WalkConfig::compute_dtype>("--compute-dtype", "TYPE", "type of the arithmetic",

@@ -1,5 +1,7 @@
 #include "app/flags/walk_flags.hpp"
 
+#include <set>
+
 #include "app/flags/presets.hpp"
 #include "app/flags/setting.hpp"
 #include "app/flags/walk_rows.hpp"
@@ -111,7 +113,12 @@ void set_mask(WalkConfig& config, const Flag& flag, const std::string& text) {
     mask.given = std::move(config.mask.given);
     config.mask = std::move(mask);
     if (text == "none") return;
-    for (const std::string& kind : split(text, ',')) set_mask_kind(config.mask, flag, kind);
+    std::set<std::string> kinds;
+    for (const std::string& kind : split(text, ',')) {
+        set_mask_kind(config.mask, flag, kind);
+        if (kinds.insert(before(kind, ':')).second) continue;
+        throw attn::ConfigError(flag.name + " says " + before(kind, ':') + " twice: leave one out");
+    }
 }
 
 MaybeText mask_said(const WalkConfig& config) {
@@ -179,7 +186,8 @@ std::vector<Flag> model_rows() {
         setting<&WalkConfig::bias>("--bias", "", "biases on the query, key and value projections"),
         setting<&WalkConfig::draw_order>("--draw-order", "ORDER",
                                          "order in which the projections are drawn")
-            .needing({nullptr, draws_parts, "projections that are drawn"}),
+            .needing({nullptr, changes_draws<&WalkConfig::draw_order>,
+                      "projections that are drawn one after the other"}),
         setting<&WalkConfig::weight_layout>("--weight-layout", "LAYOUT",
                                             "how projection matrices are stored",
                                             "out-in; NumPy: in-out")

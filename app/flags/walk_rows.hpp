@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "app/flags/flag.hpp"
+#include "attn/walk/plan.hpp"
 
 namespace app {
 
@@ -13,7 +14,16 @@ std::vector<Flag> cache_rows();
 std::vector<Flag> number_rows();
 std::vector<Flag> variant_rows();
 
-/// Whether query, key and value have parameters, or are drawn themselves.
-bool draws_parts(const attn::Plan& plan);
+/// Whether two walks start from other numbers. Of large walks it is taken for granted.
+bool start_apart(const attn::Plan& a, const attn::Plan& b);
+
+/// Whether a walk starts from other numbers than with the default of a setting; that itself is not
+/// asked.
+template <auto member>
+bool changes_draws(const attn::Plan& plan) {
+    attn::Plan usual = plan;
+    usual.config.*member = attn::WalkConfig().*member;
+    return usual.config.*member == plan.config.*member || start_apart(plan, usual);
+}
 
 }  // namespace app

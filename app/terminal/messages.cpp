@@ -47,7 +47,10 @@ void report_error(std::string_view message) {
     report("error", message);
 }
 
-void report_note(std::string_view message) { pending_notes.emplace_back(message); }
+void report_note(std::string_view message) {
+    const bool known = std::ranges::find(pending_notes, message) != pending_notes.end();
+    if (!known) pending_notes.emplace_back(message);
+}
 
 void release_notes() {
     for (const std::string& note : pending_notes) report("note", note);

@@ -56,11 +56,11 @@ TEST_SUITE("app: notebook") {
         CHECK(cells[2]["source"].back() == "print(weights[0,0,0])");
         CHECK(cells[2]["outputs"][0]["text"][0] ==
               "tensor([0.2999, 0.2044, 0.2478, 0.2478], "
-              "grad_fn=<SoftmaxBackward0>)\n");
+              "grad_fn=<SelectBackward0>)\n");
         CHECK(cells[4]["source"].back() == "print(weights[0,0,0])");
         CHECK(cells[4]["outputs"][0]["text"][0] ==
               "tensor([0.5947, 0.4053, 0.0000, 0.0000], "
-              "grad_fn=<SoftmaxBackward0>)\n");
+              "grad_fn=<SelectBackward0>)\n");
     }
 
     TEST_CASE("the lines that make a tensor stand above it") {
