@@ -1,5 +1,6 @@
 #include "app/flags/known_words.hpp"
 
+#include "app/flags/parse.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/mistakes/mistake.hpp"
 
@@ -18,5 +19,14 @@ std::vector<std::string> mistake_ids() {
 }
 
 std::vector<std::string> shipped_models() { return {"stories", "sorter"}; }
+
+std::string index_function(const std::string& indices) {
+    std::string last = "Alias";
+    for (const std::string& index : split(indices, ',')) {
+        if (index == "...") continue;
+        last = index.find(':') != std::string::npos ? "Slice" : "Select";
+    }
+    return "grad_fn=<" + last + "Backward0>";
+}
 
 }  // namespace app

@@ -15,4 +15,8 @@ std::vector<std::string> mistake_ids();
 /// The trained models that the program holds.
 std::vector<std::string> shipped_models();
 
+/// What PyTorch says of a part of a tensor, by the last step of indexing:
+/// `grad_fn=<SliceBackward0>`.
+std::string index_function(const std::string& indices);
+
 }  // namespace app

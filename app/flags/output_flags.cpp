@@ -88,16 +88,6 @@ std::string without_words(const attn::Document& document, const attn::Section& s
     return attn::joined(parts, ",");
 }
 
-/// What PyTorch calls the last step of indexing, by which the result is made.
-std::string index_function(const std::string& indices) {
-    std::string last = "Alias";
-    for (const std::string& index : split(indices, ',')) {
-        if (index == "...") continue;
-        last = index.find(':') != std::string::npos ? "Slice" : "Select";
-    }
-    return last;
-}
-
 /// Leaves a part of a section, which says so.
 void cut_out(const attn::Document& document, attn::Section& section, const std::string& words,
              const NoteOfPart& note_of_part) {
@@ -109,9 +99,7 @@ void cut_out(const attn::Document& document, attn::Section& section, const std::
     section.part = attn::slice_parts(*tensor, indices);
     section.note = note_of_part(section, section.part);
     section.content = attn::slice(*tensor, indices);
-    if (!section.suffix.empty()) {
-        section.suffix = "grad_fn=<" + index_function(indices) + "Backward0>";
-    }
+    if (!section.suffix.empty()) section.suffix = index_function(indices);
     name_the_part(section, indices);
 }
 
@@ -199,8 +187,7 @@ const std::vector<Flag>& print_flags() {
         "Output",
         {
             Flag{"--detail", "", "show parameters and the parts of softmax too"}.needing(
-                {leaves_steps_out, nullptr,
-                 "a printed form and no --only, which names the steps itself"}),
+                {leaves_steps_out, nullptr, "a printed form without --only"}),
             color_flags().front(),
             Flag{"--only", "STEPS", "these steps only, or slices: weights[0,:,1:3],output",
                  such_as(step_names, Takes::Kind::list)},

@@ -161,7 +161,7 @@ TEST_SUITE("app: flags") {
         check_useless("--format csv --code torch", "a format with lines of code");
         check_useless("--format csv -q", "a format with words");
         check_useless("--format json --detail", "a printed form");
-        check_useless("--only x --detail", "a printed form and no --only");
+        check_useless("--only x --detail", "a printed form without --only");
         check_useless("--color always --format json", "a printed form");
         check_useless("notebook --heatmap", "the name of a notebook");
         check_useless("notebook --seed 3", "the name of a notebook");

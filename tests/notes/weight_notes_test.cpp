@@ -102,13 +102,14 @@ TEST_SUITE("notes: weights") {
         const Tensor scores = matrix({{-infinity, -infinity, -infinity}, {1, 2, 3}, {1, 2, 3}});
         const Tensor nan = matrix({{NAN, NAN, NAN}, {0.2, 0.3, 0.5}, {0.2, 0.3, 0.5}});
         CHECK_SAYS(note_of(words_config(), {{"masked_scores", scores}, {"weights", nan}}),
-                   "'red' may see no key: softmax divides 0 by 0, which is nan.");
+                   "'red' sees no key: softmax divides 0 by 0, which is nan.");
         const Tensor zero = matrix({{0, 0, 0}, {0.2, 0.3, 0.5}, {0.2, 0.3, 0.5}});
         const std::string note =
             note_of(words_config(), {{"masked_scores", scores}, {"weights", zero}});
-        CHECK_SAYS(note, "'red' may see no key: as asked, such a row is 0.");
-        CHECK_SAYS(
-            note, "Each row sums to 1: it is how this query divides its attention among the keys.");
+        CHECK_SAYS(note, "'red' sees no key: as asked, such a row is 0.");
+        CHECK_SAYS(note,
+                   "Each row that sees a key sums to 1: it is how this query divides its attention "
+                   "among the keys.");
     }
 
     TEST_CASE("nan from nan scores is distinguished from nan of a fully masked row") {
