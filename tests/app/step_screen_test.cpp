@@ -195,7 +195,7 @@ TEST_SUITE("app: step on screen") {
         const std::string second = terminal.wait_for("head 1 (of 0-1)");
         CHECK_MESSAGE(second.find("in head 1 is") != std::string::npos, second);
         CHECK_MESSAGE(second.find("in head 0 is") == std::string::npos, second);
-        CHECK_MESSAGE(second.find("an even share") != std::string::npos, second);
+        CHECK_MESSAGE(second.find("attends most") != std::string::npos, second);
     }
     TEST_CASE("help is a page that scrolls") {
         Terminal terminal(two_heads);

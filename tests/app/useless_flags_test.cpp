@@ -151,8 +151,12 @@ TEST_SUITE("app: useless flags") {
         std::size_t tried = 0;
         for (const Trial& trial : trials(folder)) {
             if (trial.flag == "--watch" || !is_said(run(trial.typed), trial.flag)) continue;
-            for (const std::string command : {"why 'weights[0,1]' ", "lint ", "compare loop vectorized ",
-                                              "notebook 001 ", script.c_str()}) {
+            for (const std::string command :
+                 {"why 'weights[0,1]' ", "lint ", "compare loop vectorized ", "notebook 001 ",
+                  script.c_str()}) {
+                // The walks of this page have loops, and heads that are merged.
+                const bool met = trial.flag == "--merge" || trial.flag == "--single-chain";
+                if (met && has(command, "notebook")) continue;
                 const program::Result result = run(command + trial.typed);
                 const bool changes = result.exit_code != 2 && result.out != run(command).out;
                 CHECK_MESSAGE((changes || result.exit_code == 2 || is_said(result, trial.flag)),
