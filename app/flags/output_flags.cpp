@@ -38,8 +38,8 @@ attn::WantedPart parse_wanted(const std::string& text) {
         const bool masked = name.find("mask") != std::string::npos;
         reason = masked ? ": pass --mask causal or padding" : ": this walk does not have it";
     }
-    throw attn::ConfigError(flag + ": there is no step '" + name + "' here" + reason +
-                            "; there are:" + all);
+    if (meant.empty()) reason += "; there are:" + all;
+    throw attn::ConfigError(flag + ": there is no step '" + name + "' here" + reason);
 }
 
 std::size_t section_index(const attn::Document& document, const std::string& flag,
@@ -187,7 +187,7 @@ const std::vector<Flag>& print_flags() {
         {
             Flag{"--detail", "", "show parameters and the parts of softmax too"}.needing(
                 {leaves_steps_out, nullptr,
-                 "steps that are left out: here all asked for are there"}),
+                 "steps that are left out: --only or this format names them all"}),
             color_flags().front(),
             Flag{"--only", "STEPS", "these steps only, or slices: weights[0,:,1:3],output",
                  such_as(step_names, Takes::Kind::list)},
