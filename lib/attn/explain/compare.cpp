@@ -217,11 +217,15 @@ std::string index_text(const std::vector<std::size_t>& indices) {
 }
 
 std::string comparison_text(const Comparison& comparison, const Ink& ink) {
-    std::string text = ink.of(ink.heading, fmt::format("{:<18}{:<10}{:<10}{:<12}", "step",
+    std::size_t width = 18;
+    for (const StepComparison& step : comparison.steps) {
+        width = std::max(width, step.name.size() + 2);
+    }
+    std::string text = ink.of(ink.heading, fmt::format("{:<{}}{:<10}{:<10}{}", "step", width,
                                                        "max abs", "max rel", "max ulp")) +
                        "\n";
     for (const StepComparison& step : comparison.steps) {
-        const std::string line = fmt::format("{:<18}{}", step.name, size_of(step));
+        const std::string line = fmt::format("{:<{}}{}", step.name, width, size_of(step));
         text += (step.equal() ? line : ink.of(ink.mistake, line)) + "\n";
     }
     if (!comparison.only_left.empty()) {
