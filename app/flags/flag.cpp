@@ -238,6 +238,8 @@ std::string said_here(const Arguments& arguments, const std::string& word,
     if (here.empty()) return {};
     const std::string typed = word == name ? next : word.substr(name.size() + 1);
     const std::string flag = "--" + before(here, ' ');
+    // What others call so is the step, not the file of parameters.
+    if (flag == "--weights") return arguments.find("--only") != nullptr ? "--only weights" : "";
     const Flag& row = *arguments.find(flag);
     if (!row.takes_value() && !row.letter.empty()) return row.letter;
     std::vector<std::string> meant{flag + here.substr(flag.size() - 2)};
