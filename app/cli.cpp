@@ -5,6 +5,7 @@
 #include "app/flags/config_file.hpp"
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/parse.hpp"
+#include "app/flags/read_words.hpp"
 #include "app/reference/reference.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
@@ -24,32 +25,63 @@ std::string shell_text(const Words& words) {
     return text;
 }
 
-/// The command line with the command at `at` moved to the front.
-std::string command_first(Words words, std::size_t at) {
-    std::rotate(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(at),
-                words.begin() + static_cast<std::ptrdiff_t>(at) + 1);
-    return "the command comes first: " + shell_text(words);
+/// The command line with the command at `at` moved to the front, without what it has not.
+std::string command_first(const Words& words, std::size_t at) {
+    const Arguments walk(commands().front().tables);
+    const Arguments command(find_command(words[at])->tables);
+    Words moved{words[at]};
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const Flag* flag = walk.find(before(words[i], '='));
+        const bool is_left_out = flag != nullptr && command.find(flag->name) == nullptr;
+        const bool has_next = is_left_out && flag->takes_next_word() && words[i] == flag->name;
+        if (!is_left_out && i != at) moved.push_back(words[i]);
+        if (has_next) ++i;
+    }
+    return "the command comes first: " + shell_text(moved);
+}
+
+/// The words with others in the place of the one at `at`, as they could be typed; nothing where
+/// they would be refused.
+std::string with_others(const Command& command, const Words& words, std::size_t at,
+                        const Words& others, std::size_t count = 1) {
+    const auto place = words.begin() + static_cast<std::ptrdiff_t>(at);
+    Words all(words.begin(), place);
+    all.insert(all.end(), others.begin(), others.end());
+    all.insert(all.end(), place + static_cast<std::ptrdiff_t>(count), words.end());
+    try {
+        Arguments(command.tables).parse({all.begin() + (command.name.empty() ? 0 : 1), all.end()});
+        return shell_text(all);
+    } catch (const attn::ConfigError&) {
+        return {};
+    }
 }
 
 /// What is wrong with a word that no place is for, and what was probably meant.
 std::string about_word(const std::string& word, const Command& command, const Words& words) {
     const auto place = std::find(words.begin(), words.end(), word);
-    const bool first = place == words.begin();
-    if (is_command(word) && command.name.empty()) {
-        return command_first(words, static_cast<std::size_t>(place - words.begin()));
-    }
+    const auto at = static_cast<std::size_t>(place - words.begin());
+    if (is_command(word) && command.name.empty()) return command_first(words, at);
     if (is_command(word)) {
         return command.name + " and " + word + " are two commands: leave one of them out";
     }
-    if (!command.name.empty()) return "'" + word + "' is not expected: flags begin with --";
-    const std::string meant = first ? attn::closest(word, command_names()) : "";
-    if (!meant.empty()) return "there is no command '" + word + "'; did you mean " + meant + "?";
     std::string sentence;
-    for (auto it = place; it != words.end() && !it->starts_with("--"); ++it) {
+    std::size_t count = 0;
+    for (auto it = place; it != words.end() && !it->starts_with("--"); ++it, ++count) {
         sentence += (sentence.empty() ? "" : " ") + *it;
     }
+    // It may be a flag without dashes, a value without its flag, or words to attend over.
+    std::string meant = with_others(command, words, at, {"--" + word});
+    const Words here = shell_words(said_here(Arguments(command.tables), word));
+    if (meant.empty() && !here.empty()) meant = with_others(command, words, at, here);
+    if (meant.empty() && !command.name.empty()) {
+        meant = with_others(command, words, at, {"--text", sentence}, count);
+    }
+    if (!meant.empty()) return "'" + word + "' is not a flag; did you mean " + meant + "?";
+    if (!command.name.empty()) return "'" + word + "' is not expected: flags begin with --";
+    if (at == 0) meant = attn::closest(word, command_names());
+    if (!meant.empty()) return "there is no command '" + word + "'; did you mean " + meant + "?";
     return "'" + word + "' is neither a command nor a flag: words to attend over are given as " +
-           "--text '" + sentence + "' (attn-explain help lists the commands)";
+           "--text " + shell_quoted(sentence) + " (attn-explain help lists the commands)";
 }
 
 /// The same for a flag.
@@ -61,20 +93,25 @@ std::string about_flag(const UnknownFlag& unknown, const Command& command, const
             return command_first(words, i);
         }
     }
-    if (unknown.has_guess) return unknown.what();
     const std::string there_is = "there is no flag " + name;
     for (const Command& other : commands()) {
         if (Arguments(other.tables).find(name) == nullptr) continue;
-        return there_is + " here: it belongs to attn-explain" +
-               (other.name.empty() ? "" : " " + other.name);
+        const std::string owner = "attn-explain" + (other.name.empty() ? "" : " " + other.name);
+        return unknown.has_guess ? unknown.what() + (" (" + owner + " has " + name + ")")
+                                 : there_is + " here: it belongs to " + owner;
     }
+    if (unknown.has_guess) return unknown.what();
     return there_is + ": attn-explain " + (command.name.empty() ? "" : command.name + " ") +
            "--help lists those there are";
 }
 
 Arguments parsed(const Command& command, const Words& words) {
     Arguments arguments(command.tables);
-    const Words typed(words.begin() + (command.name.empty() ? 0 : 1), words.end());
+    Words typed(words.begin() + (command.name.empty() ? 0 : 1), words.end());
+    const bool names_one = command.name == "help" && typed.size() == 1;
+    if (names_one && looks_like_flag(typed[0]) && typed[0].find('=') == std::string::npos) {
+        typed.insert(typed.begin(), "--");  // the flag that help is asked on
+    }
     try {
         arguments.parse(typed);
     } catch (const UnknownFlag& unknown) {

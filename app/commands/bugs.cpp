@@ -6,6 +6,7 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/mistakes/mistake.hpp"
 #include "attn/text/json.hpp"
+#include "attn/text/strings.hpp"
 #include "attn/text/width.hpp"
 
 namespace app {
@@ -15,24 +16,37 @@ std::string line_of(const Arguments& arguments, const attn::Mistake& mistake) {
     return list_entry(arguments, "  " + mistake.id, 28, mistake.title);
 }
 
-/// All mistakes under the step where they show first, in the order of the step table.
+/// Those of the entries that a word is about: their id, step or title holds it.
+std::vector<const attn::Mistake*> about(const std::vector<attn::Mistake>& entries,
+                                        const std::string& word) {
+    std::vector<const attn::Mistake*> found;
+    for (const attn::Mistake& each : entries) {
+        const std::string text = each.id + " " + each.step + " " + each.title;
+        if (attn::lower(text).find(attn::lower(word)) != std::string::npos) found.push_back(&each);
+    }
+    return found;
+}
+
+/// Mistakes under the step where they show first, in the order of the step table.
 std::string list_of_mistakes(const Arguments& arguments) {
+    const std::string word = arguments.text("ID");
     std::string text;
     bool first = true;
     for (const attn::Step& step : attn::step_table()) {
         bool headed = false;
-        for (const attn::Mistake& mistake : attn::mistakes()) {
-            if (mistake.step != step.name) continue;
+        for (const attn::Mistake* mistake : about(attn::mistakes(), word)) {
+            if (mistake->step != step.name) continue;
             if (!headed) text += (first ? "" : "\n") + step.name + "\n";
             headed = true;
             first = false;
-            text += line_of(arguments, mistake);
+            text += line_of(arguments, *mistake);
         }
     }
-    text += "\nharmless differences, which diagnose tells from mistakes\n";
-    for (const attn::Mistake& entry : attn::harmless_differences()) {
-        text += line_of(arguments, entry);
+    const auto harmless = about(attn::harmless_differences(), word);
+    if (!harmless.empty()) {
+        text += "\nharmless differences, which diagnose tells from mistakes\n";
     }
+    for (const attn::Mistake* entry : harmless) text += line_of(arguments, *entry);
     return text;
 }
 
@@ -45,7 +59,7 @@ std::string description_of(const attn::Mistake& mistake) {
     paragraph("shows first at ", mistake.step);
     paragraph("effect: ", mistake.effect);
     if (!mistake.indistinguishable_from.empty()) {
-        paragraph("gives the same numbers as the others of: ", mistake.indistinguishable_from);
+        paragraph("same numbers from: ", mistake.indistinguishable_from);
     }
     if (!mistake.fix_torch.empty()) {
         text += "fix, PyTorch: " + mistake.fix_torch + "\n";
@@ -71,27 +85,32 @@ std::string json_of(const attn::Mistake& mistake) {
     return "{" + json + "}";
 }
 
-std::string json_of_mistakes() {
+std::string json_of_mistakes(const std::string& word) {
     std::string json;
-    for (const attn::Mistake& mistake : attn::mistakes()) {
-        json += (json.empty() ? "[" : ",\n ") + json_of(mistake);
+    for (const attn::Mistake* mistake : about(attn::mistakes(), word)) {
+        json += (json.empty() ? "[" : ",\n ") + json_of(*mistake);
     }
     return json + "]\n";
 }
 
 const std::vector<Flag>& bugs_flags() {
     static const std::vector<Flag> all{
-        {"ID", "ID", "the mistake to explain", such_as(mistake_ids)}};
+        {"ID", "ID", "the mistake to explain, or a word that the list is about: rope",
+         such_as(mistake_ids)}};
     return all;
 }
 
 int run_bugs(const Arguments& arguments) {
     const bool json = wants_json(arguments);
-    if (arguments.has("ID")) {
-        const attn::Mistake& mistake = attn::find_mistake(arguments.text("ID"));
+    const std::string word = arguments.text("ID");
+    const auto found = about(attn::mistakes(), word);
+    const bool is_one = std::ranges::find(found, word, &attn::Mistake::id) != found.end();
+    if (is_one || found.size() < 2) {
+        const attn::Mistake& mistake =
+            found.size() == 1 ? *found.front() : attn::find_mistake(word);
         write_text(arguments, json ? json_of(mistake) + "\n" : description_of(mistake));
     } else {
-        write_text(arguments, json ? json_of_mistakes() : list_of_mistakes(arguments));
+        write_text(arguments, json ? json_of_mistakes(word) : list_of_mistakes(arguments));
     }
     return 0;
 }
@@ -100,10 +119,11 @@ int run_bugs(const Arguments& arguments) {
 
 Command bugs_command() {
     return {"bugs",
-            "list known mistakes, or explain one",
+            "list known mistakes, those on a subject, or explain one",
             {bugs_flags, json_flags, file_flags},
             run_bugs,
             {{"attn-explain bugs", "Lists the known mistakes."},
+             {"attn-explain bugs rope", "Lists those on a subject."},
              {"attn-explain bugs scale-missing", "Explains one, with what mends it."}}};
 }
 

@@ -1,5 +1,8 @@
 #include "attn/explain/compare.hpp"
 
+#include <algorithm>
+#include <filesystem>
+
 #include "app/commands/commands.hpp"
 #include "app/flags/config_file.hpp"
 #include "app/flags/ledger_file.hpp"
@@ -9,6 +12,7 @@
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/cards/step_table.hpp"
+#include "attn/text/closest.hpp"
 
 namespace app {
 namespace {
@@ -28,11 +32,21 @@ Side walked(const Arguments& arguments) {
 }
 
 Side side_of(const std::string& what, const Arguments& base) {
-    for (const auto& [word, variant] : attn::words<attn::Variant>) {
-        if (what == word) return walked(with_flags(base, {"--variant", what}));
+    const std::vector<std::string> variants = words_of<attn::Variant>();
+    std::vector<std::string> words = shell_words(what);
+    const std::string first = words.empty() ? "" : words.front();
+    const bool is_variant = std::ranges::find(variants, first) != variants.end();
+    if (is_variant) words.insert(words.begin(), "--variant");
+    if (is_variant || first.empty() || first.starts_with("--")) {
+        return walked(with_flags(base, words));
     }
-    if (what.empty() || what.find_first_not_of(' ') == what.find("--")) {
-        return walked(with_flags(base, shell_words(what)));
+    const std::string meant =
+        base.find("--" + first) != nullptr ? "'--" + what + "'" : attn::closest(first, variants);
+    if (!std::filesystem::exists(what) && !(meant.empty() && names_a_file(what))) {
+        throw attn::ConfigError("'" + what + "' is neither a run nor a file: " +
+                                (meant.empty() ? "give loop, vectorized, fused, flags in one word "
+                                                 "('--scale none'), or the path of a file"
+                                               : "did you mean " + meant + "?"));
     }
     return {read_ledger(what), base};
 }

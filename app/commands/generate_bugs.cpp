@@ -105,7 +105,8 @@ std::string bug_json(const Model& model, const Compared& compared) {
 }
 
 /// A line of --all-bugs, with the text from the first token on that differs.
-std::string bug_line(const Model& model, const WrittenText& right, const Compared& compared) {
+std::string bug_line(const Model& model, const WrittenText& right, const Compared& compared,
+                     std::size_t place_columns) {
     std::string token = "same";
     std::string text = "the same text";
     if (compared.first_other) {
@@ -118,23 +119,26 @@ std::string bug_line(const Model& model, const WrittenText& right, const Compare
         text.resize(text.size() - unfinished(text));
         text = "..." + std::string(attn::trimmed("_" + text)).substr(1);
     }
-    return fmt::format("{:20}{:>5}  {:46}  {}\n", compared.mistake->id, token,
-                       compared.parting ? place_of(*compared.parting) : "nowhere", text);
+    return fmt::format("{:20}{:>5}  {:{}}  {}\n", compared.mistake->id, token,
+                       compared.parting ? place_of(*compared.parting) : "nowhere", place_columns,
+                       text);
 }
 
 std::string all_bugs(const Arguments& arguments, const Right& right) {
     const Model& model = right.model;
     const bool json = wants_json(arguments);
+    // On a narrow terminal the texts stand in lines of their own, each below its mistake.
+    const std::size_t place = terminal_columns(arguments).value_or(110) < 110 ? 80 : 46;
     std::string text =
         json ? json_head(model) + written_json(model, right.written) + ",\n \"bugs\": ["
-             : fmt::format("# {}\n{:20}{:>5}  {:46}  {}\n", whole_text(model, right.written),
-                           "mistake", "token", "the numbers part in", "the text goes on");
+             : fmt::format("# {}\n{:20}{:>5}  {:{}}  {}\n", whole_text(model, right.written),
+                           "mistake", "token", "the numbers part in", place, "the text goes on");
     std::string between;
     for (const ModelMistake& mistake : attn::models::model_mistakes()) {
         if (!mistake.no_effect(model.architecture).empty()) continue;
         const Compared compared = compare_with(right, mistake);
-        text +=
-            json ? between + bug_json(model, compared) : bug_line(model, right.written, compared);
+        text += json ? between + bug_json(model, compared)
+                     : bug_line(model, right.written, compared, place);
         between = ",\n ";
     }
     return json ? text + "]}\n" : text;

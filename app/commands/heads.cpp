@@ -29,14 +29,14 @@ std::string table_of_heads(const Model& model, const std::vector<HeadFigures>& h
         "# many times an even share the first token gets from the ninth query on, -\n"
         "# where one of tokens 1 to 8 gets more. A name stands for more than half of\n"
         "# the weights; first token also for 3 times an even share.\n"
-        "layer  head  entropy  evenness  distance  itself  previous   first  x even  name\n",
+        "layer head entropy evenness distance itself previous  first x even name\n",
         model.label, model.architecture.layers.size(), model.architecture.heads, tokens);
     for (const HeadFigures& head : heads) {
-        text += fmt::format(
-            "{:5}  {:4}  {:7.3f}  {:8.3f}  {:8.2f}  {:6.3f}  {:8.3f}  {:6.3f}  {:>6}", head.layer,
-            head.head, head.entropy, head.evenness, head.distance, head.self, head.previous,
-            head.first, head.first_lift > 0 ? fmt::format("{:.1f}", head.first_lift) : "-");
-        text += (head.name.empty() ? "" : "  " + head.name) + "\n";
+        text += fmt::format("{:5} {:4} {:7.3f} {:8.3f} {:8.2f} {:6.3f} {:8.3f} {:6.3f} {:>6}",
+                            head.layer, head.head, head.entropy, head.evenness, head.distance,
+                            head.self, head.previous, head.first,
+                            head.first_lift > 0 ? fmt::format("{:.1f}", head.first_lift) : "-");
+        text += (head.name.empty() ? "" : " " + head.name) + "\n";
     }
     return text;
 }

@@ -35,6 +35,13 @@ const std::vector<Flag>& command_flags() {
     return all;
 }
 
+const std::vector<Flag>& topic_flags() {
+    static const std::vector<Flag> all{{"TOPIC", "TOPIC",
+                                        "a command, a flag, a topic such as masks, or all",
+                                        such_as(help_topics)}};
+    return all;
+}
+
 const std::vector<Flag>& folder_flags() {
     static const std::vector<Flag> all{
         {"--save-dir", "DIR", "write the pages of all commands into a folder", folder()}};
@@ -66,8 +73,11 @@ int run_man(const Arguments& arguments) {
 }
 
 int run_help(const Arguments& arguments) {
-    const Command& command = asked_command(arguments);
-    write_text(arguments, arguments.has("COMMAND") ? whole_help(command) : short_help(command));
+    const std::string topic = arguments.text("TOPIC");
+    const Command* command = find_command(topic == "all" ? "" : topic);
+    write_text(arguments, !arguments.has("TOPIC") ? short_help(*command)
+                          : command != nullptr    ? whole_help(*command)
+                                                  : topic_help(topic));
     return 0;
 }
 
@@ -92,10 +102,11 @@ Command man_command() {
 
 Command help_command() {
     return {"help",
-            "print how to use the program, or one of its commands",
-            {command_flags, file_flags},
+            "print how to use the program, or what there is on a subject",
+            {topic_flags, file_flags},
             run_help,
-            {{"attn-explain help why", "Describes one command and its flags."}}};
+            {{"attn-explain help why", "Describes one command and its flags."},
+             {"attn-explain help masks", "Describes the flags on a subject."}}};
 }
 
 }  // namespace app

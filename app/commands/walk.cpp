@@ -168,6 +168,9 @@ int run_walk(const Arguments& arguments) {
     if (wants_code(arguments)) require_all_steps(config, "--code");
     const attn::Plan plan = attn::resolve(std::move(config));
     note_useless_flags(arguments, &plan);
+    if (plan.config.projection == attn::Projection::mha && !plan.config.bias) {
+        report_note("nn.MultiheadAttention has biases, 0 when it is new: --bias --output-bias");
+    }
     if (arguments.has("--list-steps")) {
         const bool json = format_of(arguments).name == "json";
         write_text(arguments, json ? json_of_steps(plan) : list_of_steps(arguments, plan));
@@ -179,18 +182,22 @@ int run_walk(const Arguments& arguments) {
 }
 
 const std::vector<Flag>& own_flags() {
-    static const std::vector<Flag> all{
-        {"--list-steps", "", "list the steps of this walk"},
-        {"--list-layers", "", "list the layers of the model in --model-file"},
-        {"--watch", "",
-         "walk again whenever a file that the flags name changes, and say which cells did; "
-         "Ctrl-C ends it"},
-        {"--list-presets", "", "list the families of models that --preset knows"},
-        Flag{"--html-compare", "FLAGS",
-             "a second walk on the same page, with these flags on top: '--mask none'"}
-            .needing({[](const Arguments& said) { return format_of(said).answers; }, nullptr,
-                      "--format html"}),
-    };
+    static const std::vector<Flag> all = grouped(
+        "Lists",
+        {
+            {"--list-steps", "", "list the steps of this walk"},
+            {"--list-layers", "", "list the layers of the model in --model-file"},
+            Flag{"--watch", "",
+                 "walk again whenever a file that the flags name changes, and say which cells "
+                 "did; Ctrl-C ends it"}
+                .in_group("Output"),
+            {"--list-presets", "", "list the families of models that --preset knows"},
+            Flag{"--html-compare", "FLAGS",
+                 "a second walk on the same page, with these flags on top: '--mask none'"}
+                .needing({[](const Arguments& said) { return format_of(said).answers; }, nullptr,
+                          "--format html"})
+                .in_group("Output"),
+        });
     return all;
 }
 

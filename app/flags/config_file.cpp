@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 
+#include "app/flags/notebook_walk.hpp"
+#include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
 #include "app/flags/presets.hpp"
 #include "app/flags/walk_flags.hpp"
+#include "app/terminal/standard_output.hpp"
 #include "attn/io/atomic_file.hpp"
 #include "attn/io/input_file.hpp"
 #include "attn/io/settings_file.hpp"
@@ -41,7 +44,6 @@ const Flag* flag_of(const Arguments& arguments, const std::string& key) {
     const Flag* recorded = nullptr;
     for (const FlagTable table : arguments.tables()) {
         for (const Flag& flag : table()) {
-            if (flag.is_positional() || !flag.name.starts_with("--")) continue;
             if (key_of(flag) == name) return &flag;
             if (flag.key == name) recorded = &flag;
         }
@@ -175,6 +177,10 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
             take_source(typed, setting, label, base);
             continue;
         }
+        // What a walk prints says nothing to a command that prints other things.
+        const Arguments walk({output_flags, print_flags, bug_flags, notebook_walk_flags});
+        const bool is_walks = flag_of(walk, setting.key) != nullptr;
+        if (is_walks && flag_of(typed, setting.key) == nullptr) continue;
         const Flag& flag = flag_of_setting(typed, setting, label);
         // What a record tells of a model, or of the draws of nn.MultiheadAttention, follows.
         const bool is_models = model_decides(flag.name) || setting.values == std::vector{given};
@@ -204,6 +210,8 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
 }
 
 std::string key_of(const Flag& flag) {
+    if (flag.name == "NAME") return "notebook";
+    if (!flag.name.starts_with("--")) return {};
     std::string key = flag.name.substr(2);
     std::replace(key.begin(), key.end(), '-', '_');
     return key;
@@ -216,7 +224,8 @@ const std::vector<Flag>& config_flags() {
           "settings from a file, as --save-config writes them or JSON output holds them; flags "
           "win over it",
           file()},
-         {"--save-config", "FILE", "write the settings to a file, for --config", file()}});
+         {"--save-config", "FILE",
+          "write the settings to a file, for --config (- is standard output)", file()}});
     return all;
 }
 
@@ -259,7 +268,7 @@ std::string settings_json(const Arguments& arguments) {
     std::string json;
     std::vector<const Flag*> saved;
     for (const auto& [flag, text, implied] : arguments.said()) {
-        if (implied || flag->is_positional() ||
+        if (implied || key_of(*flag).empty() ||
             std::find(saved.begin(), saved.end(), flag) != saved.end() ||
             std::find(not_saved.begin(), not_saved.end(), flag->name) != not_saved.end()) {
             continue;
@@ -277,7 +286,11 @@ std::string settings_json(const Arguments& arguments) {
 
 void save_config(const Arguments& arguments) {
     if (arguments.find("--save-config") == nullptr || !arguments.has("--save-config")) return;
-    attn::write_file(arguments.text("--save-config"), settings_json(arguments));
+    const std::string path = arguments.text("--save-config");
+    if (path != "-") return attn::write_file(path, settings_json(arguments));
+    StandardOutput output;
+    output.write(settings_json(arguments));
+    output.flush();
 }
 
 }  // namespace app

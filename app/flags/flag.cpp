@@ -35,6 +35,10 @@ void check(const Flag& flag, const std::string& text) {
     if (text.empty() && !takes.or_nothing) refuse_empty(flag);
     if (takes.kind == Kind::integer) parse_integer(flag.name, text, takes.least, takes.most);
     if (takes.kind == Kind::number) parse_number(flag.name, text);
+    if (flag.name == "--model" && (names_a_file(text) || text == "stories" || text == "sorter")) {
+        refuse("--model is the family of a file of --weights: did you mean --model-file " +
+               shell_quoted(text) + "?");
+    }
     if (!takes.only_these) return;
     const std::vector<std::string> known = takes.words();
     const auto is_known = [&](const std::string& word) {
@@ -200,20 +204,57 @@ void check_all(const std::vector<Arguments::Said>& all) {
     }
 }
 
-[[noreturn]] void refuse_unknown(const Arguments& arguments, const std::string& name) {
-    std::vector<std::string> known;
+std::vector<std::string> names_of(const Arguments& arguments) {
+    std::vector<std::string> names;
     for (const FlagTable table : arguments.tables()) {
         for (const Flag& flag : table()) {
-            if (flag.name.starts_with("--")) known.push_back(flag.name);
+            if (flag.name.starts_with("--")) names.push_back(flag.name);
         }
     }
-    const bool lacks_a_dash = arguments.find("-" + name) != nullptr;
-    throw UnknownFlag(name, name == "-V"   ? "--version"
-                            : lacks_a_dash ? "-" + name
-                                           : attn::closest(name, known));
+    return names;
+}
+
+std::string meant_by(const Arguments& arguments, const std::string& word, const std::string& next) {
+    const std::string name = before(word, '=');
+    if (arguments.find("-" + name) != nullptr) return "-" + name;
+    const std::string here = said_here(arguments, word, next);
+    if (!here.empty()) return here;
+    return name == "-V" ? "--version" : attn::closest(name, names_of(arguments));
 }
 
 }  // namespace
+
+std::string said_here(const Arguments& arguments, const std::string& word,
+                      const std::string& next) {
+    const std::string name = before(word, '=');
+    const std::string here = attn::called_here(name, names_of(arguments));
+    const std::string value = name.substr(std::min(name.find_first_not_of('-'), name.size()));
+    for (const char* flag : {"--preset", "--only", "--model-file", "--mask", "--format", "--bug"}) {
+        const Flag* row = here.empty() ? arguments.find(flag) : nullptr;
+        if (row == nullptr || row->takes.words == nullptr) continue;
+        const std::vector<std::string> words = row->takes.words();
+        if (std::ranges::find(words, value) != words.end()) return flag + (" " + value);
+    }
+    if (here.empty()) return {};
+    const std::string typed = word == name ? next : word.substr(name.size() + 1);
+    const std::string flag = "--" + before(here, ' ');
+    // What others call so is the step, not the file of parameters.
+    if (flag == "--weights") return arguments.find("--only") != nullptr ? "--only weights" : "";
+    const Flag& row = *arguments.find(flag);
+    if (!row.takes_value() && !row.letter.empty()) return row.letter;
+    std::vector<std::string> meant{flag + here.substr(flag.size() - 2)};
+    const bool takes_number = here.ends_with(':');
+    if (takes_number) meant = {meant[0] + (typed.empty() ? "4" : typed), meant[0] + "4"};
+    if (flag == "--" + here && !typed.empty()) meant = {flag + " " + shell_quoted(typed), flag};
+    for (const std::string& each : meant) {
+        try {
+            Arguments(arguments.tables()).parse(shell_words(each));
+            return each;
+        } catch (const attn::ConfigError&) {
+        }
+    }
+    return meant.back();
+}
 
 void refuse_empty(const Flag& flag) {
     refuse(flag.name + " is given an empty text: it takes " + taken_by(flag) +
@@ -242,7 +283,9 @@ void Arguments::parse(const std::vector<std::string>& words) {
         const std::string& word = *typed.unknown;
         const bool behind_dashes = std::find(words.begin(), words.end(), "--") != words.end();
         if (looks_like_flag(word) && !behind_dashes) {
-            refuse_unknown(*this, word.substr(0, word.find('=')));
+            const auto next = std::ranges::find(words, word) + 1;
+            const bool has_value = next != words.end() && !looks_like_flag(*next);
+            throw UnknownFlag(before(word, '='), meant_by(*this, word, has_value ? *next : ""));
         }
         throw UnexpectedWord(word);
     }
@@ -269,7 +312,9 @@ void Arguments::keep(const std::vector<Said>& flags) {
 }
 
 std::vector<Flag> grouped(const std::string& group, std::vector<Flag> rows) {
-    for (Flag& flag : rows) flag.group = group;
+    for (Flag& flag : rows) {
+        if (flag.group == "Options") flag.group = group;
+    }
     return rows;
 }
 

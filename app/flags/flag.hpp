@@ -83,6 +83,7 @@ struct Flag {
         return said = text_of, std::move(*this);
     }
     Flag&& or_alone() && { return may_stand_alone = true, std::move(*this); }
+    Flag&& in_group(const std::string& heading) && { return group = heading, std::move(*this); }
 
     bool is_positional() const { return !name.starts_with('-'); }
     bool takes_value() const { return !value.empty(); }
@@ -103,6 +104,11 @@ struct Flag {
 
 /// The rows of several flags. They live as long as the program.
 using FlagTable = const std::vector<Flag>& (*)();
+
+/// `--kv-heads 2` for `--gqa 2`, `--preset llama3` for `llama3`: what is said here for what others
+/// call so, with the value that was typed where it fits; nothing where nobody does.
+std::string said_here(const Arguments& arguments, const std::string& word,
+                      const std::string& next = {});
 
 /// A word that begins like a flag and is none of the command.
 struct UnknownFlag : attn::ConfigError {
@@ -210,7 +216,10 @@ std::vector<std::string> words_of() {
 /// Errors  ConfigError, always: the flag is given an empty text.
 [[noreturn]] void refuse_empty(const Flag& flag);
 
-/// The rows of one group.
+/// The group that help shows last: what makes every digit of a notebook again.
+constexpr const char* last_group = "Numbers of a notebook, bit by bit";
+
+/// The rows of one group, but for those that have one.
 std::vector<Flag> grouped(const std::string& group, std::vector<Flag> rows);
 
 /// Shorthands for what a row takes.

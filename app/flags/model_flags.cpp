@@ -35,7 +35,7 @@ std::vector<std::int64_t> prompt_of(const Arguments& arguments, const attn::mode
                 "--text and --ids both say what the model is given: leave one "
                 "out");
         }
-        for (const std::string& id : split(arguments.text("--ids"), ',')) {
+        for (const std::string& id : split_ids(arguments.text("--ids"))) {
             ids.push_back(parse_integer("--ids", id));
         }
     } else {

@@ -112,7 +112,8 @@ const std::vector<Flag>& notebook_walk_flags() {
               such_as(notebook_names)},
          Flag{"--corrected", "", "with --notebook: the walk without the notebook's mistakes"}
              .needing({[](const Arguments& said) { return said.has("--notebook"); }, nullptr,
-                       "--notebook"})});
+                       "--notebook"})
+             .in_group("Mistakes")});
     return all;
 }
 

@@ -38,8 +38,8 @@ attn::WantedPart parse_wanted(const std::string& text) {
         const bool masked = name.find("mask") != std::string::npos;
         reason = masked ? ": pass --mask causal or padding" : ": this walk does not have it";
     }
-    throw attn::ConfigError(flag + ": there is no step '" + name + "' here" + reason +
-                            "; there are:" + all);
+    if (meant.empty()) reason += "; there are:" + all;
+    throw attn::ConfigError(flag + ": there is no step '" + name + "' here" + reason);
 }
 
 std::size_t section_index(const attn::Document& document, const std::string& flag,

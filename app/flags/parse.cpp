@@ -43,6 +43,16 @@ std::vector<std::string> split(std::string_view text, char separator) {
     return parts;
 }
 
+std::vector<std::string> split_ids(std::string_view text) {
+    std::vector<std::string> ids;
+    for (const std::string& part : split(text, ',')) {
+        std::vector<std::string> words = shell_words(part);
+        if (words.empty()) words = {part};
+        ids.insert(ids.end(), words.begin(), words.end());
+    }
+    return ids;
+}
+
 std::vector<std::string> shell_words(std::string_view line) {
     std::vector<std::string> words;
     char quote = 0;
@@ -128,7 +138,9 @@ std::uint64_t parse_seed(std::string_view flag, const std::string& text) {
 
 void refuse_word(std::string_view flag, const std::string& text,
                  const std::vector<std::string>& words) {
-    const std::string meant = attn::closest(text, words);
+    std::string meant = attn::closest(text, words);
+    const std::string here = attn::called_here(text, {std::string(flag)});
+    if (meant.empty() && !here.empty()) meant = here.substr(here.find(' ') + 1);
     refuse(flag, " does not know '" + text +
                      "': " + (meant.empty() ? "" : "did you mean " + meant + "? ") + "use " +
                      listed(words));

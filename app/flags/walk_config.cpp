@@ -44,7 +44,7 @@ std::vector<std::string> read_lines(const std::string& path) {
     } else {
         std::ifstream file(path, std::ios::binary);
         if (!file) {
-            throw attn::InputError(path + ": cannot be opened; check the name and the permissions");
+            throw attn::InputError(path + ": cannot be opened: check the path and its permissions");
         }
         text = read_whole(file, name);
     }
@@ -67,7 +67,7 @@ attn::Tokens parse_ids(const std::string& flag, const std::string& text) {
     if (rows.size() > 1 && rows.back().empty()) rows.pop_back();
     for (const std::string& row : rows) {
         std::vector<std::int64_t>& ids = tokens.sequences.emplace_back();
-        for (const std::string& id : split(row, ',')) {
+        for (const std::string& id : split_ids(row)) {
             ids.push_back(parse_integer(flag, id, 0, largest_id));
         }
     }
@@ -298,7 +298,7 @@ attn::Plan plan_of(const Arguments& arguments) {
 
 const std::vector<Flag>& bug_flags() {
     static const std::vector<Flag> all =
-        grouped("Numbers",
+        grouped("Mistakes",
                 {Flag{"--bug", "ID",
                       "make a known mistake (attn-explain bugs lists them); none: not even those "
                       "of --notebook",

@@ -1,5 +1,7 @@
 #include "app/flags/walk_flags.hpp"
 
+#include <algorithm>
+#include <array>
 #include <set>
 
 #include "app/flags/presets.hpp"
@@ -257,6 +259,13 @@ const std::vector<Flag>& walk_flags() {
               grouped("Other forms of attention", variant_rows()),
               grouped("Numbers", number_rows())}) {
             rows.insert(rows.end(), part.begin(), part.end());
+        }
+        constexpr std::array bit_by_bit{
+            "--init", "--draw-order",  "--weight-layout", "--torch-build",   "--redraw",
+            "--burn", "--burn-before", "--threads",       "--compute-dtype", "--single-chain"};
+        for (Flag& flag : rows) {
+            if (std::ranges::find(bit_by_bit, flag.name) != bit_by_bit.end())
+                flag.group = last_group;
         }
         return rows;
     }();

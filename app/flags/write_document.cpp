@@ -246,8 +246,10 @@ void write_text(const Arguments& arguments, const std::string& text) {
         attn::write_file(path, text);
         return;
     }
+    const bool is_json = text.starts_with('{') || text.starts_with('[');
+    const auto columns = is_json ? std::nullopt : terminal_columns(arguments);
     StandardOutput output;
-    output.write(text);
+    output.write(columns ? folded(text, *columns) : text);
     output.flush();
 }
 

@@ -1,6 +1,9 @@
 #include <algorithm>
 
+#include "app/flags/output_flags.hpp"
+#include "app/flags/parse.hpp"
 #include "app/reference/reference.hpp"
+#include "attn/text/strings.hpp"
 #include "attn/text/width.hpp"
 
 namespace app {
@@ -8,6 +11,24 @@ namespace {
 
 constexpr std::size_t columns = 80;
 constexpr std::size_t name_columns = 26;
+
+constexpr const char* topics =
+    "input model positions masks cache numbers output notebooks mistakes";
+
+/// What carries a first month, as it could be typed.
+constexpr std::pair<const char*, const char*> first_month[] = {
+    {"--text 'the cat sat'", "words to attend over"},
+    {"--heads 2", "number of heads"},
+    {"--mask causal", "nobody looks ahead; or padding, window:4, ..."},
+    {"--preset llama3", "the settings of a family of models (--list-presets)"},
+    {"--model-file stories", "walk through a trained model"},
+    {"--layer 2", "which of its layers"},
+    {"--notebook 002", "the settings of a replayed notebook"},
+    {"--seed 7", "other random numbers"},
+    {"--bug scale-missing", "make a known mistake (attn-explain bugs)"},
+    {"--only weights,context", "these steps only"},
+    {"--detail", "parameters and the parts of softmax too"},
+    {"-o walk.html", "write to a file; or --format numpy, json, svg, ..."}};
 
 /// An entry of a list: a name, and beside it what is to be said of it.
 std::string entry(const std::string& name, const std::string& text) {
@@ -32,13 +53,24 @@ std::string flag_entry(const Flag& flag) {
     return entry(name, flag.whole_help() + (flag.repeats ? "; can be repeated" : ""));
 }
 
+/// The flags that its help describes and that fit, each group below its heading.
+std::string flag_list(const Command& command, const std::string& owner, const auto& fits) {
+    std::string text;
+    for (const std::string& group : groups_of(command)) {
+        std::string heading = "\n" + owner + group + "\n";
+        for (const Flag* flag : own_flags_of(command)) {
+            if (flag->group != group || !fits(*flag)) continue;
+            text += std::exchange(heading, "") + flag_entry(*flag);
+        }
+    }
+    return text;
+}
+
 std::string usage(const Command& command) {
     std::string text = "Usage: attn-explain";
     if (!command.name.empty()) text += " " + command.name;
     for (const Flag* positional : positionals_of(command)) text += " " + placeholder(*positional);
-    text += " [FLAGS]\n";
-    if (command.name.empty()) text += "       attn-explain COMMAND [FLAGS]\n";
-    return text;
+    return text + (command.name.empty() ? " [COMMAND] [FLAGS]\n" : " [FLAGS]\n");
 }
 
 std::string head(const Command& command) {
@@ -80,6 +112,21 @@ std::vector<const Flag*> flags_of(const Command& command) {
     return flags;
 }
 
+std::vector<const Flag*> own_flags_of(const Command& command) {
+    Command own = command;
+    const std::vector<FlagTable>& walk = commands().front().tables;
+    std::erase_if(own.tables, [&](FlagTable table) {
+        const bool is_common = table == common_flags || table == file_flags || table == json_flags;
+        return !command.name.empty() && !is_common && std::ranges::find(walk, table) != walk.end();
+    });
+    return flags_of(own);
+}
+
+std::string about_other_flags(const Command& command) {
+    const bool has_others = flags_of(command).size() > own_flags_of(command).size();
+    return has_others ? "and every flag of a walk: attn-explain --help" : "";
+}
+
 std::vector<const Flag*> positionals_of(const Command& command) {
     std::vector<const Flag*> positionals;
     for (const FlagTable table : command.tables) {
@@ -92,11 +139,12 @@ std::vector<const Flag*> positionals_of(const Command& command) {
 
 std::vector<std::string> groups_of(const Command& command) {
     std::vector<std::string> groups;
-    for (const Flag* flag : flags_of(command)) {
+    for (const Flag* flag : own_flags_of(command)) {
         if (std::find(groups.begin(), groups.end(), flag->group) == groups.end()) {
             groups.push_back(flag->group);
         }
     }
+    std::ranges::stable_partition(groups, [](const auto& group) { return group != last_group; });
     return groups;
 }
 
@@ -118,10 +166,48 @@ std::string escaped(const std::string& text, const std::string& characters) {
 }
 
 std::string short_help(const Command& command) {
-    std::string text = head(command) + example_list(command);
-    if (command.name.empty()) text += command_list();
-    const std::string name = command.name.empty() ? "" : command.name + " ";
-    return text + "\nattn-explain " + name + "--help describes every flag.\n";
+    if (!command.name.empty()) {
+        return head(command) + example_list(command) + "\nattn-explain " + command.name +
+               " --help describes every flag.\n";
+    }
+    std::string text = head(command) + "\n";
+    for (const auto& [flag, words] : first_month) text += entry(flag, words);
+    text += "\nExamples\n  $ attn-explain --text 'the cat sat' --heads 2 --mask causal\n";
+    const std::string more = "Commands: " + attn::joined(command_names(), " ") +
+                             ". Every flag: --help. On a command, a flag or a topic: " +
+                             "attn-explain help TOPIC, such as " + listed(split(topics, ' ')) + ".";
+    for (const std::string& line : attn::wrap(more, columns)) text += line + "\n";
+    return text;
+}
+
+std::vector<std::string> help_topics() {
+    std::vector<std::string> all = command_names();
+    for (const std::string& topic : split(topics, ' ')) all.push_back(topic);
+    return all;
+}
+
+std::string topic_help(const std::string& word) {
+    std::string topic = attn::lower(word);
+    if (topic.size() > 4 && topic.ends_with('s')) topic.pop_back();
+    const auto is_in = [&](std::string_view text) {
+        return attn::lower(text).find(topic) != std::string::npos;
+    };
+    const auto fits = [&](const Flag& flag) {
+        if (word.starts_with('-')) return flag.name == word || flag.letter == word;
+        return is_in(flag.name) || is_in(flag.group) || is_in(flag.need.what);
+    };
+    std::string text = flag_list(commands().front(), "", fits);
+    for (const Command& other : commands()) {
+        if (text.empty()) text = flag_list(other, other.name + ": ", fits);
+    }
+    std::string heading = "\nCommands\n";
+    for (const Command& other : commands()) {
+        if (is_in(other.help)) text += std::exchange(heading, "") + entry(other.name, other.help);
+    }
+    if (!text.empty()) return text.substr(1);
+    const std::string here = said_here(Arguments(commands().front().tables), word);
+    if (here.starts_with("--")) return topic_help(before(here, ' '));
+    throw attn::ConfigError("there is no help on '" + word + "': attn-explain help lists what is");
 }
 
 std::string whole_help(const Command& command) {
@@ -129,13 +215,9 @@ std::string whole_help(const Command& command) {
     if (command.name.empty()) text += command_list();
     if (!positionals_of(command).empty()) text += "\nArguments\n";
     for (const Flag* positional : positionals_of(command)) text += flag_entry(*positional);
-    for (const std::string& group : groups_of(command)) {
-        text += "\n" + group + "\n";
-        for (const Flag* flag : flags_of(command)) {
-            if (flag->group == group) text += flag_entry(*flag);
-        }
-    }
-    return text + example_list(command);
+    text += flag_list(command, "", [](const Flag&) { return true; });
+    const std::string others = about_other_flags(command);
+    return text + (others.empty() ? "" : "\n" + others + "\n") + example_list(command);
 }
 
 }  // namespace app

@@ -70,11 +70,12 @@ std::string options(const Command& command) {
     for (const Flag* positional : positionals_of(command)) text += flag_item(*positional);
     for (const std::string& group : groups_of(command)) {
         text += ".SS " + roff(group) + "\n";
-        for (const Flag* flag : flags_of(command)) {
+        for (const Flag* flag : own_flags_of(command)) {
             if (flag->group == group) text += flag_item(*flag);
         }
     }
-    return text;
+    const std::string others = about_other_flags(command);
+    return others.empty() ? text : text + ".PP\n" + paragraph(others);
 }
 
 std::string synopsis(const Command& command) {

@@ -6,11 +6,18 @@
 
 namespace app {
 
-/// How to use a command: what it does, its arguments and examples.
+/// How to use a command: what it does, its arguments and examples; of the walk the flags that carry
+/// a first month, on one screen.
 std::string short_help(const Command& command);
 
-/// The same with all of its flags, in lines of at most 80 columns.
+/// The same with all of its own flags, in lines of at most 80 columns.
 std::string whole_help(const Command& command);
+
+/// The commands and flags that a word stands for: a topic such as masks, part of a name, or a flag.
+/// Errors  ConfigError where there are none.
+std::string topic_help(const std::string& word);
+/// What help proposes: commands and topics.
+std::vector<std::string> help_topics();
 
 /// The man page of one command, section 1.
 std::string man_page(const Command& command);
@@ -24,8 +31,12 @@ std::string fish_completion();
 
 // Pieces of them.
 std::vector<const Flag*> flags_of(const Command& command);
+/// Those that its own help describes: of another command not those of a walk.
+std::vector<const Flag*> own_flags_of(const Command& command);
+/// Where the others are described; empty where there are none.
+std::string about_other_flags(const Command& command);
 std::vector<const Flag*> positionals_of(const Command& command);
-/// The groups of its flags, in their order.
+/// The groups of its own flags, in their order.
 std::vector<std::string> groups_of(const Command& command);
 /// `NAME`, or `[NAME]` where it can be left out.
 std::string placeholder(const Flag& positional);

@@ -1,21 +1,12 @@
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
 #include "app/stepper/session.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/closest.hpp"
+#include "attn/text/strings.hpp"
 
 namespace app {
-namespace {
-
-std::string lower(std::string text) {
-    for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return text;
-}
-
-}  // namespace
-
 void Session::leave_trail() {
     sources_.clear();
     targets_ = source_ = 0;
@@ -60,12 +51,12 @@ void Session::go_to(const std::string& name) {
 }
 
 void Session::search(const std::string& text) {
-    const std::string wanted = lower(text);
+    const std::string wanted = attn::lower(text);
     for (std::size_t i = 1; i <= sections().size(); ++i) {
         const std::size_t step = (step_ + i) % sections().size();
         const attn::Section& section = sections()[step];
         const std::string words = section.name + "\n" + section.title + "\n" + section.formula;
-        if (lower(words).find(wanted) == std::string::npos) continue;
+        if (attn::lower(words).find(wanted) == std::string::npos) continue;
         leave_trail();
         step_ = step;
         return;

@@ -79,7 +79,7 @@ void step_through(Scene scene, const Arguments& arguments) {
         std::ifstream lines(script);
         if (!lines) {
             throw attn::InputError(script +
-                                   ": cannot be opened; check the name and the permissions");
+                                   ": cannot be opened: check the path and its permissions");
         }
         step_by_line(session, {lines, script}, write);
     }

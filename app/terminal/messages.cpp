@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "app/terminal/color.hpp"
+#include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
 #include "attn/text/strings.hpp"
 
@@ -21,11 +22,12 @@ std::string colors_when = "auto";
 void report(std::string_view kind, std::string_view message) {
     attn::Ink ink;
     if (kind == "error") ink = ink_of(color_depth(colors_when, isatty(STDERR_FILENO) != 0));
-    std::string line = "attn-explain: ";
-    line += ink.of(ink.mistake, std::string(kind) + ":") + " ";
+    const std::string start = "attn-explain: ";
     std::string text(message);
     std::replace(text.begin(), text.end(), '\n', ' ');
-    line += attn::visible(text) + '\n';
+    std::string line = start + std::string(kind) + ": " + attn::visible(text) + "\n";
+    if (const auto size = terminal_size(STDERR_FILENO)) line = folded(line, size->columns);
+    line.replace(start.size(), kind.size() + 1, ink.of(ink.mistake, std::string(kind) + ":"));
     std::fwrite(line.data(), 1, line.size(), stderr);
 }
 

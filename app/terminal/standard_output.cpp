@@ -54,8 +54,8 @@ std::string pager_command() {
     return program == "cat" || !exists(program) ? std::string() : command;
 }
 
-/// The rows of the screen that a line takes; colours take none.
-std::size_t rows_of(std::string_view line, std::size_t columns) {
+/// The columns that a text takes; colours take none.
+std::size_t width_of(std::string_view line) {
     std::string visible;
     for (std::size_t i = 0; i < line.size(); ++i) {
         if (line[i] == '\x1b') {
@@ -64,8 +64,7 @@ std::size_t rows_of(std::string_view line, std::size_t columns) {
             visible += line[i];
         }
     }
-    const std::size_t width = attn::display_width(visible);
-    return width == 0 ? 1 : (width + columns - 1) / columns;
+    return attn::display_width(visible);
 }
 
 bool is_longer_than_screen(std::string_view text) {
@@ -74,7 +73,8 @@ bool is_longer_than_screen(std::string_view text) {
     std::size_t rows = 0;
     while (!text.empty()) {
         const std::size_t end = std::min(text.find('\n'), text.size());
-        rows += rows_of(text.substr(0, end), size->columns);
+        rows += std::max(width_of(text.substr(0, end)) + size->columns - 1, size->columns) /
+                size->columns;
         if (rows >= size->rows) return true;
         text.remove_prefix(std::min(end + 1, text.size()));
     }
@@ -98,6 +98,32 @@ void write_all(int descriptor, std::string_view text) {
 }
 
 }  // namespace
+
+std::string folded(std::string_view text, std::size_t columns) {
+    std::string result;
+    while (!text.empty()) {
+        std::string_view line = text.substr(0, text.find('\n'));
+        text.remove_prefix(std::min(line.size() + 1, text.size()));
+        // A command goes on behind a backslash, with its next flag.
+        const bool is_command = line.starts_with("attn-explain ");
+        const std::string indent(std::min(line.find_first_not_of(' '), line.size()) + 4, ' ');
+        for (std::size_t used = 0; !line.empty();) {
+            const std::size_t end =
+                line.find(is_command ? " --" : " ", line.find_first_not_of(' '));
+            std::string_view part = line.substr(0, end);
+            line.remove_prefix(part.size());
+            if (used > 0 && used + width_of(part) > columns - (is_command ? 2 : 0)) {
+                result += (is_command ? " \\\n" : "\n") + indent;
+                used = indent.size();
+                part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
+            }
+            result += part;
+            used += width_of(part);
+        }
+        result += '\n';
+    }
+    return result;
+}
 
 bool Pager::suits(std::string_view text) {
     if (forbidden || isatty(STDOUT_FILENO) == 0 || !takes_escapes()) return false;

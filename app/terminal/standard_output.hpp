@@ -8,6 +8,10 @@
 
 namespace app {
 
+/// Text in lines of at most so many columns, cut between words, a command before its flags; what
+/// goes on does so further in.
+std::string folded(std::string_view text, std::size_t columns);
+
 /// A program that shows long output page by page: $PAGER, else less.
 ///
 /// It costs nothing as long as the output fits on the screen.

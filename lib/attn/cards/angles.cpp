@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <numbers>
 
+#include <fmt/format.h>
+
 #include "attn/cards/cards.hpp"
 #include "attn/cards/standing.hpp"
 #include "attn/codegen/literal.hpp"
@@ -26,10 +28,12 @@ bool counts_from_zero(const std::vector<std::int64_t>& positions) {
     return true;
 }
 
-/// A number with all its digits: `10000`.
+/// A number with all its digits: `10000`; one with many decimals with six: `1.13863`.
 std::string digits(double number) {
     NumberBuffer buffer;
-    return {buffer.data(), write_shortest_fixed(buffer.data(), number)};
+    std::string text{buffer.data(), write_shortest_fixed(buffer.data(), number)};
+    const bool is_long = text.size() > 9 && text.find('.') != std::string::npos;
+    return is_long ? fmt::format("{:.6g}", number) : text;
 }
 
 using Kind = RopeScaling::Kind;

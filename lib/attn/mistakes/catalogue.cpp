@@ -55,13 +55,16 @@ const Mistake& find_mistake(std::string_view id) {
         }
     }
     if (const Mistake* fill = fill_of_id(id)) return *fill;
+    std::vector<const Mistake*> family;
     for (const std::vector<Mistake>* entries : {&mistakes(), &harmless_differences()}) {
         for (const Mistake& mistake : *entries) {
-            if (mistake.family() == id) return mistake;
+            if (mistake.family() == id) family.push_back(&mistake);
         }
     }
+    if (family.size() == 1) return *family.front();
     // Offer what is spelt or begins alike.
-    const std::string_view start = id.substr(0, id.find_first_of("-="));
+    const std::string start =
+        family.empty() ? std::string(id.substr(0, id.find_first_of("-="))) : std::string(id) + "=";
     std::string close;
     for (const Mistake& mistake : mistakes()) {
         if (!start.empty() && mistake.id.starts_with(start)) close += " " + mistake.id;

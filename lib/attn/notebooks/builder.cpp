@@ -90,7 +90,7 @@ NotebookBuilder& NotebookBuilder::mistake(const std::string& id, const std::stri
     const std::string& fix =
         language_ == CodeLanguage::torch ? mistake.fix_torch : mistake.fix_numpy;
     std::string& margin = document_.sections.back().margin;
-    margin += margin.empty() ? "" : " ";
+    margin += margin.empty() ? "" : "\n";
     margin += replay_.corrected ? "[" + id + ", corrected] " + fix : "[" + id + "] " + words;
     return *this;
 }

@@ -166,7 +166,7 @@ Document side_by_side(const Document& document, TextForm form, const PrintOption
         if (!section.note.empty() && section.note != pair.note) {
             pair.note += (pair.note.empty() ? "Corrected: " : " Corrected: ") + section.note;
         }
-        pair.margin += (pair.margin.empty() ? "" : " ") + section.margin;
+        pair.margin += (pair.margin.empty() ? "" : "\n") + section.margin;
         if (!section.code.empty()) pair.code += "\n# corrected\n" + section.code;
     }
     return result;

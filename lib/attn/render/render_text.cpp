@@ -26,7 +26,11 @@ public:
             write(tensor->described() + ", " + std::string(dtype_name(tensor->dtype())));
         }
         write(section.note);
-        if (!section.margin.empty()) write("! " + section.margin, ink_.mistake);
+        for (std::string_view rest = section.margin; !rest.empty();) {
+            const std::string_view remark = rest.substr(0, rest.find('\n'));
+            rest.remove_prefix(std::min(remark.size() + 1, rest.size()));
+            write("! " + std::string(remark), ink_.mistake);
+        }
     }
 
 private:

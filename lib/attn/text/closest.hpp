@@ -5,7 +5,13 @@
 
 namespace attn {
 
-/// The candidate that `word` was most likely meant to be, or nothing when none is near.
+/// The candidate that `word` was most likely meant to be, or nothing when none is near: the same
+/// but for case and dashes, else what others call so, else one that is spelt nearly so.
 std::string closest(std::string_view word, const std::vector<std::string>& candidates);
+
+/// What others call `word`, as it is said here by one of the candidates and its value, without
+/// dashes in front: `kv-heads` for `num_kv_heads`, `mask causal` for `is_causal`; nothing when
+/// nobody does.
+std::string called_here(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace attn

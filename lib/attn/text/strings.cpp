@@ -49,6 +49,12 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
     return text;
 }
 
+std::string lower(std::string_view text) {
+    std::string small(text);
+    for (char& c : small) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    return small;
+}
+
 std::string_view trimmed(std::string_view text) {
     constexpr std::string_view blanks{" \t\r"};
     const std::size_t begin = text.find_first_not_of(blanks);

@@ -11,6 +11,9 @@ namespace attn {
 /// `text` without blanks, tabs and carriage returns at its ends.
 std::string_view trimmed(std::string_view text);
 
+/// `text` with small letters for the capitals of ASCII.
+std::string lower(std::string_view text);
+
 /// The number that `text` spells, if it spells one that float64 can hold: `1.5`, `-2e-3`, `+4`,
 /// `nan`, `inf`.
 std::optional<double> parse_number(std::string_view text);

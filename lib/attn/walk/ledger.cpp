@@ -1,6 +1,8 @@
 #include "attn/walk/ledger.hpp"
 
 #include "attn/tensor/error.hpp"
+#include "attn/text/closest.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 
@@ -28,10 +30,13 @@ const Tensor* Ledger::find(std::string_view name) const {
 
 const Tensor& Ledger::operator[](std::string_view name) const {
     if (const Tensor* tensor = find(name)) return *tensor;
-    std::string names;
-    for (const Entry& entry : entries_) names += " " + entry.name;
-    throw ConfigError("there is no step " + std::string(name) +
-                      " in this walk; there are:" + names);
+    std::vector<std::string> names;
+    for (const Entry& entry : entries_) names.push_back(entry.name);
+    const bool is_parameter = name.find('_') == 1;  // b_query is no slip of w_query
+    const std::string meant = is_parameter ? "" : closest(name, names);
+    throw ConfigError(
+        "there is no step " + std::string(name) + " in this walk; " +
+        (meant.empty() ? "there are: " + joined(names, " ") : "did you mean " + meant + "?"));
 }
 
 const Ledger::Entry* Ledger::find_latest(Chain chain, std::string_view before) const {

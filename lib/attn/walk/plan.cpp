@@ -122,7 +122,7 @@ void resolve_sequences(Plan& plan) {
         refuse_unless(!wanted || *wanted == static_cast<std::int64_t>(source.length),
                       std::string(what) + " " + std::to_string(wanted.value_or(0)) +
                           " contradicts the input, which has " + std::to_string(source.length) +
-                          " tokens: leave " + what + " out");
+                          (source.length == 1 ? " token" : " tokens") + ": leave " + what + " out");
         return source.length;
     };
     plan.query_len = length_of(x, config.query_len, 4, "seq-len");
@@ -156,8 +156,10 @@ void resolve_dimensions(Plan& plan) {
             refuse_unless(embed % heads == 0,
                           "embed-dim " + text(embed) + " does not divide into " + text(heads) +
                               (plan.differs() ? " heads, two for each that subtracts" : " heads") +
-                              ": pass --head-dim, or an --embed-dim that is a multiple of " +
-                              text(heads));
+                              ": pass --head-dim" +
+                              (std::holds_alternative<Tensor>(config.input)
+                                   ? ""
+                                   : ", or an --embed-dim that is a multiple of " + text(heads)));
             config.head_dim = embed / heads;
         } else {
             config.head_dim = 4;

@@ -1,6 +1,7 @@
 #include "attn/walk/step.hpp"
 
 #include "attn/tensor/error.hpp"
+#include "attn/text/closest.hpp"
 
 namespace attn {
 
@@ -18,9 +19,12 @@ const Step& find_step(const StepTable& table, std::string_view name) {
     for (const Step& step : table) {
         if (step.name == name) return step;
     }
-    std::string names;
-    for (const Step& step : table) names += " " + step.name;
-    throw ConfigError("there is no step '" + std::string(name) + "'; the steps are:" + names);
+    std::vector<std::string> names;
+    for (const Step& step : table) names.push_back(step.name);
+    const std::string meant = closest(name, names);
+    throw ConfigError("there is no step '" + std::string(name) + "'" +
+                      (meant.empty() ? ": attn-explain --list-steps lists them"
+                                     : "; did you mean " + meant + "?"));
 }
 
 Chains chains_of(const StepTable& table) {

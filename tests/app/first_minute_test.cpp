@@ -1,0 +1,220 @@
+// The first minute: help, words that are nearly right, and lines that fit a terminal.
+#include <set>
+#include <sstream>
+
+#include "tests/support/terminal.hpp"
+
+using program::check_refused;
+using program::has;
+using program::run;
+
+namespace {
+
+std::vector<std::string> rows_in(const std::string& text) {
+    std::istringstream stream(text);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+}
+
+/// What an error proposes: the text behind `did you mean `, up to its question mark.
+std::string proposed(const std::string& arguments) {
+    const std::string said = run(arguments).err;
+    const std::size_t start = said.find("did you mean ");
+    if (start == std::string::npos) return "nothing";
+    return said.substr(start + 13, said.find('?', start) - start - 13);
+}
+
+/// Whether a proposed command, or flags in the place of what was typed, can be typed so.
+bool works(const std::string& proposal) {
+    const bool whole = proposal.starts_with("attn-explain");
+    return program::shell((whole ? "" : "attn-explain ") + proposal).exit_code <= 1;
+}
+
+}  // namespace
+
+TEST_SUITE("app: first minute") {
+    TEST_CASE("-h is one screen with the flags that carry a first month") {
+        const std::string brief = run("-h").out;
+        CHECK(rows_in(brief).size() < 24);
+        for (const std::string flag :
+             {"--text", "--heads", "--mask", "--preset", "--model-file", "--layer", "--only",
+              "--detail", "--format", "-o", "--bug", "--seed", "--notebook"}) {
+            INFO(flag);
+            CHECK(has(brief, flag + " "));
+        }
+    }
+    TEST_CASE("a command's help lists its own flags, and names where those of a walk are") {
+        for (const std::string command : {"why", "lint", "compare", "diagnose", "step", "probe"}) {
+            INFO(command);
+            const std::string help = run(command + " --help").out;
+            CHECK(rows_in(help).size() < 60);
+            CHECK(!has(help, "--rope-theta"));
+            CHECK(has(help, "and every flag of a walk: attn-explain --help"));
+            CHECK(!has(run("man " + command).out, "rope\\-theta"));
+        }
+        CHECK(!has(run("bench --help").out, "flag of a walk"));
+        CHECK(has(run("help why").out, "--what-if"));
+    }
+    TEST_CASE("what only reproduces a notebook stands last") {
+        const std::string help = run("--help").out;
+        const std::size_t last = help.find("\nNumbers of a notebook, bit by bit\n");
+        REQUIRE(last != std::string::npos);
+        for (const std::string flag : {"--burn-before", "--redraw", "--single-chain", "--init"}) {
+            CHECK(help.find("      " + flag + " ") > last);
+        }
+        CHECK(help.find("\nPositions\n") < last);
+        const std::size_t mistakes = help.find("\nMistakes\n");
+        CHECK(help.find("--corrected ", mistakes) < help.find("\n\n", mistakes));
+        CHECK(help.find("--bug ", mistakes) < help.find("\n\n", mistakes));
+    }
+    TEST_CASE("help is on topics, flags and what others call them") {
+        for (const auto& [topic, flag] : {std::pair{"masks", "--lengths"},
+                                          {"MASK", "--causal-align"},
+                                          {"positions", "--rope-scaling"},
+                                          {"cache", "--prefill"},
+                                          {"numbers", "--burn"},
+                                          {"output", "--edgeitems"},
+                                          {"notebooks", "--corrected"},
+                                          {"mistakes", "--bug"},
+                                          {"input", "--ids"},
+                                          {"model", "--tokenizer"},
+                                          {"--rope", "--rope"},
+                                          {"--depth", "--depth"},
+                                          {"-o", "--output"},
+                                          {"d_model", "--embed-dim"}}) {
+            INFO(topic);
+            const program::Result result = run(std::string("help ") + topic);
+            CHECK(result.exit_code == 0);
+            CHECK(has(result.out, std::string(" ") + flag + " "));
+        }
+        CHECK(!has(run("help --rope").out, "--rope-theta"));
+        CHECK(run("help all").out == run("--help").out);
+        check_refused("help zzz", "there is no help on 'zzz'");
+    }
+    TEST_CASE("bugs lists those on a subject") {
+        const std::string list = run("bugs sink").out;
+        CHECK(has(list, "sink-scaled"));
+        CHECK(!has(list, "rope-missing"));
+        CHECK(has(run("bugs Window").out, "window"));
+        CHECK(has(run("bugs rope --json").out, "\"id\": \"rope-missing\""));
+        CHECK(!has(run("bugs rope --json").out, "\"id\": \"scale-missing\""));
+        CHECK(has(run("bugs scale-missing").out, "fix, PyTorch"));
+        check_refused("bugs zzzz", "there is no mistake 'zzzz'");
+        check_refused("--bug bias-missing --bias", "bias-missing=value");
+    }
+    TEST_CASE("what others call it is proposed before what is spelt alike, and works") {
+        for (const auto& [typed, meant] : {std::pair{"--num-attention-heads 2", "--heads 2"},
+                                           {"--n_head=3", "--heads 3"},
+                                           {"--NUM_KV_HEADS 1", "--kv-heads 1"},
+                                           {"--gqa 1", "--kv-heads 1"},
+                                           {"--hidden_size 6", "--embed-dim 6"},
+                                           {"--is_causal True", "--mask causal"},
+                                           {"lint --causal", "--mask causal"},
+                                           {"--window-size 3", "--mask causal,window:3"},
+                                           {"--swa", "--mask causal,window:4"},
+                                           {"--attn_weights", "--only weights"},
+                                           {"--alibi", "--position-bias alibi"},
+                                           {"--softmax key", "--softmax-axis key"},
+                                           {"--quiet", "-q"},
+                                           {"--verbose", "--detail"},
+                                           {"--temperature 3", "--scale 0.5"},
+                                           {"--svg", "--format svg"},
+                                           {"--qwen3", "--preset qwen3"},
+                                           {"--batch_size 2", "--batch 2"},
+                                           {"generate --max-new-tokens 3", "--tokens 3"},
+                                           {"--model sorter", "--model-file sorter"},
+                                           {"--nhead two", "--heads"},
+                                           {"--variant sdpa", "fused"},
+                                           {"--tetx hi", "--text"},
+                                           {"--output-proj", "--output-projection"}}) {
+            INFO(typed);
+            CHECK(proposed(typed) == meant);
+        }
+        for (const std::string line : {"--num_heads 2", "--swa", "--quiet", "--softmax key",
+                                       "--temperature 2", "--double", "--rotary", "--d-k 6"}) {
+            INFO(line);
+            CHECK(works(proposed(line)));
+        }
+        // None is better than an absurd one.
+        for (const std::string line :
+             {"-v", "-i", "lint -k", "--=3", "--lang de", "completions tcsh", "--zzz 1"}) {
+            INFO(line);
+            CHECK(proposed(line) == "nothing");
+        }
+    }
+    TEST_CASE("a word is taken for a flag, a value or a text; the whole command is proposed") {
+        for (const auto& [typed, meant] :
+             {std::pair{"version", "attn-explain --version"},
+              {"summary --heads 2", "attn-explain --summary --heads 2"},
+              {"--heads 2 heatmap", "attn-explain --heads 2 --heatmap"},
+              {"mistral", "attn-explain --preset mistral"},
+              {"mask causal", "attn-explain --mask causal"},
+              {"scores", "attn-explain --only scores"},
+              {"attention", "attn-explain --only weights"},
+              {"sorter", "attn-explain --model-file sorter"},
+              {"alibi", "attn-explain --position-bias alibi"},
+              {"generate 'There was'", "attn-explain generate --text 'There was'"},
+              {"lint two words", "attn-explain lint --text 'two words'"},
+              {"diagnos x.npz", "diagnose"},
+              {"hlep", "help"}}) {
+            INFO(typed);
+            CHECK(proposed(typed) == meant);
+        }
+        CHECK(works(proposed("sinusoidal")));
+        // What the command has not is left out.
+        check_refused("--only weights --heads 2 why 'weights[0,0,0]' --format=json",
+                      "first: attn-explain why --heads 2 'weights[0,0,0]'\n");
+        check_refused("--x data/six-by-three.csv --heads 2", "heads: pass --head-dim\n");
+        CHECK(run("--ids '1 2  3'").out == run("--ids 1,2,3").out);
+        CHECK(run("--ids '1, 2 3;4 5 6'").out == run("--ids '1,2,3;4,5,6'").out);
+        check_refused("--ids '1,,2'", "--ids");
+    }
+    TEST_CASE("steps go by the names that others give them, too") {
+        for (const auto& [typed, meant] : {std::pair{"--only ATTN", "weights"},
+                                           {"--only q", "query"},
+                                           {"--only Scores", "scores"},
+                                           {"--from logits", "scores"},
+                                           {"--only contxet", "context"},
+                                           {"why 'attention[0,0]'", "weights"},
+                                           {"why 'wieghts[2,1]'", "weights"},
+                                           {"compare loop vectorised", "vectorized"},
+                                           {"compare 'softcap 5' ''", "'--softcap 5'"}}) {
+            INFO(typed);
+            CHECK(proposed(typed) == meant);
+        }
+        CHECK(run("compare loop 'fused --heads 2' --heads 2").exit_code <= 1);
+        CHECK(has(run("compare loop loop --rope half").out, "inverse_frequencies  0 "));
+    }
+    TEST_CASE("a file of settings may hold what this command does not print") {
+        const program::Folder folder;
+        const std::string file = "'" + (folder / "a.txt") + "'";
+        REQUIRE(run("--heads 2 -q --detail --precision 3 --save-config " + file).exit_code == 0);
+        const program::Result why = run("why 'weights[0,0,1]' --config " + file);
+        CHECK_MESSAGE(why.exit_code == 0, why.err);
+        CHECK(why.out == run("why 'weights[0,0,1]' --heads 2").out);
+        CHECK(has(run("-q --only x --kv-heads 1 --heads 2 --save-config -").out,
+                  "\"kv_heads\": \"1\""));
+        REQUIRE(run("notebook 003 --seed 3 --save-config " + file).exit_code == 0);
+        CHECK(run("--config " + file + " --only weights").out ==
+              run("--notebook 003 --seed 3 --only weights").out);
+        CHECK(run("notebook --config " + file).out == run("notebook 003 --seed 3").out);
+    }
+    TEST_CASE("lists, tables and errors are folded between words on a terminal") {
+        for (const std::string command :
+             {"generate --all-bugs --tokens 4", "heads --text 'one two three four'",
+              "--summary --heads 2", "--list-presets", "why 'lambda_full[0]' --differential",
+              "notebook 001 --as-flags", "--only nothing --preset deepseek"}) {
+            INFO(command);
+            Terminal terminal("export PAGER=cat; attn-explain " + command, 80, 150);
+            const std::string screen = terminal.wait_for("[ended]");
+            const program::Result piped = run(command);
+            std::istringstream whole(piped.out + piped.err + "[ended] \\");
+            const std::set<std::string> known{std::istream_iterator<std::string>(whole), {}};
+            // The terminal itself would have broken words.
+            std::istringstream words(screen);
+            for (std::string word; words >> word;) CHECK_MESSAGE(known.contains(word), word);
+        }
+        CHECK(rows_in(run("--only nothing").err).size() == 1);
+    }
+}
