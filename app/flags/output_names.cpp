@@ -126,16 +126,16 @@ void check_written_files(const Arguments& arguments) {
     std::map<std::filesystem::path, std::string> written;
     for (const auto& [flag, text, implied] : arguments.said()) {
         if (!flag->writes || text == "-") continue;
-        check_ending(arguments, *flag, text);
         std::error_code ignored;
-        if (std::filesystem::exists(text, ignored) &&
-            !std::filesystem::is_regular_file(text, ignored)) {
-            continue;  // a terminal or a pipe takes both
-        }
+        // A terminal or a pipe takes several.
+        const bool is_stream = std::filesystem::exists(text, ignored) &&
+                               !std::filesystem::is_regular_file(text, ignored);
         const auto [other, is_new] = written.emplace(real_path(text), flag->name);
-        if (is_new) continue;
-        throw attn::ConfigError(other->second + " and " + flag->name + " both name " + text +
-                                ": give each a file of its own");
+        if (!is_new && !is_stream) {
+            throw attn::ConfigError(other->second + " and " + flag->name + " both name " + text +
+                                    ": give each a file of its own");
+        }
+        check_ending(arguments, *flag, text);
     }
 }
 

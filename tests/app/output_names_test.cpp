@@ -96,7 +96,7 @@ TEST_SUITE("app: output names") {
         const std::string path = folder / "one.txt";
         check_refused("-o " + path + " --save-config '" + (folder / "./one.txt") + "'",
                       "a file of its own");
-        check_refused("bench --seq-len 4 -o b.svg --plot b.svg", "-o b.svg");
+        check_refused("bench --seq-len 4 -o b.svg --plot b.svg", "b.svg");
         CHECK(run("--only x -o /dev/null --save-config /dev/null").exit_code == 0);
 
         std::ofstream(folder / "mine.npz") << "my own numbers";
