@@ -20,8 +20,8 @@ const std::vector<Foreign>& foreign() {
         {{".png", ".pdf", ".ps", ".eps"}, ".svg", "rsvg-convert"},
         {{".jpg", ".jpeg", ".gif", ".webp", ".tif", ".tiff", ".bmp"}, ".svg", "ImageMagick"},
         {{".tex", ".docx", ".odt", ".rst", ".rtf"}, ".md", "pandoc"},
-        {{".xlsx", ".xls", ".ods", ".tsv", ".parquet"}, ".csv", "a spreadsheet or pandas"},
-        {{".yaml", ".yml", ".toml", ".xml", ".jsonl"}, ".json", "a few lines of Python"},
+        {{".xlsx", ".xls", ".ods", ".tsv", ".parquet"}, ".csv", "pandas"},
+        {{".yaml", ".yml", ".toml", ".xml", ".jsonl"}, ".json", "Python"},
         {{".pt", ".pth", ".ckpt", ".pkl", ".bin"}, ".safetensors", "torch.save"},
         {{".h5", ".hdf5", ".mat"}, ".npz", "h5py or SciPy"},
     };
