@@ -4,6 +4,7 @@
 
 #include "app/flags/config_file.hpp"
 #include "app/flags/notebook_walk.hpp"
+#include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
 #include "app/flags/read_words.hpp"
 #include "app/reference/reference.hpp"
@@ -172,6 +173,7 @@ int run(int argc, char** argv) {
         return 0;
     }
     const Arguments arguments = parsed(command, words);
+    check_written_files(arguments);
     try {
         const int exit_code = command.run(arguments);
         save_config(arguments);

@@ -146,10 +146,6 @@ int run_bench_command(const Arguments& arguments) {
     config.leave_out = !arguments.has("--variant");
     const std::string plot_path = arguments.text("--plot");
     const std::string path = arguments.text("--output");
-    if (!plot_path.empty() && plot_path == path) {
-        throw attn::ConfigError("--plot and --output both name " + path +
-                                ": give each a file of its own");
-    }
     warn_of_environment();
 
     // What cannot be written is told before anything is measured.
@@ -208,7 +204,7 @@ const std::vector<Flag>& own_flags() {
         Flag{"--arch", "SET,SET", "instruction sets of fused",
              some_of(words_of<attn::InstructionSet>), "the widest there is"}
             .needing({runs_fused, nullptr, "--variant fused"}),
-        {"--plot", "FILE", "draw time over length as an SVG picture", file()},
+        Flag{"--plot", "FILE", "draw time over length as an SVG picture", file()}.writing({".svg"}),
     };
     return all;
 }

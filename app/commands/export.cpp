@@ -58,6 +58,7 @@ const std::vector<Flag>& export_flags() {
         for (const Flag& flag : model_flags()) {
             if (flag.name != "--text" && flag.name != "--ids") rows.push_back(flag);
         }
+        rows.push_back(output_flag({".bin", "*"}));
         return rows;
     }();
     return all;
@@ -68,7 +69,7 @@ const std::vector<Flag>& export_flags() {
 Command export_command() {
     return {"export",
             "write a trained model as other programs read it",
-            {export_flags, file_flags},
+            {export_flags},
             run_export,
             {{"attn-explain export --model-file stories --as hf -o stories",
               "A folder with config.json, model.safetensors and tokenizer.json."}}};

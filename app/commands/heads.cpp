@@ -114,16 +114,12 @@ enum class Form { text, json, html };
 
 /// The form that --format, --json or the name of the output file asks for.
 Form form_of(const Arguments& arguments) {
-    const std::string said = arguments.has("--format") ? arguments.text("--format") : "";
     const Format* by_file = format_of_file(arguments.text("--output"));
-    const std::string_view named = by_file != nullptr ? by_file->name : "";
-    if (arguments.has("--json") && !said.empty() && said != "json") {
-        throw attn::ConfigError("--json and --format " + said +
-                                " ask for two forms: leave one out");
-    }
-    if (arguments.has("--json") || said == "json") return Form::json;
-    if (said.empty() && named == "json") return Form::json;
-    return said == "html" || (said.empty() && named == "html") ? Form::html : Form::text;
+    const std::string said(arguments.has("--json")     ? "json"
+                           : arguments.has("--format") ? arguments.text("--format")
+                           : by_file != nullptr        ? by_file->name
+                                                       : "text");
+    return said == "json" ? Form::json : said == "html" ? Form::html : Form::text;
 }
 
 int run_heads(const Arguments& arguments) {

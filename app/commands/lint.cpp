@@ -55,16 +55,20 @@ std::string findings_text(const Arguments& arguments,
     return text + (findings.empty() ? "\n" : "; --explain ID explains it\n");
 }
 
-std::string findings_json(const std::vector<attn::LintFinding>& findings) {
-    std::string json;
+/// A rule, and where it was met what with.
+std::string rule_json(const attn::LintRule& rule, const std::string* line) {
     const auto entry = [](const char* key, const std::string& text, const char* end) {
         return "  \"" + std::string(key) + "\": " + attn::json_string(text) + end;
     };
+    return " {\n" + entry("severity", word_of(rule.severity), ",\n") + entry("id", rule.id, ",\n") +
+           (line == nullptr ? "" : entry("line", *line, ",\n")) +
+           entry("lesson", rule.lesson, "\n }");
+}
+
+std::string findings_json(const std::vector<attn::LintFinding>& findings) {
+    std::string json;
     for (const attn::LintFinding& finding : findings) {
-        json += std::string(json.empty() ? "\n" : ",\n") + " {\n" +
-                entry("severity", word_of(finding.rule->severity), ",\n") +
-                entry("id", finding.rule->id, ",\n") + entry("line", finding.line, ",\n") +
-                entry("lesson", finding.rule->lesson, "\n }");
+        json += (json.empty() ? "\n" : ",\n") + rule_json(*finding.rule, &finding.line);
     }
     return json.empty() ? "[]\n" : "[" + json + "\n]\n";
 }
@@ -79,11 +83,12 @@ std::string lesson_of(const attn::LintRule& rule) {
 }
 
 int run_lint(const Arguments& arguments) {
+    const bool json = wants_json(arguments);
     if (arguments.has("--explain")) {
-        write_text(arguments, lesson_of(find_rule(arguments.text("--explain"))));
+        const attn::LintRule& rule = find_rule(arguments.text("--explain"));
+        write_text(arguments, json ? rule_json(rule, nullptr).substr(1) + "\n" : lesson_of(rule));
         return 0;
     }
-    const bool json = wants_json(arguments);
     std::vector<std::string> wanted;
     if (arguments.has("--only")) wanted = split(arguments.text("--only"), ',');
     for (const std::string& id : wanted) find_rule(id);

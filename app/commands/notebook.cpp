@@ -145,8 +145,19 @@ std::string as_flags(const Arguments& arguments, const attn::Notebook& notebook,
     std::vector<attn::Section> cells = page.sections;
     if (one) cells = cells_named(notebook, page, arguments.text("CELL"));
     if (!one) std::erase_if(cells, [](const attn::Section& cell) { return !cell.shown; });
+    const bool json = wants_json(arguments);
     std::string text;
     for (const attn::Section& cell : cells) {
+        if (json) {
+            const bool has_walk = !cell.walk.empty();
+            text += (text.empty() ? "[" : ",\n ") + ("{\"cell\": " + attn::json_string(cell.name)) +
+                    ", \"title\": " + attn::json_string(cell.title) + ", \"command\": " +
+                    (has_walk ? attn::json_string(
+                                    flags_line(arguments, attn::find_walk(walks, cell.walk), cell))
+                              : "null") +
+                    "}";
+            continue;
+        }
         if (cells.size() > 1)
             text +=
                 "# " + cell.name + ": " + cell.title + (cell.remake ? "; behind it:" : "") + "\n";
@@ -159,7 +170,7 @@ std::string as_flags(const Arguments& arguments, const attn::Notebook& notebook,
                                     notebook.number + ": it is " + cell.formula);
         }
     }
-    return text;
+    return json ? text + "]\n" : text;
 }
 
 int run_notebook(const Arguments& arguments) {
@@ -171,12 +182,9 @@ int run_notebook(const Arguments& arguments) {
                                 "or show the cell with --only " + arguments.text("CELL"));
     }
     if (!arguments.has("NAME")) {
-        const bool json = format_of(arguments).name == "json";
-        for (const Arguments::Said& said : arguments.said()) {
-            const std::string& name = said.flag->name;
-            if (name == "--output" || name == "--json" || (json && name == "--format")) continue;
-            report_note(name + " has no effect here: it needs the name of a notebook");
-        }
+        const bool json = wants_json(arguments);
+        note_unused_flags(arguments, {"--output", "--json", json ? "--format" : ""},
+                          "the name of a notebook");
         write_text(arguments, json ? json_of_notebooks() : list_of_notebooks(arguments));
         return 0;
     }

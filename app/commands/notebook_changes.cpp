@@ -17,20 +17,25 @@
 namespace app {
 namespace {
 
-/// These say how a notebook is replayed: its words tell of the numbers that they give.
+/// These say how a notebook is replayed: with other numbers, in the same lines of code.
 constexpr std::array of_replay{"--seed", "--variant", "--torch-build"};
 
+bool says_replay(const Arguments::Said& said) {
+    return std::ranges::find(of_replay, said.flag->name) != of_replay.end();
+}
+
 bool is_change(const Arguments::Said& said) {
-    if (std::ranges::find(of_replay, said.flag->name) != of_replay.end()) return false;
+    if (says_replay(said)) return false;
     return std::ranges::any_of(std::array{&walk_flags(), &bug_flags()}, [&](const auto* rows) {
         return said.flag >= rows->data() && said.flag < rows->data() + rows->size();
     });
 }
 
-std::string changes_text(const Arguments& arguments) {
+std::string changes_text(const Arguments& arguments,
+                         bool (*counts)(const Arguments::Said&) = is_change) {
     std::string text;
     for (const Arguments::Said& said : arguments.said()) {
-        if (!is_change(said)) continue;
+        if (!counts(said)) continue;
         text += (text.empty() ? "" : " ") + said.flag->name;
         if (!said.text.empty()) text += " " + shell_quoted(said.text);
     }
@@ -51,6 +56,7 @@ ChangedWalk changed_walk(const Arguments& arguments, const attn::NotebookWalk& w
     changed.before = attn::performed(walk).ledger;
     try {
         changed.now.plan = attn::resolve(config_of(flags));
+        changed.now.table = table_of(flags, changed.now.plan);
     } catch (const attn::ConfigError& error) {
         changed.trouble = error.what();
         return changed;
@@ -59,7 +65,6 @@ ChangedWalk changed_walk(const Arguments& arguments, const attn::NotebookWalk& w
         return changed;
     }
     auto& [plan, table, ledger] = changed.now;
-    table = table_of(flags, plan);
     ledger = attn::walk(plan, attn::draw(plan), table);
     changed.steps = attn::document_of(plan, ledger, table);
     return changed;
@@ -145,6 +150,28 @@ void change(attn::Section& cell, const ChangedWalk& walk, attn::CodeLanguage lan
     cell = std::move(now);
 }
 
+/// Says of each cell that prints otherwise than in the notebook which setting of the replay did it.
+void mark_replay(const Arguments& arguments, const attn::Notebook& notebook,
+                 const attn::ReplayOptions& replay, attn::Document& page) {
+    const std::string settings = changes_text(arguments, says_replay);
+    if (settings.empty()) return;
+    attn::ReplayOptions as_written;
+    as_written.corrected = replay.corrected;
+    const attn::Document before = notebook.replay(as_written);
+    const auto form = notebook.language == attn::CodeLanguage::torch ? attn::TextForm::torch
+                                                                     : attn::TextForm::numpy;
+    for (attn::Section& cell : page.sections) {
+        const auto old = std::ranges::find(before.sections, cell.name, &attn::Section::name);
+        if (old != before.sections.end() &&
+            attn::content_text(*old, form, {}) == attn::content_text(cell, form, {})) {
+            continue;
+        }
+        cell.changed = true;
+        cell.margin = "No longer the page's: " + settings + "." +
+                      (cell.margin.empty() ? "" : " " + cell.margin);
+    }
+}
+
 }  // namespace
 
 bool changes_settings(const Arguments& arguments) {
@@ -206,6 +233,7 @@ NoteOfPart notes_of_cells(const Arguments& arguments, const attn::Notebook& note
 attn::Document changed_page(const Arguments& arguments, const attn::Notebook& notebook,
                             const attn::ReplayOptions& replay) {
     attn::Document page = notebook.replay(replay);
+    mark_replay(arguments, notebook, replay, page);
     if (!changes_settings(arguments)) return page;
 
     for (const Arguments::Said& said : arguments.said()) {

@@ -1,4 +1,9 @@
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <csignal>
+#include <filesystem>
 
 #include "app/commands/commands.hpp"
 #include "app/flags/output_flags.hpp"
@@ -10,6 +15,7 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/explain/power.hpp"
 #include "attn/io/npz.hpp"
+#include "attn/io/read_tensor.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
 
@@ -90,6 +96,18 @@ void write_program(const std::string& path) {
     attn::write_file(path, text);
 }
 
+/// Whether a file is of our making, so that another in its place loses nothing.
+bool is_probe(const std::string& path) {
+    try {
+        const std::vector<attn::NamedTensor> arrays = attn::read_tensors(path);
+        return std::ranges::all_of(std::array{"heads", "causal", "mask"}, [&](const char* name) {
+            return std::ranges::find(arrays, name, &attn::NamedTensor::name) != arrays.end();
+        });
+    } catch (const attn::Error&) {
+        return false;
+    }
+}
+
 int run_probe(const Arguments& arguments) {
     const bool as_program = arguments.has("--code");
     const std::string output = arguments.text("--output");
@@ -99,7 +117,7 @@ int run_probe(const Arguments& arguments) {
     if (as_program && output.find_first_of("\"\\\n") != output.npos) {
         throw attn::ConfigError("-o: the name stands in a Python program: leave quotes out of it");
     }
-    if (as_program != output.ends_with(".py") || output == ".py") {
+    if (as_program != (ending_of(output) == ".py")) {
         throw attn::ConfigError(
             "a program is written to a Python file: pass --code torch "
             "-o probe.py");
@@ -110,6 +128,14 @@ int run_probe(const Arguments& arguments) {
             "--code writes a program for the plain probe: leave the flags of the walk out");
     }
     const std::string path = as_program ? beside(output, ".npz") : output;
+    const bool to_terminal = output == "-" && isatty(STDOUT_FILENO) != 0;
+    if (to_terminal || (output == "-" && arguments.has("--json"))) {
+        throw attn::ConfigError("-o -: a probe is no text: pass -o probe.npz or a pipe");
+    }
+    if (as_program && std::filesystem::exists(path) && !is_probe(path)) {
+        throw attn::ConfigError("-o " + output + ": its inputs would go to " + path +
+                                ", which is there: remove that file, or choose another name");
+    }
     const attn::Plan plan = attn::resolve(probed_walk(arguments));
     const attn::Ledger drawn = attn::draw(plan);
     const attn::Ledger ledger = attn::walk(plan, drawn);
@@ -125,7 +151,8 @@ int run_probe(const Arguments& arguments) {
         if (given) arrays.push_back({name, tensor});
     }
     remove_temporaries_on_signals();
-    attn::OutputFile file(path);
+    if (path == "-") std::signal(SIGPIPE, SIG_DFL);
+    attn::OutputFile file(path == "-" ? "/dev/stdout" : path);
     const std::string comment = probe_settings(arguments);
     attn::write_npz(file, arrays, comment);
     file.commit();
@@ -166,6 +193,7 @@ const std::vector<Flag>& probe_flags() {
         {"--code", "LANGUAGE",
          "write a program too, with a place for your own attention, to -o FILE.py",
          one_of(only_torch)},
+        output_flag({".npz", ".py"}),
     };
     return all;
 }
@@ -175,7 +203,7 @@ const std::vector<Flag>& probe_flags() {
 Command probe_command() {
     return {"probe",
             "write inputs on which nearly every mistake shows",
-            {probe_flags, file_flags, json_flags, walk_flags},
+            {probe_flags, json_flags, walk_flags},
             run_probe,
             {{"attn-explain probe -o probe.npz", "Writes inputs for your own code."},
              {"attn-explain probe --preset mistral -o probe.npz",

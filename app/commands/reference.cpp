@@ -25,7 +25,7 @@ const Command& asked_command(const Arguments& arguments) {
 
 const std::vector<Flag>& shell_flags() {
     static const std::vector<Flag> all{
-        Flag{"SHELL", "SHELL", "the shell", one_of(shell_names)}.demanded()};
+        Flag{"SHELL", "SHELL", "the shell", one_of(shell_names)}.demanded(), output_flag({"*"})};
     return all;
 }
 
@@ -44,7 +44,9 @@ const std::vector<Flag>& topic_flags() {
 
 const std::vector<Flag>& folder_flags() {
     static const std::vector<Flag> all{
-        {"--save-dir", "DIR", "write the pages of all commands into a folder", folder()}};
+        Flag{"--save-dir", "DIR", "write the pages of all commands into a folder", folder()}
+            .writing({"*"}),
+        output_flag({"*"})};
     return all;
 }
 
@@ -86,7 +88,7 @@ int run_help(const Arguments& arguments) {
 Command completions_command() {
     return {"completions",
             "print completions for bash, zsh or fish",
-            {shell_flags, file_flags},
+            {shell_flags},
             run_completions,
             {{"eval \"$(attn-explain completions bash)\"",
               "Lets bash complete commands, flags and their values."}}};
@@ -95,7 +97,7 @@ Command completions_command() {
 Command man_command() {
     return {"man",
             "print a man page",
-            {command_flags, folder_flags, file_flags},
+            {command_flags, folder_flags},
             run_man,
             {{"attn-explain man why | man -l -", "Shows the page of one command."}}};
 }

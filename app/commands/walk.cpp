@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -21,6 +23,8 @@
 
 namespace app {
 namespace {
+
+constexpr double most_on_page = 4e6;  // numbers: some 50 MB
 
 std::string json_of_steps(const attn::Plan& plan) {
     std::string text;
@@ -77,6 +81,25 @@ void note_empty_rows(const attn::Plan& plan, const attn::Ledger& ledger) {
         (zero ? "zero" : "nan, as in PyTorch (--empty-row zero or error for another choice)"));
 }
 
+/// Refuses a page with more numbers than a browser opens.
+void check_page(double numbers) {
+    constexpr double bytes_each = 12;
+    if (numbers < most_on_page) return;
+    throw attn::ConfigError(
+        fmt::format("--format html: this page would be about {:.0f} MB, and browsers open {:.0f}: "
+                    "pass --only 'weights[...,:50,:50]', or fewer tokens",
+                    bytes_each * numbers / 1e6, bytes_each * most_on_page / 1e6));
+}
+
+std::size_t numbers_of(const attn::Document& document) {
+    std::size_t numbers = document.other == nullptr ? 0 : numbers_of(*document.other);
+    for (const attn::Section& section : document.sections) {
+        const auto* tensor = std::get_if<attn::Tensor>(&section.content);
+        if (tensor != nullptr) numbers += tensor->size();
+    }
+    return numbers;
+}
+
 /// Whether only what is asked for is computed. The sentences of a small walk are worth the rest of
 /// it, which takes no time.
 bool walks_in_parts(const Arguments& arguments, const attn::Plan& plan, const attn::Ledger& given,
@@ -86,9 +109,18 @@ bool walks_in_parts(const Arguments& arguments, const attn::Plan& plan, const at
            attn::can_walk_parts(plan, given, table);
 }
 
+/// The type that a program prints without a note: that of the walk, where it has but one.
+attn::DType default_dtype_of(const attn::Plan& plan) {
+    return plan.dtype == plan.compute_dtype ? plan.dtype : attn::DType::float32;
+}
+
 /// The document of a walk, or of those parts of it that are asked for.
 attn::Document walk_document(const Arguments& arguments, const attn::Plan& plan) {
     const attn::StepTable table = table_of(arguments, plan);
+    const bool is_page = format_of(arguments).answers;
+    const double numbers = attn::bytes_needed(plan) / (plan.dtype == attn::DType::float64 ? 8 : 4);
+    const bool is_large = is_page && numbers > most_on_page;
+    if (is_page && !arguments.has("--only")) check_page(numbers);
     const attn::Ledger given = attn::draw(plan);
     attn::Document document;
     if (walks_in_parts(arguments, plan, given, table)) {
@@ -105,16 +137,18 @@ attn::Document walk_document(const Arguments& arguments, const attn::Plan& plan)
     if (wants_code(arguments)) {
         const auto language = plan.config.rng == attn::Rng::torch ? attn::CodeLanguage::torch
                                                                   : attn::CodeLanguage::numpy;
-        attn::add_code(document, plan, table, code_language(arguments, language),
-                       print_options(arguments));
+        attn::PrintOptions options = print_options(arguments);
+        if (format_of(arguments).is_program) options.default_dtype = default_dtype_of(plan);
+        attn::add_code(document, plan, table, code_language(arguments, language), options);
     }
-    if (format_of(arguments).answers) attn::add_derivations(document, plan, table, ledger);
+    if (is_page && !is_large) attn::add_derivations(document, plan, table, ledger);
     const auto note_of_part = [&](const attn::Section& section,
                                   const std::vector<attn::AxisPart>& part) {
         const attn::Step& step = attn::find_step(table, section.name);
         return attn::step_note({plan, table, step}, ledger, part);
     };
-    select_sections(arguments, document, note_of_part, format_of(arguments).keeps_all());
+    select_sections(arguments, document, note_of_part,
+                    format_of(arguments).keeps_all() && !is_large);
     if (takes_hints(arguments)) document.next = next_command(arguments, plan, table, ledger);
     return document;
 }
@@ -138,9 +172,12 @@ attn::Document print_walk(const Arguments& arguments, const attn::Plan& plan,
         document.name = "this walk";
         document.other = other_document(arguments);
     }
+    if (format_of(arguments).answers) check_page(static_cast<double>(numbers_of(document)));
     const auto usual =
         plan.config.rng == attn::Rng::torch ? attn::TextForm::torch : attn::TextForm::numpy;
-    write_document(arguments, document, usual, plan.compute_dtype);
+    const bool is_program = format_of(arguments).is_program;
+    write_document(arguments, document, usual,
+                   is_program ? default_dtype_of(plan) : plan.compute_dtype);
     document.before = nullptr;
     return document;
 }
@@ -153,7 +190,9 @@ std::shared_ptr<const attn::Document> walk_once(const Arguments& arguments,
 
 int run_walk(const Arguments& arguments) {
     if (arguments.has("--list-presets")) {
-        write_text(arguments, list_of_presets());
+        note_unused_flags(arguments, {"--list-presets", "--output", "--json", "--format"},
+                          "a walk: leave --list-presets out");
+        write_text(arguments, wants_json(arguments) ? json_of_presets() : list_of_presets());
         return 0;
     }
     check_output_flags(arguments);
@@ -161,6 +200,10 @@ int run_walk(const Arguments& arguments) {
         if (!arguments.has("--model-file")) {
             throw attn::ConfigError("--list-layers needs a model: pass --model-file stories");
         }
+        note_unused_flags(
+            arguments,
+            {"--list-layers", "--output", "--json", "--format", "--model-file", "--tokenizer"},
+            "a walk: leave --list-layers out");
         write_text(arguments, list_of_layers(arguments));
         return 0;
     }
@@ -172,8 +215,10 @@ int run_walk(const Arguments& arguments) {
         report_note("nn.MultiheadAttention has biases, 0 when it is new: --bias --output-bias");
     }
     if (arguments.has("--list-steps")) {
-        const bool json = format_of(arguments).name == "json";
-        write_text(arguments, json ? json_of_steps(plan) : list_of_steps(arguments, plan));
+        note_unused_flags(arguments.narrowed_to({output_flags, print_flags}),
+                          {"--format", "--color"}, "a walk: leave --list-steps out");
+        write_text(arguments,
+                   wants_json(arguments) ? json_of_steps(plan) : list_of_steps(arguments, plan));
         return 0;
     }
     if (arguments.has("--watch")) watch(arguments, walk_once);

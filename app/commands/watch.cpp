@@ -1,8 +1,10 @@
 #include "app/commands/watch.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "app/flags/config_file.hpp"
+#include "app/flags/output_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/watched_files.hpp"
@@ -12,15 +14,26 @@
 namespace app {
 namespace {
 
+/// Whether a walk would write this file, or into this folder.
+bool is_written(const Arguments& arguments, const std::filesystem::path& read) {
+    return std::ranges::any_of(arguments.said(), [&](const Arguments::Said& said) {
+        if (!said.flag->writes) return false;
+        const std::filesystem::path written = real_path(said.text);
+        return read == written || read.parent_path() == written;
+    });
+}
+
 /// The files and folders that the flags read.
 void add_files(const Arguments& arguments, WatchedFiles& files) {
     for (const auto& [flag, text, implied] : arguments.said()) {
-        const bool is_written = flag->name == "--output" || flag->name == "--save-config" ||
-                                flag->takes.kind == Takes::Kind::folder;
         const bool may_be_file = flag->takes.kind == Takes::Kind::file || flag->name == "--sink" ||
                                  flag->name == "--past" || flag->name == "--position-bias";
-        if (is_written || !may_be_file || text.starts_with("-")) continue;
+        if (flag->writes || !may_be_file || text.starts_with("-")) continue;
         const std::string path = attn::file_of(text);
+        if (is_written(arguments, real_path(path))) {
+            throw attn::ConfigError("--watch: each walk would write " + path + ", which " +
+                                    flag->name + " reads, and so walk again: write elsewhere");
+        }
         if (std::filesystem::exists(path)) files.add(path);
     }
 }

@@ -10,7 +10,7 @@ std::vector<std::string> auto_always_never() { return {"auto", "always", "never"
 
 bool colors(const Arguments& arguments) {
     return arguments.text("--color") != "always" || arguments.find("--format") == nullptr ||
-           format_of(arguments).printed != nullptr;
+           format_of(arguments).printed != nullptr || format_of(arguments).is_program;
 }
 
 }  // namespace

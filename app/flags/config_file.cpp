@@ -224,8 +224,9 @@ const std::vector<Flag>& config_flags() {
           "settings from a file, as --save-config writes them or JSON output holds them; flags "
           "win over it",
           file()},
-         {"--save-config", "FILE",
-          "write the settings to a file, for --config (- is standard output)", file()}});
+         Flag{"--save-config", "FILE",
+              "write the settings to a file, for --config (- is standard output)", file()}
+              .writing({".json", ".txt", "*"})});
     return all;
 }
 

@@ -347,4 +347,12 @@ void note_useless_flags(const std::vector<FlagUse>& uses) {
     }
 }
 
+void note_unused_flags(const Arguments& arguments, const std::vector<std::string_view>& used,
+                       const std::string& what) {
+    for (const Arguments::Said& said : arguments.said()) {
+        if (said.implied || std::ranges::find(used, said.flag->name) != used.end()) continue;
+        report_note(said.flag->name + " has no effect here: it needs " + what);
+    }
+}
+
 }  // namespace app

@@ -56,6 +56,10 @@ struct Flag {
     /// next word.
     bool may_stand_alone = false;
     Need need{};
+    bool writes = false;  ///< it names a file or folder that is written
+    /// How the name of that file may end, `*` for what no format has; empty for the forms that
+    /// --format and --json offer beside text.
+    std::vector<std::string_view> endings{};
 
     // Of the settings of a walk alone.
     void (*set)(attn::WalkConfig&, const Flag&, const std::string& text) = nullptr;
@@ -71,6 +75,9 @@ struct Flag {
     Flag&& repeatable() && { return repeats = true, std::move(*this); }
     Flag&& demanded() && { return required = true, std::move(*this); }
     Flag&& needing(const Need& what) && { return need = what, std::move(*this); }
+    Flag&& writing(std::vector<std::string_view> to = {}) && {
+        return writes = true, endings = std::move(to), std::move(*this);
+    }
     Flag&& set_by(void (*setter)(attn::WalkConfig&, const Flag&, const std::string&)) && {
         return set = setter, std::move(*this);
     }
@@ -204,6 +211,10 @@ void note_useless_flags(const std::vector<FlagUse>& uses);
 inline void note_useless_flags(const Arguments& arguments, const attn::Plan* plan) {
     note_useless_flags({{arguments, plan}});
 }
+
+/// Says so of every flag but those that are used, where only a list is printed.
+void note_unused_flags(const Arguments& arguments, const std::vector<std::string_view>& used,
+                       const std::string& what);
 
 /// The words of a choice.
 template <class Choice>

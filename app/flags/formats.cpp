@@ -1,6 +1,7 @@
 #include "app/flags/formats.hpp"
 
 #include <algorithm>
+#include <cctype>
 
 #include "app/flags/parse.hpp"
 #include "attn/codegen/code.hpp"
@@ -50,6 +51,27 @@ void render_json(const Document& document, const TextChoices&, const Sink& sink)
 
 void render_ipynb(const Document& document, const TextChoices& choices, const Sink& sink) {
     attn::render_ipynb(document, choices.program_form, choices.options, sink);
+}
+
+/// A program: lines, and beside what each prints what it should print.
+void render_program(const Document& document, const TextChoices& choices, const Sink& sink) {
+    Document gathered = document;
+    attn::gather_code(gathered);
+    const attn::ContentForm form = [&](const attn::Section& section) {
+        std::string text = "print(" + attn::printed_expression(section) + ")";
+        if (choices.words == attn::Words::none) return text;
+        const std::string printed =
+            attn::content_text(section, choices.program_form, choices.options);
+        text += "\n# ";
+        for (std::size_t i = 0; i < printed.size(); ++i) {
+            const bool is_blank = printed.compare(i + 1, 1, "\n") == 0;
+            text += printed[i];
+            if (printed[i] == '\n') text += is_blank ? "#" : "# ";
+        }
+        return text;
+    };
+    if (!document.command.empty()) sink("# " + attn::visible(document.command) + "\n\n");
+    attn::render_text(gathered, form, choices.options, choices.words, sink);
 }
 
 void render_markdown(const Document& document, const TextChoices& choices, const Sink& sink) {
@@ -151,7 +173,8 @@ Format printed(std::string_view name, const TextForm& form,
                void (*render)(const Document&, const TextChoices&, const Sink&)) {
     Format format{name, {}, render};
     format.printed = &form;
-    format.prints_numbers = format.has_words = format.has_code = true;
+    format.prints_numbers = format.has_words = true;
+    format.has_code = form != plain;
     return format;
 }
 
@@ -179,11 +202,18 @@ const std::vector<Format>& formats() {
          .prints_numbers = true,
          .has_code = true,
          .runs = true},
+        {.name = "python",
+         .suffixes = {".py"},
+         .render = render_program,
+         .prints_numbers = true,
+         .has_words = true,
+         .has_code = true,
+         .runs = true,
+         .is_program = true},
         {.name = "html",
          .suffixes = {".html", ".htm"},
          .render = render_page,
          .prints_numbers = true,
-         .has_words = true,
          .has_code = true,
          .has_everything = true,
          .has_colors = true,
@@ -219,11 +249,21 @@ const Format& find_format(std::string_view name) {
     refuse_word("--format", std::string(name), format_names());
 }
 
+std::string ending_of(std::string_view path) {
+    const std::string_view name = path.substr(path.find_last_of('/') + 1);
+    const std::size_t dot = name.find_last_of('.');
+    if (dot == name.npos || dot == 0) return {};
+    std::string ending(name.substr(dot));
+    const auto is_letter = [](unsigned char c) { return std::isalpha(c) != 0; };
+    if (ending.size() < 2 || !is_letter(static_cast<unsigned char>(ending[1]))) return {};
+    for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return ending;
+}
+
 const Format* format_of_file(std::string_view path) {
+    const std::string ending = ending_of(path);
     for (const Format& format : formats()) {
-        for (const std::string_view suffix : format.suffixes) {
-            if (path.size() > suffix.size() && path.ends_with(suffix)) return &format;
-        }
+        if (std::ranges::find(format.suffixes, ending) != format.suffixes.end()) return &format;
     }
     return nullptr;
 }

@@ -37,7 +37,12 @@ struct Format {
     bool has_figures = false;     ///< --figure says what it draws
     bool answers = false;         ///< it says where each cell comes from, and can show two walks
 
+    bool is_program = false;  ///< lines that print the tensors, which are comments
     bool is_text() const { return render != nullptr; }
+    /// Whether people can read it on a terminal.
+    bool is_for_terminals() const {
+        return is_text() && !answers && !has_figures && (!runs || is_program);
+    }
     /// Whether it keeps the sections that are not printed: their lines, or their cells.
     bool keeps_all() const { return runs || answers; }
 };
@@ -49,6 +54,10 @@ std::vector<std::string> format_names();
 
 /// The format of that name.  Errors  ConfigError, listing the names there are.
 const Format& find_format(std::string_view name);
+
+/// The ending of a file's name, `.npz`, in small letters: a dot and what begins with a
+/// letter; empty without one.
+std::string ending_of(std::string_view path);
 
 /// The format that a file name asks for by its ending; nullptr when it asks for none.
 const Format* format_of_file(std::string_view path);

@@ -1,9 +1,12 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
 
 #include "app/flags/known_words.hpp"
 #include "app/flags/model_flags.hpp"
+#include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
 #include "app/flags/setting.hpp"
 #include "app/flags/walk_flags.hpp"
@@ -192,9 +195,19 @@ void set_model_layer(const Arguments& arguments, const ModelRun* run, WalkConfig
 std::string list_of_layers(const Arguments& arguments) {
     const Model model = model_of(arguments);
     const Architecture& a = model.architecture;
+    const bool json = wants_json(arguments);
     std::string text;
     for (std::size_t n = 0; n < a.layers.size(); ++n) {
         const LayerKind& kind = a.layers[n];
+        if (json) {
+            text += fmt::format(
+                "{}{{\"layer\": {}, \"heads\": {}, \"kv_heads\": {}, \"head_dim\": {}, "
+                "\"rope\": \"{}\", \"window\": {}}}",
+                n == 0 ? "[" : ",\n ", n, a.heads, a.kv_heads, a.head_dim,
+                kind.pairing ? attn::word(*kind.pairing) : "none",
+                kind.window ? std::to_string(*kind.window) : "null");
+            continue;
+        }
         text += "layer " + std::to_string(n) + "  " + std::to_string(a.heads) + " heads on " +
                 std::to_string(a.kv_heads) + " key/value heads of " + std::to_string(a.head_dim) +
                 " features";
@@ -204,7 +217,7 @@ std::string list_of_layers(const Arguments& arguments) {
         if (kind.window) text += ", a window of " + std::to_string(*kind.window);
         text += "\n";
     }
-    return text;
+    return json ? text + "]\n" : text;
 }
 
 std::vector<Flag> trained_rows() {

@@ -166,9 +166,24 @@ std::vector<std::string> shadings() {
 
 // --- what flags need
 
+bool summarises(const Arguments& arguments) {
+    return arguments.find("--summary") != nullptr && arguments.has("--summary");
+}
 template <bool Format::*member>
 bool format_has(const Arguments& arguments) {
-    return arguments.find("--format") == nullptr || format_of(arguments).*member;
+    return arguments.find("--format") == nullptr ||
+           (format_of(arguments).*member && !summarises(arguments));
+}
+bool is_form_printed(const Arguments& arguments) {
+    const Format& said = find_format(arguments.text("--format"));
+    return said.printed == nullptr || !(summarises(arguments) || arguments.has("--heatmap") ||
+                                        (arguments.has("--code") && said.has_code));
+}
+bool prints_in_steps(const Arguments& arguments) {
+    const std::string path = arguments.text("--output");
+    const bool only_saves =
+        arguments.has("--save-dir") && !arguments.has("--format") && !arguments.has("--json");
+    return path.empty() ? !only_saves && !summarises(arguments) : path == "-";
 }
 bool leaves_steps_out(const Arguments& arguments) {
     return !arguments.has("--only") &&
@@ -178,7 +193,7 @@ bool leaves_steps_out(const Arguments& arguments) {
 constexpr Need colored_page{format_has<&Format::has_colors>, nullptr, "--format svg or html"};
 
 constexpr Need printed_numbers{format_has<&Format::prints_numbers>, nullptr,
-                               "a printed form: this format holds every digit"};
+                               "a printed form: this one has no such digits"};
 
 }  // namespace
 
@@ -216,36 +231,48 @@ const std::vector<Flag>& output_flags() {
         "Output",
         {
             Flag{"--format", "FORMAT", "form of the output", one_of(format_names),
-                 "by the name of --output; else torch, or numpy with a NumPy --rng"},
+                 "by the name of --output; else torch, or numpy with a NumPy --rng"}
+                .needing({is_form_printed, nullptr,
+                          "tensors that are printed as such: leave "
+                          "--heatmap, --summary and --code out"}),
             Flag{"--save-dir", "DIR", "write a .npy file for each step and walk.json into a folder",
-                 folder()},
+                 folder()}
+                .writing({"*"}),
             Flag{"--summary", "",
                  "one line a tensor: shape, type, range, mean, nan and inf, row sums and entropy"},
             Flag{"--heatmap", "SCALE",
                  "labelled cells, shaded by value; the scale ends at the largest of each row, of "
                  "the tensor, or at 1; compact has no digits",
                  some_of(shadings)}
-                .or_alone(),
+                .or_alone()
+                .needing({[](const Arguments& said) { return !summarises(said); }, nullptr,
+                          "tensors that are printed: leave --summary out"}),
             Flag{"--figure", "FIGURE", "what --format svg draws", one_of<attn::FigureKind>(),
                  "matrix"}
                 .needing({format_has<&Format::has_figures>, nullptr, "--format svg"}),
             Flag{"--theme", "THEME", "page that figures and --format html are made for",
                  one_of<attn::Theme>(), "auto"}
                 .needing(colored_page),
-            Flag{"--pace", "", "wait for Enter between the steps, on a terminal"},
-            Flag{"--code", "LANGUAGE", "show the lines of code that make each tensor",
+            Flag{"--pace", "", "wait for Enter between the steps, on a terminal"}.needing(
+                {prints_in_steps, nullptr,
+                 "steps that are printed: they go to files, or in a line"}),
+            Flag{"--code", "LANGUAGE", "write a program that makes and prints the same tensors",
                  one_of(languages)}
                 .needing({format_has<&Format::has_code>, nullptr,
-                          "a format with lines of code: torch, numpy, plain, markdown, json or "
-                          "ipynb"}),
+                          "a format with lines of code: torch, numpy, python, markdown, json, "
+                          "html or ipynb"}),
         });
     return all;
 }
 
+Flag output_flag(std::vector<std::string_view> endings) {
+    return Flag{"--output", "FILE", "write to a file, whole or not at all", file()}
+        .spelt("-o")
+        .writing(std::move(endings));
+}
+
 const std::vector<Flag>& file_flags() {
-    static const std::vector<Flag> all = grouped(
-        "Output",
-        {Flag{"--output", "FILE", "write to a file, whole or not at all", file()}.spelt("-o")});
+    static const std::vector<Flag> all = grouped("Output", {output_flag()});
     return all;
 }
 
@@ -285,41 +312,16 @@ void check_output_flags(const Arguments& arguments) {
     check_print_flags(arguments);
     const Format& format = format_of(arguments);
     const std::string name(format.name);
-    const std::string path = arguments.text("--output");
-    if (!format.is_text() && (path.empty() || path == "-") && isatty(STDOUT_FILENO) != 0) {
-        throw attn::ConfigError("--format " + name +
-                                " is no text for a terminal: pass -o FILE or a pipe");
-    }
-    for (const char* flag : {"--heatmap", "--pace", "--summary"}) {
-        const bool shades = flag == std::string_view("--heatmap") && format.has_colors;
-        if (arguments.has(flag) && format.printed == nullptr && !shades) {
-            throw attn::ConfigError(std::string(flag) + " is for printed forms and --format " +
-                                    name + " is none: leave one out");
-        }
+    for (const std::string flag : {"--heatmap", "--pace", "--summary"}) {
+        const bool fits =
+            (flag == "--heatmap" && format.has_colors) || (flag == "--pace" && format.is_program);
+        if (!arguments.has(flag) || format.printed != nullptr || fits) continue;
+        const std::string other =
+            arguments.has("--code") && format.runs ? "--code" : "--format " + name;
+        throw attn::ConfigError(flag + " is for printed forms and " + other +
+                                " is none: leave one out");
     }
     shading(arguments);
-}
-
-const Format& format_of(const Arguments& arguments, attn::TextForm usual) {
-    const std::string path = arguments.text("--output");
-    const Format* by_name = arguments.has("--json") ? &find_format("json") : nullptr;
-    if (arguments.has("--format")) {
-        const Format& said = find_format(arguments.text("--format"));
-        if (by_name != nullptr && by_name != &said) {
-            throw attn::ConfigError("--json and --format " + std::string(said.name) +
-                                    " contradict each other: leave one out");
-        }
-        by_name = &said;
-    }
-    const Format* by_file = format_of_file(path);
-    if (by_name != nullptr && by_file != nullptr && by_name != by_file) {
-        throw attn::ConfigError("-o " + path + " asks for " + std::string(by_file->name) +
-                                " and --format for " + std::string(by_name->name) +
-                                ": leave --format out, or give the file another ending");
-    }
-    if (by_name != nullptr) return *by_name;
-    if (by_file != nullptr) return *by_file;
-    return find_format(usual == attn::TextForm::numpy ? "numpy" : "torch");
 }
 
 std::vector<attn::WantedPart> parts_in(const std::string& text) {
@@ -341,7 +343,7 @@ attn::Document document_of_parts(const attn::Plan& plan, const attn::StepTable& 
         const attn::Step& step = attn::find_step(table, wanted[i].name);
         attn::Section section;
         section.name = step.name;
-        section.title = step.title;
+        section.title = attn::told_title({plan, table, step});
         section.formula = formula_of(step, plan, table);
         section.note = step_note({plan, table, step}, parts[i].seen, parts[i].excerpt);
         section.margin = step.mistake;
@@ -352,16 +354,6 @@ attn::Document document_of_parts(const attn::Plan& plan, const attn::StepTable& 
         document.sections.push_back(std::move(section));
     }
     return document;
-}
-
-bool wants_code(const Arguments& arguments) {
-    return arguments.has("--code") || format_of(arguments).runs;
-}
-
-attn::CodeLanguage code_language(const Arguments& arguments, attn::CodeLanguage usual) {
-    if (!arguments.has("--code")) return usual;
-    return arguments.text("--code") == "torch" ? attn::CodeLanguage::torch
-                                               : attn::CodeLanguage::numpy;
 }
 
 void select_sections(const Arguments& arguments, attn::Document& document,

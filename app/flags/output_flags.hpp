@@ -1,4 +1,6 @@
 #pragma once
+#include <filesystem>
+
 #include "app/flags/flag.hpp"
 #include "app/flags/formats.hpp"
 #include "attn/codegen/code.hpp"
@@ -12,8 +14,9 @@ const std::vector<Flag>& print_flags();
 /// The flags that say in which format a document goes where.
 const std::vector<Flag>& output_flags();
 
-/// -o and --json, for every command.
+/// -o and --json, for every command; -o of a command whose files end otherwise.
 const std::vector<Flag>& file_flags();
+Flag output_flag(std::vector<std::string_view> endings = {});
 const std::vector<Flag>& json_flags();
 
 /// --color, for every command whose words mean something.
@@ -35,6 +38,14 @@ void write_text(const Arguments& arguments, const std::string& text);
 void check_print_flags(const Arguments& arguments);
 void check_output_flags(const Arguments& arguments);
 
+/// Refuses files that the command cannot write as their names end, and two that are one.
+///
+/// Errors  ConfigError naming the flag, the file and what to write instead.
+void check_written_files(const Arguments& arguments);
+
+/// The path behind links and dots, by which files are told apart.
+std::filesystem::path real_path(const std::string& path);
+
 /// The format that --format, --json or the name of the output file asks for; `usual` where none
 /// does.
 ///
@@ -43,7 +54,7 @@ const Format& format_of(const Arguments& arguments, attn::TextForm usual = attn:
 
 /// Whether a command that writes text or JSON writes JSON: --json says so, or the name of the file.
 ///
-/// Errors  ConfigError for a file whose name says another format.
+/// Errors  ConfigError where --format, or the file of a walk, says a third.
 bool wants_json(const Arguments& arguments);
 
 /// Whether the sections need the lines that make them: --code, or a format that runs.

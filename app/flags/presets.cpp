@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/flags/parse.hpp"
+#include "attn/text/json.hpp"
 
 namespace app {
 
@@ -71,6 +72,16 @@ std::vector<std::string> preset_words(const std::string& name) {
                                     [&](const Preset& preset) { return preset.name == name; });
     if (found == presets().end()) refuse_word("--preset", name, preset_names());
     return split(found->flags, ' ');
+}
+
+std::string json_of_presets() {
+    std::string text;
+    for (const Preset& preset : presets()) {
+        text += (text.empty() ? "[" : ",\n ") + ("{\"name\": " + attn::json_string(preset.name)) +
+                ", \"title\": " + attn::json_string(preset.what) +
+                ", \"flags\": " + attn::json_string(preset.flags) + "}";
+    }
+    return text + "]\n";
 }
 
 std::string list_of_presets() {

@@ -22,5 +22,6 @@ std::vector<std::string> preset_words(const std::string& name);
 
 /// A few lines for each family: name, what its attention has, and its flags.
 std::string list_of_presets();
+std::string json_of_presets();
 
 }  // namespace app

@@ -69,6 +69,7 @@ void print_at_a_pace(const attn::Document& document,
         first = false;
         part.sections = {section};
         render(part, [&output](std::string_view text) { output.write(text); });
+        part.command.clear();
         output.flush();
     }
 }
@@ -204,7 +205,8 @@ std::string command_line(const std::string& command, const Arguments& arguments)
         for (const Flag& flag : table()) {
             // What --config and --preset say stands here itself; where output goes makes nothing.
             constexpr std::array left_out{"--config", "--preset",   "--save-config", "--watch",
-                                          "--output", "--save-dir", "--format",      "--json"};
+                                          "--output", "--save-dir", "--format",      "--json",
+                                          "--pace",   "--color"};
             if (std::find(left_out.begin(), left_out.end(), flag.name) != left_out.end()) continue;
             for (const auto& [said, text, implied] : arguments.said()) {
                 if (said != &flag || implied) continue;
@@ -225,18 +227,6 @@ std::string command_line(const std::string& command, const Arguments& arguments)
         line += " --format " + std::string(is_folder ? "json" : format.name);
     }
     return line;
-}
-
-bool wants_json(const Arguments& arguments) {
-    const std::string path = arguments.text("--output");
-    const Format* by_file = format_of_file(path);
-    const bool json = arguments.has("--json");
-    if (by_file == nullptr || by_file->name == "json") return json || by_file != nullptr;
-    // A page in Markdown is text, too.
-    if (by_file->name == "markdown" && !json) return false;
-    throw attn::ConfigError("-o " + path + " asks for " + std::string(by_file->name) +
-                            ", and this is " + (json ? "JSON" : "text, or JSON with --json") +
-                            ": end the name in " + (json ? ".json" : ".txt or .json"));
 }
 
 void write_text(const Arguments& arguments, const std::string& text) {
@@ -294,7 +284,8 @@ void write_document(const Arguments& arguments, const attn::Document& document,
         save(path, writing);
     } else if (folder.empty() || path == "-" || arguments.has("--format") ||
                arguments.has("--json")) {
-        const bool apart = choices.words == attn::Words::all || heatmap || format.name == "plain";
+        const bool apart = choices.words == attn::Words::all || heatmap || format.name == "plain" ||
+                           format.is_program;
         arguments.has("--pace") ? print_at_a_pace(document, render, apart) : print(writing);
     }
 }

@@ -27,8 +27,12 @@ std::string print_option_code(CodeLanguage language, const PrintOptions& options
     if (options.sci_mode == SciMode::off)
         torch ? add("sci_mode", "False") : add("suppress", "True");
     if (options.sci_mode == SciMode::on && torch) add("sci_mode", "True");
-    if (arguments.empty()) return {};
-    return std::string(torch ? "torch" : "np") + ".set_printoptions(" + arguments + ")\n";
+    std::string code;
+    if (torch && options.default_dtype == DType::float64) {
+        code = "torch.set_default_dtype(torch.float64)\n";
+    }
+    if (arguments.empty()) return code;
+    return code + (torch ? "torch" : "np") + ".set_printoptions(" + arguments + ")\n";
 }
 
 std::string seed_code(const WalkConfig& config) {
@@ -119,6 +123,10 @@ void add_print_options(Document& document, CodeLanguage language, const PrintOpt
     if (import == std::string::npos) return;
     if (code.find("sys.") != std::string::npos) code = "import sys\n" + code;
     first.insert(import + module.size(), code);
+}
+
+const std::string& printed_expression(const Section& section) {
+    return section.expression.empty() ? section.name : section.expression;
 }
 
 void gather_code(Document& document) {

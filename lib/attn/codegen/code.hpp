@@ -46,6 +46,9 @@ void add_code(Document& document, const Plan& plan, const StepTable& table, Code
 /// Puts print options that are not the default behind the imports of the first section.
 void add_print_options(Document& document, CodeLanguage language, const PrintOptions& options);
 
+/// What the lines of a section leave to be printed.
+const std::string& printed_expression(const Section& section);
+
 /// Moves the lines of sections that are not printed to the next one that is, so that what is
 /// printed is a whole program. Parts of softmax that are not printed lose theirs.
 void gather_code(Document& document);

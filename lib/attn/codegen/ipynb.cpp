@@ -53,20 +53,27 @@ std::string words_of(const Section& section) {
     return words;
 }
 
-/// What stands above the first section: a title and the settings.
+/// What stands above the first section: a title and the command.
 std::string head_of(const Document& document) {
-    std::string title = "Attention, step by step";
-    std::string settings;
+    std::string head = "# Attention, step by step";
     for (const auto& [name, value] : document.config) {
-        if (name == "notebook") title = "The notebook " + value + ", replayed";
-        settings += "\n- " + name + ": " + markdown_code(value);
+        if (name == "notebook") head = "# The notebook " + value + ", replayed";
     }
     if (!document.command.empty()) {
         const std::string ticks = markdown_fence(document.command, 3);
-        settings = "\n" + ticks + "\n" + visible(document.command) + "\n" + ticks + "\n" + settings;
+        head += "\n\n" + ticks + "sh\n" + visible(document.command) + "\n" + ticks;
     }
-    return "# " + title + "\n\nWritten by attn-explain " + std::string(version()) +
-           ". Run from the top, each cell prints the numbers below it.\n" + settings;
+    return head + "\n\nWritten by attn-explain " + std::string(version()) +
+           ". Run from the top, each cell prints the numbers below it.";
+}
+
+/// What stands below the last one, folded away.
+std::string settings_of(const Document& document) {
+    std::string text = "<details><summary>All settings</summary>\n\n";
+    for (const auto& [name, value] : document.config) {
+        text += "- " + name + ": " + markdown_code(value) + "\n";
+    }
+    return text + "\n</details>";
 }
 
 }  // namespace
@@ -83,12 +90,12 @@ void render_ipynb(const Document& document, TextForm form, const PrintOptions& o
     int count = 0;
     for (const Section& section : gathered.sections) {
         if (!section.shown) continue;
-        const std::string print =
-            "print(" + (section.expression.empty() ? section.name : section.expression) + ")";
+        const std::string print = "print(" + printed_expression(section) + ")";
         cells.push_back(words_cell(words_of(section)));
         cells.push_back(code_cell(section.code + (section.code.empty() ? "" : "\n") + print,
                                   content_text(section, form, as_printed), ++count));
     }
+    if (!document.config.empty()) cells.push_back(words_cell(settings_of(document)));
     const Json notebook{
         {"cells", std::move(cells)},
         {"metadata",

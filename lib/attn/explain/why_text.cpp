@@ -6,6 +6,7 @@
 
 #include "attn/explain/why.hpp"
 #include "attn/explain/words.hpp"
+#include "attn/notes/notes.hpp"
 
 namespace attn {
 namespace {
@@ -98,10 +99,21 @@ std::vector<Cell> next_cells(const StepTable& table, const Derivation& derivatio
     return cells;
 }
 
+/// The derivation of a cell, with what a mistake did to it.
+Derivation told(const Plan& plan, const StepTable& table, const Ledger& ledger, const Cell& cell) {
+    Derivation derivation = derive(plan, table, ledger, cell);
+    const Step& step = find_step(table, cell.step);
+    if (!step.mistake.empty()) derivation.remarks.push_back("! " + step.mistake);
+    for (const auto& [name, ids] : mistakes_behind({plan, table, step})) {
+        derivation.remarks.push_back("! made from " + name + ", with the mistake " + ids);
+    }
+    return derivation;
+}
+
 void add_derivation(std::string& text, const Plan& plan, const StepTable& table,
                     const Ledger& ledger, const Cell& cell, const WhyOptions& options,
                     std::size_t level) {
-    const Derivation derivation = derive(plan, table, ledger, cell);
+    const Derivation derivation = told(plan, table, ledger, cell);
     const std::string indent(2 * level, ' ');
     const Decimals decimals(derivation);
     const bool boolean = ledger[cell.step].dtype() == DType::boolean;
@@ -131,7 +143,7 @@ nlohmann::ordered_json json_of(const Cell& cell) {
 
 nlohmann::ordered_json json_of(const Plan& plan, const StepTable& table, const Ledger& ledger,
                                const Cell& cell, const WhyOptions& options, std::size_t level) {
-    const Derivation derivation = derive(plan, table, ledger, cell);
+    const Derivation derivation = told(plan, table, ledger, cell);
     nlohmann::ordered_json json = json_of(cell);
     json["rule"] = derivation.rule;
     json["terms"] = nlohmann::ordered_json::array();

@@ -215,6 +215,7 @@ void write_mistake(StepTable& table, const StepTable& without, const Plan& plan,
     Step* const first = shows(mistake.step) ? shows(mistake.step) : shows(itself);
     if (first == nullptr) return;
     first->title = title;
+    first->mistake_ids += (first->mistake_ids.empty() ? "" : ", ") + mistake.id;
     first->mistake += (first->mistake.empty() ? "[" : " [") + mistake.id + "] " + mistake.title +
                       ": " + mistake.effect + ".";
 }

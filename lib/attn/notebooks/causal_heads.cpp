@@ -240,6 +240,7 @@ Document causal_heads(const ReplayOptions& replay) {
     notebook.tensor("context_by_einsum", "the result itself", diagonal["context"])
         .from("context")
         .made(corrected ? "weights @ value" : "weights(t,t) * value(t)")
+        .grad(corrected ? "View" : "Mul")
         .kept();
 
     // Two heads and an output projection.
@@ -321,11 +322,13 @@ Document causal_heads(const ReplayOptions& replay) {
         .made(corrected ? "query @ key^T" : "key @ key^T")
         .code(corrected ? "" : five_code)
         .printed_by("scores")
+        .grad("View")
         .kept();
     notebook.tensor("five_heads_output", "the result of five heads", fused["output"])
         .from("output")
         .made("merged @ w_output^T")
         .printed_by("output")
+        .grad("UnsafeView")
         .kept();
 
     // What is left: a transposition, and two looks at the weights of cell 41.

@@ -1,5 +1,7 @@
 #include "attn/notes/notes.hpp"
 
+#include "attn/text/strings.hpp"
+
 namespace attn {
 namespace {
 
@@ -13,6 +15,30 @@ bool stands_behind_mistake(const PlannedStep& of) {
 }
 
 }  // namespace
+
+std::map<std::string, std::string> mistakes_behind(const PlannedStep& of) {
+    using Mistakes = std::map<std::string, std::string>;
+    std::map<std::string, Mistakes> behind;
+    std::map<Chain, std::string> latest;
+    for (const Step& step : of.table) {
+        if (!step.applies(of.plan)) continue;
+        Mistakes& mistakes = behind[step.name];
+        for (const Input& input : step.reads(of.plan)) {
+            const std::string& name = input.chain == Chain::none ? input.step : latest[input.chain];
+            mistakes.merge(Mistakes(behind[name]));
+        }
+        if (step.name == of.step.name) return mistakes;
+        if (!step.mistake.empty()) mistakes[step.name] = step.mistake_ids;
+        if (step.chain != Chain::none) latest[step.chain] = step.name;
+    }
+    return {};
+}
+
+std::string told_title(const PlannedStep& of) {
+    std::vector<std::string> ids;
+    for (const auto& [step, mistakes] : mistakes_behind(of)) ids.push_back(mistakes);
+    return of.step.title + (ids.empty() ? "" : " (after " + joined(ids) + ")");
+}
 
 std::string step_note(const PlannedStep& of, const Ledger& ledger, const Excerpt& excerpt) {
     const Tensor* tensor = ledger.find(of.step.name);

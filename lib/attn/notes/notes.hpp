@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <string>
 
 #include "attn/walk/excerpt.hpp"
@@ -16,6 +17,12 @@ struct Subject : PlannedStep {
 };
 
 }  // namespace notes
+
+/// The steps behind a step that mistakes have replaced, with the ids of these.
+std::map<std::string, std::string> mistakes_behind(const PlannedStep& of);
+
+/// The title of a step, which says what mistakes it follows.
+std::string told_title(const PlannedStep& of);
 
 /// One or two plain sentences on what a step just did and what to look at in these numbers: which
 /// token attends most to which, what the mask hid, why a row is uniform.

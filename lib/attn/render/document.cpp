@@ -47,7 +47,7 @@ Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& ta
         if (tensor == nullptr) continue;
         Section section;
         section.name = step.name;
-        section.title = step.title;
+        section.title = told_title({plan, table, step});
         section.formula = formula_of(step, plan, table);
         section.margin = step.mistake;
         section.note = step_note({plan, table, step}, ledger);

@@ -20,31 +20,36 @@ std::string range_text(double least, double largest) {
            (same ? "" : " to " + brief(largest));
 }
 
-/// What the rows of weights sum to, and the mean of their entropies.
-std::string distribution_text(const Tensor& tensor) {
+/// What the rows of weights sum to, and the mean of their entropies beside the largest that there
+/// could be, over the keys that no mask hides.
+std::string distribution_text(const Tensor& tensor, bool masked) {
     const std::size_t length = tensor.shape().empty() ? 0 : tensor.shape().back();
     double least = std::numeric_limits<double>::infinity();
     double largest = -least;
     double entropy = 0;
+    double most = 0;
     std::size_t rows = 0;
     for (std::size_t start = 0; length > 0 && start < tensor.size(); start += length) {
         double sum = 0;
         double bits = 0;
+        double keys = 0;
         for (std::size_t i = start; i < start + length; ++i) {
             const double weight = tensor.at(i);
             sum += weight;
+            keys += masked && weight == 0 ? 0 : 1;
             if (weight > 0) bits -= weight * std::log2(weight);
         }
         if (!std::isfinite(sum)) continue;
         least = std::min(least, sum);
         largest = std::max(largest, sum);
         entropy += bits;
+        most += keys > 0 ? std::log2(keys) : 0;
         ++rows;
     }
     if (rows == 0) return "";
     return "rows sum to " + range_text(least, largest) + ", entropy " +
            fmt::format("{:.3f} of {:.3f} bits", entropy / static_cast<double>(rows),
-                       std::log2(static_cast<double>(length)));
+                       most / static_cast<double>(rows));
 }
 
 std::string line_of(const Section& section, const Tensor& tensor) {
@@ -53,9 +58,11 @@ std::string line_of(const Section& section, const Tensor& tensor) {
     double sum = 0;
     std::size_t finite = 0;
     std::size_t nans = 0;
+    std::size_t negative = 0;
     for (std::size_t i = 0; i < tensor.size(); ++i) {
         const double number = tensor.at(i);
         if (std::isnan(number)) ++nans;
+        if (std::isinf(number) && number < 0) ++negative;
         if (!std::isfinite(number)) continue;
         least = std::min(least, number);
         largest = std::max(largest, number);
@@ -71,10 +78,15 @@ std::string line_of(const Section& section, const Tensor& tensor) {
         if (!text.empty()) remark += (remark.empty() ? "  " : "; ") + text;
     };
     if (nans > 0) say(fmt::format("{} nan", nans));
-    if (const std::size_t infinite = tensor.size() - finite - nans; infinite > 0) {
+    if (negative > 0) say(fmt::format("{} -inf", negative));
+    if (const std::size_t infinite = tensor.size() - finite - nans - negative; infinite > 0) {
         say(fmt::format("{} inf", infinite));
     }
-    if (section.name == "weights") say(distribution_text(tensor));
+    if (section.name == "weights") {
+        const bool masked =
+            std::ranges::find(section.reads, "masked_scores") != section.reads.end();
+        say(distribution_text(tensor, masked));
+    }
     const auto shown = [&](double number) { return finite > 0 ? brief(number) : "-"; };
     return fmt::format(line_of_summary, section.name, shape, dtype_name(tensor.dtype()),
                        shown(least), shown(largest), shown(sum / static_cast<double>(finite)),

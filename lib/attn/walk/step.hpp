@@ -94,6 +94,7 @@ struct Step {
     bool replaces_given = false;
     /// What was done wrong here first and what that does; empty in the reference.
     std::string mistake{};
+    std::string mistake_ids{};  ///< `scale-missing, k-dot-k`
     /// One or two sentences on its numbers (attn/notes/notes.hpp).
     std::function<std::string(const notes::Subject&)> note{};
     /// Where one of its cells comes from (attn/explain/why.hpp); none where the walk starts from

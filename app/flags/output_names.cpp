@@ -1,0 +1,181 @@
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "app/flags/output_flags.hpp"
+#include "attn/text/strings.hpp"
+
+namespace app {
+namespace {
+
+/// Endings that nothing here writes, what comes closest, and what makes the one of the other.
+struct Foreign {
+    std::vector<std::string_view> endings;
+    std::string_view write;
+    std::string_view maker;
+};
+
+const std::vector<Foreign>& foreign() {
+    static const std::vector<Foreign> all{
+        {{".png", ".pdf", ".ps", ".eps"}, ".svg", "rsvg-convert"},
+        {{".jpg", ".jpeg", ".gif", ".webp", ".tif", ".tiff", ".bmp"}, ".svg", "ImageMagick"},
+        {{".tex", ".docx", ".odt", ".rst", ".rtf"}, ".md", "pandoc"},
+        {{".xlsx", ".xls", ".ods", ".tsv", ".parquet"}, ".csv", "pandas"},
+        {{".yaml", ".yml", ".toml", ".xml", ".jsonl"}, ".json", "Python"},
+        {{".pt", ".pth", ".ckpt", ".pkl", ".bin"}, ".safetensors", "torch.save"},
+        {{".h5", ".hdf5", ".mat"}, ".npz", "h5py or SciPy"},
+    };
+    return all;
+}
+
+constexpr std::array text_endings{".txt", ".text", ".log", ".out"};
+
+bool is_said(const Arguments& arguments, const char* flag) {
+    return arguments.find(flag) != nullptr && arguments.has(flag);
+}
+
+/// How the name of a file that this flag writes may end.
+std::vector<std::string_view> endings_of(const Arguments& arguments, const Flag& flag) {
+    std::vector<std::string_view> endings = flag.endings;
+    if (!endings.empty()) return endings;
+    endings.assign(text_endings.begin(), text_endings.end());
+    std::vector<std::string> names;
+    if (arguments.find("--json") != nullptr) names.emplace_back("json");
+    if (const Flag* row = arguments.find("--format")) names = row->takes.words();
+    for (const Format& format : formats()) {
+        if (std::ranges::find(names, format.name) == names.end()) continue;
+        endings.insert(endings.end(), format.suffixes.begin(), format.suffixes.end());
+    }
+    return endings;
+}
+
+/// `.txt, .md or .json`
+std::string listed(const std::vector<std::string_view>& endings) {
+    std::vector<std::string> all;
+    constexpr std::array second_names{"*", ".text", ".log", ".out", ".markdown", ".htm"};
+    for (const std::string_view ending : endings) {
+        if (std::ranges::find(second_names, ending) == second_names.end()) all.emplace_back(ending);
+    }
+    if (all.size() < 2) return attn::joined(all);
+    const std::string last = all.back();
+    all.pop_back();
+    return attn::joined(all) + " or " + last;
+}
+
+void check_ending(const Arguments& arguments, const Flag& flag, const std::string& path) {
+    const std::vector<std::string_view> endings = endings_of(arguments, flag);
+    const auto is_written = [&](std::string_view ending) {
+        return std::ranges::find(endings, ending) != endings.end();
+    };
+    const std::string ending = ending_of(path);
+    if (ending.empty()) return;
+    const Format* by_file = format_of_file(path);
+    const std::string said = is_said(arguments, "--json")     ? "--json"
+                             : is_said(arguments, "--format") ? "--format"
+                                                              : "";
+    const std::string form = said == "--format" ? arguments.text(said) : said.empty() ? "" : "json";
+    if (is_written(ending)) {
+        const bool differs = by_file != nullptr && !form.empty() && by_file->name != form;
+        if (!differs || !flag.endings.empty()) return;
+        throw attn::ConfigError("-o " + path + " asks for " + std::string(by_file->name) + " and " +
+                                said + " for " + form + ": leave " + said +
+                                " out, or give the file another ending");
+    }
+    const auto made = std::ranges::find_if(foreign(), [&](const Foreign& each) {
+        return std::ranges::find(each.endings, ending) != each.endings.end();
+    });
+    const bool is_known = made != foreign().end() || by_file != nullptr;
+    constexpr std::size_t longest = 8;  // .parquet; `mktemp` makes longer ones of nothing
+    if (!is_known &&
+        (ending.size() > longest || is_written("*") || (!form.empty() && flag.endings.empty())))
+        return;
+    const std::string name = flag.letter.empty() ? flag.name : flag.letter;
+    const std::string reason = name + " " + path + ": this writes no " + ending;
+    if (made != foreign().end() && is_written(made->write)) {
+        const std::string other = path.substr(0, path.size() - ending.size());
+        throw attn::ConfigError(reason + ": write " + other + std::string(made->write) + ", and " +
+                                std::string(made->maker) + " makes " + ending + " of it");
+    }
+    const std::string list = form == "json" ? ".json" : listed(endings);
+    throw attn::ConfigError(reason + ": " +
+                            (list.empty() ? "leave the ending out" : "end the name in " + list));
+}
+
+}  // namespace
+
+std::filesystem::path real_path(const std::string& path) {
+    std::error_code ignored;
+    const std::filesystem::path real = std::filesystem::weakly_canonical(path, ignored);
+    return real.empty() ? std::filesystem::path(path) : real;
+}
+
+void check_written_files(const Arguments& arguments) {
+    if (is_said(arguments, "--format")) {
+        const std::string name = arguments.text("--format");
+        if (is_said(arguments, "--json") && name != "json") {
+            throw attn::ConfigError("--json and --format " + name +
+                                    " contradict each other: leave one out");
+        }
+        const auto format = std::ranges::find(formats(), name, &Format::name);
+        if (is_to_terminal(arguments) && format != formats().end() && !format->is_for_terminals()) {
+            throw attn::ConfigError("--format " + name +
+                                    " is no text for a terminal: pass -o FILE" +
+                                    std::string(format->suffixes.front()) + " or a pipe");
+        }
+    }
+    std::map<std::filesystem::path, std::string> written;
+    for (const auto& [flag, text, implied] : arguments.said()) {
+        if (!flag->writes || text == "-") continue;
+        std::error_code ignored;
+        // A terminal or a pipe takes several.
+        const bool is_stream = std::filesystem::exists(text, ignored) &&
+                               !std::filesystem::is_regular_file(text, ignored);
+        const auto [other, is_new] = written.emplace(real_path(text), flag->name);
+        if (!is_new && !is_stream) {
+            throw attn::ConfigError(other->second + " and " + flag->name + " both name " + text +
+                                    ": give each a file of its own");
+        }
+        check_ending(arguments, *flag, text);
+    }
+}
+
+const Format& format_of(const Arguments& arguments, attn::TextForm usual) {
+    const Format* format = arguments.has("--json")     ? &find_format("json")
+                           : arguments.has("--format") ? &find_format(arguments.text("--format"))
+                                                       : format_of_file(arguments.text("--output"));
+    if (format == nullptr)
+        format = &find_format(usual == attn::TextForm::numpy ? "numpy" : "torch");
+    // Lines of code among printed tensors are a program.
+    const bool is_program =
+        format->printed != nullptr && format->has_code && arguments.has("--code");
+    return is_program ? find_format("python") : *format;
+}
+
+bool wants_json(const Arguments& arguments) {
+    if (arguments.find("--format") == nullptr) {
+        const Format* by_file = format_of_file(arguments.text("--output"));
+        return arguments.has("--json") || (by_file != nullptr && by_file->name == "json");
+    }
+    const Format& format = format_of(arguments);
+    if (format.printed == nullptr && format.name != "json") {
+        const std::string path = arguments.text("--output");
+        const bool by_file = format_of_file(path) == &format;
+        throw attn::ConfigError(
+            (by_file ? "-o " + path : "--format " + std::string(format.name)) +
+            ": this is text, or JSON: " +
+            (by_file ? "end the name in .txt or .json" : "pass --json, or leave it out"));
+    }
+    return format.name == "json";
+}
+
+bool wants_code(const Arguments& arguments) {
+    return arguments.has("--code") || format_of(arguments).runs;
+}
+
+attn::CodeLanguage code_language(const Arguments& arguments, attn::CodeLanguage usual) {
+    if (!arguments.has("--code")) return usual;
+    return arguments.text("--code") == "torch" ? attn::CodeLanguage::torch
+                                               : attn::CodeLanguage::numpy;
+}
+
+}  // namespace app
