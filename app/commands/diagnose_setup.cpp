@@ -14,13 +14,6 @@
 namespace app {
 namespace {
 
-const attn::Step* step_called(const std::string& name) {
-    for (const attn::Step& step : attn::step_table()) {
-        if (step.name == name) return &step;
-    }
-    return nullptr;
-}
-
 /// Whether the flags describe an x to draw, or parameters.
 bool says_sizes(const Arguments& arguments) {
     for (const char* flag : {"--batch", "--seq-len", "--embed-dim", "--weights", "--seed"}) {
@@ -30,9 +23,10 @@ bool says_sizes(const Arguments& arguments) {
 }
 
 bool is_parameter(const std::string& name) {
-    const attn::Step* step = step_called(name);
-    return step != nullptr &&
-           (step->kind == attn::Step::Kind::parameter || name == "position_table" ||
+    const attn::StepTable& table = attn::step_table();
+    const std::size_t place = attn::place_of(table, name);
+    return place < table.size() &&
+           (table[place].kind == attn::Step::Kind::parameter || name == "position_table" ||
             name == "past_key" || name == "past_value");
 }
 
@@ -176,9 +170,8 @@ attn::Ledger by_step(const attn::Ledger& file, const std::map<std::string, std::
         const std::string known = step_of(name, said);
         const std::string step = known.empty() ? name : known;
         // Of several the one with all its axes tells the most.
-        const attn::Tensor* other = named.find(step);
-        const std::size_t least = other == nullptr ? 1 : other->dimension() + 1;
-        if (tensor.dimension() >= least) named.record(step, tensor);
+        const std::size_t known_axes = named.has(step) ? named[step].dimension() : 0;
+        if (tensor.dimension() > known_axes) named.record(step, tensor);
     }
     return named;
 }
