@@ -183,6 +183,13 @@ TEST_SUITE("app: diagnose does not guess") {
         theirs.save("concat", "context");
         const program::Result result = theirs.diagnose("--mask causal");
         CHECK_MESSAGE(result.exit_code == 0, result.out << result.err);
+
+        TheirFile wide("--heads 2 --head-dim 4 --embed-dim 6 --output-projection --random randn");
+        for (const char* name : {"x", "w_query", "w_key", "w_value", "w_output", "merged"}) {
+            wide.save(name, name);
+        }
+        wide.save("output", "merged");
+        CHECK(wide.diagnose("--heads 2 --head-dim 4").exit_code != 0);
     }
 
     TEST_CASE("behind what cannot be replayed no mistake is named") {

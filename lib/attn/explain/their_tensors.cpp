@@ -125,11 +125,11 @@ private:
         if (fits(plan_, judge_, theirs, step)) claimed_.emplace(step, &theirs);
     }
 
-    /// Two tensors may both be right as one step.
+    /// Two tensors may both be right as one step, but what is called a result is what comes last.
     bool is_free(const std::string& step, const TheirTensor& theirs) const {
         const auto found = claimed_.find(step);
         return found == claimed_.end() || found->second == &theirs ||
-               judge_.right_reading(theirs, step);
+               (!names_a_result(theirs.name) && judge_.right_reading(theirs, step));
     }
 
     void keep_fitting(TheirTensor& theirs) const {
