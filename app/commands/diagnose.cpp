@@ -56,6 +56,7 @@ int run_power(const Arguments& arguments) {
 int exit_code_of(const attn::Diagnosis& diagnosis, bool partial) {
     if (diagnosis.has_unknown()) return no_verdict;
     if (diagnosis.has_mistake()) return 1;
+    if (!diagnosis.judges_a_step()) return no_verdict;
     return diagnosis.skipped.empty() || partial ? 0 : no_verdict;
 }
 
@@ -79,11 +80,15 @@ void try_other_settings(const Arguments& arguments, Asked& asked,
             continue;  // these tensors do not fit that setting
         }
         const bool right = is_right(tried) && tried.skipped.size() <= best.skipped.size();
-        if (right && !was_unknown) {
-            best.remarks.push_back("yours matches with " + other.flag +
-                                   ": pass that if it is what you meant");
+        if (right && (asked.is_probe || !was_unknown || other.is_ambiguous)) {
+            best.remarks.push_back(
+                asked.is_probe ? "yours matches with " + other.flag + ", which the probe is without"
+                : was_unknown
+                    ? "right under " + other.flag + ", wrong without: say which"
+                    : "yours matches with " + other.flag + ": pass that if it is what you meant");
             return;
         }
+        if (asked.is_probe) continue;
         if (!right && (!best.has_unknown() || tried.has_unknown())) continue;
         best = std::move(tried);
         taken = other.flag;

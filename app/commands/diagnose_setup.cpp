@@ -14,13 +14,6 @@
 namespace app {
 namespace {
 
-const attn::Step* step_called(const std::string& name) {
-    for (const attn::Step& step : attn::step_table()) {
-        if (step.name == name) return &step;
-    }
-    return nullptr;
-}
-
 /// Whether the flags describe an x to draw, or parameters.
 bool says_sizes(const Arguments& arguments) {
     for (const char* flag : {"--batch", "--seq-len", "--embed-dim", "--weights", "--seed"}) {
@@ -30,9 +23,10 @@ bool says_sizes(const Arguments& arguments) {
 }
 
 bool is_parameter(const std::string& name) {
-    const attn::Step* step = step_called(name);
-    return step != nullptr &&
-           (step->kind == attn::Step::Kind::parameter || name == "position_table" ||
+    const attn::StepTable& table = attn::step_table();
+    const std::size_t place = attn::place_of(table, name);
+    return place < table.size() &&
+           (table[place].kind == attn::Step::Kind::parameter || name == "position_table" ||
             name == "past_key" || name == "past_value");
 }
 
@@ -44,8 +38,9 @@ std::string step_of(const std::string& name, const std::map<std::string, std::st
     return steps.empty() ? "" : steps.front();
 }
 
-bool is_setting(const std::string& name) {
-    return name == "heads" || name == "causal" || name == "lengths";
+/// Not the heads of a context, nor a causal mask.
+bool is_setting(const std::string& name, const attn::Tensor& tensor) {
+    return tensor.dimension() <= 1 && (name == "heads" || name == "causal" || name == "lengths");
 }
 
 /// What a file of inputs says of the walk besides its tensors; `probe` writes it.
@@ -174,7 +169,9 @@ attn::Ledger by_step(const attn::Ledger& file, const std::map<std::string, std::
     for (const auto& [name, tensor] : file.entries()) {
         const std::string known = step_of(name, said);
         const std::string step = known.empty() ? name : known;
-        if (!named.has(step) && tensor.dimension() >= 1) named.record(step, tensor);
+        // Of several the one with all its axes tells the most.
+        const std::size_t known_axes = named.has(step) ? named[step].dimension() : 0;
+        if (tensor.dimension() > known_axes) named.record(step, tensor);
     }
     return named;
 }
@@ -184,8 +181,9 @@ attn::Ledger inputs_by_step(const attn::Ledger& file) {
     attn::Ledger named;
     std::string unused;
     for (const auto& [name, tensor] : file.entries()) {
-        const std::string step = is_setting(name) ? name : step_of(name, {});
-        const bool is_input = is_setting(name) || is_parameter(step) || step == "x" ||
+        const bool setting = is_setting(name, tensor);
+        const std::string step = setting ? name : step_of(name, {});
+        const bool is_input = setting || is_parameter(step) || step == "x" ||
                               step == "token_embedding" || step == "memory" || step == "mask";
         if (is_input && !named.has(step)) {
             named.record(step, tensor);
@@ -277,7 +275,8 @@ private:
             const attn::Tensor* w = matrix(name);
             if (w == nullptr || size || arguments_.has(flag) || outputs(*w) % of_heads != 0) return;
             const std::size_t each = outputs(*w) / of_heads;
-            if (each * heads == features_) return;
+            const auto usual = static_cast<std::size_t>(asked_.config.head_dim.value_or(0));
+            if (usual == 0 ? each * heads == features_ : each == usual) return;
             size = static_cast<std::int64_t>(each);
             assume(std::string(flag) + " " + std::to_string(each) + ", by the shape of " + name);
         };
@@ -302,6 +301,7 @@ Asked asked_walk(const Arguments& arguments, const attn::Ledger& file,
                                    : attn::Ledger();
     const attn::Ledger named = by_step(file, said);
     Asked asked{config_of(arguments), {}, false};
+    asked.is_probe = given.has("causal");
     take_settings(arguments, given, asked.config);
     require_all_steps(asked.config, "diagnose");
     take_given(given, asked.config);
@@ -316,12 +316,15 @@ Asked asked_walk(const Arguments& arguments, const attn::Ledger& file,
         const bool missing = (step == "x" && !has_source) || (step == "memory" && !has_memory) ||
                              (is_parameter(step) && !asked.config.parameters.has(step) &&
                               !(step.ends_with("embedding") && has_source));
-        if (missing && !inputs.has(step)) {
+        if (is_setting(name, tensor)) {
+            if (!given.has(name)) inputs.record(name, tensor);
+        } else if (missing && !inputs.has(step)) {
             inputs.record(step, tensor);
-        } else if (!is_setting(name)) {
+        } else {
             asked.theirs.record(name, tensor);
         }
     }
+    take_settings(arguments, inputs, asked.config);
     take_given(inputs, asked.config);
     const auto is_matrix = [&named](const char* step) {
         const attn::Tensor* tensor = named.find(step);
@@ -329,14 +332,18 @@ Asked asked_walk(const Arguments& arguments, const attn::Ledger& file,
     };
     const bool projected = is_matrix("query") && is_matrix("key") && is_matrix("value");
     const bool from_files = given.has("x") || inputs.has("x") || (!has_source && x == nullptr);
-    asked.takes_projections = projected && from_files && !says_a_source(arguments) &&
-                              asked.config.parameters.entries().empty() && !says_sizes(arguments);
+    const bool makes_them =
+        !std::ranges::all_of(asked.config.parameters.entries(),
+                             [](const auto& entry) { return entry.name.ends_with("_output"); });
+    asked.takes_projections = projected && from_files && !says_a_source(arguments) && !makes_them &&
+                              !says_sizes(arguments);
     if (asked.takes_projections && !given.has("x") && !inputs.has("x")) {
         take_sizes(named, arguments.has("--heads"), asked.config);
     }
     Sizes(arguments, asked).take(named, given.has("heads"));
-    if (const attn::Tensor* mask = named.find("mask");
-        mask != nullptr && !says_mask(arguments, asked.config) && is_causal(*mask)) {
+    if (const attn::Tensor* mask = named.find("mask"); mask != nullptr && !asked.is_probe &&
+                                                       !says_mask(arguments, asked.config) &&
+                                                       is_causal(*mask)) {
         asked.config.mask.causal = true;
         asked.assumed.emplace_back("--mask causal, by your mask");
     }
@@ -378,12 +385,14 @@ std::vector<OtherSetting> other_settings(const Arguments& arguments, const Asked
     if (!arguments.has("--projection") && config.projection == attn::Projection::fused) {
         add("--projection fused-by-head",
             [](attn::WalkConfig& other) { other.projection = attn::Projection::fused_by_head; });
+        others.back().is_ambiguous = true;
     }
     const bool square = query != nullptr && query->dimension() == 2 &&
                         query->shape().front() == query->shape().back();
     if (!arguments.has("--weight-layout") && square && !config.weight_layout) {
         add("--weight-layout in-out",
             [](attn::WalkConfig& other) { other.weight_layout = attn::WeightLayout::in_out; });
+        others.back().is_ambiguous = true;
     }
     return others;
 }

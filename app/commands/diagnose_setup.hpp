@@ -17,6 +17,8 @@ struct Asked {
     bool takes_projections = false;
     /// What neither flags nor files say and the shapes do, in words.
     std::vector<std::string> assumed{};
+    /// The given file is a probe, which says its mask and its layouts.
+    bool is_probe = false;
 };
 
 /// The walk by --given, then the flags, then their own file: what the first of them says counts.
@@ -31,6 +33,8 @@ Asked asked_walk(const Arguments& arguments, const attn::Ledger& file,
 struct OtherSetting {
     std::string flag;  ///< as it would be typed
     attn::WalkConfig config;
+    /// Right under it is what the commonest mistake gives too: only its author can say which.
+    bool is_ambiguous = false;
 };
 std::vector<OtherSetting> other_settings(const Arguments& arguments, const Asked& asked);
 

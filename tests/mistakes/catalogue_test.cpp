@@ -56,6 +56,38 @@ TEST_SUITE("mistakes") {
         CHECK(families.size() >= 50);
     }
 
+    TEST_CASE("two mistakes make a walk, or say that their shapes do not fit") {
+        WalkConfig shared = paper_config();
+        shared.input = RandomInput{};
+        shared.projection = Projection::split;
+        shared.heads = 4;
+        shared.kv_heads = 2;
+        shared.query_len = 3;
+        shared.head_dim = 2;
+        shared.mask.causal = true;
+        WalkConfig fused = shared;
+        fused.kv_heads.reset();
+        fused.projection = Projection::fused;
+        for (const auto& [config, id] :
+             {std::pair(shared, "gqa-repeat-axis"), {fused, "shared-head-weight"}}) {
+            const Plan plan = resolve(config);
+            const Ledger drawn = draw(plan);
+            for (const Mistake& other : mistakes()) {
+                if (!other.applies(plan) || other.id == id) continue;
+                for (const std::vector<std::string>& ids :
+                     {std::vector{std::string(id), other.id}, {other.id, std::string(id)}}) {
+                    CAPTURE(other.id);
+                    try {
+                        walk(plan, drawn, with_mistakes(step_table(), plan, ids));
+                    } catch (const ShapeError&) {
+                    } catch (const std::exception& error) {
+                        FAIL_CHECK(error.what());
+                    }
+                }
+            }
+        }
+    }
+
     TEST_CASE("every mistake changes a number of some walk, and none stops a walk it applies to") {
         std::set<std::string> seen;
         std::vector<WalkConfig> configs = shared_configs();

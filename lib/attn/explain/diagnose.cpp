@@ -86,7 +86,17 @@ private:
             found = is_explained(theirs);
             judge_.look_away(false);
         }
-        if (!found) leave_unknown(theirs, theirs.steps.front());
+        if (found) return;
+        const bool is_projected = !plan_.config.output_projection &&
+                                  !options_.steps.contains(theirs.name) &&
+                                  names_a_result(theirs.name);
+        const std::string reason = "there is no w_output to make it with";
+        if (is_projected && !diagnosis_.steps.empty()) {
+            diagnosis_.skipped.push_back({theirs.name, reason});
+            return;
+        }
+        if (is_projected) unexplained_.evidence.push_back("if it is projected: " + reason);
+        leave_unknown(theirs, theirs.steps.front());
     }
 
     /// Whether it is right, follows from theirs before it or has a known mistake; enters which.
@@ -95,7 +105,7 @@ private:
             const std::optional<Reading> reading = judge_.right_reading(theirs, step);
             if (!reading) return false;
             // The same numbers in another order may be a layout, or a mistake that goes on.
-            if (!reading->layout.empty() && later_is_wrong()) {
+            if (!reading->layout.empty() && !blocked_ && later_is_wrong()) {
                 if (std::optional<Match> match = rather_mistaken(theirs, step, *reading)) {
                     enter(theirs, step, std::move(*match));
                     return true;
@@ -105,7 +115,6 @@ private:
             return true;
         };
         const auto inherited = [&](const std::string& step) {
-            if (blocked_) return false;
             const Tensor* local = replay_.step(step);
             if (local == nullptr) return false;
             for (const Reading& reading : readings(theirs.tensor, *local)) {
@@ -118,6 +127,7 @@ private:
         for (const std::string& step : theirs.steps) {
             if (right(step)) return true;
         }
+        if (blocked_) return false;  // what it follows from is not known
         for (const std::string& step : theirs.steps) {
             if (inherited(step)) return true;
         }
@@ -154,7 +164,10 @@ private:
     void settle(const TheirTensor& theirs, const std::string& step, const Reading& reading) {
         StepVerdict verdict = verdict_on(theirs, step, reading);
         // What equals the reference is right, whatever rounding says of the way there.
-        if (!blocked_ && verdict.global == Verdict::right) verdict.local = Verdict::right;
+        if (!blocked_ && verdict.global == Verdict::right) {
+            undone_ = undone_ && verdict.local == Verdict::right;
+            verdict.local = Verdict::right;
+        }
         diagnosis_.steps.push_back(std::move(verdict));
         take(step, reading.tensor);
     }
@@ -170,8 +183,25 @@ private:
         uses_theirs_ = true;
     }
 
+    /// Whether something of theirs is right that would be wrong with this mistake.
+    bool is_refuted(const Mistake& mistake) const {
+        Replay replay(plan_, intake_.given);
+        for (const Finding& finding : diagnosis_.findings) {
+            if (finding.mistake != nullptr) replay.make(*finding.mistake);
+        }
+        return std::ranges::any_of(diagnosis_.steps, [&](const StepVerdict& each) {
+            if (each.global != Verdict::right || each.name == "mask") return false;
+            const std::optional<Tensor> wrong = replay.step_with({&mistake}, each.name);
+            const Tensor& right = judge_.reference()[each.name];
+            return wrong && !judge_(each.name, theirs_.front(), *wrong, right, false).right();
+        });
+    }
+
     Search search(const TheirTensor& theirs, const std::string& step) {
-        if (!candidates_) candidates_.emplace(plan_);
+        if (!candidates_) {
+            candidates_.emplace(plan_);
+            candidates_->refuted = [this](const Mistake& mistake) { return is_refuted(mistake); };
+        }
         return {plan_, *candidates_, judge_, replay_, options_, theirs, step, uses_theirs_};
     }
 
@@ -213,6 +243,24 @@ private:
 
     void examine_mask(const TheirTensor& theirs);
 
+    /// Whether their query and key, some of them turned already, have the product of ours.
+    bool have_same_product() {
+        for (const char* id : {"rope-missing", "rope-q-only"}) {
+            Replay ours(plan_, intake_.given);
+            if (plan_.rotates()) ours.make(find_mistake(id));
+            Replay other = ours;
+            for (const char* side : {"rotary_key", "query", "key"}) {
+                if (const Tensor* tensor = replay_.step(side)) other.take(side, *tensor);
+            }
+            const Tensor* product = other.step("scores");
+            for (const Tensor* right : {ours.step("scores"), judge_.reference().find("scores")}) {
+                const TheirTensor& any = theirs_.front();
+                if (product && judge_("scores", any, *product, *right, true).right()) return true;
+            }
+        }
+        return false;
+    }
+
     /// True when this step differs and the weights and everything after them are right all the
     /// same.
     void mark_if_harmless(Finding& finding) {
@@ -231,7 +279,10 @@ private:
         }
         // Whatever was done to query and key alike: their product is what counts.
         const bool is_side = finding.step.ends_with("query") || finding.step.ends_with("key");
-        if (finding.mistake == nullptr && is_side && judged && right) {
+        const bool is_first = find_step(step_table(), finding.step).chain == Chain::none ||
+                              finding.step == "query" || finding.step == "key";
+        const bool undone = is_side && !blocked_ && (undone_ || (is_first && have_same_product()));
+        if (finding.mistake == nullptr && undone && judged && right) {
             finding.mistake = &find_mistake("same-scores");
             finding.replayed = false;
             finding.difference = 0;
@@ -252,6 +303,7 @@ private:
     std::vector<TheirTensor> theirs_;
     std::size_t next_ = 0;  ///< the first tensor that has not been looked at
     bool uses_theirs_ = false;
+    bool undone_ = true;    ///< what is right follows from theirs before it, wrong or not
     Finding unexplained_;   ///< of the tensor that is looked at, should nothing explain it
     bool blocked_ = false;  ///< something of theirs could not be replayed, so what follows cannot
 };
@@ -280,6 +332,13 @@ void Examiner::examine_mask(const TheirTensor& theirs) {
 bool Diagnosis::has_mistake() const {
     return std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
         return finding.mistake != nullptr && !finding.harmless;
+    });
+}
+
+bool Diagnosis::judges_a_step() const {
+    return std::ranges::any_of(steps, [](const StepVerdict& verdict) {
+        const Step::Kind kind = find_step(step_table(), verdict.name).kind;
+        return kind == Step::Kind::computed || kind == Step::Kind::detail;
     });
 }
 

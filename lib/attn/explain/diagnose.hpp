@@ -77,6 +77,8 @@ struct Diagnosis {
 
     /// A known mistake that is not harmless was found.
     bool has_mistake() const;
+    /// Something was compared that attention computes, not only what it starts from.
+    bool judges_a_step() const;
     /// A step is wrong and no known mistake matches it.
     bool has_unknown() const;
 };

@@ -32,6 +32,9 @@ std::string summary(const Diagnosis& diagnosis) {
     for (const StepVerdict& step : diagnosis.steps)
         names += (names.empty() ? "" : ", ") + step.name;
     const std::size_t skipped = diagnosis.skipped.size();
+    if (!diagnosis.judges_a_step()) {
+        return "nothing that attention computes was compared: it starts from " + names;
+    }
     return "right: " + names +
            (skipped == 0 ? "" : "; not compared: " + std::to_string(skipped) + " of your tensors");
 }
@@ -174,7 +177,12 @@ std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink) {
     for (const Skipped& skipped : diagnosis.skipped) {
         add_paragraph(text, "not compared  ", skipped.name + ": " + skipped.reason);
     }
-    for (const Finding& finding : diagnosis.findings) add_finding(text, finding, ink);
+    // What is wrong comes before what is only written otherwise.
+    for (const bool harmless : {false, true}) {
+        for (const Finding& finding : diagnosis.findings) {
+            if (finding.harmless == harmless) add_finding(text, finding, ink);
+        }
+    }
     if (!diagnosis.has_mistake() && !diagnosis.has_unknown()) {
         text += "\n";
         add_paragraph(text, "", summary(diagnosis));

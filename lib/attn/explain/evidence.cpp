@@ -4,6 +4,7 @@
 #include "attn/explain/diagnose.hpp"
 #include "attn/explain/words.hpp"
 #include "attn/steps/groups.hpp"
+#include "attn/tensor/same_numbers.hpp"
 
 namespace attn {
 namespace {
@@ -58,12 +59,37 @@ void constant_ratio(const Tensor& theirs, const Tensor& expected, std::vector<st
     }
 }
 
+/// The decimals of numbers that were rounded to so many; 0 where they were not.
+int decimals_of(const std::vector<double>& numbers) {
+    double scale = 1;
+    const auto is_whole = [&scale](double number) {
+        const double scaled = std::abs(number * scale);
+        return !std::isfinite(number) || std::abs(scaled - std::round(scaled)) <= 1e-7 * scaled;
+    };
+    for (int decimals = 1; decimals < 7; ++decimals) {
+        scale *= 10;
+        if (std::ranges::all_of(numbers, is_whole)) return decimals;
+    }
+    return 0;
+}
+
 void same_numbers_elsewhere(const Tensor& theirs, const Tensor& expected,
                             std::vector<std::string>& found) {
     std::vector<double> a = theirs.numbers();
     std::vector<double> b = expected.numbers();
     const auto is_nan = [](double number) { return std::isnan(number); };
     if (std::any_of(a.begin(), a.end(), is_nan) || std::any_of(b.begin(), b.end(), is_nan)) return;
+    double farthest = 0;
+    bool in_place = true;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        if (!same_number(a[i], b[i])) farthest = std::max(farthest, std::abs(a[i] - b[i]));
+        in_place = in_place && (a[i] == b[i] || near(a[i], b[i]));
+    }
+    if (const int decimals = decimals_of(a); decimals > 0 && farthest <= std::pow(10, -decimals)) {
+        const std::string many = std::to_string(decimals);
+        found.push_back("the numbers are right to " + many + " decimals: pass --decimals " + many);
+    }
+    if (in_place) return;
     std::sort(a.begin(), a.end());
     std::sort(b.begin(), b.end());
     for (std::size_t i = 0; i < a.size(); ++i) {

@@ -19,6 +19,7 @@ std::string remark_on_heads(const TheirTensor& theirs, const Plan& plan, const L
         !readings(theirs.tensor, *ours).empty()) {
         return {};
     }
+    if (shape[1] == plan.heads) return {};
     const std::string heads = std::to_string(shape[1]);
     return theirs.name + " has " + heads + " heads and this walk " + std::to_string(plan.heads) +
            ": pass --heads " + heads;
@@ -34,7 +35,8 @@ std::string remark_on_mask(const TheirTensor& weights, const Plan& plan) {
         if (i % keys > i / keys % keys && weights.tensor.at(i) != 0) return {};
     }
     return weights.name +
-           " is 0 for every later key, and this walk hides nothing: pass --mask causal";
+           " is 0 for every later key, and this walk hides nothing: pass --mask causal if it "
+           "should not see them";
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <set>
 
 #include "attn/cards/step_table.hpp"
 #include "attn/explain/readings.hpp"
@@ -23,7 +22,7 @@ const std::vector<Names>& known_names() {
          "encoder_hidden_states source"},
         // Many programs give the turned ones the name of those before.
         {{"query", "rotated_query", "normed_query", "x"},
-         "query q queries qs qh q_heads query_heads query_layer q_split xq qq query_states"},
+         "query q queries querys qs qh q_heads query_heads query_layer q_split xq qq query_states"},
         {{"key", "rotated_key", "normed_key", "repeated_key", "present_key", "x"},
          "key k keys ks kh k_heads key_heads key_layer k_split xk kk key_states"},
         {{"value", "repeated_value", "present_value", "x"},
@@ -31,7 +30,7 @@ const std::vector<Names>& known_names() {
         {{"rotated_query"},
          "q_rot q_rotated rotated_q q_rope q_roped q_embed query_rot query_rope query_embed xq_out "
          "q_out roped_q rope_q"},
-        {{"rotated_key"},
+        {{"rotated_key", "repeated_key"},
          "k_rot k_rotated rotated_k k_rope k_roped k_embed key_rot key_rope key_embed xk_out k_out "
          "roped_k rope_k"},
         {{"normed_query"}, "q_norm q_normed normed_q query_norm query_normed norm_q qn"},
@@ -55,7 +54,7 @@ const std::vector<Names>& known_names() {
          "position_biases bias"},
         {{"capped_scores"},
          "capped softcapped soft_capped scores_capped capped_logits capped_attn_scores"},
-        {{"biased_scores"}, "biased scores_biased scores_with_bias biased_logits"},
+        {{"biased_scores"}, "biased scores_biased scores_with_bias biased_logits combined_logits"},
         {{"sink_weight"}, "sink_weights sink_prob sink_probs sink_attn weight_of_sink"},
         {{"projected_query", "query"}, "q_proj projected_queries q_lin query_projected"},
         {{"projected_key", "key"}, "k_proj projected_keys k_lin key_projected"},
@@ -69,7 +68,7 @@ const std::vector<Names>& known_names() {
          "scaled_dots scaled_energy scaled_attention_logits scaled_dot_product scaled_qk s_scaled"},
         {{"masked_scores", "scaled_scores"},
          "masked scores_masked masked_logits masked_attn_scores masked_attention_scores "
-         "masked_energy masked_dots masked_scaled scaled_masked s_masked masked_wei"},
+         "masked_energy masked_dots masked_scaled scaled_masked s_masked masked_wei padded_logits"},
         {{"mask"},
          "masks attn_mask attention_mask causal_mask causal tril triu tri key_padding_mask "
          "pad_mask padding_mask src_mask tgt_mask src_key_padding_mask keep keep_mask hidden hide "
@@ -82,58 +81,33 @@ const std::vector<Names>& known_names() {
         {{"projected_key_value"}, "kv kv_b kv_up kv_b_out"},
         {{"lambda_full"}, "lam lambda lambda_ lambda_value"},
         {{"differential_weights"}, "diff_weights diff_attn attn_diff diff_attn_weights"},
-        {{"row_max"}, "m max maxes row_maxes row_maxima rowmax"},
+        {{"row_max"}, "m m_i max maxes row_maxes row_maxima rowmax"},
         {{"exponentials"}, "exp exps exp_scores e_x numerator numerators exponential"},
-        {{"row_sum"}, "denominator denom row_sums normalizer rowsum l"},
+        {{"row_sum"}, "denominator denom row_sums normalizer rowsum l l_i"},
         {{"weights", "masked_scores", "scaled_scores", "scores", "merged", "context", "output"},
-         "att attn attention attentions"},
+         "a att attn attention attentions"},
         {{"weights", "masked_scores", "scaled_scores", "scores"},
          "a w p att attn attention attentions attn_weights attention_weights attn_weight weight "
          "probs prob probabilities attn_probs attn_prob attention_probs attention_probabilities "
          "p_attn wei alpha alphas softmax softmaxed scores_softmax attn_matrix attention_matrix "
-         "attn_map attention_map attention_scores_softmax omega score_weights"},
+         "attn_map attention_map attention_scores_softmax attn_scores_softmax omega score_weights "
+         "attn_output_weights att_weights pattern"},
         {{"context", "merged", "output"},
          "ctx context_layer context_vector context_vectors context_vec contexts attended "
          "attention_value head_out head_output head_outputs heads_out out_heads o_heads "
          "attn_context weighted_values weighted_sum weighted z zs values_out heads head"},
         {{"merged", "context"},
          "concat concatenated concat_heads cat joined heads_concat combined multi_head "
-         "merged_heads z_concat ctx_merged context_merged"},
+         "merged_heads z_concat ctx_merged context_merged encoded"},
     };
     return all;
 }
 
-const std::set<std::string>& names_of_the_result() {
-    static const std::set<std::string> all{"output",
-                                           "outputs",
-                                           "out",
-                                           "y",
-                                           "o",
-                                           "attn_out",
-                                           "attn_output",
-                                           "result",
-                                           "res",
-                                           "final",
-                                           "mha_out",
-                                           "mha_output",
-                                           "attention_output",
-                                           "ret",
-                                           "final_output",
-                                           "final_out",
-                                           "proj_out",
-                                           "projected",
-                                           "y_hat",
-                                           "outs",
-                                           "z_out",
-                                           "outp",
-                                           "out_proj",
-                                           "o_proj",
-                                           "c_proj",
-                                           "wo_out",
-                                           "proj",
-                                           "attn_proj"};
-    return all;
-}
+/// What attention returns in the end.
+constexpr const char* names_of_the_result =
+    "output outputs out y o attn_out attn_output result res final mha_out mha_output "
+    "attention_output ret final_output final_out proj_out projected y_hat outs z_out outp "
+    "out_proj o_proj c_proj wo_out proj attn_proj dense to_out";
 
 /// `self.attn.Q` becomes `q`, `my_scores` `scores`.
 std::string plain_name(std::string name) {
@@ -147,7 +121,7 @@ std::string plain_name(std::string name) {
     }
     while (!name.empty() && name.front() == '_') name.erase(0, 1);
     while (!name.empty() && name.back() == '_') name.pop_back();
-    for (const std::string prefix : {"my_", "the_"}) {
+    for (const std::string prefix : {"my_", "the_", "hook_"}) {
         if (name.starts_with(prefix)) name = name.substr(prefix.size());
     }
     for (const std::string suffix : {"_np", "_mine"}) {
@@ -224,7 +198,7 @@ std::vector<std::string> known_steps(const std::string& name) {
         if (step.name == name || step.name == plain) add(step.name);
     }
     if (const std::string parameter = parameter_called(name); !parameter.empty()) add(parameter);
-    if (names_of_the_result().contains(plain)) {
+    if (is_among(plain, names_of_the_result)) {
         for (const char* step : {"output", "merged", "context"}) add(step);
     }
     for (const Names& known : known_names()) {
@@ -232,6 +206,11 @@ std::vector<std::string> known_steps(const std::string& name) {
         for (const std::string& step : known.steps) add(step);
     }
     return steps;
+}
+
+bool names_a_result(const std::string& name) {
+    const std::vector<std::string> steps = known_steps(name);
+    return !steps.empty() && steps.front() == "output";
 }
 
 std::vector<std::string> steps_called(const std::string& name, const Plan& plan) {

@@ -12,6 +12,9 @@ namespace attn {
 /// The steps that are called by that name anywhere, the likeliest first.
 std::vector<std::string> known_steps(const std::string& name);
 
+/// Whether the name is that of what attention returns in the end.
+bool names_a_result(const std::string& name);
+
 /// The steps of this walk that a tensor of that name may be, the likeliest first: step names stand
 /// for themselves, `attn` for the weights, `out` for the last step of the walk. Empty for a name
 /// that nobody uses.

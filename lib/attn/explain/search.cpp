@@ -114,7 +114,8 @@ void Search::report(double done) const {
 Search::Tried Search::try_each(const TheirTensor& theirs) const {
     Tried tried;
     std::size_t count = 0;
-    const auto& [all_mistakes, all_harmless] = candidates_;
+    const std::vector<const Mistake*>& all_mistakes = candidates_.mistakes;
+    const std::vector<const Mistake*>& all_harmless = candidates_.harmless;
     for (const auto* entries : {&all_mistakes, &all_harmless}) {
         for (const Mistake* mistake : *entries) {
             const std::size_t all = all_mistakes.size() + all_harmless.size();
@@ -155,8 +156,8 @@ Match Search::match_of(const Mistake& mistake, Reading reading, double differenc
     return match;
 }
 
-/// Of several that match: what explains later tensors too, what shows first at this very step,
-/// mistakes before harmless differences, and the nearest.
+/// Of several that match: what leaves right what is right, what explains later tensors too, what
+/// shows first at this very step, mistakes before harmless differences, and the nearest.
 Match Search::chosen(Tried tried, std::span<const TheirTensor> later) const {
     std::vector<Candidate>& all = tried.matches;
     if (all.size() > 1) {
@@ -168,16 +169,21 @@ Match Search::chosen(Tried tried, std::span<const TheirTensor> later) const {
                 replay.take(step_, candidate.reading.tensor);
             }
             candidate.explains = explained_by(std::move(replay), judge_, later);
+            candidate.refuted = candidates_.refuted(*candidate.mistake);
         }
         const auto rank = [&](const Candidate& c) {
-            return std::tuple(later.size() - c.explains, c.mistake->step != step_,
+            return std::tuple(c.refuted, later.size() - c.explains, c.mistake->step != step_,
                               is_in(candidates_.harmless, c.mistake), c.difference);
         };
         std::stable_sort(all.begin(), all.end(),
                          [&](const Candidate& a, const Candidate& b) { return rank(a) < rank(b); });
     }
     Match match = match_of(*all.front().mistake, all.front().reading, all.front().difference);
-    for (std::size_t i = 1; i < all.size(); ++i) match.finding.ties.push_back(all[i].mistake);
+    for (std::size_t i = 1; i < all.size(); ++i) {
+        // What is before and what comes after tells the others apart.
+        const bool is_tie = all[i].refuted == all[0].refuted && all[i].explains == all[0].explains;
+        if (is_tie) match.finding.ties.push_back(all[i].mistake);
+    }
     match.finding.harmless = is_in(candidates_.harmless, match.finding.mistake);
     match.finding.runner_up = tried.runner_up;
     match.finding.runner_up_difference = tried.runner_up_difference;

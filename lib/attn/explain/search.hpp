@@ -17,6 +17,7 @@ struct Match {
 struct Candidates {
     std::vector<const Mistake*> mistakes;
     std::vector<const Mistake*> harmless;
+    std::function<bool(const Mistake&)> refuted{};  ///< something is right that would not be
 
     explicit Candidates(const Plan& plan);
 };
@@ -42,6 +43,7 @@ private:
         Reading reading;
         double difference;
         std::size_t explains = 0;  ///< so many later tensors
+        bool refuted = false;      ///< by what is right before
     };
     struct Tried {
         std::vector<Candidate> matches;

@@ -119,11 +119,17 @@ public:
     }
 
 private:
-    void claim(const TheirTensor& theirs) { claimed_.emplace(theirs.steps.front(), &theirs); }
+    /// What the shape forbids takes nothing from a tensor that it allows.
+    void claim(const TheirTensor& theirs) {
+        const std::string& step = theirs.steps.front();
+        if (fits(plan_, judge_, theirs, step)) claimed_.emplace(step, &theirs);
+    }
 
+    /// Two tensors may both be right as one step, but what is called a result is what comes last.
     bool is_free(const std::string& step, const TheirTensor& theirs) const {
         const auto found = claimed_.find(step);
-        return found == claimed_.end() || found->second == &theirs;
+        return found == claimed_.end() || found->second == &theirs ||
+               (!names_a_result(theirs.name) && judge_.right_reading(theirs, step));
     }
 
     void keep_fitting(TheirTensor& theirs) const {
@@ -134,6 +140,11 @@ private:
             // What is called query and is x was not projected yet: only x itself shows that.
             const bool as_x = step == "x" && theirs.steps.front() != "x";
             if (as_x && !judge_.right_reading(theirs, step)) continue;
+            // A result in the shape of merged heads is no context.
+            if (step == "context" && names_a_result(theirs.name) &&
+                fits(plan_, judge_, theirs, "merged")) {
+                continue;
+            }
             free.push_back(step);
             if (fits(plan_, judge_, theirs, step)) fitting.push_back(step);
         }
@@ -150,12 +161,13 @@ private:
     }
 
     void settle(TheirTensor& theirs, bool by_numbers) {
-        std::erase_if(theirs.steps, [&](const std::string& step) {
-            return theirs.steps.size() > 1 && !is_free(step, theirs);
-        });
+        const auto taken = [&](const std::string& step) { return !is_free(step, theirs); };
+        if (std::ranges::all_of(theirs.steps, taken)) theirs.steps.resize(1);
+        if (theirs.steps.size() > 1) std::erase_if(theirs.steps, taken);
         if (theirs.steps.size() == 1) return claim(theirs);
         const std::string first = theirs.steps.front();
-        const bool is_result = first == "output" || first == "merged";
+        const bool may_be_output = theirs.steps.back() == "output";
+        const bool is_result = first == "output" || (first == "merged" && !may_be_output);
         for (const std::string& step : theirs.steps) {
             if (!by_numbers) break;
             if (step == "mask" || !judge_.right_reading(theirs, step)) {
@@ -196,22 +208,6 @@ Tensor as_seen(const Tensor& tensor, const Tensor& expected, const Tensor& mask)
         cells.data()[i] = (seen[i] ? tensor : expected).at(i);
     }
     return {expected.axes(), std::move(cells)};
-}
-
-/// A result beside the tensor that stands last in this walk was made by a projection that the walk
-/// does not have.
-void leave_out_unmade_results(const Plan& plan, std::vector<TheirTensor>& tensors,
-                              std::vector<Skipped>& skipped) {
-    if (plan.config.output_projection) return;
-    std::map<std::string, int> holders;
-    for (const TheirTensor& entry : tensors) ++holders[entry.steps.front()];
-    std::erase_if(tensors, [&](const TheirTensor& entry) {
-        const std::vector<std::string> named = known_steps(entry.name);
-        const bool is_result = !named.empty() && named.front() == "output";
-        if (!is_result || holders[entry.steps.front()] < 2) return false;
-        skipped.push_back({entry.name, "there is no w_output to make it with"});
-        return true;
-    });
 }
 
 }  // namespace
@@ -338,7 +334,6 @@ std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, con
         }
     }
     Assignment(plan, judge, tensors).settle();
-    leave_out_unmade_results(plan, tensors, skipped);
     std::erase_if(tensors, [&](const TheirTensor& entry) {
         if (entry.steps.front() != "mask" || !mask_readings(entry.tensor, plan).empty()) {
             return false;

@@ -215,6 +215,8 @@ Grid hidden_cells(const Plan& plan, const Tensor& mask) {
     // A lone leading axis of three belongs to the head unless only the batch exists.
     if (mask.dimension() == 3 && plan.has_batch && !plan.has_head) std::swap(shape[0], shape[1]);
     Grid hidden = score_grid(plan);
+    // Another mistake may have made more keys than the plan has.
+    if (shape[3] != 1) hidden = {hidden.batch, hidden.heads, hidden.rows, shape[3]};
     const auto at = [](std::size_t index, std::size_t length) { return length == 1 ? 0 : index; };
     hidden.fill([&](std::size_t b, std::size_t h, std::size_t q, std::size_t k) {
         return mask.at(

@@ -32,6 +32,7 @@ void share_one_block(Ledger& ledger, const Plan& plan) {
     const bool out_in = *plan.config.weight_layout == WeightLayout::out_in;
     for (std::size_t part = 0; part < 3; ++part) {
         const std::string name = plan.one_weight() ? "qkv" : part_names[part];
+        if (!ledger.has("w_" + name)) continue;  // another mistake does without it
         std::vector<std::size_t> out(stored_width(plan, part));
         for (std::size_t i = 0; i < out.size(); ++i) out[i] = i;
         if (plan.one_weight()) out = plan.fused_features(part);

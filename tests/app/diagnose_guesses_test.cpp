@@ -1,0 +1,258 @@
+// What diagnose may not say of tensors that it knows too little of.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <map>
+
+#include "attn/io/npz.hpp"
+#include "attn/io/read_tensor.hpp"
+#include "tests/support/program.hpp"
+
+using program::run;
+
+namespace {
+
+bool tells(const std::string& text, const std::string& words) {
+    return text.find(words) != std::string::npos;
+}
+
+attn::Tensor full_of(const attn::Shape& shape, float number) {
+    attn::Array<float> cells = attn::empty_array<float>(shape);
+    for (float& cell : cells) cell = number;
+    return {attn::Axes(shape.size(), "axis"), cells};
+}
+
+/// The tensors of a walk, from which somebody's file is put together.
+struct TheirFile {
+    program::Folder folder;
+    std::string mine = folder / "mine.npz";
+    std::map<std::string, attn::Tensor> walk;
+    std::vector<std::pair<std::string, attn::Tensor>> file{};
+
+    explicit TheirFile(const std::string& flags) {
+        REQUIRE(run(flags + " -o " + (folder / "walk.npz")).exit_code == 0);
+        for (const attn::NamedTensor& each : attn::read_tensors(folder / "walk.npz")) {
+            walk.emplace(each.name, each.tensor);
+        }
+    }
+    void save(const std::string& name, const std::string& step) {
+        file.emplace_back(name, walk.at(step));
+    }
+    program::Result diagnose(const std::string& flags = "", const std::string& comment = "") {
+        std::vector<attn::TensorRef> arrays;
+        for (const auto& [name, tensor] : file) arrays.push_back({name, tensor});
+        attn::OutputFile out(mine);
+        attn::write_npz(out, arrays, comment);
+        out.commit();
+        return run("diagnose " + mine + " " + flags);
+    }
+};
+
+const std::string left_out_words = ": there is no w_output to make it with";
+
+}  // namespace
+
+TEST_SUITE("app: diagnose does not guess") {
+    TEST_CASE("names that compete for one step stop nothing, and the one too many is left out") {
+        for (const char* mask : {"", " --mask causal"}) {
+            TheirFile theirs("--heads 3 --batch 2 --seq-len 5 --head-dim 4" + std::string(mask));
+            for (const auto& [name, step] :
+                 {std::pair("Q", "query"), {"K", "key"}, {"V", "value"}, {"ctx", "context"}}) {
+                theirs.save(name, step);
+            }
+            theirs.save("y", "merged");
+            theirs.file.emplace_back("result", full_of({2, 5, 12}, 7));
+            const program::Result result = theirs.diagnose(mask);
+            CHECK_MESSAGE(result.exit_code == 3, result.out << result.err);
+            CHECK(tells(result.out, "not compared  result" + left_out_words));
+            CHECK(tells(result.out, "right: context, merged"));
+            for (const char* name : {"sim", "logits", "dots", "energy", "e", "w", "p", "alpha"}) {
+                theirs.save(name, "weights");
+            }
+            const program::Result many = theirs.diagnose(mask);
+            CHECK_MESSAGE((many.exit_code == 1 || many.exit_code == 3), many.out << many.err);
+        }
+    }
+
+    TEST_CASE("a result behind a projection that nobody gave accuses nothing before it") {
+        TheirFile theirs(
+            "--heads 3 --batch 2 --seq-len 5 --head-dim 4 --mask causal "
+            "--output-projection --embed-dim 12");
+        theirs.save("q_heads", "query");
+        theirs.save("k_heads", "key");
+        theirs.save("v_heads", "value");
+        theirs.save("energy", "masked_scores");
+        theirs.save("probs", "weights");
+        theirs.save("concat", "merged");
+        theirs.save("output", "output");
+        const program::Result result = theirs.diagnose();
+        CHECK_MESSAGE(result.exit_code == 3, result.out << result.err);
+        CHECK(tells(result.out, "assumed: --mask causal, with which yours matches"));
+        CHECK(tells(result.out, "not compared  output" + left_out_words));
+        CHECK_FALSE(tells(result.out, "DIFF"));
+        theirs.save("W_o", "w_output");
+        const program::Result known = theirs.diagnose();
+        CHECK_MESSAGE(known.exit_code == 0, known.out << known.err);
+        CHECK(tells(known.out, "merged, output"));
+    }
+
+    TEST_CASE("a query that nothing follows from is not right, whatever comes after it") {
+        TheirFile theirs("--heads 2 --batch 3 --seq-len 5 --head-dim 4 --mask causal");
+        theirs.save("attn", "weights");
+        for (const char* name : {"q", "k"}) {
+            for (const attn::Shape& shape :
+                 {attn::Shape{7}, {2, 3, 5}, {1, 1}, {5, 4, 3, 2}, {3, 2, 5, 4}}) {
+                theirs.file.emplace_back(name, full_of(shape, 9e9F));
+                const program::Result result = theirs.diagnose(
+                    "--given " + (theirs.folder / "walk.npz") + " --heads 2 --mask causal");
+                theirs.file.pop_back();
+                CHECK_MESSAGE(result.exit_code == 3, result.out << result.err);
+                CHECK_FALSE(tells(result.out, "right: "));
+            }
+        }
+        // Both turned round: their product is that of ours.
+        for (const auto& [name, step, factor] :
+             {std::tuple("q", "query", -2.0F), {"k", "key", -0.5F}}) {
+            attn::Array<float> cells = theirs.walk.at(step).as<float>();
+            for (float& cell : cells) cell *= factor;
+            theirs.file.emplace_back(name, attn::Tensor(theirs.walk.at(step).axes(), cells));
+        }
+        CHECK(
+            theirs.diagnose("--given " + (theirs.folder / "walk.npz") + " --heads 2 --mask causal")
+                .exit_code == 0);
+    }
+
+    TEST_CASE("nothing but inputs is no success") {
+        TheirFile theirs("--heads 2 --seq-len 5 --head-dim 4");
+        theirs.save("x", "x");
+        const program::Result result = theirs.diagnose("--given " + (theirs.folder / "walk.npz"));
+        CHECK(result.exit_code == 3);
+        CHECK_MESSAGE(tells(result.out, "nothing that attention computes was compared"),
+                      result.out);
+    }
+
+    TEST_CASE("what a probe says is not guessed otherwise") {
+        const std::string flags =
+            "--random randn --batch 3 --seq-len 7 --heads 2 --embed-dim 8 --output-projection ";
+        for (const std::string other : {"--mask causal", "--weight-layout in-out"}) {
+            TheirFile theirs(flags + other);
+            const std::string probe = theirs.folder / "probe.npz";
+            REQUIRE(
+                run("probe --heads 2 --embed-dim 8 --output-projection -o " + probe).exit_code ==
+                0);
+            theirs.save("y", "output");
+            if (other == "--mask causal") theirs.save("causal_mask", "mask");
+            const program::Result result = theirs.diagnose("--given " + probe);
+            CHECK_MESSAGE(result.exit_code == 3, result.out << result.err);
+            CHECK(
+                tells(result.out, "yours matches with " + other + ", which the probe is without"));
+            CHECK_FALSE(tells(result.out, "right: "));
+        }
+        TheirFile theirs(flags + "--weight-layout in-out");
+        for (const char* name : {"x", "w_query", "w_key", "w_value", "w_output"}) {
+            theirs.save(name, name);
+        }
+        theirs.save("y", "output");
+        const program::Result asked = theirs.diagnose("--heads 2");
+        CHECK_MESSAGE(asked.exit_code == 3, asked.out << asked.err);
+        CHECK(tells(asked.out, "right under --weight-layout in-out, wrong without: say which"));
+    }
+
+    TEST_CASE("a file with x and every parameter needs no other") {
+        TheirFile theirs(
+            "--heads 3 --head-dim 4 --projection fused --bias --output-projection "
+            "--output-bias --mask causal --batch 2 --seq-len 5 --random randn");
+        theirs.save("x", "x");
+        theirs.save("attn.c_attn.weight", "w_qkv");
+        theirs.save("attn.c_attn.bias", "b_qkv");
+        theirs.save("attn.c_proj.weight", "w_output");
+        theirs.save("attn.c_proj.bias", "b_output");
+        theirs.save("a", "output");
+        theirs.save("att", "weights");
+        const program::Result result = theirs.diagnose();
+        CHECK_MESSAGE(result.exit_code == 0, result.out << result.err);
+        CHECK(tells(result.out, "right: weights, output"));
+    }
+
+    TEST_CASE("of one head, the context before and after its heads are merged is right twice") {
+        TheirFile theirs("--heads 1 --output-projection --mask causal --batch 2 --random randn");
+        for (const char* name : {"x", "w_query", "w_key", "w_value", "w_output"}) {
+            theirs.save(name, name);
+        }
+        theirs.save("z", "context");
+        theirs.save("concat", "context");
+        const program::Result result = theirs.diagnose("--mask causal");
+        CHECK_MESSAGE(result.exit_code == 0, result.out << result.err);
+
+        TheirFile wide("--heads 2 --head-dim 4 --embed-dim 6 --output-projection --random randn");
+        for (const char* name : {"x", "w_query", "w_key", "w_value", "w_output", "merged"}) {
+            wide.save(name, name);
+        }
+        wide.save("output", "merged");
+        CHECK(wide.diagnose("--heads 2 --head-dim 4").exit_code != 0);
+    }
+
+    TEST_CASE("behind what cannot be replayed no mistake is named") {
+        TheirFile theirs(
+            "--heads 6 --kv-heads 2 --embed-dim 24 --mask causal --batch 2 --random randn "
+            "--bug softmax-axis=query");
+        theirs.file.emplace_back("k", full_of({2, 2, 9}, 1));
+        theirs.save("att", "weights");
+        const program::Result result =
+            theirs.diagnose("--given " + (theirs.folder / "walk.npz") +
+                            " --heads 6 --kv-heads 2 --embed-dim 24 --mask causal");
+        CHECK_MESSAGE(result.exit_code == 3, result.out << result.err);
+        CHECK_FALSE(tells(result.out, "softmax-axis"));
+    }
+
+    TEST_CASE("ties are told apart by every step that is there") {
+        TheirFile theirs("--rope half --heads 2 --head-dim 4 --mask causal --bug rope-q-only");
+        theirs.save("q", "rotated_query");
+        theirs.save("att", "weights");
+        const program::Result result =
+            theirs.diagnose("--rope half --heads 2 --head-dim 4 --mask causal");
+        CHECK_MESSAGE(tells(result.out, "rope-q-only"), result.out);
+        CHECK_FALSE(tells(result.out, "rope-missing"));
+    }
+
+    TEST_CASE("evidence says of rounded numbers that they are rounded, not that they moved") {
+        TheirFile theirs("--heads 2 --mask causal --batch 3 --random randn --embed-dim 8");
+        attn::Array<float> cells = theirs.walk.at("weights").as<float>();
+        for (float& cell : cells) cell = std::round(cell * 1e3F) / 1e3F;
+        theirs.file.emplace_back("weights", attn::Tensor(theirs.walk.at("weights").axes(), cells));
+        const std::string given =
+            "--given " + (theirs.folder / "walk.npz") + " --heads 2 --mask causal";
+        const program::Result result = theirs.diagnose(given);
+        CHECK(tells(result.out, "pass --decimals 3"));
+        CHECK_FALSE(tells(result.out, "in other places"));
+        theirs.file = {{"att", full_of({1, 2, 4, 4}, 0.25F)}};
+        CHECK_FALSE(tells(theirs.diagnose(given).out, "pass --heads"));
+    }
+
+    TEST_CASE("a mistake stands before what is only written otherwise") {
+        const std::string flags = "--heads 2 --mask causal --seq-len 5 --head-dim 3 --batch 3";
+        TheirFile theirs(flags + " --bug added-fill=-1e9 --bug einsum-diagonal");
+        theirs.save("masked", "masked_scores");
+        theirs.save("att", "weights");
+        theirs.save("ctx", "context");
+        const std::string text = theirs.diagnose(flags).out;
+        INFO(text);
+        CHECK(text.find("context: einsum-diagonal") < text.find("harmless: what follows"));
+        CHECK(tells(text, "harmless: what follows"));
+    }
+
+    TEST_CASE("a probe cannot say where output goes, nor what may differ") {
+        TheirFile theirs("--heads 2");
+        theirs.save("x", "x");
+        for (const std::string setting : {"output", "atol", "rtol", "save_config", "json"}) {
+            const std::string stolen = theirs.folder / "stolen";
+            theirs.diagnose("", "attn-explain settings\n{\"heads\": \"2\", \"" + setting +
+                                    "\": \"" + stolen + "\"}");
+            const program::Result result =
+                run("diagnose " + (theirs.folder / "walk.npz") + " --given " + theirs.mine);
+            CHECK(result.exit_code == 2);
+            CHECK_MESSAGE(tells(result.err, "there is no setting '" + setting + "'"), result.err);
+            CHECK_FALSE(std::filesystem::exists(stolen));
+        }
+    }
+}
