@@ -9,6 +9,7 @@ namespace attn {
 std::string brief(double number) { return fmt::format("{:.4g}", number); }
 
 std::string four_decimals(double number) {
+    if (std::isnan(number)) return "nan";  // whatever its sign
     if (!std::isfinite(number)) return fmt::format("{}", number);
     const double size = std::abs(number);
     if (size != 0 && (size < 5e-5 || size >= 1e7)) return fmt::format("{:.3e}", number);
