@@ -1,3 +1,5 @@
+#include <filesystem>
+
 #include "app/commands/commands.hpp"
 #include "app/flags/model_flags.hpp"
 #include "app/flags/output_flags.hpp"
@@ -14,6 +16,12 @@ using attn::models::Model;
 
 /// config.json, model.safetensors and, where it can be said, tokenizer.json.
 void write_hugging_face(const Model& model, const std::string& path) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored) && !std::filesystem::is_empty(path, ignored)) {
+        throw attn::ConfigError("-o " + path +
+                                ": there is a folder of that name already, with files in it: name "
+                                "another, or remove it first");
+    }
     const std::string config = attn::models::config_json(model);
     const std::vector<attn::NamedTensor> tensors = attn::models::tensors_for_hugging_face(model);
     std::vector<attn::TensorRef> named;

@@ -72,6 +72,9 @@ int run_generate(const Arguments& arguments) {
         const WrittenText written = Writer(arguments, model).write(settings_of(model.architecture));
         write_text(arguments, json_head(model) + written_json(model, written) + "}\n");
     } else if (arguments.has("--output")) {
+        if (arguments.has("--top")) {
+            throw attn::ConfigError("--top has no effect on a text in a file: add --json");
+        }
         const WrittenText written = Writer(arguments, model).write(settings_of(model.architecture));
         write_text(arguments, whole_text(model, written) + "\n");
     } else {

@@ -46,8 +46,8 @@ Compared compare_with(const Right& right, const ModelMistake& mistake) {
     if (ids != others) compared.first_other = static_cast<std::size_t>(parted - ids.begin());
     TokenIds read = right.written.prompt;
     read.insert(read.end(), ids.begin(), parted);
-    compared.parting =
-        first_parting(right.parameters, attn::models::settings_of(architecture), settings, read);
+    compared.parting = first_parting(right.parameters, attn::models::settings_of(architecture),
+                                     settings, read, right.written.prompt.size());
     return compared;
 }
 
@@ -151,6 +151,11 @@ void generate_with_bugs(const Arguments& arguments, const Model& model) {
         throw attn::ConfigError("--all-bugs makes every mistake already: leave --bug out");
     }
     const bool json = wants_json(arguments);
+    for (const char* flag : {"--top", "--no-notes"}) {
+        if (!arguments.has(flag) || (json && flag == std::string_view("--top"))) continue;
+        throw attn::ConfigError(std::string(flag) + " has no effect on texts with a mistake" +
+                                (json ? "" : ", but for --json's") + ": leave it out");
+    }
     const ModelMistake* mistake = nullptr;
     if (arguments.has("--bug")) {
         mistake = &attn::models::find_model_mistake(arguments.text("--bug"));

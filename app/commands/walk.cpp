@@ -17,6 +17,7 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/code.hpp"
 #include "attn/notes/notes.hpp"
+#include "attn/tensor/same_numbers.hpp"
 #include "attn/text/json.hpp"
 #include "attn/walk/memory.hpp"
 #include "attn/walk/parts.hpp"
@@ -114,6 +115,22 @@ attn::DType default_dtype_of(const attn::Plan& plan) {
     return plan.dtype == plan.compute_dtype ? plan.dtype : attn::DType::float32;
 }
 
+/// Marks the steps whose numbers are not those of the model's own walk.
+void mark_changes(const Arguments& arguments, const attn::Plan& plan, const attn::Ledger& ledger,
+                  attn::Document& document) {
+    const attn::Plan own = attn::resolve(*plan.config.models_own);
+    const attn::Ledger models = attn::walk(own, attn::draw(own), table_of(arguments, own));
+    for (attn::Section& section : document.sections) {
+        const attn::Tensor* const before = models.find(section.name);
+        const attn::Tensor* const now = ledger.find(section.name);
+        if (now == nullptr || (before != nullptr && attn::same_numbers(*before, *now))) continue;
+        section.changed = true;
+        section.margin = "No longer the model's: " + plan.config.changes + "." +
+                         (section.margin.empty() ? "" : " " + section.margin);
+    }
+    document.config.emplace_back("changed", attn::json_string(plan.config.changes));
+}
+
 /// The document of a walk, or of those parts of it that are asked for.
 attn::Document walk_document(const Arguments& arguments, const attn::Plan& plan) {
     const attn::StepTable table = table_of(arguments, plan);
@@ -128,12 +145,14 @@ attn::Document walk_document(const Arguments& arguments, const attn::Plan& plan)
         document =
             document_of_parts(plan, table, wanted, attn::walk_parts(plan, given, table, wanted));
         document.config = config_entries(arguments, plan);
+        note_changes(plan);
         return document;
     }
     const attn::Ledger ledger = attn::walk(plan, given, table);
     note_empty_rows(plan, ledger);
     document = attn::document_of(plan, ledger, table);
     document.config = config_entries(arguments, plan);
+    if (plan.config.models_own) mark_changes(arguments, plan, ledger, document);
     if (wants_code(arguments)) {
         const auto language = plan.config.rng == attn::Rng::torch ? attn::CodeLanguage::torch
                                                                   : attn::CodeLanguage::numpy;

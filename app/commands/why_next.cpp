@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "app/commands/written_text.hpp"
@@ -8,6 +9,7 @@
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
 #include "attn/models/contributions.hpp"
+#include "attn/models/model_mistakes.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/version.hpp"
@@ -17,26 +19,66 @@ namespace {
 
 using attn::models::Contribution;
 using attn::models::Model;
+using attn::models::ModelMistake;
 using attn::models::NextToken;
+
+/// The token that a word of several begins with.
+std::string first_piece(const Model& model, const std::string& word) {
+    if (model.tokenizer == nullptr) return {};
+    const std::string text = " " + word;
+    std::int64_t longest = -1;
+    std::size_t size = 0;
+    for (std::size_t id = 0; id < model.architecture.vocab_size; ++id) {
+        const std::string label = model.tokenizer->label(static_cast<std::int64_t>(id));
+        if (label.size() <= size || label == " " || !text.starts_with(label)) continue;
+        longest = static_cast<std::int64_t>(id);
+        size = label.size();
+    }
+    if (longest < 0) return {};
+    return fmt::format("it is made of several, the first may be {}, next[{}]; ",
+                       quoted(model, longest), longest);
+}
+
+/// What goes with a token of the whole model; the rest is of a walk through one layer.
+void refuse_flags_of_walks(const Arguments& arguments) {
+    for (const Arguments::Said& said : arguments.said()) {
+        const bool goes = std::ranges::any_of(
+            std::array{"CELL", "--model-file", "--tokenizer", "--text", "--ids", "--top", "--bug",
+                       "--json", "--output", "--color", "--config"},
+            [&](const char* name) { return said.flag->name == name; });
+        if (goes || said.implied) continue;
+        throw attn::ConfigError(said.flag->name +
+                                " is of a walk through one layer, and next[...] is of the whole "
+                                "model: leave it out");
+    }
+    if (arguments.all("--bug").size() > 1) {
+        throw attn::ConfigError("next[...] takes one --bug: leave the others out");
+    }
+}
 
 /// The token in `next[upon]` or `next[298]`.
 std::int64_t token_in(const Model& model, const std::string& cell) {
     if (!cell.ends_with(']')) throw attn::ConfigError("'" + cell + "' is not like next[upon]");
     const std::string wanted = cell.substr(5, cell.size() - 6);
+    if (wanted.empty()) throw attn::ConfigError("next[] names no token: ask as in next[upon]");
     const auto vocab = static_cast<std::int64_t>(model.architecture.vocab_size);
     for (std::int64_t id = 0; model.tokenizer != nullptr && id < vocab; ++id) {
         const std::string label = model.tokenizer->label(id);
         if (label == wanted || (label.starts_with(' ') && label.substr(1) == wanted)) return id;
     }
-    if (wanted.find_first_not_of("0123456789") != std::string::npos || wanted.empty()) {
-        throw attn::ConfigError("next[" + wanted + "]: " + model.label + " has no such token: " +
+    if (wanted.find_first_not_of("0123456789") != std::string::npos) {
+        throw attn::ConfigError("next[" + wanted + "]: " + model.label +
+                                " has no such token: " + first_piece(model, wanted) +
                                 "give an id, or a token as generate --top 5 shows it");
     }
     return parse_integer("next", wanted, 0, vocab - 1);
 }
 
-std::string next_text(const Model& model, const TokenIds& ids, NextToken next, std::size_t top) {
-    std::string text = fmt::format(
+std::string next_text(const Model& model, const TokenIds& ids, NextToken next, std::size_t top,
+                      const ModelMistake* mistake) {
+    std::string text =
+        mistake ? fmt::format("With {}: {}.\n", mistake->id, mistake->title) : std::string();
+    text += fmt::format(
         "next[{}] = {:.6f}   {} behind {}\n  = exp(logit) / sum over all tokens, logit "
         "{:.4f}\n  = what each part of the model adds to the logit\n",
         next.id, next.probability, quoted(model, next.id), quoted(model, ids.back()), next.logit);
@@ -58,13 +100,16 @@ std::string next_text(const Model& model, const TokenIds& ids, NextToken next, s
     return text + fmt::format("    {:9.4f}   together\n", next.logit);
 }
 
-std::string next_json(const Model& model, const NextToken& next) {
+std::string next_json(const Model& model, const NextToken& next, const ModelMistake* mistake) {
     std::string json = fmt::format(
         "{{\"attn_explain\": {}, \"model\": {}, \"id\": {}, \"token\": {}, \"probability\": {}, "
         "\"logit\": {},\n \"parts\": [",
         attn::json_string(attn::version()), attn::json_string(model.label), next.id,
         attn::json_string(quoted(model, next.id)), attn::json_number(next.probability),
         attn::json_number(next.logit));
+    if (mistake != nullptr) {
+        json.insert(json.rfind("\"parts\""), "\"bug\": " + attn::json_string(mistake->id) + ", ");
+    }
     for (const Contribution& each : next.parts) {
         json += fmt::format("{}{{\"part\": {}, \"logit\": {}}}",
                             &each == next.parts.data() ? "\n  " : ",\n  ",
@@ -80,13 +125,19 @@ void why_next(const Arguments& arguments) {
         throw attn::ConfigError(
             "next[...] is a token of a trained model: add --model-file stories");
     }
+    refuse_flags_of_walks(arguments);
     const Model model = model_of(arguments);
     const TokenIds ids = prompt_of(arguments, model);
-    const NextToken next =
-        attn::models::next_token(model, ids, token_in(model, arguments.text("CELL")));
+    const std::string bug = arguments.has("--bug") ? arguments.all("--bug").front() : "none";
+    const ModelMistake* const mistake =
+        bug == "none" ? nullptr : &attn::models::find_model_mistake(bug);
+    const NextToken next = attn::models::next_token(
+        model,
+        mistake ? settings_with(*mistake, model.architecture) : settings_of(model.architecture),
+        ids, token_in(model, arguments.text("CELL")));
     const auto top = static_cast<std::size_t>(*arguments.integer("--top"));
-    write_text(arguments,
-               wants_json(arguments) ? next_json(model, next) : next_text(model, ids, next, top));
+    write_text(arguments, wants_json(arguments) ? next_json(model, next, mistake)
+                                                : next_text(model, ids, next, top, mistake));
 }
 
 }  // namespace app

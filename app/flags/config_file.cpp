@@ -36,7 +36,7 @@ constexpr std::array not_saved{"--preset",   "--config",   "--save-config", "--o
                                "--save-dir", "--no-pager", "--watch"};
 
 /// Only told of a walk, and derived from the other settings.
-constexpr std::array derived{"given"};
+constexpr std::array derived{"given", "changed"};
 
 /// The flag of a key: its name, or what --format json calls it.
 const Flag* flag_of(const Arguments& arguments, const std::string& key) {

@@ -7,18 +7,19 @@
 
 namespace app {
 const std::vector<Flag>& model_flags() {
-    static const std::vector<Flag> all =
-        grouped("Model and text",
-                {
-                    Flag{"--model-file", "FILE",
-                         "a trained model: stories or sorter, which the program holds, or a file",
-                         such_as(shipped_models, Takes::Kind::file)}
-                        .usually("stories"),
-                    Flag{"--tokenizer", "FILE", "tokenizer of the model", file()}.usually(
-                        "the one beside the model"),
-                    Flag{"--text", "TEXT", "text that the model is given"},
-                    Flag{"--ids", "IDS", "token ids that the model is given: 1,403,407"},
-                });
+    static const std::vector<Flag> all = grouped(
+        "Model and text",
+        {
+            Flag{"--model-file", "FILE",
+                 "a trained model: stories or sorter, which the program holds, a folder of Hugging "
+                 "Face (config.json and .safetensors files), or a file of llama2.c",
+                 such_as(shipped_models, Takes::Kind::file)}
+                .usually("stories"),
+            Flag{"--tokenizer", "FILE", "tokenizer of the model", file()}.usually(
+                "the one beside the model"),
+            Flag{"--text", "TEXT", "text that the model is given"},
+            Flag{"--ids", "IDS", "token ids that the model is given: 1,403,407"},
+        });
     return all;
 }
 

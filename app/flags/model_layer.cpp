@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <memory>
+#include <span>
+#include <utility>
 
 #include "app/flags/known_words.hpp"
 #include "app/flags/model_flags.hpp"
@@ -30,13 +33,40 @@ constexpr const char* decided[]{
     "--pad-id",     "--embed-dim",     "--heads",      "--kv-heads",    "--head-dim",
     "--value-dim",  "--output-dim",    "--projection", "--bias",        "--init",
     "--draw-order", "--weight-layout", "--weights",    "--model",       "--output-bias",
-    "--past",       "--preset",        "--qk-norm",    "--no-merge",    "--output-projection"};
+    "--past",       "--preset",        "--qk-norm",    "--no-merge",    "--output-projection",
+    "--split",      "--keep-case"};
+/// What only numbers follow that are drawn, of which few are.
+constexpr const char* of_draws[]{"--seed", "--redraw", "--burn", "--burn-before", "--generator"};
+/// What changes how the numbers are computed, not what they are of.
+constexpr const char* of_arithmetic[]{
+    "--dtype",  "--compute-dtype", "--variant",   "--threads",     "--torch-build", "--rng",
+    "--layer",  "--tokenizer",     "--empty-row", "--model-file",  "--text",        "--ids",
+    "--tokens", "--seed",          "--prefill",   "--single-chain"};
+
+/// What a record says of every walk, as it was filled in.
+constexpr const char* of_records[]{"--positions", "--merge", "--rotary-dim"};
+
+bool is_among(std::string_view flag, std::span<const char* const> names) {
+    return std::find(names.begin(), names.end(), flag) != names.end();
+}
+
+[[noreturn]] void refuse_decided(const std::string& flag) {
+    throw attn::ConfigError(flag + " contradicts --model-file, which decides that: leave it out");
+}
 
 void refuse_decided(const Arguments& arguments) {
     for (const char* flag : decided) {
-        if (!arguments.has(flag)) continue;
-        throw attn::ConfigError(std::string(flag) +
-                                " contradicts --model-file, which decides that: leave it out");
+        if (arguments.has(flag)) refuse_decided(flag);
+    }
+    const bool draws = arguments.has("--sink") || arguments.has("--position-bias");
+    for (const Arguments::Said& said : arguments.said()) {
+        const Arguments::Origin* const origin = arguments.origin(*said.flag);
+        if (draws || said.implied || (origin != nullptr && origin->is_record)) continue;
+        if (is_among(said.flag->name, of_draws)) {
+            throw attn::ConfigError(said.flag->name +
+                                    " has no effect on --model-file, of which nothing is drawn: "
+                                    "leave it out");
+        }
     }
     if (arguments.all("--text").size() > 1) {
         throw attn::ConfigError("--model-file takes one --text: leave the others out");
@@ -135,8 +165,9 @@ void set_attention(const Arguments& arguments, const Model& model, std::size_t l
     config.projection = attn::Projection::split;
     config.weight_layout = attn::WeightLayout::out_in;
     const double usual = 1 / std::sqrt(static_cast<double>(a.head_dim));
-    if (!arguments.has("--scale") && std::abs(a.scale / usual - 1) > 1e-12) {
-        config.scale = {attn::ScaleChoice::By::number, a.scale};
+    const double scale = a.scale * a.layers[layer].scale;
+    if (!arguments.has("--scale") && std::abs(scale / usual - 1) > 1e-12) {
+        config.scale = {attn::ScaleChoice::By::number, scale};
     }
     set_rotation(arguments, model, layer, config);
     const LayerKind& kind = a.layers[layer];
@@ -166,6 +197,34 @@ void set_layer(const Arguments& arguments, const ModelRun& run, std::size_t laye
     set_attention(arguments, run.model, layer, config);
 }
 
+/// Says which flags made it another walk than the model's own, and keeps that one. What was typed
+/// and is not what the walk has now contradicts the model.
+void keep_own(const Arguments& arguments, const ModelRun& run, std::size_t layer,
+              const WalkConfig& typed, WalkConfig& config) {
+    auto own = std::make_shared<WalkConfig>();
+    for (const auto& [flag, text, implied] : arguments.said()) {
+        if (flag->set != nullptr && is_among(flag->name, of_arithmetic)) {
+            flag->set(*own, *flag, text);
+        }
+    }
+    set_layer(Arguments(arguments.tables()), run, layer, *own);
+    for (const auto& [flag, text, implied] : arguments.said()) {
+        if (flag->set == nullptr && flag->name != "--mask-file") continue;
+        if (is_among(flag->name, of_arithmetic) || is_among(flag->name, of_draws)) continue;
+        const Arguments::Origin* const origin = arguments.origin(*flag);
+        const bool is_record = origin != nullptr && origin->is_record;
+        if (is_record && is_among(flag->name, of_records)) continue;
+        if (flag->said != nullptr) {
+            const auto now = flag->said(config);
+            if (!is_record && flag->said(typed) != now) refuse_decided(flag->name);
+            if (flag->said(*own) == now) continue;
+        }
+        config.changes += (config.changes.empty() ? "" : " ") + flag->name;
+        if (!text.empty()) config.changes += " " + shell_quoted(text);
+    }
+    if (!config.changes.empty()) config.models_own = std::move(own);
+}
+
 bool has_model(const attn::Plan& plan) { return !plan.config.model_file.empty(); }
 bool norms_x(const attn::Plan& plan) { return plan.config.x_norm.has_value(); }
 
@@ -181,15 +240,17 @@ void set_model_layer(const Arguments& arguments, const ModelRun* run, WalkConfig
         throw attn::ConfigError(
             "--model-file needs words to walk over: pass --text 'Once upon a time' or --ids");
     }
-    if (run != nullptr) {
-        set_layer(arguments, *run, layer_of(arguments, run->model), config);
-        return;
+    if (run == nullptr) {
+        const Model model = model_of(arguments);
+        const std::size_t layer = layer_of(arguments, model);
+        const std::vector<std::int64_t> ids = prompt_of(arguments, model);
+        const ModelRun own{model, ids, attn::models::inputs_of_layers(model, ids, layer)};
+        return set_model_layer(arguments, &own, config);
     }
-    const Model model = model_of(arguments);
-    const std::size_t layer = layer_of(arguments, model);
-    const std::vector<std::int64_t> ids = prompt_of(arguments, model);
-    set_layer(arguments, {model, ids, attn::models::inputs_of_layers(model, ids, layer)}, layer,
-              config);
+    const WalkConfig typed = config;
+    const std::size_t layer = layer_of(arguments, run->model);
+    set_layer(arguments, *run, layer, config);
+    keep_own(arguments, *run, layer, typed, config);
 }
 
 std::string list_of_layers(const Arguments& arguments) {
@@ -226,7 +287,7 @@ std::vector<Flag> trained_rows() {
         setting<&WalkConfig::model_file>(
             "--model-file", "FILE",
             "walk through a layer of a trained model: stories or sorter, which the program holds, "
-            "or a file")
+            "a folder of Hugging Face (config.json and .safetensors files), or a file of llama2.c")
             .taking(such_as(shipped_models, Takes::Kind::file)),
         Flag{"--tokenizer", "FILE", "tokenizer of the trained model", file(),
              "the one beside the model"}

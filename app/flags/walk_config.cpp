@@ -290,9 +290,15 @@ attn::WalkConfig config_of(const Arguments& arguments, const ModelRun* run) {
     return config;
 }
 
+void note_changes(const attn::Plan& plan) {
+    if (plan.config.changes.empty()) return;
+    report_note("no longer the model's: " + plan.config.changes);
+}
+
 attn::Plan plan_of(const Arguments& arguments) {
     attn::Plan plan = attn::resolve(config_of(arguments));
     note_useless_flags(arguments, &plan);
+    note_changes(plan);
     return plan;
 }
 

@@ -67,6 +67,9 @@ std::string list_of_layers(const Arguments& arguments);
 /// Errors  as config_of and attn::resolve.
 attn::Plan plan_of(const Arguments& arguments);
 
+/// Says on standard error which flags made it another walk than that of the trained model.
+void note_changes(const attn::Plan& plan);
+
 /// Every effective setting of a plan, defaults filled in, each with its value as JSON text, and the
 /// mistakes made; then under `said` words, ids and files, so that the walk can be made again. The
 /// names and values are those of the flags, with underscores.

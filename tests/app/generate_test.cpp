@@ -123,4 +123,31 @@ TEST_SUITE("app: generate") {
         CHECK(heads[11]["name"] == "previous token");
         CHECK(heads[11]["previous"].get<double>() > 0.5);
     }
+    TEST_CASE("a token of the whole model takes a mistake, and nothing of a walk's") {
+        const std::string why = "why 'next[upon]' --model-file stories --text Once ";
+        const auto mistaken = run(why + "--bug rope-style");
+        CHECK(mistaken.exit_code == 0);
+        CHECK(mistaken.out.starts_with("With rope-style: "));
+        CHECK(mistaken.out.find("next[407] = 0.969527") != std::string::npos);
+        for (const std::string flag :
+             {"--layer 2", "--depth 3", "--mask none", "--what-if mask=none", "--dtype float64"}) {
+            const std::string name = flag.substr(0, flag.find(' '));
+            program::check_refused(why + flag, name + " is of a walk");
+        }
+        program::check_refused(why + "--bug scale-twise", "did you mean scale-twice?");
+        program::check_refused("why 'next[]' --model-file stories --text Once", "no token");
+        program::check_refused("why 'next[park]' --model-file stories --text Once", "next[282]");
+    }
+    TEST_CASE("flags that texts with mistakes cannot follow are refused") {
+        program::check_refused("generate --bug rope-q-only --top 3", "--top has no effect");
+        program::check_refused("generate --all-bugs --top 2", "--top has no effect");
+        program::check_refused("generate --all-bugs -q", "--no-notes has no effect");
+    }
+    TEST_CASE("the numbers part where the text was written, its prompt in one piece") {
+        // A query turned as at position 0 is right as long as it stands in the prompt.
+        const auto written =
+            run("generate --text 'Once upon a time, there was a little girl' --bug rope-offset-q "
+                "--tokens 20");
+        CHECK(written.out.find(", at token 13: ") != std::string::npos);
+    }
 }

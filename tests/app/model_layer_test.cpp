@@ -145,4 +145,35 @@ TEST_SUITE("app: model layers") {
         CHECK_MESSAGE(right.exit_code == 0, right.out);
         CHECK(right.out.find("assumed: --mask") == std::string::npos);
     }
+    TEST_CASE("flags beside a model: refused, or marked where they make it another") {
+        const std::string model = "--model-file stories --text 'Lily saw a cat' --layer 1 ";
+        for (const std::string flags :
+             {"--x-norm layer", "--seed 7", "--redraw 2", "--burn rand:3", "--split chars",
+              "--norm-eps 0.1 --qk-norm head", "--x-norm-eps 0.5"}) {
+            INFO(flags);
+            const program::Result refused = run(model + flags);
+            CHECK(refused.exit_code == 2);
+            CHECK(refused.err.find("--model-file") != std::string::npos);
+        }
+        for (const std::string flags :
+             {"--rope half", "--rope-theta 100", "--scale 1", "--softcap 5", "--sink zero",
+              "--position-bias alibi", "--mask window:2", "--mask none"}) {
+            INFO(flags);
+            const program::Result marked = run(model + flags + " --only weights,value");
+            CHECK(marked.exit_code == 0);
+            CHECK(marked.out.find("No longer the model's: " + flags) != std::string::npos);
+            // Values are made as before.
+            const std::size_t value = marked.out.find("# value");
+            CHECK(marked.out.find("No longer", value) > marked.out.find("# weights"));
+            CHECK(run("why 'weights[0,2,1]' " + model + flags)
+                      .err.find("no longer the model's: " + flags) != std::string::npos);
+        }
+        for (const std::string flags :
+             {"--mask causal", "--rope interleaved", "--dtype float32", "--x-norm rms"}) {
+            INFO(flags);
+            const program::Result same = run(model + flags);
+            CHECK(same.exit_code == 0);
+            CHECK(same.out.find("No longer") == std::string::npos);
+        }
+    }
 }

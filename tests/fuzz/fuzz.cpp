@@ -4,7 +4,7 @@
 //     attn_fuzz TARGET SECONDS [SEED]     mutates the corpus, says how many inputs
 //     attn_fuzz TARGET FILE               runs one input
 //
-// TARGET is readers, flags, diagnose or models.
+// TARGET is readers, flags, diagnose, models or folders.
 //
 //     attn_fuzz_readers CORPUS ...        the same under libFuzzer (built by clang)
 #include <fcntl.h>
@@ -125,6 +125,36 @@ void fuzz_models(const std::string& bytes) {
     }
 }
 
+// One file of a folder of Hugging Face's, whose first line names it: gemma2/config.json.
+void fuzz_folders(const std::string& bytes) {
+    using namespace attn::models;
+    const std::size_t line = std::min(bytes.find('\n'), bytes.size());
+    const fs::path name = bytes.substr(0, line);
+    const fs::path fixtures = ATTN_SOURCE_DIR "/tests/models/fixtures";
+    const std::string family = name.parent_path().string();
+    const std::string file = name.filename().string();
+    std::error_code ignored;
+    if (family.empty() || family.find_first_of("/.") != family.npos || file.size() > 60 ||
+        family.find('\0') != family.npos || file.find('\0') != file.npos ||
+        !fs::is_directory(fixtures / family, ignored) || fs::path(file).extension().empty()) {
+        return;
+    }
+    fs::remove_all("folder");
+    fs::copy(fixtures / family, "folder");
+    std::ofstream(fs::path("folder") / file, std::ios::binary)
+        << bytes.substr(std::min(line + 1, bytes.size()));
+    try {
+        const Model model = open_model("folder");
+        Runtime<float> runtime(model);
+        const auto x = runtime.advance(std::vector<std::int64_t>{1, 2, 0});
+        if (model.architecture.causal) runtime.logits(x);
+        model.encode("Once upon\na time \xc3\xa9");
+    } catch (const attn::Error& error) {
+        if (std::string(error.what()).find('\n') != std::string::npos) throw;
+    } catch (const std::bad_alloc&) {
+    }
+}
+
 struct Target {
     const char* name;
     void (*run)(const std::string&);
@@ -205,10 +235,51 @@ const std::vector<std::string> flag_pieces{"\n--heads\n2",
                                            "-",
                                            " "};
 
+const std::vector<std::string> folder_pieces{
+    "null",
+    "true",
+    "false",
+    "-1",
+    "0",
+    "0.5",
+    "1e999",
+    "1e-320",
+    "4194304",
+    "[]",
+    "{}",
+    "\"x\"",
+    "{\"full_attention\": {\"rope_theta\": 5}, \"sliding_attention\": {}}",
+    "[\"sliding_attention\", \"full_attention\"]",
+    "{\"rope_type\": \"yarn\", \"factor\": 4, \"original_max_position_embeddings\": 8}",
+    ", \"rope_parameters\": ",
+    ", \"rope_scaling\": ",
+    ", \"layer_types\": ",
+    ", \"sliding_window\": ",
+    ", \"text_config\": ",
+    ", \"quantization_config\": ",
+    ", \"partial_rotary_factor\": ",
+    ", \"attention_bias\": true",
+    ", \"eos_token_id\": ",
+    ", \"tie_word_embeddings\": ",
+    "\"normalizer\": {\"type\": \"Lowercase\"}, ",
+    "{\"type\": \"Replace\", \"pattern\": {\"Regex\": \".\"}, \"content\": \"aaaaaaaa\"}, ",
+    "{\"type\": \"ByteLevel\"}, ",
+    "\"rstrip\": true, ",
+    "\"normalized\": true, ",
+    "\"single_word\": true, ",
+    "\"lstrip\": true, ",
+    "..",
+    "/",
+    "model-00001-of-00002.safetensors",
+    "\"dtype\": \"U8\"",
+    "\"data_offsets\": [0, 8]",
+    "\xFF"};
+
 const Target targets[] = {{"readers", fuzz_readers, fuzz::file_pieces},
                           {"flags", fuzz_flags, flag_pieces},
                           {"diagnose", fuzz_diagnose, fuzz::file_pieces},
-                          {"models", fuzz_models, fuzz::file_pieces}};
+                          {"models", fuzz_models, fuzz::file_pieces},
+                          {"folders", fuzz_folders, folder_pieces}};
 
 const Target& target_of(const std::string& name) {
     for (const Target& each : targets) {
@@ -252,6 +323,20 @@ std::vector<std::string> seeds_of(const Target& target) {
         seeds.push_back("s" + content(packed));
     }
     for (const fs::path& path : paths) seeds.push_back(content(path));
+    if (target.run != fuzz_folders) return seeds;
+    // Every file of the fixtures, and the tokenizers of the readers.
+    for (const auto& entry :
+         fs::recursive_directory_iterator(ATTN_SOURCE_DIR "/tests/models/fixtures")) {
+        const fs::path& path = entry.path();
+        if (!entry.is_regular_file() || path.filename() == "expected.json") continue;
+        const std::string name = (path.parent_path().filename() / path.filename()).string();
+        seeds.push_back(name + "\n" + content(path));
+    }
+    for (const auto& entry : fs::directory_iterator(corpus_folder + "models")) {
+        const std::string bytes = content(entry.path());
+        if (bytes.starts_with('j')) seeds.push_back("qwen2/tokenizer.json\n" + bytes.substr(1));
+    }
+    std::sort(seeds.begin(), seeds.end());
     return seeds;
 }
 
@@ -309,8 +394,8 @@ void settle_down() {
 
 int main(int argc, char** argv) {
     if (argc < 3) {
-        std::fprintf(stderr,
-                     "attn_fuzz: readers|flags|diagnose|models SECONDS [SEED], or a file\n");
+        std::fprintf(
+            stderr, "attn_fuzz: readers|flags|diagnose|models|folders SECONDS [SEED], or a file\n");
         return 2;
     }
     const Target& target = target_of(argv[1]);

@@ -1,14 +1,19 @@
 #include <doctest/doctest.h>
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <tuple>
 
 #include <nlohmann/json.hpp>
 
 #include "attn/io/atomic_file.hpp"
+#include "attn/models/generate.hpp"
+#include "attn/models/model_mistakes.hpp"
 #include "attn/models/open_model.hpp"
 #include "attn/models/runtime.hpp"
 #include "attn/tensor/error.hpp"
@@ -47,24 +52,65 @@ std::string refusal_after(const std::string& family, Damage damage) {
     });
 }
 
+/// Puts other keys into a configuration; those of null go where they were.
+void change_config(const fs::path& folder, const nlohmann::json& keys) {
+    std::ifstream stream(folder / "config.json");
+    nlohmann::json config = nlohmann::json::parse(stream);
+    config.merge_patch(keys);
+    write_file((folder / "config.json").string(), config.dump());
+}
+
+std::string config_with(const std::string& family, const nlohmann::json& keys) {
+    return refusal_after(family, [&](const fs::path& folder) { change_config(folder, keys); });
+}
 std::string config_with(const std::string& family, const std::string& key,
                         const nlohmann::json& value) {
-    return refusal_after(family, [&](const fs::path& folder) {
-        std::ifstream stream(folder / "config.json");
-        nlohmann::json config = nlohmann::json::parse(stream);
-        config[key] = value;
-        write_file((folder / "config.json").string(), config.dump());
-    });
+    return config_with(family, nlohmann::json{{key, value}});
+}
+
+/// Renames a tensor of a checkpoint; both names have the same length.
+void rename_tensor(const fs::path& folder, const std::string& from, const std::string& to) {
+    const fs::path file = folder / "model.safetensors";
+    std::ifstream stream(file, std::ios::binary);
+    std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+    const std::size_t at = bytes.find("\"" + from + "\"");
+    REQUIRE(at != bytes.npos);
+    REQUIRE(from.size() == to.size());
+    bytes.replace(at + 1, from.size(), to);
+    write_file(file.string(), bytes);
+}
+
+bool has(const std::string& message, const std::string& part) {
+    CHECK_MESSAGE(message.find(part) != message.npos, message);
+    return message.find(part) != message.npos;
 }
 
 }  // namespace
 
 TEST_SUITE("models: families") {
     TEST_CASE("a checkpoint of each family computes what NumPy computes of its numbers") {
-        for (const std::string family :
-             {"llama", "mistral", "qwen2", "qwen3", "gemma2", "gemma3_text", "olmo2", "phi", "phi3",
-              "gpt_neox", "gpt_neox-one-after-the-other", "gpt2", "bert", "gpt_oss",
-              "gpt_oss-packed"}) {
+        for (const std::string family : {"llama",
+                                         "mistral",
+                                         "qwen2",
+                                         "qwen3",
+                                         "gemma2",
+                                         "gemma3_text",
+                                         "olmo2",
+                                         "phi",
+                                         "phi3",
+                                         "gpt_neox",
+                                         "gpt_neox-one-after-the-other",
+                                         "gpt2",
+                                         "bert",
+                                         "gpt_oss",
+                                         "gpt_oss-packed",
+                                         "gemma3_text-by-kind-of-layer",
+                                         "olmo2-with-biases",
+                                         "qwen3-with-biases",
+                                         "llama-with-biases",
+                                         "phi-saved-anew",
+                                         "gpt2-by-depth",
+                                         "bert-of-old"}) {
             INFO(family);
             const Model model = open_model((checkpoints / family).string());
             std::ifstream stream(checkpoints / family / "expected.json");
@@ -172,12 +218,13 @@ TEST_SUITE("models: families") {
         CHECK(config_with("llama", "num_key_value_heads", 3).find("does not divide") !=
               std::string::npos);
         CHECK(config_with("llama", "num_hidden_layers", 3)
-                  .find("lacks layers.2.self_attn.q_proj.weight (llama), which makes w_query "
+                  .find("lacks model.layers.2.self_attn.q_proj.weight (llama), which makes w_query "
                         "(16, 8)") != std::string::npos);
         CHECK(config_with("llama", "head_dim", 8).find("has the shape (16, 8), not (32, 8)") !=
               std::string::npos);
         CHECK(config_with("gpt_oss", "num_local_experts", 2)
-                  .find("b_router has the shape (4,), not (2,)") != std::string::npos);
+                  .find("mlp.router.bias as 0.b_router has the shape (4,), not (2,)") !=
+              std::string::npos);
         CHECK(config_with("gpt_oss", "num_experts_per_tok", 5).find("asks for more than") !=
               std::string::npos);
         CHECK(config_with("qwen3", "hidden_act", "relu6").find("the activation 'relu6'") !=
@@ -185,5 +232,212 @@ TEST_SUITE("models: families") {
         CHECK(config_with("qwen3", "rope_scaling", {{"rope_type", "su"}, {"factor", 2}})
                   .find("rope_scaling") != std::string::npos);
         CHECK(config_with("gpt2", "n_embd", "many").find("is no size") != std::string::npos);
+    }
+    TEST_CASE("a key that changes the arithmetic has its neutral value, or is refused by name") {
+        for (const auto& [family, key, value, text] :
+             std::vector<std::tuple<std::string, std::string, nlohmann::json, std::string>>{
+                 {"mistral", "residual_multiplier", 0.5, "residual_multiplier is 0.5"},
+                 {"qwen2", "clip_qkv", 8, "clip_qkv is 8"},
+                 {"llama", "attn_logit_softcapping", 30.0, "attn_logit_softcapping is 30.0"},
+                 {"gemma3_text", "attn_logit_softcapping", 30.0, "attn_logit_softcapping is 30"},
+                 {"gemma3_text", "use_bidirectional_attention", true, "attention is true"},
+                 {"bert", "position_embedding_type", "relative_key", "is \"relative_key\""},
+                 {"bert", "is_decoder", true, "is_decoder is true"},
+                 {"gpt2", "add_cross_attention", true, "add_cross_attention is true"},
+                 {"gpt2", "num_key_value_heads", 2, "num_key_value_heads is 2"},
+                 {"olmo2", "partial_rotary_factor", 0.5, "partial_rotary_factor is 0.5"},
+                 {"olmo2", "sliding_window", 2, "sliding_window is 2"},
+                 {"llama", "layer_types", {"sliding_attention", "full_attention"}, "layer_types"},
+                 {"qwen2", "layer_types", {"full_attention", "linear_attention"}, "layer 1 is"},
+                 {"phi3", "quantization_config", {{"quant_method", "awq"}}, "says \"awq\""},
+                 {"qwen3", "rms_norm_eps", -1, "rms_norm_eps is below 0"},
+                 {"qwen3", "rope_scaling", "linear", "rope_scaling is no object"},
+                 {"qwen3", "rope_parameters", {1, 2}, "rope_parameters is no object"},
+                 {"qwen3", "rope_parameters", {{"rope_theta", 7}}, "rope_theta stands twice"},
+                 {"qwen3", "rope_scaling", {{"rope_type", "linear"}}, "lacks factor"},
+                 {"qwen3", "eos_token_id", "x", "eos_token_id is no token's id"},
+                 {"gemma2", "query_pre_attn_scalar", 0, "query_pre_attn_scalar is not above 0"},
+             }) {
+            INFO(family << " " << key);
+            CHECK(has(config_with(family, key, value), text));
+        }
+        CHECK(has(config_with("gpt_oss", {{"rope_scaling", nullptr}}), "lacks rope_scaling"));
+        CHECK(
+            config_with("mistral", {{"residual_multiplier", 1},
+                                    {"attention_dropout", 0.1},
+                                    {"use_cache", false},
+                                    {"sliding_window", 4096},
+                                    {"layer_types", {"sliding_attention", "sliding_attention"}}}) ==
+            "not refused");
+        // A window as long as the longest text hides nothing.
+        CHECK(config_with("olmo2", "sliding_window", 16) == "not refused");
+    }
+    TEST_CASE("a tensor that nothing reads is named, but for buffers") {
+        const auto renamed = [](const std::string& family, const std::string& from,
+                                const std::string& to) {
+            return refusal_after(family,
+                                 [&](const fs::path& folder) { rename_tensor(folder, from, to); });
+        };
+        // One of Qwen's biases is there under a name that such a model has not.
+        CHECK(has(renamed("qwen2", "model.layers.1.self_attn.v_proj.bias",
+                          "model.layers.1.self_attn.o_proj.bias"),
+                  "lacks model.layers.1.self_attn.v_proj.bias"));
+        CHECK(has(config_with("llama", "num_hidden_layers", 1),
+                  "'model.layers.1.input_layernorm.weight' is no tensor of a llama"));
+        CHECK(has(config_with("llama-with-biases", "attention_bias", false),
+                  "'model.layers.0.self_attn.k_proj.bias' is no tensor"));
+        CHECK(
+            has(config_with("llama-with-biases", "mlp_bias", false), "mlp.down_proj.bias' is no"));
+        CHECK(has(config_with("gpt_neox", "attention_bias", false), "attention.dense.bias' is no"));
+        CHECK(has(config_with("phi", {{"num_hidden_layers", 1}}), "'model.layers.1."));
+    }
+    TEST_CASE("a part of a tensor is one of those that fill it") {
+        CHECK(has(config_with("phi3", "num_key_value_heads", 1),
+                  "qkv_proj.weight as 0.w_query has the shape (32, 8)"));
+        CHECK(has(config_with("phi3", "intermediate_size", 6), "gate_up_proj.weight as 0.w_gate"));
+    }
+    TEST_CASE("a model without the matrix of its logits walks, and writes nothing") {
+        const ScratchFolder scratch;
+        fs::copy(checkpoints / "qwen2", scratch.path(), fs::copy_options::recursive);
+        change_config(scratch.path(), {{"tie_word_embeddings", false}});
+        const Model model = open_model(scratch.path().string());
+        Runtime<double> runtime(model);
+        const Array<double> x = runtime.advance(std::vector<std::int64_t>{1, 2});
+        CHECK(has(refusal<InputError>([&] { runtime.logits(x); }), "lm_head.weight"));
+        const ScratchFolder other;
+        fs::copy(checkpoints / "mistral", other.path(), fs::copy_options::recursive);
+        change_config(other.path(), {{"tie_word_embeddings", true}});
+        const Model tied = open_model(other.path().string());
+        Runtime<double> again(tied);
+        const Array<double> y = again.advance(std::vector<std::int64_t>{1, 2});
+        CHECK(has(refusal<InputError>([&] { again.logits(y); }),
+                  "lm_head.weight is not model.embed_tokens.weight"));
+    }
+    TEST_CASE("what a configuration leaves out has the default of its class") {
+        const auto architecture_with = [](const std::string& family, const nlohmann::json& keys) {
+            const ScratchFolder scratch;
+            fs::copy(checkpoints / family, scratch.path(), fs::copy_options::recursive);
+            change_config(scratch.path(), keys);
+            return open_model(scratch.path().string()).architecture;
+        };
+        CHECK(architecture_with("gpt_oss", {{"rope_theta", nullptr},
+                                            {"rope_scaling", {{"rope_type", "default"}}}})
+                  .layers[0]
+                  .theta == 150000);
+        const Architecture gemma3 =
+            architecture_with("gemma3_text", {{"rope_theta", nullptr},
+                                              {"rope_local_base_freq", nullptr},
+                                              {"rms_norm_eps", nullptr}});
+        CHECK(gemma3.layers[0].theta == 10000);
+        CHECK(gemma3.layers[1].theta == 1e6);
+        CHECK(gemma3.norm_eps == 1e-6);
+        CHECK(architecture_with("phi3", {{"rms_norm_eps", nullptr}}).norm_eps == 1e-5);
+        CHECK(
+            architecture_with("gemma2", {{"attn_logit_softcapping", nullptr}}).attention_softcap ==
+            50);
+        CHECK(architecture_with("mistral", {{"sliding_window", nullptr}}).layers[0].window == 4096);
+        CHECK(architecture_with("bert", {{"layer_norm_eps", nullptr}}).norm_eps == 1e-12);
+        // The hub's large Gemma 3 say little of the part that reads text.
+        CHECK(has(config_with("gemma3_text", {{"model_type", "gemma3"},
+                                              {"text_config",
+                                               {{"model_type", "gemma3_text"},
+                                                {"num_hidden_layers", 2},
+                                                {"hidden_size", 8},
+                                                {"intermediate_size", 12}}}}),
+                  "has the shape (4,), not (256,)"));
+    }
+    TEST_CASE("what lies in the place of a model is named") {
+        const ScratchFolder scratch;
+        const auto said_of = [&](const std::string& name, const std::string& bytes) {
+            write_file((scratch / name).string(), bytes);
+            return refusal<Error>([&] { open_model((scratch / name).string()); });
+        };
+        const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:1\n";
+        CHECK(has(said_of("a.gguf", "GGUF\x03..............................."), "a GGUF file"));
+        CHECK(has(said_of("b.bin", std::string("PK\x03\x04") + pointer), "torch.save"));
+        CHECK(has(said_of("c.bin", std::string("\x80\x02}q") + pointer), "torch.save"));
+        CHECK(has(said_of("d.onnx", "\x08\x07\x12" + pointer), "an ONNX file"));
+        CHECK(has(said_of("e.safetensors", pointer), "git lfs pull"));
+        for (const char* file : {"config.json", "tokenizer.json", "model.safetensors"}) {
+            const std::string said = refusal_after("qwen2", [&](const fs::path& folder) {
+                write_file((folder / file).string(), pointer);
+            });
+            if (file == std::string("tokenizer.json")) {
+                CHECK(said == "not refused");  // its ids still go
+            } else {
+                CHECK(has(said, "git lfs pull"));
+            }
+        }
+        CHECK(has(refusal_after("qwen2",
+                                [&](const fs::path& folder) {
+                                    fs::rename(folder / "model.safetensors", folder / "w.gguf");
+                                    write_file((folder / "w.gguf").string(), "GGUF" + pointer);
+                                }),
+                  "w.gguf: is a GGUF file"));
+        for (const char* file : {"config.json", "model.safetensors"}) {
+            CHECK(has(refusal_after("phi",
+                                    [&](const fs::path& folder) {
+                                        fs::remove(folder / file);
+                                        REQUIRE(::mkfifo((folder / file).c_str(), 0600) == 0);
+                                    }),
+                      "is a pipe or a device"));
+        }
+    }
+    TEST_CASE("a cache of downloads is its main branch") {
+        const ScratchFolder scratch;
+        const fs::path commit = scratch / "snapshots" / "0123abcd";
+        fs::create_directories(commit);
+        fs::copy(checkpoints / "qwen3", commit, fs::copy_options::recursive);
+        fs::create_directory(scratch / "refs");
+        write_file((scratch / "refs" / "main").string(), "0123abcd");
+        CHECK(open_model(scratch.path().string()).architecture.family == "qwen3");
+    }
+    TEST_CASE("a text that a tokenizer cannot cut leaves ids alone") {
+        const auto with_tokenizer = [](const std::string& text) {
+            const ScratchFolder scratch;
+            fs::copy(checkpoints / "qwen2", scratch.path(), fs::copy_options::recursive);
+            write_file((scratch / "tokenizer.json").string(), text);
+            write_file((scratch / "generation_config.json").string(), "{\"eos_token_id\": [4, 7]}");
+            return open_model(scratch.path().string());
+        };
+        const Model broken = with_tokenizer("{");
+        CHECK(broken.architecture.end_ids == std::vector<std::int64_t>{4, 7});
+        CHECK(has(refusal<Error>([&] { broken.encode("a"); }), "or pass --ids"));
+        const Model unigram = with_tokenizer(
+            "{\"model\": {\"type\": \"Unigram\", \"vocab\": [[\"<unk>\", 0], [\"▁ab\", -2.5]]}}");
+        CHECK(has(refusal<Error>([&] { unigram.encode("ab"); }), "Unigram"));
+        CHECK(unigram.tokenizer->label(1) == " ab");
+    }
+    TEST_CASE("another base of the frequencies is stretched as the model's own") {
+        for (const std::string family : {"llama", "phi3", "gemma3_text-by-kind-of-layer"}) {
+            INFO(family);
+            const Model model = open_model((checkpoints / family).string());
+            const Architecture& a = model.architecture;
+            const AttentionSettings mistaken = settings_with(find_model_mistake("rope-theta"), a);
+            for (std::size_t n = 0; n < a.layers.size(); ++n) {
+                const LayerKind& own = a.layers[n];
+                const double theta = own.theta == 500000 ? 10000 : 500000;
+                const LayerKind other =
+                    rotating_layer(Pairing::half, theta, own.rotary_dim(), own.scaling);
+                CHECK(mistaken.layers[n].inverse_frequencies == other.inverse_frequencies);
+            }
+        }
+    }
+    TEST_CASE("weights of nan write no text") {
+        const ScratchFolder scratch;
+        fs::copy(checkpoints / "mistral", scratch.path(), fs::copy_options::recursive);
+        {
+            std::fstream file(scratch / "model.safetensors",
+                              std::ios::in | std::ios::out | std::ios::binary);
+            file.seekp(-2, std::ios::end);
+            file.write("\xff\x7f", 2);
+        }
+        const Model model = open_model(scratch.path().string());
+        Runtime<double> runtime(model);
+        Sampler sampler{Sampling{}};
+        CHECK(has(refusal<InputError>([&] {
+                      generate(runtime, {1, 2}, 3, sampler, 0, [](const auto&) {});
+                  }),
+                  "are nan"));
     }
 }

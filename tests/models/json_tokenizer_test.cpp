@@ -206,4 +206,82 @@ TEST_SUITE("models: tokenizer.json") {
         CHECK(refusal_of(json_with("{\"type\": \"Split\"}", "", "\"merges\": []", ""))
                   .find("t.json: has a part without a pattern") == 0);
     }
+    TEST_CASE("added tokens take blanks along, stand alone, or wait for the normalizer") {
+        const std::string cut = R"({"type": "WhitespaceSplit"})";
+        const std::string merges = R"("type": "BPE", "unk_token": "?", "merges": [])";
+        const auto encode = [&](const std::string& flags, const std::string& text) {
+            return read_json_tokenizer(
+                       json_with(cut, R"("a": 0, "b": 1, "?": 2, "h": 3)", merges,
+                                 R"("normalizer": {"type": "Lowercase"}, "added_tokens": [)"
+                                 R"({"id": 5, "content": "<X>", "special": true)" +
+                                     flags + "}], "),
+                       "t.json", 12)
+                ->encode(text);
+        };
+        const std::string metaspace = R"(, "normalized": false)";
+        CHECK(encode(metaspace, "a <X> b") == Ids{0, 5, 1});
+        CHECK(encode(metaspace, "a <x> b") == Ids{0, 2, 2, 2, 1});
+        CHECK(encode(R"(, "normalized": true)", "a <X> b <x>a") == Ids{0, 5, 1, 5, 0});
+        CHECK(encode(R"(, "single_word": true)", "a<X> <X>b <X>") ==
+              Ids{0, 2, 2, 2, 2, 2, 2, 1, 5});
+    }
+    TEST_CASE("lstrip and rstrip: the blanks beside an added token belong to it") {
+        const std::string cut = R"({"type": "ByteLevel", "add_prefix_space": false})";
+        const auto encode = [&](const std::string& flags, const std::string& text) {
+            return read_json_tokenizer(
+                       json_with(
+                           cut, "\"a\": 0, \"Ġ\": 1, \"Ċ\": 2", R"("type": "BPE", "merges": [])",
+                           R"("added_tokens": [{"id": 5, "content": "<|s|>", "special": true)" +
+                               flags + "}], "),
+                       "t.json", 12)
+                ->encode(text);
+        };
+        CHECK(encode("", "a <|s|> a") == Ids{0, 1, 5, 1, 0});
+        CHECK(encode(R"(, "rstrip": true)", "a <|s|> \n a <|s|>") == Ids{0, 1, 5, 0, 1, 5});
+        CHECK(encode(R"(, "lstrip": true)", "a <|s|> a") == Ids{0, 5, 1, 0});
+        CHECK(encode(R"(, "lstrip": true, "rstrip": true)", " <|s|>  <|s|> ") == Ids{5, 5});
+    }
+    TEST_CASE("an added token beyond the model's refuses the texts that hold it alone") {
+        const auto tokenizer = read_json_tokenizer(
+            json_with("", R"("a": 0)", R"("type": "BPE", "merges": [])",
+                      R"("added_tokens": [{"id": 12, "content": "<image>", "special": true}], )"),
+            "t.json", 12);
+        CHECK(tokenizer->encode("aa") == Ids{0, 0});
+        CHECK(refusal<InputError>([&] { tokenizer->encode("a<image>"); }).find("holds token 12") !=
+              std::string::npos);
+    }
+    TEST_CASE("a WordPiece of old says no type") {
+        const auto tokenizer = read_json_tokenizer(
+            json_with(R"({"type": "BertPreTokenizer"})", R"("[UNK]": 0, "eat": 1, "##ing": 2)",
+                      R"("unk_token": "[UNK]", "continuing_subword_prefix": "##",
+                         "max_input_chars_per_word": 100)",
+                      ""),
+            "t.json", 12);
+        CHECK(tokenizer->encode("eating eat ing") == Ids{1, 2, 1, 0});
+    }
+    TEST_CASE("rules that make a text grow without end are refused") {
+        const auto grown = [](const std::string& normalizer, int times) {
+            std::string all;
+            for (int i = 0; i < times; ++i) all += (i > 0 ? ", " : "") + normalizer;
+            return refusal([&] {
+                read_json_tokenizer(
+                    json_with(
+                        "", R"("a": 0)", R"("type": "BPE", "merges": [])",
+                        R"("normalizer": {"type": "Sequence", "normalizers": [)" + all + "]}, "),
+                    "t.json", 12)
+                    ->encode("a");
+            });
+        };
+        const std::string tens =
+            R"({"type": "Replace", "pattern": {"String": "a"}, "content": "aaaaaaaaaa"})";
+        CHECK(grown(tens, 3).find("no token for") == std::string::npos);
+        CHECK(grown(tens, 40).find("more than 4 MB") != std::string::npos);
+        CHECK(grown(R"({"type": "Prepend", "prepend": ")" + std::string(1000000, 'a') + "\"}", 9)
+                  .find("more than 4 MB") != std::string::npos);
+    }
+    TEST_CASE("lower case of a capital with a dot has two letters") {
+        const auto cuts = text_cuts_in(
+            nlohmann::json::parse(R"({"normalizer": {"type": "Lowercase"}})"), "t.json");
+        CHECK(cuts.normalized("İX") == "i̇x");
+    }
 }

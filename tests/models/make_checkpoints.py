@@ -59,7 +59,7 @@ class Checkpoint:
         return numbers.reshape(experts, out, width)
 
 
-def rms(x, gain, eps=1e-6):
+def root_mean_square(x, gain, eps):
     return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps) * gain
 
 
@@ -144,12 +144,14 @@ def llama_like(c, family, config):
     table = rounded(c.tensors["model.embed_tokens.weight"], c.kind)
     outputs = []
     scale = config.get("query_pre_attn_scalar", D) ** -0.5
+    bias = config.get("attention_bias", family in ("qwen2", "gpt_oss"))
+    eps = config.get("rms_norm_eps", 1e-5)
+    rms = lambda x, gain: root_mean_square(x, gain, eps)
     for n in range(L):
         p = f"model.layers.{n}."
         a = p + "self_attn."
         first = None if family == "olmo2" else draw_gain(p + "input_layernorm.weight", C)
         y = x if first is None else rms(x, first)
-        bias = family in ("qwen2", "gpt_oss")
         parts = []
         for part, count in (("q", H), ("k", K), ("v", K)):
             part_of = y @ c.draw(a + part + "_proj.weight", count * D, C).T
@@ -162,13 +164,15 @@ def llama_like(c, family, config):
         q, k, v = heads(q, H), heads(k, K), heads(v, K)
         if family in ("qwen3", "gemma3_text"):
             q, k = rms(q, draw_gain(a + "q_norm.weight", D)), rms(k, draw_gain(a + "k_norm.weight", D))
-        local = family == "gemma3_text" and (n + 1) % config["sliding_window_pattern"] != 0
-        theta = config["rope_local_base_freq"] if local else config.get("rope_theta", 10000)
+        local = family == "gemma3_text" and (n + 1) % config.get("sliding_window_pattern", 2) != 0
+        both = config.get("rope_parameters", {})
+        both = both.get("sliding_attention" if local else "full_attention", both)
+        theta = both.get("rope_theta", config.get("rope_local_base_freq" if local else "rope_theta", 10000))
 
         def scaled(f):
-            if family != "llama":
-                return f
-            s = config["rope_scaling"]
+            s = both if both else config.get("rope_scaling") or {}
+            if s.get("rope_type") != "llama3":
+                return f / s.get("factor", 1)
             turns = s["original_max_position_embeddings"] * f / (2 * math.pi)
             if turns < s["low_freq_factor"]:
                 return f / s["factor"]
@@ -186,7 +190,7 @@ def llama_like(c, family, config):
         sink = c.draw(a + "sinks", H) if family == "gpt_oss" else None
         merged = attend(q, k, v, scale, window=window, cap=config.get("attn_logit_softcapping"), sink=sink)
         out = merged @ c.draw(a + "o_proj.weight", C, H * D).T
-        if family == "gpt_oss":
+        if bias and family != "qwen2":
             out = out + c.draw(a + "o_proj.bias", C)
         outputs.append(out)
         after = draw_gain(p + "post_attention_layernorm.weight", C)
@@ -199,13 +203,18 @@ def llama_like(c, family, config):
             x = x + mixture(c, p, config, y)
             continue
         act = gelu_tanh if gemma else silu
-        inner = act(y @ c.draw(p + "mlp.gate_proj.weight", F, C).T) * (y @ c.draw(p + "mlp.up_proj.weight", F, C).T)
-        out = inner @ c.draw(p + "mlp.down_proj.weight", C, F).T
+
+        def linear(part, x, out, width):
+            y = x @ c.draw(p + f"mlp.{part}_proj.weight", out, width).T
+            return y + c.draw(p + f"mlp.{part}_proj.bias", out) if config.get("mlp_bias") else y
+
+        inner = act(linear("gate", y, F, C)) * linear("up", y, F, C)
+        out = linear("down", inner, C, F)
         if gemma or family == "olmo2":
             out = rms(out, draw_gain(p + "post_feedforward_layernorm.weight", C))
         x = x + out
     x = rms(x, draw_gain("model.norm.weight", C))
-    vocabulary = table if config.get("tie_word_embeddings") else c.draw("lm_head.weight", V, C)
+    vocabulary = table if config.get("tie_word_embeddings", gemma) else c.draw("lm_head.weight", V, C)
     logits = x @ vocabulary.T
     if gemma and config.get("final_logit_softcapping"):
         logits = config["final_logit_softcapping"] * np.tanh(logits / config["final_logit_softcapping"])
@@ -213,6 +222,7 @@ def llama_like(c, family, config):
 
 
 def phi3(c, config):
+    rms = lambda x, gain: root_mean_square(x, gain, config["rms_norm_eps"])
     x, outputs = c.draw("model.embed_tokens.weight", V, C)[IDS], []
     for n in range(L):
         p = f"model.layers.{n}."
@@ -245,8 +255,9 @@ def phi(c, config):
         p = f"model.layers.{n}."
         y = norm(p + "input_layernorm", x)
         q, k, v = (heads(linear(p + f"self_attn.{part}_proj", y, count * D), count) for part, count in (("q", H), ("k", K), ("v", K)))
-        r = int(D * config["partial_rotary_factor"])
-        merged = attend(rotate(q, 10000, r), rotate(k, 10000, r), v, D**-0.5)
+        said = config.get("rope_parameters", config)
+        r, theta = int(D * said["partial_rotary_factor"]), said.get("rope_theta", 10000)
+        merged = attend(rotate(q, theta, r), rotate(k, theta, r), v, D**-0.5)
         out = linear(p + "self_attn.dense", merged, C)
         outputs.append(out)
         x = x + out + linear(p + "mlp.fc2", gelu_tanh(linear(p + "mlp.fc1", y, F)), C)
@@ -290,12 +301,13 @@ def gpt2(c, config):
     def conv(name, x, out):
         return x @ c.draw(name + ".weight", x.shape[1], out) + c.draw(name + ".bias", out)
 
+    scale = D**-0.5 if config.get("scale_attn_weights", True) else 1
     table = c.draw("transformer.wte.weight", V, wide)
     x, outputs = table[IDS] + c.draw("transformer.wpe.weight", 16, wide)[:T], []
     for n in range(L):
         p = f"transformer.h.{n}."
         q, k, v = np.split(conv(p + "attn.c_attn", norm(p + "ln_1", x), 3 * wide), 3, -1)
-        out = conv(p + "attn.c_proj", attend(heads(q, H), heads(k, H), heads(v, H), D**-0.5), wide)
+        out = conv(p + "attn.c_proj", attend(heads(q, H), heads(k, H), heads(v, H), scale / (n + 1 if config.get("scale_attn_by_inverse_layer_idx") else 1)), wide)
         outputs.append(out)
         x = x + out
         x = x + conv(p + "mlp.c_proj", gelu_tanh(conv(p + "mlp.c_fc", norm(p + "ln_2", x), F)), wide)
@@ -330,6 +342,7 @@ SIZES = {"hidden_size": C, "intermediate_size": F, "num_hidden_layers": L, "num_
 GROUPED = {**SIZES, "num_key_value_heads": K, "head_dim": D, "rms_norm_eps": 1e-6}
 WIDE = {**SIZES, "hidden_size": H * D}
 EXPERTS = {"num_local_experts": 4, "num_experts_per_tok": 2, "swiglu_limit": 0.5}
+UNSCALED = {"rope_theta": 10000, "rope_scaling": None}
 FAMILIES = {
     "llama": ({**GROUPED, "rope_theta": 5e5, "rope_scaling": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4, "original_max_position_embeddings": 8}}, "BF16"),
     "mistral": ({**GROUPED, "sliding_window": 3}, "F16"),
@@ -338,14 +351,22 @@ FAMILIES = {
     "gemma2": ({**GROUPED, "sliding_window": 2, "query_pre_attn_scalar": 9, "attn_logit_softcapping": 2.0, "final_logit_softcapping": 3.0, "hidden_activation": "gelu_pytorch_tanh", "tie_word_embeddings": True}, "F32"),
     "gemma3_text": ({**GROUPED, "sliding_window": 2, "sliding_window_pattern": 2, "rope_local_base_freq": 10000, "rope_theta": 1e6, "query_pre_attn_scalar": 6, "tie_word_embeddings": True}, "BF16"),
     "olmo2": (GROUPED, "F32"),
-    "gpt_oss": ({**GROUPED, "sliding_window": 3, **EXPERTS}, "BF16"),
+    "gpt_oss": ({**GROUPED, "sliding_window": 3, **UNSCALED, **EXPERTS}, "BF16"),
     "phi": ({**SIZES, "num_key_value_heads": K, "head_dim": D, "layer_norm_eps": 1e-5, "partial_rotary_factor": 0.5, "hidden_act": "gelu_new"}, "F32"),
     "phi3": ({**GROUPED, "max_position_embeddings": 64, "original_max_position_embeddings": 16, "rope_scaling": {"type": "longrope", "short_factor": [1.0, 1.25], "long_factor": [2.0, 9.0]}}, "F16"),
     "gpt_neox": ({**WIDE, "rotary_pct": 0.5, "layer_norm_eps": 1e-5, "use_parallel_residual": True, "hidden_act": "gelu"}, "F16"),
     "gpt2": ({"n_embd": H * D, "n_layer": L, "n_head": H, "n_inner": F, "n_positions": 16, "vocab_size": V, "layer_norm_epsilon": 1e-5, "activation_function": "gelu_new"}, "F32"),
     "bert": ({**WIDE, "layer_norm_eps": 1e-12, "hidden_act": "gelu", "type_vocab_size": 2}, "F16"),
-    "gpt_oss packed": ({**GROUPED, "hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1, **EXPERTS, "num_local_experts": 3, "quantization_config": {"quant_method": "mxfp4"}}, "BF16"),
+    "gpt_oss packed": ({**GROUPED, "hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1, **UNSCALED, **EXPERTS, "num_local_experts": 3, "quantization_config": {"quant_method": "mxfp4"}}, "BF16"),
     "gpt_neox one after the other": ({**WIDE, "rotary_pct": 0.5, "layer_norm_eps": 1e-5, "use_parallel_residual": False, "hidden_act": "gelu"}, "F16"),
+    # What files say in another place, or leave to the defaults of their class.
+    "gemma3_text by kind of layer": ({**GROUPED, "sliding_window": 2, "layer_types": ["sliding_attention", "full_attention"], "rope_parameters": {"full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 3e5}, "sliding_attention": {"rope_type": "default", "rope_theta": 5e3}}, "query_pre_attn_scalar": 6}, "F32"),
+    "olmo2 with biases": ({key: value for key, value in {**GROUPED, "attention_bias": True}.items() if key != "rms_norm_eps"}, "F32"),
+    "qwen3 with biases": ({**GROUPED, "attention_bias": True, "rope_parameters": {"rope_type": "default", "rope_theta": 2e4}}, "F16"),
+    "llama with biases": ({**GROUPED, "attention_bias": True, "mlp_bias": True, "tie_word_embeddings": True}, "F32"),
+    "phi saved anew": ({**SIZES, "num_key_value_heads": K, "head_dim": D, "rope_parameters": {"rope_type": "default", "rope_theta": 500.0, "partial_rotary_factor": 0.5}}, "F32"),
+    "gpt2 by depth": ({"n_embd": H * D, "n_layer": L, "n_head": H, "n_inner": F, "n_positions": 16, "vocab_size": V, "scale_attn_by_inverse_layer_idx": True, "scale_attn_weights": False, "reorder_and_upcast_attn": True}, "F16"),
+    "bert of old": ({**WIDE, "type_vocab_size": 2}, "F32"),
 }
 
 
@@ -359,6 +380,12 @@ def main():
         place = folder / title.replace(" ", "-")
         place.mkdir(parents=True, exist_ok=True)
         (place / "config.json").write_text(json.dumps({"model_type": family, **config}) + "\n")
+        if "of old" in title:
+            for name in list(checkpoint.tensors):
+                old = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+                checkpoint.tensors[old] = checkpoint.tensors.pop(name)
+            checkpoint.draw("cls.predictions.transform.dense.weight", 2, 2)
+            checkpoint.draw("bert.pooler.dense.weight", 2, 2)
         names = list(checkpoint.tensors)
         if family == "olmo2":  # in two files, with their index
             halves = {"model-00001-of-00002.safetensors": names[::2], "model-00002-of-00002.safetensors": names[1::2]}

@@ -141,8 +141,9 @@ TEST_SUITE("models: stories") {
         CHECK(gain_of_other_pairing(model, {1, 403}) == 0);
         CHECK(gain_of_other_pairing(open_model("sorter"), {0, 1, 2, 0, 1, 2, 0, 1}) == 0);
     }
-    TEST_CASE("heads are named by what more than half of their weights go to, or far more of them "
-              "than an even share") {
+    TEST_CASE(
+        "heads are named by what more than half of their weights go to, or far more of them "
+        "than an even share") {
         const Model model = open_model("stories");
         const std::vector<HeadFigures> heads = survey_heads(
             model, model.encode("Tom and his dog went to the park. The dog saw a big red ball."));

@@ -117,6 +117,14 @@ std::string_view InputFile::all() {
     return view_;
 }
 
+void require_regular_file(const std::string& path) {
+    // Asked before it is opened: opening a pipe waits for what writes to it.
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) return;
+    const char* const kind = S_ISDIR(status.st_mode) ? "a folder" : "a pipe or a device";
+    throw InputError(file_label(path) + ": is " + kind + ", not a file: give a file");
+}
+
 std::string file_label(const std::string& path) {
     return path == "-" ? "standard input" : visible(path);
 }

@@ -51,6 +51,10 @@ private:
     std::unique_ptr<char[]> memory_;  // what holds them, unless the caller does
 };
 
+/// Refuses what is there and is no file to go back and forth in.
+/// Errors  InputError for a folder, a pipe or a device.
+void require_regular_file(const std::string& path);
+
 /// How messages call the file at `path`: the path, its controls written out, or `standard input`.
 std::string file_label(const std::string& path);
 

@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int deepest = 64;
+constexpr std::size_t deepest = 64;
 
 std::string place(std::string_view text, std::size_t offset) {
     const std::string_view before = text.substr(0, offset);
@@ -188,26 +188,53 @@ NamedTensor step_tensor(const Json& step, const std::string& file_label) {
     return {name, lists.tensor(*dtype, shape, std::move(axes))};
 }
 
+/// Builds the value of a text, and refuses what nests too deep and keys that occur twice. The
+/// parser's own callback would look at all values of a list or object behind each one that ends.
+class Builder : public nlohmann::detail::json_sax_dom_parser<Json> {
+public:
+    using Base = nlohmann::detail::json_sax_dom_parser<Json>;
+
+    Builder(Json& result, const std::string& label) : Base(result), label_(label) {}
+
+    bool start_object(std::size_t count) {
+        enter();
+        return Base::start_object(count);
+    }
+    bool start_array(std::size_t count) {
+        enter();
+        return Base::start_array(count);
+    }
+    bool end_object() {
+        keys_.pop_back();
+        return Base::end_object();
+    }
+    bool end_array() {
+        keys_.pop_back();
+        return Base::end_array();
+    }
+    bool key(std::string& name) {
+        if (!keys_.back().insert(name).second) {
+            fail(label_, "the key " + shown(name) + " occurs twice in one object",
+                 "keep one of them");
+        }
+        return Base::key(name);
+    }
+
+private:
+    void enter() {
+        keys_.emplace_back();
+        if (keys_.size() <= deepest) return;
+        fail(label_, "lists or objects nested more than " + std::to_string(deepest) + " deep",
+             "give plain nested lists");
+    }
+
+    const std::string& label_;
+    std::vector<std::unordered_set<std::string>> keys_;  // of each list or object around
+};
+
 }  // namespace
 
 nlohmann::json parse_json(std::string_view text, const std::string& label) {
-    std::vector<std::unordered_set<std::string>> keys;
-    const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
-        if (depth > deepest) {
-            throw InputError(label + ": lists or objects nested more than " +
-                             std::to_string(deepest) + " deep: give plain nested lists");
-        }
-        if (event == Json::parse_event_t::object_start) keys.emplace_back();
-        if (event == Json::parse_event_t::object_end) keys.pop_back();
-        if (event == Json::parse_event_t::key) {
-            const std::string& key = parsed.get_ref<const std::string&>();
-            if (!keys.back().insert(key).second) {
-                throw InputError(label + ": the key " + shown(key) +
-                                 " occurs twice in one object: keep one of them");
-            }
-        }
-        return true;
-    };
     const auto refuse = [&](std::size_t offset) {
         throw InputError(label + ": this is no JSON at " + place(text, offset) +
                          ": correct it there (nan and inf are written \"nan\" and \"inf\")");
@@ -216,15 +243,17 @@ nlohmann::json parse_json(std::string_view text, const std::string& label) {
     const std::size_t nul = text.find('\0');
     if (nul != text.npos) refuse(nul + 1);
     const Normalized normalized(text);
+    Json parsed;
     try {
-        return Json::parse(normalized.text(), check);
+        Builder builder(parsed, label);
+        Json::sax_parse(normalized.text(), &builder);
     } catch (const Json::parse_error& error) {
         refuse(normalized.origin(error.byte));
     } catch (const Json::out_of_range&) {
         throw InputError(label +
                          ": a number is beyond the range of float64: write \"inf\" or \"-inf\"");
     }
-    return {};
+    return parsed;
 }
 
 std::vector<std::string> walk_step_names(std::string_view text, const std::string& label) {

@@ -18,8 +18,7 @@ class Direction {
 public:
     Direction(const Model& model, const Array<double>& x, std::int64_t id)
         : norm_(model, "g_final", "b_final"), row_(x.shape(1)) {
-        const Tensor matrix =
-            cast(model.read(model.has("w_vocab") ? "w_vocab" : "embedding"), DType::float64);
+        const Tensor matrix = cast(model.read(model.vocabulary()), DType::float64);
         const double* const last = x.end() - x.shape(1);
         size_ = row_size(last, row_.size(), norm_.kind, norm_.eps);
         const Array<double> bias = numbers_of<double>(model, "b_vocab");
@@ -62,7 +61,8 @@ std::vector<double> of_head(const Array<double>& w_output, const std::vector<dou
 
 }  // namespace
 
-NextToken next_token(const Model& model, const std::vector<std::int64_t>& ids, std::int64_t id) {
+NextToken next_token(const Model& model, const AttentionSettings& settings,
+                     const std::vector<std::int64_t>& ids, std::int64_t id) {
     const Architecture& a = model.architecture;
     model.check_ids({id});
     if (!a.causal || a.norm_after_sum || a.logit_softcap > 0 || model.has("0.g_attention_output") ||
@@ -73,7 +73,7 @@ NextToken next_token(const Model& model, const std::vector<std::int64_t>& ids, s
     }
     std::vector<double> embedding;
     std::vector<std::vector<double>> merged(a.layers.size()), mlp(a.layers.size());
-    Runtime<double> runtime(model);
+    Runtime<double> runtime(parameters_of<double>(model), settings);
     const auto keep = [&](const Passing& passing) {
         if (passing.layer == 0 && passing.name == "x") embedding = last_row(passing.tensor);
         if (passing.name == "merged") merged[passing.layer] = last_row(passing.tensor);

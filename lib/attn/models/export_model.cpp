@@ -29,7 +29,8 @@ void require_llama(const Model& model, const std::string& format) {
         }
         if (kind.window) other = "its attention";
     }
-    for (const char* name : {"0.b_query", "0.b_output", "0.g_query", "0.sink",
+    model.vocabulary();
+    for (const char* name : {"0.b_query", "0.b_output", "0.b_gate", "0.g_query", "0.sink",
                              "0.g_attention_output", "position_embedding"}) {
         if (model.has(name)) other = name;
     }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "attn/tensor/error.hpp"
+
 namespace attn::models {
 
 template <class Real>
@@ -14,6 +16,12 @@ void generate(Runtime<Real>& runtime, std::vector<std::int64_t> prompt, std::siz
     for (std::size_t n = 0; n < count; ++n) {
         if (runtime.tokens() + next.size() > architecture.most_tokens) return;
         const Array<Real> logits = runtime.last_logits(runtime.advance(next));
+        if (std::any_of(logits.begin(), logits.end(), [](Real each) { return each != each; })) {
+            throw InputError(runtime.model().label + ": the logits behind token " +
+                             std::to_string(runtime.tokens() - 1) +
+                             " are nan: its weights hold nan or inf, or are too large: check the "
+                             "file");
+        }
         std::vector<Candidate> all =
             candidates<Real>({logits.data(), logits.size()}, sampler.temperature(),
                              std::max(likeliest, sampler.most_candidates()));
@@ -27,13 +35,18 @@ void generate(Runtime<Real>& runtime, std::vector<std::int64_t> prompt, std::siz
 
 namespace {
 
-/// Where two tensors of the same shape first differ: (head, token, feature) or (token, feature).
+/// The first token at which two tensors of the same shape differ: (head, token, feature) or
+/// (token, feature).
 std::optional<Parting> difference(const Passing& right, const Passing& wrong) {
+    const Shape shape = right.tensor.shape();
+    std::optional<Parting> first;
     for (std::size_t i = 0; i < right.tensor.size(); ++i) {
         const double a = right.tensor.at(i);
         const double b = wrong.tensor.at(i);
-        if (a == b || (a != a && b != b)) continue;
+        const std::size_t token = i / shape.back() % shape[shape.size() - 2];
+        if (a == b || (a != a && b != b) || (first && first->token <= token)) continue;
         Parting parting;
+        parting.token = token;
         parting.layer = right.layer;
         parting.step = right.name;
         parting.right = a;
@@ -41,32 +54,37 @@ std::optional<Parting> difference(const Passing& right, const Passing& wrong) {
         if (right.tensor.has_axis("head")) {
             parting.head = i / (right.tensor.size() / right.tensor.extent("head"));
         }
-        return parting;
+        first = parting;
     }
-    return std::nullopt;
+    return first;
 }
 
 }  // namespace
 
 std::optional<Parting> first_parting(const std::shared_ptr<const Parameters<double>>& parameters,
                                      const AttentionSettings& right, const AttentionSettings& wrong,
-                                     const std::vector<std::int64_t>& ids) {
+                                     const std::vector<std::int64_t>& ids, std::size_t prompt) {
     Runtime<double> first(parameters, right);
     Runtime<double> second(parameters, wrong);
     std::vector<Passing> rights, wrongs;
     first.watch([&](Passing passing) { rights.push_back(std::move(passing)); });
     second.watch([&](Passing passing) { wrongs.push_back(std::move(passing)); });
-    for (std::size_t token = 0; token < ids.size(); ++token) {
+    for (std::size_t token = 0; token < ids.size();) {
+        const std::size_t count = token == 0 ? std::max<std::size_t>(prompt, 1) : 1;
         rights.clear();
         wrongs.clear();
-        first.advance({&ids[token], 1});
-        second.advance({&ids[token], 1});
+        first.advance({&ids[token], count});
+        second.advance({&ids[token], count});
+        std::optional<Parting> earliest;
         for (std::size_t i = 0; i < rights.size(); ++i) {
-            if (auto parting = difference(rights[i], wrongs[i])) {
-                parting->token = token;
-                return parting;
-            }
+            const auto parting = difference(rights[i], wrongs[i]);
+            if (parting && (!earliest || parting->token < earliest->token)) earliest = parting;
         }
+        if (earliest) {
+            earliest->token += token;
+            return earliest;
+        }
+        token += count;
     }
     return std::nullopt;
 }

@@ -36,10 +36,11 @@ struct Parting {
     double wrong = 0;
 };
 
-/// Runs a model with both settings on the same tokens and compares every tensor of every layer, in
-/// float64; nothing when all are equal.
+/// Runs a model with both settings on the same tokens, the first `prompt` of them in one piece as a
+/// text is written, and compares every tensor of every layer, in float64; nothing when all are
+/// equal.
 std::optional<Parting> first_parting(const std::shared_ptr<const Parameters<double>>& parameters,
                                      const AttentionSettings& right, const AttentionSettings& wrong,
-                                     const std::vector<std::int64_t>& ids);
+                                     const std::vector<std::int64_t>& ids, std::size_t prompt = 1);
 
 }  // namespace attn::models

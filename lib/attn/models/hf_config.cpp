@@ -3,11 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
-#include "attn/models/hugging_face.hpp"
-#include "attn/tensor/error.hpp"
-#include "attn/text/strings.hpp"
+#include "attn/models/hf_config.hpp"
 
 namespace attn::models {
 namespace {
@@ -16,7 +12,7 @@ using Json = nlohmann::json;
 
 constexpr std::array<std::pair<std::string_view, Family>, 14> family_words{{
     {"llama", Family::llama},
-    {"mistral", Family::llama},
+    {"mistral", Family::mistral},
     {"qwen2", Family::qwen2},
     {"qwen3", Family::qwen3},
     {"gemma2", Family::gemma2},
@@ -31,98 +27,28 @@ constexpr std::array<std::pair<std::string_view, Family>, 14> family_words{{
     {"gpt_oss", Family::gpt_oss},
 }};
 
-/// A configuration and how messages call it.
-class Config {
-public:
-    Config(const Json& json, const std::string& label) : json_(json), label_(label) {}
-
-    [[noreturn]] void refuse(const std::string& what) const {
-        throw InputError(label_ + ": " + what + ": give the config.json of the model");
-    }
-
-    /// The first of these keys that is there and not null.
-    const Json* find(std::initializer_list<const char*> keys) const {
-        for (const char* key : keys) {
-            const auto found = json_.find(key);
-            if (found != json_.end() && !found->is_null()) return &*found;
-        }
-        return nullptr;
-    }
-    std::size_t size(std::initializer_list<const char*> keys, std::size_t usual = 0) const {
-        constexpr std::uint64_t most = 1U << 22U;
-        const Json* value = find(keys);
-        if (value == nullptr && usual > 0) return usual;
-        const std::string key = *keys.begin();
-        if (value == nullptr) refuse("lacks " + key);
-        if (!value->is_number_unsigned() || value->get<std::uint64_t>() < 1 ||
-            value->get<std::uint64_t>() > most) {
-            refuse(key + " is no size: " +
-                   shown(value->dump(-1, ' ', false, Json::error_handler_t::replace)));
-        }
-        return value->get<std::size_t>();
-    }
-    double number(std::initializer_list<const char*> keys, double usual) const {
-        const Json* value = find(keys);
-        if (value == nullptr) return usual;
-        if (!value->is_number() || !std::isfinite(value->get<double>())) {
-            refuse(std::string(*keys.begin()) + " is no number");
-        }
-        return value->get<double>();
-    }
-    bool flag(const char* key, bool usual) const {
-        const Json* value = find({key});
-        if (value == nullptr) return usual;
-        if (!value->is_boolean()) refuse(std::string(key) + " is neither true nor false");
-        return value->get<bool>();
-    }
-    std::string word(std::initializer_list<const char*> keys, const std::string& usual) const {
-        const Json* value = find(keys);
-        if (value == nullptr) return usual;
-        if (!value->is_string()) refuse(std::string(*keys.begin()) + " is no word");
-        return value->get<std::string>();
-    }
-    std::vector<double> numbers(const char* key) const {
-        const Json* value = find({key});
-        if (value == nullptr || !value->is_array()) refuse(std::string(key) + " is no list");
-        std::vector<double> all;
-        for (const Json& each : *value) {
-            if (!each.is_number() || !(each.get<double>() > 0)) {
-                refuse(std::string(key) + " holds what is no number above 0");
-            }
-            all.push_back(each.get<double>());
-        }
-        return all;
-    }
-    Config part(std::initializer_list<const char*> keys) const {
-        static const Json nothing = Json::object();
-        const Json* value = find(keys);
-        return {value != nullptr && value->is_object() ? *value : nothing, label_};
-    }
-
-private:
-    const Json& json_;
-    const std::string& label_;
-};
-
-Activation activation_in(const Config& config, const std::string& usual) {
-    const std::string word =
-        config.word({"hidden_activation", "hidden_act", "activation_function"}, usual);
+Activation activation_in(const Config& config, const char* key) {
+    const std::string word = config.word({key}, "");
     if (word == "silu" || word == "swish") return Activation::silu;
-    if (word == "gelu") return Activation::gelu;
+    if (word == "gelu" || word == "gelu_python") return Activation::gelu;
     if (word == "gelu_new" || word == "gelu_fast" || word == "gelu_pytorch_tanh") {
         return Activation::gelu_tanh;
     }
     config.refuse("the activation " + shown(word) + " is not known here");
 }
 
-/// Whether layer n slides a window, where the configuration says so or its family does.
-bool slides(const Config& config, Family family, std::size_t n) {
-    if (const Json* types = config.find({"layer_types"})) {
-        if (!types->is_array() || n >= types->size() || !(*types)[n].is_string()) {
-            config.refuse("layer_types does not say what layer " + std::to_string(n) + " is");
-        }
-        return (*types)[n].get<std::string>() == "sliding_attention";
-    }
+constexpr bool is_one_of(Family family, std::initializer_list<Family> all) {
+    return std::find(all.begin(), all.end(), family) != all.end();
+}
+
+/// Whether a family's classes read what kind a layer is.
+bool has_kinds(Family family) {
+    return is_one_of(
+        family, {Family::qwen2, Family::qwen3, Family::gemma2, Family::gemma3, Family::gpt_oss});
+}
+
+/// Whether layer n slides a window, as the class of the family has it.
+bool slides_by_itself(const Config& config, Family family, std::size_t window, std::size_t n) {
     switch (family) {
         case Family::gemma2:
         case Family::gpt_oss:
@@ -131,28 +57,100 @@ bool slides(const Config& config, Family family, std::size_t n) {
             return (n + 1) % config.size({"sliding_window_pattern"}, 6) != 0;
         case Family::qwen2:
         case Family::qwen3:
-            return config.flag("use_sliding_window", false) &&
-                   n >= config.size({"max_window_layers"}, 28);
+            return window > 0 && n >= config.size({"max_window_layers"}, 28);
         default:
-            return true;
+            return window > 0;
     }
 }
 
+/// The same where the configuration may say so itself. Some classes do not read what it says, which
+/// then has to agree with them.
+bool slides(const Config& config, Family family, std::size_t window, std::size_t n) {
+    const Json* types = config.find({"layer_types"});
+    bool slides = slides_by_itself(config, family, window, n);
+    if (types != nullptr) {
+        const Json type = types->is_array() && n < types->size() ? (*types)[n] : Json();
+        const bool said = type == "sliding_attention";
+        if (!said && type != "full_attention") {
+            config.refuse("layer_types does not say what layer " + std::to_string(n) +
+                          " is: sliding_attention or full_attention");
+        }
+        if (!has_kinds(family) && said != slides) {
+            config.refuse("layer_types and sliding_window contradict each other");
+        }
+        slides = said;
+    }
+    if (slides && window == 0) config.refuse("a layer slides, and there is no sliding_window");
+    return slides;
+}
+
+/// The keys that a query of a sliding layer sees; 0 where there are no such layers.
+std::size_t window_in(const Config& config, Family family, std::size_t most_tokens) {
+    if (config.find({"sliding_window"}) == nullptr) return 0;
+    if (is_one_of(family, {Family::qwen2, Family::qwen3}) &&
+        !config.flag("use_sliding_window", false)) {
+        return 0;
+    }
+    const std::size_t window = config.size({"sliding_window"});
+    if (has_kinds(family) || is_one_of(family, {Family::mistral, Family::phi3})) return window;
+    if (window < most_tokens) {
+        config.refuse("sliding_window is " + std::to_string(window) +
+                      ", and such a model has no window in its attention");
+    }
+    return 0;
+}
+
+/// What is said of the rotation in layers of a kind: in rope_parameters, in some models by kind of
+/// layer, or under the older name rope_scaling.
+Config rope_in(const Config& config, Family family, const char* kind) {
+    const Config older = config.part("rope_scaling");
+    const Config newer = config.part("rope_parameters");
+    if (!older.empty() && !newer.empty() && !(older == newer)) {
+        config.refuse("rope_scaling and rope_parameters are both there, and differ");
+    }
+    const bool by_kind = newer.find({"full_attention", "sliding_attention"}) != nullptr;
+    if (by_kind != (family == Family::gemma3) && !newer.empty()) {
+        config.refuse(std::string("rope_parameters are ") + (by_kind ? "" : "not ") +
+                      "given by kind of layer, unlike those of such models");
+    }
+    if (by_kind) return newer.part(kind);
+    const bool local = family == Family::gemma3 && std::string_view(kind) == "sliding_attention";
+    return local ? newer : (newer.empty() ? older : newer);
+}
+
+/// A number that may stand in the settings of the rotation or beside them, where it has other
+/// names.
+double agreed(const Config& config, const Config& rope, const char* key,
+              std::initializer_list<const char*> beside, double usual) {
+    const double outer = config.number(beside, usual);
+    const double inner = rope.number({key}, outer);
+    if (inner != outer && config.find(beside) != nullptr) {
+        config.refuse(std::string(*beside.begin()) + " stands twice, with two values");
+    }
+    return inner;
+}
+
 /// The scaling that the configuration asks for.
-std::optional<RopeScaling> scaling_in(const Config& config) {
-    const Config scaling = config.part({"rope_scaling", "rope_parameters"});
+std::optional<RopeScaling> scaling_in(const Config& config, const Config& scaling) {
     const std::string type = scaling.word({"rope_type", "type"}, "default");
+    if (type == "default") return {};
     using Kind = RopeScaling::Kind;
     RopeScaling made;
-    made.factor = scaling.number({"factor"}, 1);
     made.length = scaling.number({"original_max_position_embeddings"},
                                  config.number({"original_max_position_embeddings"}, 0));
     const bool long_rope = type == "longrope" || type == "su";
-    if (long_rope && made.length > 0 && scaling.find({"factor"}) == nullptr) {
+    if (long_rope && made.length > 0) {
         made.factor = config.number({"max_position_embeddings"}, made.length) / made.length;
     }
+    if (!long_rope || made.length <= 0 || scaling.find({"factor"}) != nullptr) {
+        const double factor = scaling.number({"factor"});
+        if (long_rope && made.length > 0 && factor != made.factor) {
+            config.refuse("the factor of rope_scaling is not that of the two lengths");
+        }
+        made.factor = factor;
+    }
     if (made.factor < 1) config.refuse("the factor of rope_scaling is below 1");
-    if (type == "default" || type == "dynamic") return {};  // dynamic begins beyond most_tokens
+    if (type == "dynamic") return {};  // begins beyond most_tokens
     if (type != "linear" && made.length <= 0) {
         config.refuse("rope_scaling lacks original_max_position_embeddings");
     }
@@ -160,8 +158,8 @@ std::optional<RopeScaling> scaling_in(const Config& config) {
         made.kind = Kind::linear;
     } else if (type == "llama3") {
         made.kind = Kind::llama3;
-        made.low = scaling.number({"low_freq_factor"}, 1);
-        made.high = scaling.number({"high_freq_factor"}, 4);
+        made.low = scaling.number({"low_freq_factor"});
+        made.high = scaling.number({"high_freq_factor"});
     } else if (type == "yarn") {
         made.kind = Kind::yarn;
         made.beta_slow = scaling.number({"beta_slow"}, 1);
@@ -188,6 +186,43 @@ std::optional<RopeScaling> scaling_in(const Config& config) {
     return made;
 }
 
+/// How layers of a kind rotate their queries and keys.
+LayerKind rotation_in(const Config& config, Family family, const char* kind, Architecture& made) {
+    const Config rope = rope_in(config, family, kind);
+    const bool gemma3 = family == Family::gemma3;
+    const bool local = gemma3 && std::string_view(kind) == "sliding_attention";
+    const double theta = local
+                             ? agreed(config, rope, "rope_theta", {"rope_local_base_freq"}, 10000)
+                             : agreed(config, rope, "rope_theta", {"rope_theta", "rotary_emb_base"},
+                                      gemma3                      ? 1e6
+                                      : family == Family::gpt_oss ? 150000
+                                                                  : 10000);
+    const double partial =
+        agreed(config, rope, "partial_rotary_factor", {"partial_rotary_factor", "rotary_pct"},
+               family == Family::neox  ? 0.25
+               : family == Family::phi ? 0.5
+                                       : 1.0);
+    const auto dim = static_cast<std::size_t>(static_cast<double>(made.head_dim) * partial);
+    const bool part_turns = is_one_of(family, {Family::neox, Family::phi, Family::phi3});
+    if (dim < 2 || dim > made.head_dim || !(theta > 0) || dim % 2 != 0 ||
+        (!part_turns && partial != 1)) {
+        config.refuse("rope_theta or partial_rotary_factor cannot be");
+    }
+    const std::optional<RopeScaling> scaling = scaling_in(config, rope);
+    if (rope.word({"rope_type", "type"}, "") == "dynamic") {
+        made.most_tokens = std::min(
+            made.most_tokens, rope.size({"original_max_position_embeddings"}, made.most_tokens));
+    }
+    if (scaling && scaling->kind == RopeScaling::Kind::longrope) {
+        for (const auto* list : {&scaling->short_factors, &scaling->long_factors}) {
+            if (list->size() != dim / 2) config.refuse("rope_scaling lacks a factor for each pair");
+        }
+        // Longer inputs take the other list.
+        made.most_tokens = std::min(made.most_tokens, static_cast<std::size_t>(scaling->length));
+    }
+    return rotating_layer(Pairing::half, theta, dim, scaling);
+}
+
 void set_layers(const Config& config, Family family, Architecture& made) {
     const std::size_t layers = config.size({"num_hidden_layers", "n_layer"});
     constexpr std::size_t most_layers = 1000;
@@ -196,40 +231,17 @@ void set_layers(const Config& config, Family family, Architecture& made) {
         config.refuse("no model has " + std::to_string(layers) + " layers with heads of " +
                       std::to_string(made.head_dim) + " features");
     }
-    const bool rotates = family != Family::gpt2 && family != Family::bert;
-    const std::size_t window = config.find({"sliding_window"}) != nullptr
-                                   ? config.size({"sliding_window"})
-                                   : std::size_t{0};
-    const double partial =
-        config.number({"partial_rotary_factor", "rotary_pct"}, family == Family::neox  ? 0.25
-                                                               : family == Family::phi ? 0.5
-                                                                                       : 1.0);
-    const auto dim = static_cast<std::size_t>(static_cast<double>(made.head_dim) * partial);
-    const double theta =
-        config.number({"rope_theta", "rotary_emb_base"},
-                      config.part({"rope_parameters"}).number({"rope_theta"}, 10000));
-    if (rotates && (dim < 2 || dim > made.head_dim || !(theta > 0) || dim % 2 != 0)) {
-        config.refuse("rope_theta or partial_rotary_factor cannot be");
+    const std::size_t window = window_in(config, family, made.most_tokens);
+    LayerKind usual, sliding;
+    if (family != Family::gpt2 && family != Family::bert) {
+        usual = rotation_in(config, family, "full_attention", made);
+        sliding = rotation_in(config, family, "sliding_attention", made);
     }
-    LayerKind usual;
-    const std::optional<RopeScaling> scaling = scaling_in(config);
-    if (scaling && scaling->kind == RopeScaling::Kind::longrope) {
-        for (const auto* list : {&scaling->short_factors, &scaling->long_factors}) {
-            if (list->size() != dim / 2) config.refuse("rope_scaling lacks a factor for each pair");
-        }
-        // Longer inputs take the other list.
-        made.most_tokens = std::min(made.most_tokens, static_cast<std::size_t>(scaling->length));
-    }
-    if (rotates) usual = rotating_layer(Pairing::half, theta, dim, scaling);
-    LayerKind sliding = usual;
-    if (family == Family::gemma3) {
-        sliding =
-            rotating_layer(Pairing::half, config.number({"rope_local_base_freq"}, 10000), dim);
-    }
-    if (window > 0) sliding.window = window;
-    const bool may_slide = window > 0 || family == Family::gemma3;
+    sliding.window = window;
+    const bool shrinks = config.flag("scale_attn_by_inverse_layer_idx", false);
     for (std::size_t n = 0; n < layers; ++n) {
-        made.layers.push_back(may_slide && slides(config, family, n) ? sliding : usual);
+        made.layers.push_back(slides(config, family, window, n) ? sliding : usual);
+        if (shrinks) made.layers.back().scale /= static_cast<double>(n + 1);
     }
 }
 
@@ -262,47 +274,54 @@ Family family_in(const Json& config, const std::string& label) {
 }
 
 Architecture architecture_of(const Json& json, Family family, const std::string& label) {
-    const Config config(json, label);
+    const Json completed = completed_config(json, family, label);
+    const Config config(completed, label);
     Architecture made;
     made.family = config.word({"model_type"}, "");
     set_sizes(config, made);
     set_layers(config, family, made);
-    const bool gemma = family == Family::gemma2 || family == Family::gemma3;
-    const bool layer_norm = family == Family::phi || family == Family::neox ||
-                            family == Family::gpt2 || family == Family::bert;
+    const bool gemma = is_one_of(family, {Family::gemma2, Family::gemma3});
+    const bool layer_norm =
+        is_one_of(family, {Family::phi, Family::neox, Family::gpt2, Family::bert});
     made.norm = layer_norm ? NormKind::layer : NormKind::rms;
-    made.norm_eps = config.number({"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon"},
-                                  family == Family::bert ? 1e-12
-                                  : layer_norm           ? 1e-5
-                                                         : 1e-6);
+    const char* const eps = family == Family::gpt2 ? "layer_norm_epsilon"
+                            : layer_norm           ? "layer_norm_eps"
+                                                   : "rms_norm_eps";
+    made.norm_eps = config.number({eps});
+    if (made.norm_eps < 0) config.refuse(std::string(eps) + " is below 0");
     made.norm_adds_one = gemma;
     if (family == Family::gpt_oss) {
         made.experts = config.size({"num_local_experts"});
         made.experts_per_token = config.size({"num_experts_per_tok", "experts_per_token"}, 4);
-        made.experts_limit = config.number({"swiglu_limit"}, 7);
+        made.experts_limit = config.above_zero("swiglu_limit", 7);
         if (made.experts_per_token > made.experts) {
             config.refuse("num_experts_per_tok asks for more than num_local_experts");
         }
     }
-    made.activation = activation_in(config, gemma || family == Family::gpt2 ? "gelu_pytorch_tanh"
-                                            : family == Family::phi         ? "gelu_new"
-                                            : layer_norm                    ? "gelu"
-                                                                            : "silu");
+    made.activation = activation_in(config, gemma                    ? "hidden_activation"
+                                            : family == Family::gpt2 ? "activation_function"
+                                                                     : "hidden_act");
+    made.attention_bias = family == Family::qwen2 || family == Family::phi ||
+                          (family != Family::mistral && config.flag("attention_bias", false));
+    made.mlp_bias = family == Family::llama && config.flag("mlp_bias", false);
+    made.tied = config.flag("tie_word_embeddings", false);
     if (family == Family::olmo2) made.qk_norm = NormOver::all;
     if (family == Family::qwen3 || family == Family::gemma3) made.qk_norm = NormOver::head;
-    const double width =
-        gemma ? config.number({"query_pre_attn_scalar"}, 256) : static_cast<double>(made.head_dim);
-    made.scale = 1 / std::sqrt(width);
+    const auto head_dim = static_cast<double>(made.head_dim);
+    const double width = gemma ? config.above_zero("query_pre_attn_scalar", 256) : head_dim;
+    const bool scales = family != Family::gpt2 || config.flag("scale_attn_weights", true);
+    made.scale = scales ? 1 / std::sqrt(width) : 1;
     if (gemma) made.embedding_scale = std::sqrt(static_cast<double>(made.embed_dim));
-    made.attention_softcap = config.number({"attn_logit_softcapping"}, 0);
-    made.logit_softcap = config.number({"final_logit_softcapping"}, 0);
+    made.attention_softcap = config.above_zero("attn_logit_softcapping", 0);
+    made.logit_softcap = config.above_zero("final_logit_softcapping", 0);
     made.causal = family != Family::bert;
     made.parallel = family == Family::phi ||
                     (family == Family::neox && config.flag("use_parallel_residual", true));
     made.norm_after_sum = family == Family::bert;
     if (const Json* end = config.find({"eos_token_id"})) {
         for (const Json& id : end->is_array() ? *end : Json::array({*end})) {
-            if (id.is_number_integer()) made.end_ids.push_back(id.get<std::int64_t>());
+            if (!id.is_number_integer()) config.refuse("eos_token_id is no token's id");
+            made.end_ids.push_back(id.get<std::int64_t>());
         }
     }
     return made;

@@ -39,20 +39,19 @@ Tensor unpacked(const Tensor& blocks, const Tensor& scales) {
 
 }  // namespace
 
-std::optional<StoredArray> stored_experts(const StoredArray* plain, const StoredArray* blocks,
-                                          const StoredArray* scales) {
-    if (plain != nullptr) {
-        const Shape& s = plain->shape;
-        return StoredArray{
-            plain->name,
-            [own = *plain] {
-                return NamedTensor{own.name, transposed_each(own.read().tensor)};
+StoredArray transposed_experts(const StoredArray& plain) {
+    const Shape& s = plain.shape;
+    return {plain.name,
+            [plain] {
+                return NamedTensor{plain.name, transposed_each(plain.read().tensor)};
             },
-            [own = *plain](const std::vector<std::size_t>& rows) {
-                return NamedTensor{own.name, transposed_each(own.read_rows(rows).tensor)};
+            [plain](const std::vector<std::size_t>& rows) {
+                return NamedTensor{plain.name, transposed_each(plain.read_rows(rows).tensor)};
             },
             s.size() == 3 ? Shape{s[0], s[2], s[1]} : s};
-    }
+}
+
+std::optional<StoredArray> unpacked_experts(const StoredArray* blocks, const StoredArray* scales) {
     if (blocks == nullptr || scales == nullptr) return std::nullopt;
     const Shape& s = blocks->shape;
     return StoredArray{blocks->name,

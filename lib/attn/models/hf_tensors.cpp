@@ -1,233 +1,48 @@
+#include <algorithm>
 #include <map>
-#include <span>
+#include <optional>
+#include <set>
 #include <utility>
 
-#include "attn/models/hugging_face.hpp"
+#include "attn/models/hf_names.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/same_numbers.hpp"
 #include "attn/text/strings.hpp"
 
 namespace attn::models {
 namespace {
-
-/// The part of a tensor of theirs that is ours: all, or one of those that lie one behind another in
-/// [query | key | value] and [gate | up].
-enum class Part { all, query, key, value, gate, up };
-
-/// How a parameter lies in a tensor of theirs.
-struct Lies {
-    Part part = Part::all;
-    bool columns = false;  ///< theirs is (in, out): our rows are its columns
-    bool by_head = false;  ///< its rows go head by head [q | k | v]
-    bool experts = false;  ///< (expert, in, out), or in blocks of 32 numbers of 4 bits with a scale
-};
-
-/// Our name of a parameter, theirs behind the layer's number, and how it lies there.
-struct Name {
-    const char* ours;
-    const char* theirs;
-    Lies lies{};
-    bool required = true;
-    const char* plus = nullptr;  ///< a table of theirs whose first row is added to each row
-};
-
-/// The names of one family. Those without a layer stand by themselves.
-struct Names {
-    const char* layer;  ///< in front of the layer's number
-    std::span<const Name> outside;
-    std::vector<std::span<const Name>> inside;
-};
-
-constexpr bool optional = false;
-
-constexpr Lies transposed{.columns = true};
-constexpr Lies rows_in(Part part) { return {.part = part}; }
-constexpr Lies columns_of(Part part) { return {.part = part, .columns = true}; }
-constexpr Lies of_heads(Part part) { return {.part = part, .by_head = true}; }
-constexpr Lies of_experts{.experts = true};
-
-constexpr Name attention[] = {
-    {"w_query", "self_attn.q_proj.weight"}, {"b_query", "self_attn.q_proj.bias", Lies{}, optional},
-    {"w_key", "self_attn.k_proj.weight"},   {"b_key", "self_attn.k_proj.bias", Lies{}, optional},
-    {"w_value", "self_attn.v_proj.weight"}, {"b_value", "self_attn.v_proj.bias", Lies{}, optional},
-};
-constexpr Name gated_mlp[] = {{"w_gate", "mlp.gate_proj.weight"},
-                              {"w_up", "mlp.up_proj.weight"},
-                              {"w_down", "mlp.down_proj.weight"}};
-constexpr Name output_projection[] = {{"w_output", "self_attn.o_proj.weight"},
-                                      {"b_output", "self_attn.o_proj.bias", Lies{}, optional}};
-constexpr Name llama_norms[] = {{"g_attention", "input_layernorm.weight"},
-                                {"g_mlp", "post_attention_layernorm.weight"}};
-constexpr Name qk_norms[] = {{"g_query", "self_attn.q_norm.weight"},
-                             {"g_key", "self_attn.k_norm.weight"}};
-constexpr Name four_norms[] = {{"g_attention", "input_layernorm.weight"},
-                               {"g_attention_output", "post_attention_layernorm.weight"},
-                               {"g_mlp", "pre_feedforward_layernorm.weight"},
-                               {"g_mlp_output", "post_feedforward_layernorm.weight"}};
-constexpr Name post_norms[] = {four_norms[1], four_norms[3]};
-constexpr Name sinks[] = {{"sink", "self_attn.sinks"}};
-constexpr Name experts[] = {{"w_router", "mlp.router.weight"},
-                            {"b_router", "mlp.router.bias"},
-                            {"w_experts_up", "mlp.experts.gate_up_proj", of_experts},
-                            {"b_experts_up", "mlp.experts.gate_up_proj_bias"},
-                            {"w_experts_down", "mlp.experts.down_proj", of_experts},
-                            {"b_experts_down", "mlp.experts.down_proj_bias"}};
-constexpr Name llama_outside[] = {{"embedding", "embed_tokens.weight"},
-                                  {"g_final", "norm.weight"},
-                                  {"w_vocab", "lm_head.weight", Lies{}, optional}};
-
-constexpr Name gpt2_outside[] = {{"embedding", "wte.weight"},
-                                 {"position_embedding", "wpe.weight"},
-                                 {"g_final", "ln_f.weight"},
-                                 {"b_final", "ln_f.bias"},
-                                 {"w_vocab", "lm_head.weight", Lies{}, optional}};
-constexpr Name gpt2_inside[] = {{"g_attention", "ln_1.weight"},
-                                {"b_attention", "ln_1.bias"},
-                                {"w_query", "attn.c_attn.weight", columns_of(Part::query)},
-                                {"b_query", "attn.c_attn.bias", rows_in(Part::query)},
-                                {"w_key", "attn.c_attn.weight", columns_of(Part::key)},
-                                {"b_key", "attn.c_attn.bias", rows_in(Part::key)},
-                                {"w_value", "attn.c_attn.weight", columns_of(Part::value)},
-                                {"b_value", "attn.c_attn.bias", rows_in(Part::value)},
-                                {"w_output", "attn.c_proj.weight", transposed},
-                                {"b_output", "attn.c_proj.bias"},
-                                {"g_mlp", "ln_2.weight"},
-                                {"b_mlp", "ln_2.bias"},
-                                {"w_up", "mlp.c_fc.weight", transposed},
-                                {"b_up", "mlp.c_fc.bias"},
-                                {"w_down", "mlp.c_proj.weight", transposed},
-                                {"b_down", "mlp.c_proj.bias"}};
-
-// BERT adds the row of token type 0 to the row of every position.
-constexpr Name bert_outside[] = {{"embedding", "embeddings.word_embeddings.weight"},
-                                 {"position_embedding", "embeddings.position_embeddings.weight",
-                                  Lies{}, true, "embeddings.token_type_embeddings.weight"},
-                                 {"g_embedding", "embeddings.LayerNorm.weight"},
-                                 {"b_embedding", "embeddings.LayerNorm.bias"}};
-constexpr Name bert_inside[] = {{"w_query", "attention.self.query.weight"},
-                                {"b_query", "attention.self.query.bias"},
-                                {"w_key", "attention.self.key.weight"},
-                                {"b_key", "attention.self.key.bias"},
-                                {"w_value", "attention.self.value.weight"},
-                                {"b_value", "attention.self.value.bias"},
-                                {"w_output", "attention.output.dense.weight"},
-                                {"b_output", "attention.output.dense.bias"},
-                                {"g_attention_output", "attention.output.LayerNorm.weight"},
-                                {"b_attention_output", "attention.output.LayerNorm.bias"},
-                                {"w_up", "intermediate.dense.weight"},
-                                {"b_up", "intermediate.dense.bias"},
-                                {"w_down", "output.dense.weight"},
-                                {"b_down", "output.dense.bias"},
-                                {"g_mlp_output", "output.LayerNorm.weight"},
-                                {"b_mlp_output", "output.LayerNorm.bias"}};
-
-constexpr const char* neox_qkv = "attention.query_key_value.weight";
-constexpr const char* neox_qkv_bias = "attention.query_key_value.bias";
-constexpr Name neox_outside[] = {{"embedding", "embed_in.weight"},
-                                 {"g_final", "final_layer_norm.weight"},
-                                 {"b_final", "final_layer_norm.bias"},
-                                 {"w_vocab", "embed_out.weight", Lies{}, optional}};
-constexpr Name neox_inside[] = {{"g_attention", "input_layernorm.weight"},
-                                {"b_attention", "input_layernorm.bias"},
-                                {"w_query", neox_qkv, of_heads(Part::query)},
-                                {"b_query", neox_qkv_bias, of_heads(Part::query), optional},
-                                {"w_key", neox_qkv, of_heads(Part::key)},
-                                {"b_key", neox_qkv_bias, of_heads(Part::key), optional},
-                                {"w_value", neox_qkv, of_heads(Part::value)},
-                                {"b_value", neox_qkv_bias, of_heads(Part::value), optional},
-                                {"w_output", "attention.dense.weight"},
-                                {"b_output", "attention.dense.bias", Lies{}, optional},
-                                {"g_mlp", "post_attention_layernorm.weight"},
-                                {"b_mlp", "post_attention_layernorm.bias"},
-                                {"w_up", "mlp.dense_h_to_4h.weight"},
-                                {"b_up", "mlp.dense_h_to_4h.bias"},
-                                {"w_down", "mlp.dense_4h_to_h.weight"},
-                                {"b_down", "mlp.dense_4h_to_h.bias"}};
-
-constexpr Name phi_outside[] = {{"embedding", "embed_tokens.weight"},
-                                {"g_final", "final_layernorm.weight"},
-                                {"b_final", "final_layernorm.bias"},
-                                {"w_vocab", "lm_head.weight", Lies{}, optional},
-                                {"b_vocab", "lm_head.bias", Lies{}, optional}};
-constexpr Name phi_inside[] = {{"w_output", "self_attn.dense.weight"},
-                               {"b_output", "self_attn.dense.bias"},
-                               {"g_attention", "input_layernorm.weight"},
-                               {"b_attention", "input_layernorm.bias"},
-                               {"g_mlp", "input_layernorm.weight"},
-                               {"b_mlp", "input_layernorm.bias"},
-                               {"w_up", "mlp.fc1.weight"},
-                               {"b_up", "mlp.fc1.bias"},
-                               {"w_down", "mlp.fc2.weight"},
-                               {"b_down", "mlp.fc2.bias"}};
-
-constexpr Name phi3_inside[] = {{"w_query", "self_attn.qkv_proj.weight", rows_in(Part::query)},
-                                {"w_key", "self_attn.qkv_proj.weight", rows_in(Part::key)},
-                                {"w_value", "self_attn.qkv_proj.weight", rows_in(Part::value)},
-                                {"w_gate", "mlp.gate_up_proj.weight", rows_in(Part::gate)},
-                                {"w_up", "mlp.gate_up_proj.weight", rows_in(Part::up)},
-                                {"w_down", "mlp.down_proj.weight"}};
-
-Names names_of(Family family) {
-    const auto like_llama = [](std::vector<std::span<const Name>> more) -> Names {
-        more.insert(more.begin(), {attention, output_projection});
-        return {"layers.", llama_outside, std::move(more)};
-    };
-    switch (family) {
-        case Family::llama:
-        case Family::qwen2:
-            return like_llama({llama_norms, gated_mlp});
-        case Family::qwen3:
-            return like_llama({llama_norms, qk_norms, gated_mlp});
-        case Family::gemma2:
-            return like_llama({four_norms, gated_mlp});
-        case Family::gemma3:
-            return like_llama({four_norms, qk_norms, gated_mlp});
-        case Family::olmo2:
-            return like_llama({post_norms, qk_norms, gated_mlp});
-        case Family::gpt_oss:
-            return like_llama({llama_norms, experts, sinks});
-        case Family::phi:
-            return {"layers.", phi_outside, {attention, phi_inside}};
-        case Family::phi3:
-            return {"layers.", llama_outside, {phi3_inside, output_projection, llama_norms}};
-        case Family::neox:
-            return {"layers.", neox_outside, {neox_inside}};
-        case Family::gpt2:
-            return {"h.", gpt2_outside, {gpt2_inside}};
-        case Family::bert:
-            break;
-    }
-    return {"encoder.layer.", bert_outside, {bert_inside}};
-}
 
 /// The rows of their tensor that are ours, or its columns: `runs` of `count` neighbours, each run
 /// `stride` behind the last. None: all.
 struct Picked {
     std::size_t first = 0;
     std::size_t count = 0;
+    std::size_t all = 0;  ///< rows or columns that their tensor has
     std::size_t runs = 1;
     std::size_t stride = 0;
-
-    std::size_t end() const { return first + (runs - 1) * stride + count; }
 };
 
 Picked picked(Lies lies, const Architecture& a) {
     const std::size_t d = a.head_dim;
     const std::size_t queries = a.heads * d;
     const std::size_t keys = a.kv_heads * d;
-    const auto of_each_head = [&](std::size_t part) { return Picked{part * d, d, a.heads, 3 * d}; };
+    const std::size_t both = queries + 2 * keys;
+    const auto of_each_head = [&](std::size_t part) {
+        return Picked{part * d, d, both, a.heads, 3 * d};
+    };
     switch (lies.part) {
         case Part::all:
             break;
         case Part::query:
-            return lies.by_head ? of_each_head(0) : Picked{0, queries};
+            return lies.by_head ? of_each_head(0) : Picked{0, queries, both};
         case Part::key:
-            return lies.by_head ? of_each_head(1) : Picked{queries, keys};
+            return lies.by_head ? of_each_head(1) : Picked{queries, keys, both};
         case Part::value:
-            return lies.by_head ? of_each_head(2) : Picked{queries + keys, keys};
+            return lies.by_head ? of_each_head(2) : Picked{queries + keys, keys, both};
         case Part::gate:
-            return {0, a.mlp_dim};
+            return {0, a.mlp_dim, 2 * a.mlp_dim};
         case Part::up:
-            return {a.mlp_dim, a.mlp_dim};
+            return {a.mlp_dim, a.mlp_dim, 2 * a.mlp_dim};
     }
     return {};
 }
@@ -238,7 +53,7 @@ Tensor taken_from(const Tensor& theirs, bool columns, const Picked& ours) {
     const bool turned = columns && shape.size() == 2;
     if (shape.empty() || (!turned && !theirs.is_floating())) return theirs;
     const std::size_t all = turned ? shape[1] : shape[0];
-    const bool takes_all = ours.count == 0 || ours.end() > all;
+    const bool takes_all = ours.count == 0 || ours.all != all;
     if (turned) {
         return strided(theirs, {takes_all ? all : ours.count, shape[0]}, {1, shape[1]},
                        takes_all ? 0 : ours.first);
@@ -251,75 +66,180 @@ Tensor taken_from(const Tensor& theirs, bool columns, const Picked& ours) {
     return rows_of(theirs, rows);
 }
 
-using Arrays = std::map<std::string, const StoredArray*, std::less<>>;
-
-/// The array of that name, behind one of the prefixes that models have.
-const StoredArray* find_array(const Arrays& arrays, const std::string& name) {
-    for (const char* prefix :
-         {"", "model.", "transformer.", "gpt_neox.", "bert.", "language_model.model.",
-          "model.language_model.", "language_model."}) {
-        const auto found = arrays.find(prefix + name);
-        if (found != arrays.end()) return found->second;
+/// The arrays of a model, and which of them were asked for.
+class Arrays {
+public:
+    explicit Arrays(const std::vector<StoredArray>& all, const std::string& label) {
+        for (const StoredArray& each : all) {
+            if (arrays_.try_emplace(each.name, &each).second) continue;
+            throw InputError(label + ": has " + shown(each.name) +
+                             " in two files: leave one of them out");
+        }
     }
-    return nullptr;
+
+    /// The array of that name, behind one of the prefixes that models have.
+    const StoredArray* find(const std::string& name) {
+        for (const char* prefix :
+             {prefix_, "", "model.", "transformer.", "gpt_neox.", "bert.", "language_model.model.",
+              "model.language_model.", "language_model."}) {
+            const auto found = arrays_.find(prefix + name);
+            if (found == arrays_.end()) continue;
+            if (used_.empty()) prefix_ = prefix;
+            used_.insert(found->first);
+            return found->second;
+        }
+        return nullptr;
+    }
+    /// The same, under the names that BERT's norms had once too.
+    const StoredArray* find_by_any_name(const std::string& name) {
+        const StoredArray* const found = find(name);
+        const std::size_t norm = name.find("LayerNorm.");
+        if (found != nullptr || norm == name.npos) return found;
+        return find(name.substr(0, norm) +
+                    (name.ends_with("weight") ? "LayerNorm.gamma" : "LayerNorm.beta"));
+    }
+    /// The prefix of what was found first, the embedding.
+    std::string prefix() const { return prefix_; }
+
+    /// An array that was not asked for and is none of those that change nothing; empty: none.
+    std::string unread() const {
+        for (const auto& [name, array] : arrays_) {
+            if (!used_.contains(name) && !changes_nothing(name)) return name;
+        }
+        return {};
+    }
+
+private:
+    /// Buffers that are computed anew, and what stands beside the text model.
+    static bool changes_nothing(std::string_view name) {
+        constexpr const char* buffers[]{
+            "attn.bias",  "attn.masked_bias", "attention.bias", "attention.masked_bias", "inv_freq",
+            "cos_cached", "sin_cached",       "position_ids",   "token_type_ids"};
+        constexpr const char* parts[]{
+            "cls.",          "pooler.",      "classifier.",   "qa_outputs.",
+            "score.",        "v_head.",      "vision_tower.", "multi_modal_projector.",
+            "vision_model.", "image_newline"};
+        const auto ends = [name](std::string_view end) {
+            return name == end || name.ends_with("." + std::string(end));
+        };
+        if (std::any_of(std::begin(buffers), std::end(buffers), ends)) return true;
+        for (const char* prefix : {"model.", "bert."}) {
+            if (name.starts_with(prefix)) name.remove_prefix(std::string_view(prefix).size());
+        }
+        return std::any_of(std::begin(parts), std::end(parts),
+                           [name](const char* part) { return name.starts_with(part); });
+    }
+
+    std::map<std::string, const StoredArray*, std::less<>> arrays_;
+    std::set<std::string, std::less<>> used_;
+    const char* prefix_ = "";
+};
+
+/// The matrix of the logits where the configuration says that it is the embedding.
+Model::Read tied(const StoredArray& head, const StoredArray& embedding, const std::string& label) {
+    return [head, embedding, label] {
+        Tensor matrix = head.read().tensor;
+        const Tensor same = embedding.read().tensor;
+        if (matrix.shape() == same.shape() && same_numbers(matrix, same)) return matrix;
+        throw InputError(label + ": " + head.name + " is not " + embedding.name +
+                         ", though tie_word_embeddings is true: set it to false, or leave out " +
+                         head.name);
+    };
 }
 
-/// Each row of a table with the first row of another, where there is one.
-Model::Read with_first_row(const StoredArray& positions, const StoredArray* types) {
-    return [positions, types = types ? std::optional(*types) : std::nullopt] {
-        const Tensor rows = cast(positions.read().tensor, DType::float32);
-        if (!types) return rows;
-        const Tensor type = cast(types->read().tensor, DType::float32);
+/// Each row of a table with the first row of another.
+Model::Read with_first_row(const StoredArray& positions, const StoredArray& types) {
+    return [positions, types] {
+        const Tensor rows = cast(positions.read().tensor, DType::float64);
+        const Tensor type = cast(types.read().tensor, DType::float64);
         if (rows.dimension() != 2 || type.dimension() != 2 || type.shape()[1] != rows.shape()[1] ||
             !rows.is_floating() || !type.is_floating() || type.size() == 0) {
             return rows;
         }
-        Array<float> sum = rows.as<float>();
+        Array<double> sum = rows.as<double>();
         const std::size_t width = rows.shape()[1];
         for (std::size_t i = 0; i < sum.size(); ++i) {
-            sum.data()[i] += type.as<float>().data()[i % width];
+            sum.data()[i] += type.as<double>().data()[i % width];
         }
         return Tensor(rows.axes(), std::move(sum));
     };
 }
 
-}  // namespace
+/// Adds the tensors of a model one after another.
+class Adding {
+public:
+    Adding(Model& model, Family family, const std::vector<StoredArray>& all)
+        : model_(model),
+          a_(model.architecture),
+          names_(names_of(family)),
+          arrays_(all, model.label) {}
 
-std::string name_in(Family family, std::string_view ours) {
-    Names names = names_of(family);
-    names.inside.push_back(names.outside);
-    for (const std::span<const Name> part : names.inside) {
-        for (const Name& name : part) {
-            if (name.ours == ours) return name.theirs;
+    void add_all() {
+        for (const Name& name : names_.outside) {
+            if (name.ours != std::string_view("w_vocab")) {
+                add(name, "", "");
+            } else if (arrays_.find(name.named(".weight")) != nullptr) {
+                add(name, "", "");
+            }
         }
+        for (std::size_t n = 0; n < a_.layers.size(); ++n) {
+            for (const std::span<const Name> part : names_.inside) {
+                for (const Name& name : part) {
+                    add(name, in_layer(n, ""), names_.layer + in_layer(n, ""));
+                }
+            }
+        }
+        const std::string unread = arrays_.unread();
+        if (unread.empty()) return;
+        throw InputError(model_.label + ": " + shown(unread) + " is no tensor of a " + a_.family +
+                         " with this config.json, and would change the numbers: check the "
+                         "configuration");
     }
-    return {};
-}
 
-void add_tensors(Model& model, Family family, const std::vector<StoredArray>& all) {
-    const Architecture& a = model.architecture;
-    Arrays arrays;
-    for (const StoredArray& each : all) arrays[each.name] = &each;
-    const auto add = [&](const Name& name, const std::string& ours, const std::string& theirs) {
-        const Shape shape = a.shape_of(name.ours);
+private:
+    /// A parameter and its bias, in a layer or outside.
+    void add(const Name& name, const std::string& layer, const std::string& theirs) {
+        add_one(name, name.ours, layer, theirs + name.named(".weight"));
+        if (name.bias == Bias::none || name.bias == Bias::whole ||
+            (name.bias == Bias::attention && !a_.attention_bias) ||
+            (name.bias == Bias::mlp && !a_.mlp_bias)) {
+            return;
+        }
+        Name bias = name;
+        bias.lies.columns = false;
+        add_one(bias, "b_" + std::string(name.ours + 2), layer, theirs + name.named(".bias"));
+    }
+
+    [[noreturn]] void lack(const std::string& theirs, const std::string& what) const {
+        throw InputError(model_.label + ": lacks " + arrays_.prefix() + theirs + " (" + a_.family +
+                         "), which makes " + what + ": give all files of the model");
+    }
+
+    void add_one(const Name& name, const std::string& ours, const std::string& layer,
+                 const std::string& theirs) {
+        const Shape shape = a_.shape_of(ours);
         std::optional<StoredArray> found;
-        if (const StoredArray* const array = find_array(arrays, theirs)) found = *array;
-        if (name.lies.experts) {
-            found =
-                stored_experts(find_array(arrays, theirs), find_array(arrays, theirs + "_blocks"),
-                               find_array(arrays, theirs + "_scales"));
+        if (const StoredArray* const array = arrays_.find_by_any_name(theirs)) found = *array;
+        if (name.lies.experts && !found) {
+            found = unpacked_experts(arrays_.find(theirs + "_blocks"),
+                                     arrays_.find(theirs + "_scales"));
+        } else if (name.lies.experts) {
+            found = transposed_experts(*found);
         }
-        if (!found) {
-            if (!name.required) return;
-            throw InputError(model.label + ": lacks " + theirs + " (" + a.family +
-                             "), which makes " + name.ours + " " + shape_text(shape) +
-                             ": give all files of the model");
-        }
+        if (!found) lack(theirs, ours + " " + shape_text(shape));
         Model::Read read = [array = *found, columns = name.lies.columns,
-                            rows = picked(name.lies, a)] {
+                            rows = picked(name.lies, a_)] {
             return taken_from(array.read().tensor, columns, rows);
         };
-        if (name.plus != nullptr) read = with_first_row(*found, find_array(arrays, name.plus));
+        if (name.plus != nullptr) {
+            const StoredArray* const types = arrays_.find(name.plus);
+            if (types == nullptr) lack(name.plus, ours);
+            read = with_first_row(*found, *types);
+        }
+        if (ours == "w_vocab" && a_.tied) {
+            const std::string embedding = names_.outside.front().named(".weight");
+            read = tied(*found, *arrays_.find(embedding), model_.label);
+        }
         const bool as_it_is =
             name.lies.part == Part::all && !name.lies.columns && name.plus == nullptr;
         Model::ReadRows read_rows;
@@ -328,16 +248,19 @@ void add_tensors(Model& model, Family family, const std::vector<StoredArray>& al
                 return array.read_rows(rows).tensor;
             };
         }
-        model.add(ours, shape, std::move(read), std::move(read_rows));
-    };
-    const Names names = names_of(family);
-    for (const Name& name : names.outside) add(name, name.ours, name.theirs);
-    for (std::size_t n = 0; n < a.layers.size(); ++n) {
-        const std::string before = names.layer + std::to_string(n) + ".";
-        for (const std::span<const Name> part : names.inside) {
-            for (const Name& name : part) add(name, in_layer(n, name.ours), before + name.theirs);
-        }
+        model_.add(layer + ours, shape, std::move(read), std::move(read_rows), found->name);
     }
+
+    Model& model_;
+    const Architecture& a_;
+    Names names_;
+    Arrays arrays_;
+};
+
+}  // namespace
+
+void add_tensors(Model& model, Family family, const std::vector<StoredArray>& all) {
+    Adding(model, family, all).add_all();
 }
 
 }  // namespace attn::models

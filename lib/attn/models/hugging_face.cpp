@@ -7,6 +7,7 @@
 
 #include "attn/io/json.hpp"
 #include "attn/io/safetensors.hpp"
+#include "attn/models/open_model.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
 
@@ -16,17 +17,46 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-/// The text of a file that no model has longer than `most` bytes.
-std::string_view text_in(InputFile& file, std::uint64_t most) {
-    if (file.size() > most) {
-        throw InputError(file.label() + ": is larger than any such file: give that of the model");
-    }
-    return file.all();
+/// A file that no model has longer than `most` bytes.
+std::shared_ptr<InputFile> file_in(const fs::path& path, std::uint64_t most) {
+    std::shared_ptr<InputFile> file = open_model_file(path.string());
+    if (file->size() <= most) return file;
+    throw InputError(file->label() + ": is larger than any such file: give that of the model");
 }
 
-Json json_in(const fs::path& path, std::uint64_t most) {
-    InputFile file(path.string());
-    return parse_json(text_in(file, most), file.label());
+/// The object in a small file.
+Json json_in(const fs::path& path) {
+    constexpr std::uint64_t most = 64U << 20U;
+    const std::shared_ptr<InputFile> file = file_in(path, most);
+    Json json = parse_json(file->all(), file->label());
+    if (json.is_object()) return json;
+    throw InputError(file->label() + ": is no JSON object: save it anew");
+}
+
+/// The folder itself, or in a cache of downloads (models--X--Y) the files of its main branch.
+fs::path model_folder(const fs::path& folder) {
+    std::error_code ignored;
+    const fs::path main = folder / "refs" / "main";
+    if (!fs::is_regular_file(main, ignored)) return folder;
+    const std::string commit = InputFile(main.string()).text(0, 64);
+    return folder / "snapshots" / std::string(trimmed(commit));
+}
+
+/// Refuses a folder without the file that is needed, and names what it has in its place.
+[[noreturn]] void refuse_folder(const fs::path& folder, const std::string& what) {
+    std::error_code ignored;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+        const std::string ending = entry.path().extension().string();
+        for (const char* each : {".gguf", ".bin", ".pt", ".pth", ".onnx", ".h5"}) {
+            if (ending == each) open_model_file(entry.path().string());
+        }
+        if (entry.path().filename() == "adapter_config.json") {
+            throw InputError(
+                file_label(folder.string()) +
+                ": has an adapter (LoRA) alone: merge it into its model and save that");
+        }
+    }
+    throw InputError(file_label(folder.string()) + ": " + what);
 }
 
 /// The .safetensors files of a model: one, or those that its index names.
@@ -36,13 +66,11 @@ std::vector<std::string> shards_in(const fs::path& folder) {
     if (fs::exists(single, ignored)) return {single.string()};
     const fs::path index = folder / "model.safetensors.index.json";
     if (!fs::exists(index, ignored)) {
-        throw InputError(file_label(folder.string()) +
-                         ": has neither model.safetensors nor its index: give the folder of a "
-                         "model");
+        refuse_folder(folder,
+                      "has neither model.safetensors nor its index: give the folder of a model");
     }
-    constexpr std::uint64_t most = 64U << 20U;
-    const Json json = json_in(index, most);
-    const auto map = json.is_object() ? json.find("weight_map") : json.end();
+    const Json json = json_in(index);
+    const auto map = json.find("weight_map");
     if (map == json.end() || !map->is_object()) {
         throw InputError(file_label(index.string()) + ": has no 'weight_map': save it anew");
     }
@@ -58,38 +86,82 @@ std::vector<std::string> shards_in(const fs::path& folder) {
     return {names.begin(), names.end()};
 }
 
+/// The configuration of the part that reads text: models that see pictures too keep it by itself.
+Json config_in(const fs::path& folder, const std::string& label) {
+    Json config = json_in(folder / "config.json");
+    std::error_code ignored;
+    const fs::path generation = folder / "generation_config.json";
+    if (fs::exists(generation, ignored)) {
+        const Json more = json_in(generation);
+        if (more.contains("eos_token_id")) config["eos_token_id"] = more["eos_token_id"];
+    }
+    const auto text = config.find("text_config");
+    if (text == config.end() || !text->is_object()) return config;
+    for (const char* known : {"gemma3", "mistral3", "llava", "llava_next"}) {
+        if (config.value("model_type", Json()) != known) continue;
+        Json of_text = *text;
+        for (const char* key : {"eos_token_id", "tie_word_embeddings", "quantization_config"}) {
+            if (config.contains(key) && (!of_text.contains(key) || of_text[key].is_null())) {
+                of_text[key] = config[key];
+            }
+        }
+        return of_text;
+    }
+    family_in(config, label);  // says which are known
+    return config;
+}
+
+/// The tokenizer beside a model. What it cannot read refuses texts alone, not --ids.
+void add_tokenizer(Model& model, const fs::path& folder, const std::string& named) {
+    const fs::path path = named.empty() ? folder / "tokenizer.json" : fs::path(named);
+    std::error_code ignored;
+    if (named.empty() && !fs::exists(path, ignored)) {
+        for (const char* other : {"tokenizer.model", "vocab.json", "vocab.txt", "tekken.json"}) {
+            if (!fs::exists(folder / other, ignored)) continue;
+            model.tokenizer_trouble = model.label + " has " + other +
+                                      " and no tokenizer.json, which save_pretrained of a fast "
+                                      "tokenizer writes: pass --ids instead of --text";
+        }
+        return;
+    }
+    try {
+        constexpr std::uint64_t largest = 256U << 20U;
+        const std::shared_ptr<InputFile> file = file_in(path, largest);
+        model.tokenizer =
+            read_json_tokenizer(file->all(), file->label(), model.architecture.vocab_size);
+    } catch (const InputError& error) {
+        if (!named.empty()) throw;
+        model.tokenizer_trouble = std::string(error.what()) + ", or pass --ids instead of --text";
+    }
+}
+
 }  // namespace
 
 Model open_hugging_face(const std::string& path, const std::string& named_tokenizer) {
     std::error_code ignored;
     const fs::path given(path);
     const bool is_folder = fs::is_directory(given, ignored);
-    const fs::path folder = is_folder ? given : given.parent_path();
+    const fs::path folder = is_folder ? model_folder(given) : given.parent_path();
     const fs::path config_path = folder / "config.json";
-    if (!fs::exists(config_path, ignored)) {
-        throw InputError(file_label(path) +
-                         ": there is no config.json beside it, which says the "
-                         "sizes of the model: give its folder");
-    }
     const bool one_file = !is_folder && given.extension() == ".safetensors";
+    if (one_file) open_model_file(path);
+    if (!fs::exists(config_path, ignored)) {
+        refuse_folder(folder.empty() ? "." : folder,
+                      "there is no config.json beside it, which says the sizes of the model: give "
+                      "its folder");
+    }
     const std::vector<std::string> files =
         one_file ? std::vector<std::string>{path} : shards_in(folder);
-
-    constexpr std::uint64_t most = 4U << 20U;
-    const Json config = json_in(config_path, most);
     const std::string label = file_label(config_path.string());
-    if (!config.is_object()) throw InputError(label + ": is no configuration: save it anew");
-    // Models that see pictures too keep the part that reads text by itself.
-    const auto text = config.find("text_config");
-    const Json& of_text = text != config.end() && text->is_object() ? *text : config;
+    const Json config = config_in(folder, label);
 
     Model model;
     model.label = file_label(path);
-    const Family family = family_in(of_text, label);
-    model.architecture = architecture_of(of_text, family, label);
+    const Family family = family_in(config, label);
+    model.architecture = architecture_of(config, family, label);
     std::vector<StoredArray> arrays;
     for (const std::string& name : files) {
-        const auto file = std::make_shared<const InputFile>(name);
+        const std::shared_ptr<const InputFile> file = open_model_file(name);
         for (StoredArray& array : safetensors_arrays(*file)) {
             // The array reads from the file, which lives as long as it.
             arrays.push_back({array.name, [file, read = std::move(array.read)] { return read(); },
@@ -99,14 +171,7 @@ Model open_hugging_face(const std::string& path, const std::string& named_tokeni
         }
     }
     add_tensors(model, family, arrays);
-    const fs::path tokenizer =
-        named_tokenizer.empty() ? folder / "tokenizer.json" : fs::path(named_tokenizer);
-    if (!named_tokenizer.empty() || fs::exists(tokenizer, ignored)) {
-        constexpr std::uint64_t largest = 256U << 20U;
-        InputFile file(tokenizer.string());
-        model.tokenizer = read_json_tokenizer(text_in(file, largest), file.label(),
-                                              model.architecture.vocab_size);
-    }
+    add_tokenizer(model, folder, named_tokenizer);
     return model;
 }
 

@@ -16,6 +16,7 @@ namespace attn::models {
 /// One of the families whose files are known here, told by "model_type" in config.json.
 enum class Family {
     llama,
+    mistral,
     qwen2,
     qwen3,
     gemma2,
@@ -32,6 +33,13 @@ enum class Family {
 /// The family of a configuration.  Errors  InputError, listing those that are known.
 Family family_in(const nlohmann::json& config, const std::string& label);
 
+/// A configuration with what its class in transformers takes for the keys that it leaves out.
+///
+/// Errors  InputError naming a key that changes what the model computes and that is not read here,
+///         where its value is not the one that changes nothing.
+nlohmann::json completed_config(const nlohmann::json& config, Family family,
+                                const std::string& label);
+
 /// What config.json says of a model.
 ///
 /// Errors  InputError, starting with `label`, naming the key: sizes that are missing or contradict
@@ -41,16 +49,17 @@ Architecture architecture_of(const nlohmann::json& config, Family family, const 
 
 /// States all tensors of a model under our names, whatever prefix theirs have.
 ///
-/// Errors  InputError naming a tensor that is missing and the shape that it should have.
+/// Errors  InputError naming a tensor that is missing and the shape that it should have, or one
+///         that nothing reads and that would change what the model computes.
 void add_tensors(Model& model, Family family, const std::vector<StoredArray>& arrays);
 
 /// What a family calls one of our tensors, behind the layer's number where it is of a layer.
 std::string name_in(Family family, std::string_view ours);
 
-/// The matrices of all experts of a layer, (expert, out, in), from what a file has of them: `plain`
-/// (expert, in, out), or `blocks` of 32 numbers of 4 bits (MXFP4) and their `scales`.
-std::optional<StoredArray> stored_experts(const StoredArray* plain, const StoredArray* blocks,
-                                          const StoredArray* scales);
+/// The matrices of all experts of a layer, (expert, out, in), from (expert, in, out).
+StoredArray transposed_experts(const StoredArray& plain);
+/// The same from blocks of 32 numbers of 4 bits (MXFP4) and their scales, where both are there.
+std::optional<StoredArray> unpacked_experts(const StoredArray* blocks, const StoredArray* scales);
 
 /// The model in a folder, or in the file of one; `tokenizer` in the place of its tokenizer.json.
 /// Errors  as those above and the readers of its files.

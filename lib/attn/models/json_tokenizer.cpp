@@ -10,6 +10,7 @@
 #include "attn/models/text_cuts.hpp"
 #include "attn/models/tokenizer.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/pattern.hpp"
 #include "attn/text/strings.hpp"
 
 namespace attn::models {
@@ -43,6 +44,15 @@ std::string with_blanks(std::string text) {
     return text;
 }
 
+/// A token for itself.
+struct Added {
+    std::string pattern;  ///< what stands for it in a text
+    std::int64_t id = 0;
+    bool lstrip = false, rstrip = false;  ///< it takes the blanks in front, or behind, along
+    bool single_word = false;             ///< not within a word
+    bool normalized = false;              ///< it is looked for in what the normalizers have made
+};
+
 /// The tokenizer of a tokenizer.json: a text is normalized and cut into words, and each word is
 /// made of pieces, by merges (BPE) or by the longest piece that fits (WordPiece).
 class JsonTokenizer : public Tokenizer {
@@ -51,7 +61,7 @@ public:
     std::unordered_map<std::string, std::int64_t> ids;
     std::unordered_map<std::string, std::size_t> ranks;  ///< of two pieces with a blank between
     Ids first, last;                                     ///< ids around every text
-    std::vector<std::string> added;                      ///< tokens that stand for themselves
+    std::vector<Added> added;                            ///< tokens that stand for themselves
     std::vector<bool> special;                           ///< of each id: it stands for no text
     TextCuts cuts;
     bool longest_first = false;  ///< WordPiece
@@ -66,18 +76,23 @@ public:
                              shown(cuts.unknown) + "): pass --ids");
         }
         Ids all = first;
-        const std::string whole(text);
-        for (std::size_t at = 0; at < whole.size();) {
-            const auto [place, token] = next_added(whole, at);
-            const std::string part = cuts.normalized(whole.substr(at, place - at));
-            if (!part.empty()) {
-                for (const std::string& word : cuts.words(part, at == 0)) append(word, all);
+        for (const Stretch& outer : around_added(std::string(text), false)) {
+            if (outer.token != nullptr) all.push_back(outer.token->id);
+            if (outer.token != nullptr || outer.text.empty()) continue;
+            for (const Stretch& inner : around_added(cuts.normalized(outer.text), true)) {
+                if (inner.token != nullptr) all.push_back(inner.token->id);
+                if (inner.token != nullptr) continue;
+                const bool begins = outer.begins && inner.begins;
+                for (const std::string& word : cuts.words(inner.text, begins)) append(word, all);
             }
-            if (place == whole.size()) break;
-            all.push_back(ids.at(token));
-            at = place + token.size();
         }
         all.insert(all.end(), last.begin(), last.end());
+        for (const std::int64_t id : all) {
+            if (static_cast<std::size_t>(id) < pieces.size()) continue;
+            throw InputError("the text holds token " + std::to_string(id) +
+                             " of tokenizer.json, and the model has " +
+                             std::to_string(pieces.size()) + ": leave it out");
+        }
         return all;
     }
 
@@ -96,14 +111,54 @@ public:
     std::string label(std::int64_t id) const override { return visible(text_of_piece(id)); }
 
 private:
-    /// The first of the added tokens from `at` on, the longest where several begin; the end of the
-    /// text where there is none.
-    std::pair<std::size_t, std::string> next_added(const std::string& text, std::size_t at) const {
-        std::pair<std::size_t, std::string> found{text.size(), ""};
-        for (const std::string& token : added) {
-            const std::size_t place = std::min(text.find(token, at), text.size());
-            const bool longer = place == found.first && token.size() > found.second.size();
-            if (place < found.first || (longer && place < text.size())) found = {place, token};
+    // An added token, or the text in front of one.
+    struct Stretch {
+        const Added* token = nullptr;
+        std::string text;
+        bool begins = false;  ///< the whole text
+    };
+
+    /// The added tokens of a text, before or after it was normalized, and what stands around them.
+    std::vector<Stretch> around_added(const std::string& text, bool normalized) const {
+        static const Pattern blanks("\\s+"), letters("\\w");
+        std::vector<Stretch> all;
+        std::size_t done = 0;
+        const auto add_text = [&](std::size_t end) {
+            if (end > done) all.push_back({nullptr, text.substr(done, end - done), done == 0});
+        };
+        for (std::size_t at = 0; at < text.size();) {
+            const auto [place, token] = next_added(text, at, normalized);
+            if (token == nullptr) break;
+            std::size_t begin = place;
+            std::size_t end = place + token->pattern.size();
+            at = end;
+            const auto touches = [&](const auto& match) {
+                return match.second == begin || match.first == end;
+            };
+            if (token->single_word && std::ranges::any_of(letters.matches(text), touches)) continue;
+            if (token->lstrip || token->rstrip) {
+                for (const auto& [from, to] : blanks.matches(text)) {
+                    if (token->lstrip && from < begin && to >= begin) begin = std::max(from, done);
+                    if (token->rstrip && from <= end && to > end) end = to;
+                }
+            }
+            add_text(begin), all.push_back({token, "", false});
+            done = at = end;
+        }
+        add_text(text.size());
+        return all;
+    }
+
+    /// The first of the added tokens from `at` on, the longest where several begin.
+    std::pair<std::size_t, const Added*> next_added(const std::string& text, std::size_t at,
+                                                    bool normalized) const {
+        std::pair<std::size_t, const Added*> found{text.size(), nullptr};
+        for (const Added& token : added) {
+            if (token.normalized != normalized || token.pattern.empty()) continue;
+            const std::size_t place = text.find(token.pattern, at);
+            const bool longer = found.second != nullptr && place == found.first &&
+                                token.pattern.size() > found.second->pattern.size();
+            if (place != text.npos && (place < found.first || longer)) found = {place, &token};
         }
         return found;
     }
@@ -200,6 +255,11 @@ public:
         take_pieces(model);
         take_model(model);
         if (made_->cuts.unknown.empty()) made_->cuts = text_cuts_in(file_, label_);
+        for (Added& each : made_->added) {
+            if (each.normalized && made_->cuts.unknown.empty()) {
+                each.pattern = made_->cuts.normalized(each.pattern);
+            }
+        }
         take_surroundings(part(file_, "post_processor"));
         return made_;
     }
@@ -217,31 +277,43 @@ private:
         return found.is_string() ? found.get<std::string>() : std::string();
     }
 
-    void take(const std::string& piece, const Json& id) {
-        if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= made_->pieces.size()) {
+    /// Added tokens may lie beyond what the model has, as long as no text makes them.
+    void take(const std::string& piece, const Json& id, bool is_added = false) {
+        constexpr std::uint64_t most = 1U << 30U;
+        const bool is_id = id.is_number_unsigned() && id.get<std::uint64_t>() < most;
+        const bool has = is_id && id.get<std::uint64_t>() < made_->pieces.size();
+        if (!is_id || (!has && !is_added)) {
             refuse("the id of " + shown(piece) + " is none of the model's " +
                    std::to_string(made_->pieces.size()) + " tokens");
         }
-        made_->pieces[id.get<std::size_t>()] = piece;
+        if (has) made_->pieces[id.get<std::size_t>()] = piece;
         made_->ids[piece] = id.get<std::int64_t>();
     }
 
     void take_pieces(const Json& model) {
-        if (!model.contains("vocab") || !model["vocab"].is_object()) {
-            refuse("'model' has no 'vocab'");
+        const Json vocab = part(model, "vocab");
+        if (!vocab.is_object() && !vocab.is_array()) refuse("'model' has no 'vocab'");
+        for (const auto& [place, entry] : vocab.items()) {
+            if (vocab.is_object()) {
+                take(place, entry);
+            } else if (entry.is_array() && !entry.empty() && entry[0].is_string()) {
+                take(entry[0], std::stoull(place));  // Unigram: a piece and how likely it is
+            }
         }
-        for (const auto& [piece, id] : model["vocab"].items()) take(piece, id);
         const Json added = part(file_, "added_tokens");
         for (const Json& token : added.is_array() ? added : Json::array()) {
             if (!token.is_object() || !token.contains("content") || !token.contains("id") ||
                 !token["content"].is_string() || token["content"] == "") {
                 refuse("'added_tokens' holds what is no token");
             }
-            take(token["content"], token["id"]);
-            made_->added.push_back(token["content"]);
+            take(token["content"], token["id"], true);
+            const auto says = [&token](const char* key) { return part(token, key) == true; };
+            const auto id = token["id"].get<std::size_t>();
+            made_->added.push_back({token["content"], static_cast<std::int64_t>(id), says("lstrip"),
+                                    says("rstrip"), says("single_word"), says("normalized")});
             const Json is_special = part(token, "special");
-            if (!is_special.is_boolean() || is_special.get<bool>()) {
-                made_->special[token["id"].get<std::size_t>()] = true;
+            if (id < made_->special.size() && (!is_special.is_boolean() || is_special == true)) {
+                made_->special[id] = true;
             }
         }
     }
@@ -250,7 +322,9 @@ private:
     void take_model(const Json& model) {
         const Json merges = part(model, "merges");
         const std::string type = word(model, "type");
-        made_->longest_first = type == "WordPiece";
+        // Older files leave the type out.
+        made_->longest_first = type == "WordPiece" || (type.empty() && !merges.is_array() &&
+                                                       model.contains("continuing_subword_prefix"));
         made_->unknown = word(model, "unk_token");
         const Json whole = part(model, "ignore_merges");
         made_->whole_first = whole.is_boolean() && whole.get<bool>();
@@ -262,6 +336,7 @@ private:
             if (longest.is_number_unsigned()) made_->longest_word = longest.get<std::size_t>();
         } else if (!merges.is_array()) {
             made_->cuts.unknown = "the model " + type;
+            made_->cuts.marks_blanks = type == "Unigram";
         } else if (!word(model, "continuing_subword_prefix").empty() ||
                    !word(model, "end_of_word_suffix").empty()) {
             made_->cuts.unknown = "merges with marked ends of words";

@@ -96,8 +96,9 @@ Layer<Real>::Layer(const Model& model, std::size_t n) {
         return Linear<Real>(model, in_layer(n, "w_" + name), in_layer(n, "b_" + name));
     };
     attention_norm = norm("attention");
-    query_norm = norm("query");
-    key_norm = norm("key");
+    // b_query and b_key are biases of the projections: these norms have none.
+    query_norm = Norm<Real>(model, in_layer(n, "g_query"), "");
+    key_norm = Norm<Real>(model, in_layer(n, "g_key"), "");
     attention_output_norm = norm("attention_output");
     query = linear("query");
     key = linear("key");
@@ -123,8 +124,7 @@ Parameters<Real>::Parameters(const Model& read, std::size_t count)
 template <class Real>
 const Linear<Real>& Parameters<Real>::vocabulary() const {
     if (!vocabulary_.present()) {
-        const bool tied = !model.has("w_vocab");
-        vocabulary_ = Linear<Real>(model, tied ? "embedding" : "w_vocab", "b_vocab");
+        vocabulary_ = Linear<Real>(model, model.vocabulary(), "b_vocab");
     }
     return vocabulary_;
 }

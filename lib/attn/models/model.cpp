@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "attn/tensor/error.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn::models {
 
@@ -24,6 +25,7 @@ Shape Architecture::shape_of(std::string_view name) const {
         {"b_value", {keys}},
         {"w_output", {c, queries}},
         {"w_gate", {mlp_dim, c}},
+        {"b_gate", {mlp_dim}},
         {"w_up", {mlp_dim, c}},
         {"b_up", {mlp_dim}},
         {"w_down", {c, mlp_dim}},
@@ -41,8 +43,11 @@ Shape Architecture::shape_of(std::string_view name) const {
     return found != shapes.end() ? found->second : Shape{c};  // gains and biases of norms
 }
 
-void Model::add(const std::string& name, Shape shape, Read read, ReadRows read_rows) {
-    tensors_[name] = {std::move(shape), std::move(read), std::move(read_rows)};
+void Model::add(const std::string& name, Shape shape, Read read, ReadRows read_rows,
+                const std::string& in_file) {
+    const bool other = !in_file.empty() && in_file != name;
+    tensors_[name] = {std::move(shape), std::move(read), std::move(read_rows),
+                      other ? visible(in_file) + " as " + name : name};
 }
 
 const Model::Stored& Model::stored(const std::string& name) const {
@@ -53,35 +58,47 @@ const Model::Stored& Model::stored(const std::string& name) const {
     return found->second;
 }
 
-Tensor Model::checked(const std::string& name, Tensor tensor, const Shape& shape) const {
+Tensor Model::checked(const Stored& stored, Tensor tensor, const Shape& shape) const {
     if (tensor.shape() != shape) {
-        throw InputError(label + ": " + name + " has the shape " + shape_text(tensor.shape()) +
-                         ", not " + shape_text(shape) +
+        throw InputError(label + ": " + stored.in_file + " has the shape " +
+                         shape_text(tensor.shape()) + ", not " + shape_text(shape) +
                          " as the sizes say: check the configuration");
     }
     if (!tensor.is_floating()) {
-        throw InputError(label + ": " + name + " holds " + std::string(dtype_name(tensor.dtype())) +
+        throw InputError(label + ": " + stored.in_file + " holds " +
+                         std::string(dtype_name(tensor.dtype())) +
                          ", not floating-point numbers: convert it to float32");
     }
     return tensor;
 }
 
+const char* Model::vocabulary() const {
+    if (has("w_vocab")) return "w_vocab";
+    if (architecture.tied) return "embedding";
+    throw InputError(label +
+                     ": has no matrix for its logits (lm_head.weight), and tie_word_embeddings is "
+                     "false: give the model with its head, or ask for a walk or heads");
+}
+
 Tensor Model::read(const std::string& name) const {
     const Stored& found = stored(name);
-    return checked(name, found.read(), found.shape);
+    return checked(found, found.read(), found.shape);
 }
 
 Tensor Model::read_rows(const std::string& name, const std::vector<std::size_t>& rows) const {
     const Stored& found = stored(name);
     Shape shape = found.shape;
     shape[0] = rows.size();
-    return found.read_rows ? checked(name, found.read_rows(rows), shape)
+    return found.read_rows ? checked(found, found.read_rows(rows), shape)
                            : rows_of(read(name), rows);
 }
 
 std::vector<std::int64_t> Model::encode(std::string_view text) const {
+    if (!tokenizer_trouble.empty()) throw InputError(tokenizer_trouble);
     if (tokenizer == nullptr) {
-        throw ConfigError(label + " comes without a tokenizer: pass --ids instead of --text");
+        throw ConfigError(label +
+                          " comes without a tokenizer: name its file with --tokenizer, or pass "
+                          "--ids instead of --text");
     }
     return tokenizer->encode(text);
 }

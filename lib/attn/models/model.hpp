@@ -27,6 +27,7 @@ struct LayerKind {
     std::optional<RopeScaling> scaling;
     std::vector<double> inverse_frequencies;  ///< one for each pair of features that turns
     double rotation_factor = 1;               ///< on cosines and sines
+    double scale = 1;                         ///< on the model's scale of the scores
 
     std::size_t rotary_dim() const { return 2 * inverse_frequencies.size(); }
 };
@@ -58,6 +59,9 @@ struct Architecture {
     bool causal = true;           ///< its logits are then those of the next token
     bool parallel = false;        ///< attention and MLP read the same x, and both are added to it
     bool norm_after_sum = false;  ///< BERT: x = norm(x + attention(x))
+    bool attention_bias = false;  ///< its projections have biases, where the family has the choice
+    bool mlp_bias = false;
+    bool tied = true;  ///< logits are made with the embedding, unless there is a w_vocab
     std::vector<std::int64_t> end_ids{};  ///< tokens after which a text is at its end
 
     /// The shape of the tensor that Model calls by this name, without the number of its layer.
@@ -71,7 +75,7 @@ struct Architecture {
 ///     embedding position_embedding g_embedding b_embedding g_final b_final w_vocab b_vocab
 ///     and of each layer: g_attention b_attention w_query b_query w_key b_key w_value b_value
 ///     w_output b_output g_query g_key sink g_attention_output b_attention_output
-///     g_mlp b_mlp w_gate w_up b_up w_down b_down g_mlp_output b_mlp_output
+///     g_mlp b_mlp w_gate b_gate w_up b_up w_down b_down g_mlp_output b_mlp_output
 ///     w_router b_router w_experts_up b_experts_up w_experts_down b_experts_down
 class Model {
 public:
@@ -81,11 +85,15 @@ public:
     std::string label;  ///< how messages call it: the file's path, `stories`
     Architecture architecture;
     std::shared_ptr<const Tokenizer> tokenizer;  ///< null: ids alone
+    std::string tokenizer_trouble{};             ///< why there is none, where one lies there
 
     /// States a tensor, and how rows of it are read alone where its file can do that. Reading it
-    /// checks the shape.
-    void add(const std::string& name, Shape shape, Read read, ReadRows read_rows = {});
+    /// checks the shape; messages name it as its file does.
+    void add(const std::string& name, Shape shape, Read read, ReadRows read_rows = {},
+             const std::string& in_file = {});
     bool has(const std::string& name) const { return tensors_.contains(name); }
+    /// The name of the matrix that makes logits.  Errors  InputError where there is none.
+    const char* vocabulary() const;
     /// Errors  InputError, starting with the label, for a tensor that is not there or is of another
     ///         shape than the architecture says.
     Tensor read(const std::string& name) const;
@@ -103,10 +111,11 @@ private:
         Shape shape;
         Read read;
         ReadRows read_rows;
+        std::string in_file;
     };
     const Stored& stored(const std::string& name) const;
     /// What was read of a tensor, which must be of that shape.
-    Tensor checked(const std::string& name, Tensor tensor, const Shape& shape) const;
+    Tensor checked(const Stored& stored, Tensor tensor, const Shape& shape) const;
 
     std::map<std::string, Stored> tensors_;
 };

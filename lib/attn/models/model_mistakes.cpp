@@ -26,12 +26,17 @@ std::string needs_groups(const Architecture& a) {
     return a.kv_heads == 1 ? "there is one key/value head for all" : "";
 }
 
-/// theta^(-2i/exponent_dim) for each pair i of a layer.
+/// theta^(-2i/exponent_dim) for each pair i of a layer, which are then stretched as before.
 void change_frequencies(LayerKind& layer, double theta, std::size_t exponent_dim) {
-    for (std::size_t i = 0; i < layer.inverse_frequencies.size(); ++i) {
-        layer.inverse_frequencies[i] =
+    Array<double> frequencies = empty_array<double>({layer.inverse_frequencies.size()});
+    for (std::size_t i = 0; i < frequencies.size(); ++i) {
+        frequencies(i) =
             std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(exponent_dim));
     }
+    if (layer.scaling) {
+        frequencies = loop::scale_frequencies(frequencies, *layer.scaling, theta, 0);
+    }
+    layer.inverse_frequencies.assign(frequencies.begin(), frequencies.end());
 }
 
 template <std::size_t window>
@@ -139,7 +144,9 @@ double mean_log_probability(const std::shared_ptr<const Parameters<float>>& para
 double gain_of_other_pairing(const Model& model, const std::vector<std::int64_t>& ids) {
     constexpr std::size_t least_tokens = 8;
     const Architecture& a = model.architecture;
-    if (ids.size() < least_tokens || !a.causal || !needs_rotation(a).empty()) return 0;
+    const bool has_logits = a.tied || model.has("w_vocab");
+    if (ids.size() < least_tokens || !a.causal || !has_logits || !needs_rotation(a).empty())
+        return 0;
     const AttentionSettings other = settings_with(find_model_mistake("rope-style"), a);
     const auto parameters = parameters_of<float>(model);
     return mean_log_probability(parameters, other, ids) -

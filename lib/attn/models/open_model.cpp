@@ -12,17 +12,30 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using namespace std::string_view_literals;
+
+/// What files of other programs begin with, or end in where that says nothing.
+struct Foreign {
+    std::string_view beginning;
+    const char* what;
+};
+constexpr Foreign foreign[]{{"GGUF"sv, "a GGUF file"},
+                            {"PK\x03\x04"sv, "a file of torch.save (pickle)"},
+                            {"\x80\x02"sv, "a file of torch.save (pickle)"},
+                            {"\x80\x04"sv, "a pickle"},
+                            {"\x89HDF"sv, "an HDF5 file"}};
+
 /// The tokenizer of a llama2.c model: the file that was named, or one that lies beside the model.
 std::shared_ptr<const Tokenizer> tokenizer_beside(const std::string& path, const std::string& named,
                                                   std::size_t vocab) {
-    if (!named.empty()) return read_scored_tokenizer(InputFile(named), vocab);
+    if (!named.empty()) return read_scored_tokenizer(*open_model_file(named), vocab);
     const fs::path folder = fs::path(path).parent_path();
     std::error_code ignored;
     for (const std::string& name :
          {"tok" + std::to_string(vocab) + ".bin", std::string("tokenizer.bin")}) {
         const fs::path beside = folder / name;
         if (fs::is_regular_file(beside, ignored)) {
-            return read_scored_tokenizer(InputFile(beside.string()), vocab);
+            return read_scored_tokenizer(*open_model_file(beside.string()), vocab);
         }
     }
     return nullptr;
@@ -31,8 +44,9 @@ std::shared_ptr<const Tokenizer> tokenizer_beside(const std::string& path, const
 Model stories(const std::string& tokenizer) {
     Model model = read_llama2c(std::make_shared<InputFile>(stories_bin, "stories"));
     const std::size_t vocab = model.architecture.vocab_size;
-    model.tokenizer = read_scored_tokenizer(
-        tokenizer.empty() ? InputFile(stories_tokenizer, "stories") : InputFile(tokenizer), vocab);
+    model.tokenizer = tokenizer.empty()
+                          ? read_scored_tokenizer(InputFile(stories_tokenizer, "stories"), vocab)
+                          : read_scored_tokenizer(*open_model_file(tokenizer), vocab);
     return model;
 }
 
@@ -47,6 +61,24 @@ Model viz_model(std::string_view text, const std::string& label, const std::stri
 
 }  // namespace
 
+std::shared_ptr<InputFile> open_model_file(const std::string& path) {
+    require_regular_file(path);
+    auto file = std::make_shared<InputFile>(path);
+    const std::string beginning = file->text(0, 64);
+    if (beginning.starts_with("version https://git-lfs")) {
+        throw InputError(file->label() +
+                         ": is a git-lfs pointer, not the file itself: run git lfs pull");
+    }
+    std::string what = path.ends_with(".onnx") ? "an ONNX file" : "";
+    for (const Foreign& each : foreign) {
+        if (beginning.starts_with(each.beginning)) what = each.what;
+    }
+    if (what.empty()) return file;
+    throw InputError(file->label() + ": is " + what +
+                     ", which is not read as a model: give the folder that save_pretrained writes, "
+                     "with config.json and .safetensors files");
+}
+
 Model open_model(const std::string& path, const std::string& tokenizer) {
     if (path == "stories") return stories(tokenizer);
     if (path == "sorter") return viz_model(sorter_json, "sorter", tokenizer);
@@ -56,7 +88,7 @@ Model open_model(const std::string& path, const std::string& tokenizer) {
         path.ends_with(".index.json")) {
         return open_hugging_face(path, tokenizer);
     }
-    auto file = std::make_shared<InputFile>(path);
+    auto file = open_model_file(path);
     const std::string beginning = file->text(0, 64);
     const std::size_t first = beginning.find_first_not_of(" \t\r\n");
     if (first != beginning.npos && beginning[first] == '{') {

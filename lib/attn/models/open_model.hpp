@@ -18,6 +18,12 @@ namespace attn::models {
 ///         tokenizer where the model takes none.
 Model open_model(const std::string& path, const std::string& tokenizer = {});
 
+/// The file of a model, or one beside it.
+///
+/// Errors  InputError for what is no file, for a git-lfs pointer and for formats of other programs,
+///         which it names.
+std::shared_ptr<InputFile> open_model_file(const std::string& path);
+
 /// A model as llama2.c writes it (version 0): 7 int32 (embed_dim, mlp_dim, layers, heads, kv_heads,
 /// vocab_size, negative with an output matrix of its own, most_tokens), then float32 tensors.
 ///

@@ -185,6 +185,7 @@ Array<Real> Runtime<Real>::context(std::size_t n, const Array<Real>& query) {
     const std::size_t rows = query.shape(0);
     const std::size_t keys = cache.tokens();
     constexpr Real hidden = -std::numeric_limits<Real>::infinity();
+    const auto scale = static_cast<Real>(settings_.scale * settings_.layers[n].scale);
     Array<Real> scores = empty_array<Real>({keys});
     Array<Real> merged = Array<Real>::filled({rows, a.heads * a.head_dim}, 0);
     Array<Real> all_scores, all_weights;
@@ -206,7 +207,7 @@ Array<Real> Runtime<Real>::context(std::size_t n, const Array<Real>& query) {
                 row.add_multiple(cache.key_feature(kv_head, f) + begin,
                                  query(t, head * a.head_dim + f), scores.data(), visible);
             }
-            row.multiply(scores.data(), static_cast<Real>(settings_.scale), scores.data(), visible);
+            row.multiply(scores.data(), scale, scores.data(), visible);
             for (std::size_t k = 0; k < visible && a.attention_softcap > 0; ++k) {
                 const auto cap = static_cast<Real>(a.attention_softcap);
                 scores(k) = cap * std::tanh(scores(k) / cap);

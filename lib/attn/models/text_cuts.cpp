@@ -108,6 +108,13 @@ Normalizer mapping(int options) {
     };
 }
 
+constexpr std::size_t most_bytes = 4U << 20U;
+[[noreturn]] void refuse_length() {
+    throw InputError(
+        "tokenizer.json makes more than 4 MB of the text: give a shorter text, or the "
+        "tokenizer.json of the model");
+}
+
 /// What fits is written anew: `before`, itself unless it goes, `behind`.
 Normalizer writing(const Pattern& pattern, const std::string& before, bool stays,
                    const std::string& behind) {
@@ -115,6 +122,7 @@ Normalizer writing(const Pattern& pattern, const std::string& before, bool stays
         std::string made;
         for (const Part& part : parts_of(text, pattern)) {
             made += part.fits ? before + (stays ? part.text : "") + behind : part.text;
+            if (made.size() > most_bytes) refuse_length();
         }
         return made;
     };
@@ -128,7 +136,8 @@ Normalizer lower_case() {
     return [](const std::string& text) {
         std::string made;
         for (const auto& [point, character] : points_of(text)) {
-            made += utf8(utf8proc_tolower(point));
+            // The one capital that becomes two letters, whatever stands beside it.
+            made += point == 0x130 ? "i\u0307" : utf8(utf8proc_tolower(point));
         }
         return made;
     };
@@ -180,6 +189,7 @@ Normalizer normalizer_of(const Json& part, TextCuts& cuts) {
     if (type == "Prepend") {
         cuts.begins_with_blank = true;
         return [front = word_in(part, "prepend")](const std::string& text) {
+            if (front.size() + text.size() > most_bytes) refuse_length();
             return text.empty() ? text : front + text;
         };
     }
@@ -225,8 +235,10 @@ Cut splitting(const Pattern& pattern, const std::string& behavior, bool inverted
 Cut both(const Cut& one, const Cut& other) {
     return [=](const std::string& text, bool first) {
         Words words;
+        std::size_t size = 0;
         for (const std::string& word : one(text, first)) {
             for (std::string& part : other(word, first && words.empty())) {
+                if ((size += part.size()) > most_bytes) refuse_length();
                 words.push_back(std::move(part));
             }
         }

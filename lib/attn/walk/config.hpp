@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -168,6 +169,10 @@ struct WalkConfig {
     std::int64_t layer = 0;
 
     /// The trained model whose layer (above) this is; empty without one.
+    /// What was changed in a trained model's layer, as flags, and the settings of that layer
+    /// itself.
+    std::string changes;
+    std::shared_ptr<const WalkConfig> models_own;
     std::string model_file;
 
     std::optional<NormKind> x_norm;  ///< of x, in front of the projections

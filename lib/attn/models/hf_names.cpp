@@ -1,0 +1,148 @@
+#include "attn/models/hf_names.hpp"
+
+#include <utility>
+
+namespace attn::models {
+namespace {
+
+constexpr Lies transposed{.columns = true};
+constexpr Lies rows_in(Part part) { return {.part = part}; }
+constexpr Lies columns_of(Part part) { return {.part = part, .columns = true}; }
+constexpr Lies of_heads(Part part) { return {.part = part, .by_head = true}; }
+constexpr Lies of_experts{.experts = true};
+
+constexpr Name attention[] = {{"w_query", "self_attn.q_proj", {}, Bias::attention},
+                              {"w_key", "self_attn.k_proj", {}, Bias::attention},
+                              {"w_value", "self_attn.v_proj", {}, Bias::attention}};
+constexpr Name gated_mlp[] = {{"w_gate", "mlp.gate_proj", {}, Bias::mlp},
+                              {"w_up", "mlp.up_proj", {}, Bias::mlp},
+                              {"w_down", "mlp.down_proj", {}, Bias::mlp}};
+constexpr Name output_projection[] = {{"w_output", "self_attn.o_proj", {}, Bias::attention}};
+constexpr Name output_without_bias[] = {{"w_output", "self_attn.o_proj"}};
+constexpr Name llama_norms[] = {{"g_attention", "input_layernorm"},
+                                {"g_mlp", "post_attention_layernorm"}};
+constexpr Name qk_norms[] = {{"g_query", "self_attn.q_norm"}, {"g_key", "self_attn.k_norm"}};
+constexpr Name four_norms[] = {{"g_attention", "input_layernorm"},
+                               {"g_attention_output", "post_attention_layernorm"},
+                               {"g_mlp", "pre_feedforward_layernorm"},
+                               {"g_mlp_output", "post_feedforward_layernorm"}};
+constexpr Name post_norms[] = {four_norms[1], four_norms[3]};
+constexpr Name sinks[] = {{"sink", "self_attn.sinks", {}, Bias::whole}};
+constexpr Name experts[] = {{"w_router", "mlp.router", {}, Bias::always},
+                            {"w_experts_up", "mlp.experts.gate_up_proj", of_experts, Bias::whole},
+                            {"b_experts_up", "mlp.experts.gate_up_proj_bias", {}, Bias::whole},
+                            {"w_experts_down", "mlp.experts.down_proj", of_experts, Bias::whole},
+                            {"b_experts_down", "mlp.experts.down_proj_bias", {}, Bias::whole}};
+constexpr Name llama_outside[] = {
+    {"embedding", "embed_tokens"}, {"g_final", "norm"}, {"w_vocab", "lm_head"}};
+
+constexpr Name gpt2_outside[] = {{"embedding", "wte"},
+                                 {"position_embedding", "wpe"},
+                                 {"g_final", "ln_f", {}, Bias::always},
+                                 {"w_vocab", "lm_head"}};
+constexpr Name gpt2_inside[] = {{"g_attention", "ln_1", {}, Bias::always},
+                                {"w_query", "attn.c_attn", columns_of(Part::query), Bias::always},
+                                {"w_key", "attn.c_attn", columns_of(Part::key), Bias::always},
+                                {"w_value", "attn.c_attn", columns_of(Part::value), Bias::always},
+                                {"w_output", "attn.c_proj", transposed, Bias::always},
+                                {"g_mlp", "ln_2", {}, Bias::always},
+                                {"w_up", "mlp.c_fc", transposed, Bias::always},
+                                {"w_down", "mlp.c_proj", transposed, Bias::always}};
+
+// BERT adds the row of token type 0 to the row of every position.
+constexpr Name bert_outside[] = {{"embedding", "embeddings.word_embeddings"},
+                                 {"position_embedding",
+                                  "embeddings.position_embeddings",
+                                  {},
+                                  Bias::none,
+                                  "embeddings.token_type_embeddings.weight"},
+                                 {"g_embedding", "embeddings.LayerNorm", {}, Bias::always}};
+constexpr Name bert_inside[] = {
+    {"w_query", "attention.self.query", {}, Bias::always},
+    {"w_key", "attention.self.key", {}, Bias::always},
+    {"w_value", "attention.self.value", {}, Bias::always},
+    {"w_output", "attention.output.dense", {}, Bias::always},
+    {"g_attention_output", "attention.output.LayerNorm", {}, Bias::always},
+    {"w_up", "intermediate.dense", {}, Bias::always},
+    {"w_down", "output.dense", {}, Bias::always},
+    {"g_mlp_output", "output.LayerNorm", {}, Bias::always}};
+
+constexpr Name neox_outside[] = {{"embedding", "embed_in"},
+                                 {"g_final", "final_layer_norm", {}, Bias::always},
+                                 {"w_vocab", "embed_out"}};
+constexpr Name neox_inside[] = {
+    {"g_attention", "input_layernorm", {}, Bias::always},
+    {"w_query", "attention.query_key_value", of_heads(Part::query), Bias::attention},
+    {"w_key", "attention.query_key_value", of_heads(Part::key), Bias::attention},
+    {"w_value", "attention.query_key_value", of_heads(Part::value), Bias::attention},
+    {"w_output", "attention.dense", {}, Bias::attention},
+    {"g_mlp", "post_attention_layernorm", {}, Bias::always},
+    {"w_up", "mlp.dense_h_to_4h", {}, Bias::always},
+    {"w_down", "mlp.dense_4h_to_h", {}, Bias::always}};
+
+constexpr Name phi_outside[] = {{"embedding", "embed_tokens"},
+                                {"g_final", "final_layernorm", {}, Bias::always},
+                                {"w_vocab", "lm_head", {}, Bias::always}};
+constexpr Name phi_inside[] = {{"w_output", "self_attn.dense", {}, Bias::always},
+                               {"g_attention", "input_layernorm", {}, Bias::always},
+                               {"g_mlp", "input_layernorm", {}, Bias::always},
+                               {"w_up", "mlp.fc1", {}, Bias::always},
+                               {"w_down", "mlp.fc2", {}, Bias::always}};
+
+constexpr Name phi3_inside[] = {{"w_query", "self_attn.qkv_proj", rows_in(Part::query)},
+                                {"w_key", "self_attn.qkv_proj", rows_in(Part::key)},
+                                {"w_value", "self_attn.qkv_proj", rows_in(Part::value)},
+                                {"w_gate", "mlp.gate_up_proj", rows_in(Part::gate)},
+                                {"w_up", "mlp.gate_up_proj", rows_in(Part::up)},
+                                {"w_down", "mlp.down_proj"}};
+
+}  // namespace
+
+Names names_of(Family family) {
+    const auto like_llama = [](std::vector<std::span<const Name>> more) -> Names {
+        more.insert(more.begin(), {attention, output_projection});
+        return {"layers.", llama_outside, std::move(more)};
+    };
+    switch (family) {
+        case Family::llama:
+        case Family::mistral:
+            return like_llama({llama_norms, gated_mlp});
+        case Family::qwen2:
+            return {
+                "layers.", llama_outside, {attention, output_without_bias, llama_norms, gated_mlp}};
+        case Family::qwen3:
+            return like_llama({llama_norms, qk_norms, gated_mlp});
+        case Family::gemma2:
+            return like_llama({four_norms, gated_mlp});
+        case Family::gemma3:
+            return like_llama({four_norms, qk_norms, gated_mlp});
+        case Family::olmo2:
+            return like_llama({post_norms, qk_norms, gated_mlp});
+        case Family::gpt_oss:
+            return like_llama({llama_norms, experts, sinks});
+        case Family::phi:
+            return {"layers.", phi_outside, {attention, phi_inside}};
+        case Family::phi3:
+            return {"layers.", llama_outside, {phi3_inside, output_without_bias, llama_norms}};
+        case Family::neox:
+            return {"layers.", neox_outside, {neox_inside}};
+        case Family::gpt2:
+            return {"h.", gpt2_outside, {gpt2_inside}};
+        case Family::bert:
+            break;
+    }
+    return {"encoder.layer.", bert_outside, {bert_inside}};
+}
+
+std::string name_in(Family family, std::string_view ours) {
+    Names names = names_of(family);
+    names.inside.push_back(names.outside);
+    for (const std::span<const Name> part : names.inside) {
+        for (const Name& name : part) {
+            if (name.ours == ours) return name.named(".weight");
+        }
+    }
+    return {};
+}
+
+}  // namespace attn::models
