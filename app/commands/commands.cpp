@@ -32,12 +32,13 @@ const Command* find_command(std::string_view name) {
 
 const std::vector<Flag>& common_flags() {
     static const std::vector<Flag> all =
-        grouped("Help and output", {
-                                       {"--no-pager", "", "print long output without a pager"},
-                                       {"-h", "", "print how to use the command, with examples"},
-                                       {"--help", "", "print all flags of the command"},
-                                       {"--version", "", "print the version of the program"},
-                                   });
+        grouped("Help and output",
+                {
+                    Flag{"--no-pager", "", "print long output without a pager"}.typed_only(),
+                    {"-h", "", "print how to use the command, with examples"},
+                    {"--help", "", "print all flags of the command"},
+                    {"--version", "", "print the version of the program"},
+                });
     return all;
 }
 

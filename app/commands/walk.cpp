@@ -182,9 +182,10 @@ const std::vector<Flag>& own_flags() {
     static const std::vector<Flag> all{
         {"--list-steps", "", "list the steps of this walk"},
         {"--list-layers", "", "list the layers of the model in --model-file"},
-        {"--watch", "",
-         "walk again whenever a file that the flags name changes, and say which cells did; "
-         "Ctrl-C ends it"},
+        Flag{"--watch", "",
+             "walk again whenever a file that the flags name changes, and say which cells did; "
+             "Ctrl-C ends it"}
+            .typed_only(),
         {"--list-presets", "", "list the families of models that --preset knows"},
         Flag{"--html-compare", "FLAGS",
              "a second walk on the same page, with these flags on top: '--mask none'"}

@@ -218,7 +218,8 @@ const std::vector<Flag>& output_flags() {
             Flag{"--format", "FORMAT", "form of the output", one_of(format_names),
                  "by the name of --output; else torch, or numpy with a NumPy --rng"},
             Flag{"--save-dir", "DIR", "write a .npy file for each step and walk.json into a folder",
-                 folder()},
+                 folder()}
+                .typed_only(),
             Flag{"--summary", "",
                  "one line a tensor: shape, type, range, mean, nan and inf, row sums and entropy"},
             Flag{"--heatmap", "SCALE",
@@ -243,9 +244,10 @@ const std::vector<Flag>& output_flags() {
 }
 
 const std::vector<Flag>& file_flags() {
-    static const std::vector<Flag> all = grouped(
-        "Output",
-        {Flag{"--output", "FILE", "write to a file, whole or not at all", file()}.spelt("-o")});
+    static const std::vector<Flag> all =
+        grouped("Output", {Flag{"--output", "FILE", "write to a file, whole or not at all", file()}
+                               .spelt("-o")
+                               .typed_only()});
     return all;
 }
 
