@@ -15,6 +15,7 @@
 #include "attn/io/output_folder.hpp"
 #include "attn/render/changes.hpp"
 #include "attn/render/summary.hpp"
+#include "attn/text/strings.hpp"
 #include "attn/text/width.hpp"
 
 namespace app {
@@ -203,9 +204,10 @@ std::string command_line(const std::string& command, const Arguments& arguments)
     for (const FlagTable table : arguments.tables()) {
         for (const Flag& flag : table()) {
             // What --config and --preset say stands here itself; where output goes makes nothing.
-            constexpr std::array left_out{"--config", "--preset",   "--save-config", "--watch",
-                                          "--output", "--save-dir", "--format",      "--json"};
-            if (std::find(left_out.begin(), left_out.end(), flag.name) != left_out.end()) continue;
+            if (flag.never_in_files || flag.name == "--preset" || flag.name == "--format" ||
+                flag.name == "--json") {
+                continue;
+            }
             for (const auto& [said, text, implied] : arguments.said()) {
                 if (said != &flag || implied) continue;
                 // What is a default elsewhere may change what a model or a notebook says.
@@ -246,8 +248,10 @@ void write_text(const Arguments& arguments, const std::string& text) {
         attn::write_file(path, text);
         return;
     }
+    // What names of arrays or tokens hold never commands a terminal, nor a pager behind a pipe.
+    const bool colors = arguments.find("--color") != nullptr && !ink_of(arguments).heading.empty();
     StandardOutput output;
-    output.write(text);
+    output.write(attn::visible_lines(text, colors));
     output.flush();
 }
 

@@ -1,6 +1,7 @@
 // Files as other programs and people leave them, given to the program.
 
 #include "attn/io/atomic_file.hpp"
+#include "attn/text/json.hpp"
 #include "tests/support/program.hpp"
 
 using program::check_refused;
@@ -80,6 +81,61 @@ TEST_SUITE("app: foreign files") {
             CAPTURE(before);
             CHECK((before.find("`` ") != std::string::npos || before.find("'") < before.size()));
         }
+    }
+
+    TEST_CASE("no control or bidi character of a name or a word reaches the output") {
+        const Folder folder;
+        const std::string evil = "q\x1b]0;t\x07\b\x7f\xc2\x9b\xe2\x80\xae\xe2\x81\xa6\x1b[31mz";
+        const std::string path = "'" + (folder / evil) + "'";
+        const auto array = [&](const std::string& number) {
+            const std::string json = attn::json_string(evil) + ": [[" + number + "]], \"x\": [[1]]";
+            attn::write_file(folder / (number + ".json"), "{" + json + "}");
+            std::filesystem::create_directory(folder / number);
+            attn::write_file(folder / (number + "/" + evil + ".csv"), number + "\n");
+            return number;
+        };
+        array("1"), array("2");
+        std::filesystem::create_directory(folder / evil);
+        const std::string text = " --text '" + evil + " b'";
+        const std::vector<std::string> commands{
+            "compare 1.json 2.json",
+            "compare 1.json 2.json --json",
+            "compare 1.json ''",
+            "diagnose 1.json --given 2.json",
+            "diagnose 1.json --given 2.json --json",
+            "diagnose 1.json --json --map '" + evil + "':weights",
+            "compare 1 2",
+            "diagnose 1.json --map '" + evil + "':weights",
+            "--x " + path,
+            "compare " + path + " ''",
+            "--detail" + text,
+            "--heatmap" + text,
+            "--json" + text,
+            "--format html" + text,
+            "--format ipynb" + text,
+            "why 'weights[0,1]'" + text,
+            "why 'weights[0,1]' --json" + text,
+            "notebook 000 --as-flags" + text,
+            "lint" + text,
+            "generate --model-file stories --tokens 2" + text,
+            "generate --model-file stories --tokens 2 --json" + text,
+            "'" + evil + "'"};
+        for (const std::string& command : commands) {
+            const auto result =
+                shell("cd '" + folder.path().string() + "' && attn-explain " + command);
+            const std::string all = result.out + result.err;
+            CAPTURE(all);
+            CHECK(result.exit_code <= 3);
+            const std::string_view forbidden[] = {"\x1b",     "\x07",         "\b",          "\x7f",
+                                                  "\xc2\x9b", "\xe2\x80\xae", "\xe2\x81\xa6"};
+            for (const auto& each : forbidden) CHECK(all.find(each) == std::string::npos);
+        }
+        const auto told = run("compare " + (folder / "1.json") + " " + (folder / "2.json"));
+        CHECK(told.out.find("q\\x1b]0;t\\x07\\x08\\x7f\\x9b\\u202e\\u2066\\x1b[31mz") !=
+              std::string::npos);
+        // Colours of our own stay.
+        CHECK(run("compare --color always " + (folder / "1.json") + " ''").out.find("\x1b[1m") ==
+              0);
     }
 
     TEST_CASE("a file that may not grow is an error with a reason and leaves nothing") {

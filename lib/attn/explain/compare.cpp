@@ -221,14 +221,15 @@ std::string comparison_text(const Comparison& comparison, const Ink& ink) {
                                                        "max abs", "max rel", "max ulp")) +
                        "\n";
     for (const StepComparison& step : comparison.steps) {
-        const std::string line = fmt::format("{:<18}{}", step.name, size_of(step));
+        const std::string line = fmt::format("{:<18}{}", visible(step.name), size_of(step));
         text += (step.equal() ? line : ink.of(ink.mistake, line)) + "\n";
     }
     if (!comparison.only_left.empty()) {
-        text += fmt::format("only in the first: {}\n", joined(comparison.only_left, " "));
+        text += fmt::format("only in the first: {}\n", visible(joined(comparison.only_left, " ")));
     }
     if (!comparison.only_right.empty()) {
-        text += fmt::format("only in the second: {}\n", joined(comparison.only_right, " "));
+        text +=
+            fmt::format("only in the second: {}\n", visible(joined(comparison.only_right, " ")));
     }
     const StepComparison* first = comparison.first();
     if (comparison.steps.empty()) return text + "no step is in both\n";
@@ -241,11 +242,11 @@ std::string comparison_text(const Comparison& comparison, const Ink& ink) {
                                   comparison.missing, of_left ? "first" : "second");
     }
     if (!first->same_shape()) {
-        return text + fmt::format("first difference: {}, in its shape\n", first->name);
+        return text + fmt::format("first difference: {}, in its shape\n", visible(first->name));
     }
     const std::string left = fmt::format("{}", first->left_value);
     const std::string right = fmt::format("{}", first->right_value);
-    return text + fmt::format("first difference: {}{}: {} and {}\n", first->name,
+    return text + fmt::format("first difference: {}{}: {} and {}\n", visible(first->name),
                               index_text(first->cell), ink.unlike(right, left),
                               ink.unlike(left, right));
 }

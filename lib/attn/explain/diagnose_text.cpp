@@ -4,6 +4,8 @@
 
 #include "attn/explain/diagnose.hpp"
 #include "attn/explain/words.hpp"
+#include "attn/text/json.hpp"
+#include "attn/text/strings.hpp"
 #include "attn/text/width.hpp"
 
 namespace attn {
@@ -167,12 +169,12 @@ std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink) {
         text += (wrong_here && !step.harmless ? ink.of(ink.mistake, line) : line) + "\n";
         if (!step.layout.empty()) text += "  read as " + step.layout + "\n";
         if (step.theirs_name != step.name) {
-            names += (names.empty() ? "" : ", ") + step.theirs_name + " is " + step.name;
+            names += (names.empty() ? "" : ", ") + visible(step.theirs_name) + " is " + step.name;
         }
     }
     if (!names.empty()) add_paragraph(text, "names         ", names);
     for (const Skipped& skipped : diagnosis.skipped) {
-        add_paragraph(text, "not compared  ", skipped.name + ": " + skipped.reason);
+        add_paragraph(text, "not compared  ", visible(skipped.name) + ": " + skipped.reason);
     }
     for (const Finding& finding : diagnosis.findings) add_finding(text, finding, ink);
     if (!diagnosis.has_mistake() && !diagnosis.has_unknown()) {
@@ -208,7 +210,7 @@ std::string diagnosis_json(const Diagnosis& diagnosis) {
         json["skipped"].push_back({{"name", skipped.name}, {"reason", skipped.reason}});
     }
     json["remarks"] = diagnosis.remarks;
-    return json.dump(1) + "\n";
+    return json_text(json);
 }
 
 }  // namespace attn
