@@ -138,6 +138,53 @@ TEST_SUITE("app: foreign files") {
               0);
     }
 
+    TEST_CASE("a text goes on behind a character of value 0") {
+        const Folder folder;
+        attn::write_file(folder / "t.txt", std::string("u v\0w e\0\n", 9));
+        for (const char* split : {"words", "chars"}) {
+            const std::string flags = " --only ids --json --split " + std::string(split);
+            const auto result = run("--text-file '" + (folder / "t.txt") + "'" + flags);
+            CAPTURE(result.out);
+            CHECK(result.exit_code == 0);
+            const bool words = split == std::string("words");
+            CHECK(result.out.find(words ? "v\\u0000w" : "\"w\"") != std::string::npos);
+        }
+        check_refused("--text-file /dev/zero", "/dev/zero: more than 64 MB");
+    }
+
+    TEST_CASE("a folder that is gone and memory that ends are errors in one line") {
+        const Folder folder;
+        for (const char* command : {"--save-dir d", "export --model-file stories -o h",
+                                    "--json -o d.json", "--save-config c.json", "probe -o p.npz"}) {
+            const auto result =
+                shell("mkdir -p '" + (folder / "gone") + "'; cd '" + (folder / "gone") +
+                      "'; rmdir ../gone; attn-explain " + command);
+            CAPTURE(result.err);
+            CHECK(result.exit_code == 2);
+            CHECK(result.err.starts_with("attn-explain: error: "));
+            CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+            CHECK(result.err.find("filesystem") == std::string::npos);
+        }
+        // From where the program can be loaded at all to where the longest list has room.
+        std::size_t failed = 0;
+        std::size_t least = 8000;
+        const auto within = [](std::size_t kilobytes, const std::string& command) {
+            return shell("ulimit -v " + std::to_string(kilobytes) + "; attn-explain " + command);
+        };
+        while (within(least, "--version").exit_code != 0 && least < 400'000) least += 1000;
+        for (std::size_t room = least - 1000; room < least + 1000; room += 60) {
+            if (within(room, "--version").exit_code != 0) continue;
+            const auto result = within(room, "bugs");
+            CAPTURE(result.err);
+            CHECK((result.exit_code == 0 || result.exit_code == 2));
+            if (result.exit_code == 0) continue;
+            ++failed;
+            CHECK(result.err ==
+                  "attn-explain: error: not enough memory: make the dimensions smaller\n");
+        }
+        CHECK(failed > 0);
+    }
+
     TEST_CASE("a file that may not grow is an error with a reason and leaves nothing") {
         const Folder folder;
         const auto result = shell(
