@@ -330,6 +330,25 @@ ScaleFactor scale_factor(const Plan& plan) {
     return {Operation::divide, std::sqrt(static_cast<double>(size)) / more};
 }
 
+/// What no flag can say, but a program that fills the settings in itself.
+void refuse_unknown_values(const WalkConfig& config) {
+    const auto is_known = [](auto... choices) { return ((word(choices) != "?") && ...); };
+    refuse_unless(
+        is_known(*config.dtype, *config.compute_dtype, config.projection, config.rng,
+                 config.torch_build, config.variant, config.softmax_axis, config.empty_row,
+                 config.causal_align, config.sink.value_or(SinkLogit::zero),
+                 config.weight_layout.value_or(WeightLayout::out_in)),
+        "dtype, compute-dtype (float32 or float64) or another choice has a value beyond its words");
+    refuse_unless(!std::isnan(config.scale.number), "scale must be a number, not nan");
+    refuse_unless(config.layer >= 0, "layer must not be negative: layers count from 0");
+    const std::optional<Tensor>& mask = config.mask.given;
+    refuse_unless(!mask || mask->dtype() == DType::boolean,
+                  "the given mask must be of bool, true where a key is hidden");
+    refuse_unless(!config.position_bias || !config.position_bias->given ||
+                      config.position_bias->given->is_floating(),
+                  "the given position-bias must be of float32 or float64");
+}
+
 }  // namespace
 
 std::vector<std::string> parameter_names(WalkConfig config) {
@@ -351,6 +370,7 @@ Plan resolve(WalkConfig config) {
     plan.compute_dtype = plan.config.compute_dtype.value_or(plan.dtype);
     plan.config.dtype = plan.dtype;
     plan.config.compute_dtype = plan.compute_dtype;
+    refuse_unknown_values(plan.config);
     refuse_unless(plan.config.redraw >= 0 && plan.config.redraw <= 1000,
                   "redraw must be between 0 and 1000, not " + std::to_string(plan.config.redraw));
     refuse_unless(plan.config.threads >= 0, "threads must not be negative");
