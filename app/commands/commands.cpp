@@ -34,7 +34,7 @@ const std::vector<Flag>& common_flags() {
     static const std::vector<Flag> all =
         grouped("Help and output",
                 {
-                    {"--no-pager", "", "print long output without a pager"},
+                    Flag{"--no-pager", "", "print long output without a pager"}.typed_only(),
                     {"-h", "", "print the first flags to know, or how to use the command"},
                     {"--help", "", "print all flags of the command"},
                     {"--version", "", "print the version of the program"},

@@ -135,12 +135,14 @@ const std::vector<Flag>& diagnose_flags() {
          file()},
         {"--given", "FILE", "a file with x and parameters, by their names", file()},
         Flag{"--map", "NAMES", "your name for a step: theirs:ours"}.repeatable().needing(a_file),
-        Flag{"--decimals", "N", "your numbers are copies with N decimals", integer(0, 17)}.needing(
-            a_file),
+        Flag{"--decimals", "N", "your numbers are copies with N decimals", integer(0, 17)}
+            .typed_only()
+            .needing(a_file),
         Flag{"--pairs", "", "try two mistakes at once where one does not match"}.needing(a_file),
         Flag{"--partial", "", "let tensors that are no step be left out: exit code 0 all the same"}
+            .typed_only()
             .needing(a_file),
-        {"--power", "", "say which mistakes this input could reveal"},
+        Flag{"--power", "", "say which mistakes this input could reveal"}.typed_only(),
     };
     return all;
 }

@@ -6,6 +6,7 @@
 #include "app/flags/output_flags.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "attn/models/model_mistakes.hpp"
+#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {
@@ -51,7 +52,7 @@ void stream(const Arguments& arguments, const Model& model) {
     std::int64_t previous = prompt.empty() ? -1 : prompt.back();
     std::size_t position = prompt.size();
     const auto flush = [&](std::size_t kept) {
-        output.write(printable(waiting.substr(0, waiting.size() - kept)));
+        output.write(attn::visible_lines(waiting.substr(0, waiting.size() - kept), false));
         output.flush();
         waiting.erase(0, waiting.size() - kept);
     };

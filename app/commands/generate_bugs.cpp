@@ -171,7 +171,7 @@ void generate_with_bugs(const Arguments& arguments, const Model& model) {
                           ",\n \"bug\": " + bug_json(model, compared) + "}\n"
                     : bug_text(model, right.written, compared);
     }
-    write_text(arguments, json ? text : printable(text));
+    write_text(arguments, text);
 }
 
 }  // namespace app

@@ -122,8 +122,9 @@ std::vector<std::string> rule_ids() {
 
 const std::vector<Flag>& lint_flags() {
     static const std::vector<Flag> all{
-        {"--explain", "ID", "explain one rule", such_as(rule_ids)},
-        {"--only", "ID,ID", "these rules only", such_as(rule_ids, Takes::Kind::list)},
+        Flag{"--explain", "ID", "explain one rule", such_as(rule_ids)}.typed_only(),
+        Flag{"--only", "ID,ID", "these rules only", such_as(rule_ids, Takes::Kind::list)}
+            .typed_only(),
         {"--strict", "", "count warnings as findings too"},
     };
     return all;

@@ -254,7 +254,8 @@ const std::vector<Flag>& own_flags() {
             Flag{"--watch", "",
                  "walk again whenever a file that the flags name changes, and say which cells "
                  "did; Ctrl-C ends it"}
-                .in_group("Output"),
+                .in_group("Output")
+                .typed_only(),
             {"--list-presets", "", "list the families of models that --preset knows"},
             Flag{"--html-compare", "FLAGS",
                  "a second walk on the same page, with these flags on top: '--mask none'"}

@@ -31,10 +31,6 @@ const std::vector<std::vector<std::string>>& alternatives() {
     return all;
 }
 
-/// What is no setting: where output goes, and what stands for settings that are saved themselves.
-constexpr std::array not_saved{"--preset",   "--config",   "--save-config", "--output",
-                               "--save-dir", "--no-pager", "--watch"};
-
 /// Only told of a walk, and derived from the other settings.
 constexpr std::array derived{"given", "changed"};
 
@@ -182,6 +178,11 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
         const bool is_walks = flag_of(walk, setting.key) != nullptr;
         if (is_walks && flag_of(typed, setting.key) == nullptr) continue;
         const Flag& flag = flag_of_setting(typed, setting, label);
+        if (flag.never_in_files) {
+            refuse(label, setting,
+                   "no file of settings may say '" + setting.key + "': type " + flag.name +
+                       " if you want it, and leave it out here");
+        }
         // What a record tells of a model, or of the draws of nn.MultiheadAttention, follows.
         const bool is_models = model_decides(flag.name) || setting.values == std::vector{given};
         if ((has_model && is_models) || (has_own_init && flag.name == "--init")) continue;
@@ -220,13 +221,14 @@ std::string key_of(const Flag& flag) {
 const std::vector<Flag>& config_flags() {
     static const std::vector<Flag> all = grouped(
         "Input (one source; default: a sentence)",
-        {{"--config", "FILE",
-          "settings from a file, as --save-config writes them or JSON output holds them; flags "
-          "win over it",
-          file()},
+        {Flag{"--config", "FILE",
+              "settings from a file, as --save-config writes them or JSON output holds them; flags "
+              "win over it",
+              file()}
+             .typed_only(),
          Flag{"--save-config", "FILE",
               "write the settings to a file, for --config (- is standard output)", file()}
-              .writing({".json", ".txt", "*"})});
+             .writing({".json", ".txt", "*"})});
     return all;
 }
 
@@ -269,9 +271,9 @@ std::string settings_json(const Arguments& arguments) {
     std::string json;
     std::vector<const Flag*> saved;
     for (const auto& [flag, text, implied] : arguments.said()) {
-        if (implied || key_of(*flag).empty() ||
-            std::find(saved.begin(), saved.end(), flag) != saved.end() ||
-            std::find(not_saved.begin(), not_saved.end(), flag->name) != not_saved.end()) {
+        // What a preset stands for is saved itself.
+        if (implied || key_of(*flag).empty() || flag->never_in_files || flag->name == "--preset" ||
+            std::find(saved.begin(), saved.end(), flag) != saved.end()) {
             continue;
         }
         saved.push_back(flag);

@@ -55,6 +55,9 @@ struct Flag {
     /// Its value, if any, follows an equals sign: `--heatmap=row`. Whole numbers may also be the
     /// next word.
     bool may_stand_alone = false;
+    /// It writes, watches, performs or decides what passes: no file of settings says so, as whoever
+    /// reads a file of others asks for none of it.
+    bool never_in_files = false;
     Need need{};
     bool writes = false;  ///< it names a file or folder that is written
     /// How the name of that file may end, `*` for what no format has; empty for the forms that
@@ -74,9 +77,10 @@ struct Flag {
     Flag&& spelt(const std::string& short_name) && { return letter = short_name, std::move(*this); }
     Flag&& repeatable() && { return repeats = true, std::move(*this); }
     Flag&& demanded() && { return required = true, std::move(*this); }
+    Flag&& typed_only() && { return never_in_files = true, std::move(*this); }
     Flag&& needing(const Need& what) && { return need = what, std::move(*this); }
     Flag&& writing(std::vector<std::string_view> to = {}) && {
-        return writes = true, endings = std::move(to), std::move(*this);
+        return writes = never_in_files = true, endings = std::move(to), std::move(*this);
     }
     Flag&& set_by(void (*setter)(attn::WalkConfig&, const Flag&, const std::string&)) && {
         return set = setter, std::move(*this);

@@ -78,8 +78,10 @@ attn::Ledger read_ledger(const std::string& spec) {
 
 const std::vector<Flag>& tolerance_flags() {
     static const std::vector<Flag> all{
-        {"--atol", "X", "largest absolute difference that is let pass", number(), "rounding"},
-        {"--rtol", "X", "largest relative difference that is let pass", number(), "rounding"},
+        Flag{"--atol", "X", "largest absolute difference that is let pass", number(), "rounding"}
+            .typed_only(),
+        Flag{"--rtol", "X", "largest relative difference that is let pass", number(), "rounding"}
+            .typed_only(),
     };
     return all;
 }

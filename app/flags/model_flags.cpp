@@ -3,7 +3,6 @@
 
 #include "app/flags/parse.hpp"
 #include "attn/models/open_model.hpp"
-#include "attn/text/strings.hpp"
 
 namespace app {
 const std::vector<Flag>& model_flags() {
@@ -44,17 +43,6 @@ std::vector<std::int64_t> prompt_of(const Arguments& arguments, const attn::mode
     }
     model.check_ids(ids);
     return ids;
-}
-
-std::string printable(const std::string& text) {
-    std::string result;
-    for (std::size_t begin = 0; begin <= text.size();) {
-        const std::size_t end = std::min(text.find('\n', begin), text.size());
-        result += attn::visible(std::string_view(text).substr(begin, end - begin));
-        if (end < text.size()) result += '\n';
-        begin = end + 1;
-    }
-    return result;
 }
 
 }  // namespace app

@@ -27,7 +27,4 @@ struct ModelRun {
     std::vector<attn::Array<double>> inputs;  ///< what each layer, up to one, starts from
 };
 
-/// Text of a model for people: controls but line feeds written out.
-std::string printable(const std::string& text);
-
 }  // namespace app

@@ -23,7 +23,7 @@ void set_burn(WalkConfig& config, const Flag& flag, const std::string& text) {
         if (colon == std::string::npos) {
             throw attn::ConfigError(flag.name + ": '" + part + "' is not like rand:384");
         }
-        const std::int64_t count = parse_integer(flag.name, part.substr(colon + 1), 0, 100'000'000);
+        const std::int64_t count = parse_integer(flag.name, part.substr(colon + 1), 0);
         (config.*burns)
             .push_back({parse_word<attn::Distribution>(flag.name, part.substr(0, colon)),
                         static_cast<std::size_t>(count)});

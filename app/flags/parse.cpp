@@ -71,14 +71,14 @@ std::vector<std::string> shell_words(std::string_view line) {
 }
 
 std::string shell_quoted(const std::string& word) {
-    const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; };
-    if (std::any_of(word.begin(), word.end(), is_control)) {
+    const auto is_plain = [](char c) { return c >= ' ' && c <= '~'; };
+    if (attn::visible(word) != word) {
         // What a terminal or a line of a page would not survive.
         std::string quoted = "$'";
         for (const char c : word) {
             const bool special = c == '\'' || c == '\\';
-            quoted += is_control(c) ? fmt::format("\\x{:02x}", static_cast<unsigned char>(c))
-                                    : (special ? "\\" : "") + std::string(1, c);
+            quoted += is_plain(c) ? (special ? "\\" : "") + std::string(1, c)
+                                  : fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
         }
         return quoted + "'";
     }

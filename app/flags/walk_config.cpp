@@ -3,9 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <iostream>
-#include <iterator>
 #include <span>
 
 #include "app/flags/notebook_walk.hpp"
@@ -20,40 +17,20 @@
 namespace app {
 namespace {
 
-/// Far above any text one reads step by step, far below what would hurt.
-constexpr std::size_t largest_text = std::size_t{1} << 26;
-
-std::string read_whole(std::istream& stream, const std::string& name) {
-    std::string text;
-    std::array<char, 65536> buffer{};
-    while (stream.read(buffer.data(), buffer.size()) || stream.gcount() > 0) {
-        text.append(buffer.data(), static_cast<std::size_t>(stream.gcount()));
-        if (text.size() > largest_text) {
-            throw attn::InputError(name + ": more than 64 MB of text; pass fewer sequences");
-        }
-    }
-    if (stream.bad()) throw attn::InputError(name + ": cannot be read; is it a text file?");
-    return text;
-}
-
 std::vector<std::string> read_lines(const std::string& path) {
-    const std::string name = path == "-" ? "standard input" : path;
-    std::string text;
-    if (path == "-") {
-        text = read_whole(std::cin, name);
-    } else {
-        std::ifstream file(path, std::ios::binary);
-        if (!file) {
-            throw attn::InputError(path + ": cannot be opened: check the path and its permissions");
-        }
-        text = read_whole(file, name);
+    attn::InputFile file(path);
+    constexpr std::size_t largest_text = std::size_t{1} << 26;  // far above any text one reads
+    if (file.size() > largest_text) {
+        throw attn::InputError(file.label() + ": more than 64 MB of text; pass fewer sequences");
     }
+    std::string text(file.all());
     std::vector<std::string> lines;
     if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // a byte order mark
     for (const std::string& line : split(text, '\n')) {
         if (line.find_first_not_of(" \t\r") != std::string::npos) lines.push_back(line);
     }
-    if (lines.empty()) throw attn::InputError(name + ": has no text; write one sequence a line");
+    if (lines.empty())
+        throw attn::InputError(file.label() + ": has no text; write one sequence a line");
     return lines;
 }
 

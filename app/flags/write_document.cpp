@@ -15,6 +15,7 @@
 #include "attn/io/output_folder.hpp"
 #include "attn/render/changes.hpp"
 #include "attn/render/summary.hpp"
+#include "attn/text/strings.hpp"
 #include "attn/text/width.hpp"
 
 namespace app {
@@ -204,10 +205,11 @@ std::string command_line(const std::string& command, const Arguments& arguments)
     for (const FlagTable table : arguments.tables()) {
         for (const Flag& flag : table()) {
             // What --config and --preset say stands here itself; where output goes makes nothing.
-            constexpr std::array left_out{"--config", "--preset",   "--save-config", "--watch",
-                                          "--output", "--save-dir", "--format",      "--json",
-                                          "--pace",   "--color"};
-            if (std::find(left_out.begin(), left_out.end(), flag.name) != left_out.end()) continue;
+            constexpr std::array no_settings{"--preset", "--format", "--json", "--pace", "--color"};
+            if (flag.never_in_files ||
+                std::find(no_settings.begin(), no_settings.end(), flag.name) != no_settings.end()) {
+                continue;
+            }
             for (const auto& [said, text, implied] : arguments.said()) {
                 if (said != &flag || implied) continue;
                 // What is a default elsewhere may change what a model or a notebook says.
@@ -238,8 +240,11 @@ void write_text(const Arguments& arguments, const std::string& text) {
     }
     const bool is_json = text.starts_with('{') || text.starts_with('[');
     const auto columns = is_json ? std::nullopt : terminal_columns(arguments);
+    // What names of arrays or tokens hold never commands a terminal, nor a pager behind a pipe.
+    const bool colors = arguments.find("--color") != nullptr && !ink_of(arguments).heading.empty();
+    const std::string shown = attn::visible_lines(text, colors);
     StandardOutput output;
-    output.write(columns ? folded(text, *columns) : text);
+    output.write(columns ? folded(shown, *columns) : shown);
     output.flush();
 }
 

@@ -30,10 +30,19 @@ void show(const Session& session, const Reply& reply, const attn::Sink& write) {
 
 void step_by_line(Session& session, const LineSource& source, const attn::Sink& write) {
     write(session.step_text());
-    std::string line;
+    std::string line(std::size_t{1} << 16U, '\0');  // far longer than any command
+    const std::streamsize most = std::ssize(line);
     for (std::size_t number = 1;; ++number) {
         if (source.prompts) write("> ");
-        if (!std::getline(source.lines, line)) break;
+        line.resize(static_cast<std::size_t>(most));
+        source.lines.getline(line.data(), most);
+        const std::streamsize count = source.lines.gcount();
+        if (count == 0) break;
+        if (count == most - 1 && source.lines.fail()) {
+            throw attn::ConfigError(source.name + ":" + std::to_string(number) +
+                                    ": the line does not end: give a file of commands");
+        }
+        line.resize(static_cast<std::size_t>(count - (source.lines.eof() ? 0 : 1)));
         const std::size_t first = line.find_first_not_of(" \t\r");
         if (first == std::string::npos || line[first] == '#') continue;
         try {

@@ -41,12 +41,14 @@ bool takes_the_screen(const Arguments& arguments) {
 }  // namespace
 
 const std::vector<Flag>& step_flags() {
-    static const std::vector<Flag> all = grouped(
-        "Stepping", {
-                        {"--script", "FILE", "perform the commands in a file, one a line", file()},
-                        {"--lines", "", "step line by line, on a terminal too"},
-                        {"--full-screen", "", "use the whole screen, without colours too"},
-                    });
+    static const std::vector<Flag> all =
+        grouped("Stepping",
+                {
+                    Flag{"--script", "FILE", "perform the commands in a file, one a line", file()}
+                        .typed_only(),
+                    {"--lines", "", "step line by line, on a terminal too"},
+                    {"--full-screen", "", "use the whole screen, without colours too"},
+                });
     return all;
 }
 

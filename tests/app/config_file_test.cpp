@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "attn/io/npz.hpp"
 #include "tests/support/program.hpp"
 
 using program::run;
@@ -190,6 +191,52 @@ TEST_SUITE("app: config") {
         std::ofstream(path) << "{\"heads\": 2,";
         program::check_refused("--config " + path, "c.json");
         program::check_refused("--config " + path + ".nowhere", "c.json.nowhere");
+    }
+
+    TEST_CASE("no file of settings writes, watches, performs or loosens anything") {
+        const program::Folder folder;
+        const std::string path = folder / "c.json";
+        const std::string mine = folder / "mine.json";
+        const std::string other = folder / "other";
+        std::ofstream(mine) << R"({"x": [[1, 2], [3, 4]], "output": [[9, 9], [9, 9]]})";
+        const auto refused = [&](const std::string& command, const std::string& key,
+                                 const std::string& value) {
+            const std::string setting = "\"" + key + "\": " + value;
+            std::ofstream(path) << "{\"seed\": 3,\n " + setting + "}";
+            program::check_refused(command + " --config " + path, "c.json:2: no file of settings");
+            std::ofstream(path) << "{\"attn_explain\": \"1\", \"config\": {\"said\": {\n" +
+                                       setting + "}}}";
+            program::check_refused(command + " --config " + path, "may say '" + key + "'");
+            CHECK_FALSE(std::filesystem::exists(other));
+        };
+        const std::string quoted = "\"" + other + "\"";
+        for (const char* key : {"output", "save_config", "save_dir"}) refused("", key, quoted);
+        for (const char* key : {"output", "script"}) refused("step", key, quoted);
+        refused("", "watch", "true");
+        refused("lint", "output", quoted);
+        refused("lint", "only", "\"no-power\"");
+        for (const char* key : {"atol", "rtol", "decimals"}) refused("diagnose " + mine, key, "9");
+        for (const char* key : {"partial", "power"}) refused("diagnose " + mine, key, "true");
+        refused("compare " + mine + " ''", "atol", "1e9");
+        refused("notebook 000", "save_dir", quoted);
+        // Typed, they hold, and what is saved can be read again.
+        CHECK(run("--seed 3 --only weights -q --no-pager -o " + other + " --save-config " + path)
+                  .exit_code == 0);
+        CHECK(run("--config " + path).out == program::read_file(other));
+    }
+
+    TEST_CASE("the comment of a probe's archive says settings of the walk alone") {
+        const program::Folder folder;
+        const std::string probe = folder / "probe.npz";
+        const attn::Tensor x({"token", "feature"}, attn::Array<float>({{1, 2}, {3, 4}}));
+        for (const char* setting : {"\"atol\": 1e9", "\"output\": \"here\"", "\"partial\": true"}) {
+            attn::OutputFile file(probe);
+            attn::write_npz(file, {{"x", x}},
+                            "attn-explain settings\n{\"seed\": 3,\n" + std::string(setting) + "}");
+            file.commit();
+            program::check_refused("diagnose " + probe + " --given " + probe,
+                                   "no file of settings");
+        }
     }
 
     TEST_CASE("settings that contradict each other are named with their lines") {

@@ -87,7 +87,7 @@ TEST_SUITE("app: flags") {
         check_refused("--threshold many", "--threshold: 'many' is not a whole number");
         check_refused("--scale nan", "--scale does not know 'nan'");
         check_refused("--burn rand", "'rand' is not like rand:384");
-        check_refused("--burn rand:100000001", "at most 100000000");
+        check_refused("--burn rand:60000000,randn:40000001", "more than 100000000 numbers");
         check_refused("compare --atol nan loop fused", "--atol: 'nan' is not a number");
         check_refused("compare --rtol -1 loop fused", "must not be negative");
         check_refused("why", "why needs CELL: a cell: 'weights[0,1]'");

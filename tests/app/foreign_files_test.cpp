@@ -1,6 +1,7 @@
 // Files as other programs and people leave them, given to the program.
 
 #include "attn/io/atomic_file.hpp"
+#include "attn/text/json.hpp"
 #include "tests/support/program.hpp"
 
 using program::check_refused;
@@ -80,6 +81,108 @@ TEST_SUITE("app: foreign files") {
             CAPTURE(before);
             CHECK((before.find("`` ") != std::string::npos || before.find("'") < before.size()));
         }
+    }
+
+    TEST_CASE("no control or bidi character of a name or a word reaches the output") {
+        const Folder folder;
+        const std::string evil = "q\x1b]0;t\x07\b\x7f\xc2\x9b\xe2\x80\xae\xe2\x81\xa6\x1b[31mz";
+        const std::string path = "'" + (folder / evil) + "'";
+        const auto array = [&](const std::string& number) {
+            const std::string json = attn::json_string(evil) + ": [[" + number + "]], \"x\": [[1]]";
+            attn::write_file(folder / (number + ".json"), "{" + json + "}");
+            std::filesystem::create_directory(folder / number);
+            attn::write_file(folder / (number + "/" + evil + ".csv"), number + "\n");
+            return number;
+        };
+        array("1"), array("2");
+        std::filesystem::create_directory(folder / evil);
+        const std::string text = " --text '" + evil + " b'";
+        const std::vector<std::string> commands{
+            "compare 1.json 2.json",
+            "compare 1.json 2.json --json",
+            "compare 1.json ''",
+            "diagnose 1.json --given 2.json",
+            "diagnose 1.json --given 2.json --json",
+            "diagnose 1.json --json --map '" + evil + "':weights",
+            "compare 1 2",
+            "diagnose 1.json --map '" + evil + "':weights",
+            "--x " + path,
+            "compare " + path + " ''",
+            "--detail" + text,
+            "--heatmap" + text,
+            "--json" + text,
+            "--format html" + text,
+            "--format ipynb" + text,
+            "why 'weights[0,1]'" + text,
+            "why 'weights[0,1]' --json" + text,
+            "notebook 000 --as-flags" + text,
+            "lint" + text,
+            "generate --model-file stories --tokens 2" + text,
+            "generate --model-file stories --tokens 2 --json" + text,
+            "'" + evil + "'"};
+        for (const std::string& command : commands) {
+            const auto result =
+                shell("cd '" + folder.path().string() + "' && attn-explain " + command);
+            const std::string all = result.out + result.err;
+            CAPTURE(all);
+            CHECK(result.exit_code <= 3);
+            const std::string_view forbidden[] = {"\x1b",     "\x07",         "\b",          "\x7f",
+                                                  "\xc2\x9b", "\xe2\x80\xae", "\xe2\x81\xa6"};
+            for (const auto& each : forbidden) CHECK(all.find(each) == std::string::npos);
+        }
+        const auto told = run("compare " + (folder / "1.json") + " " + (folder / "2.json"));
+        CHECK(told.out.find("q\\x1b]0;t\\x07\\x08\\x7f\\x9b\\u202e\\u2066\\x1b[31mz") !=
+              std::string::npos);
+        // Colours of our own stay.
+        CHECK(run("compare --color always " + (folder / "1.json") + " ''").out.find("\x1b[1m") ==
+              0);
+    }
+
+    TEST_CASE("a text goes on behind a character of value 0") {
+        const Folder folder;
+        attn::write_file(folder / "t.txt", std::string("u v\0w e\0\n", 9));
+        for (const char* split : {"words", "chars"}) {
+            const std::string flags = " --only ids --json --split " + std::string(split);
+            const auto result = run("--text-file '" + (folder / "t.txt") + "'" + flags);
+            CAPTURE(result.out);
+            CHECK(result.exit_code == 0);
+            const bool words = split == std::string("words");
+            CHECK(result.out.find(words ? "v\\u0000w" : "\"w\"") != std::string::npos);
+        }
+        check_refused("--text-file /dev/zero", "/dev/zero: more than 64 MB");
+    }
+
+    TEST_CASE("a folder that is gone and memory that ends are errors in one line") {
+        const Folder folder;
+        for (const char* command : {"--save-dir d", "export --model-file stories -o h",
+                                    "--json -o d.json", "--save-config c.json", "probe -o p.npz"}) {
+            const auto result =
+                shell("mkdir -p '" + (folder / "gone") + "'; cd '" + (folder / "gone") +
+                      "'; rmdir ../gone; attn-explain " + command);
+            CAPTURE(result.err);
+            CHECK(result.exit_code == 2);
+            CHECK(result.err.starts_with("attn-explain: error: "));
+            CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+            CHECK(result.err.find("filesystem") == std::string::npos);
+        }
+        // From where the program can be loaded at all to where the longest list has room.
+        std::size_t failed = 0;
+        std::size_t least = 8000;
+        const auto within = [](std::size_t kilobytes, const std::string& command) {
+            return shell("ulimit -v " + std::to_string(kilobytes) + "; attn-explain " + command);
+        };
+        while (within(least, "--version").exit_code != 0 && least < 400'000) least += 1000;
+        for (std::size_t room = least - 1000; room < least + 1000; room += 60) {
+            if (within(room, "--version").exit_code != 0) continue;
+            const auto result = within(room, "bugs");
+            CAPTURE(result.err);
+            CHECK((result.exit_code == 0 || result.exit_code == 2));
+            if (result.exit_code == 0) continue;
+            ++failed;
+            CHECK(result.err ==
+                  "attn-explain: error: not enough memory: make the dimensions smaller\n");
+        }
+        CHECK(failed > 0);
     }
 
     TEST_CASE("a file that may not grow is an error with a reason and leaves nothing") {

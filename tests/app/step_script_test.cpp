@@ -142,6 +142,16 @@ TEST_SUITE("app: step by script") {
             run("notebook 002 --step", "goto transposed_alike\nwhy\n").err.find("no walk makes") !=
             std::string::npos);
     }
+    TEST_CASE("lines that never end are refused, and the last one needs no end") {
+        for (const char* script : {"--script /dev/zero", "</dev/zero"}) {
+            const auto result = run("step --text 'a b' -q " + std::string(script));
+            CHECK(result.exit_code == 2);
+            CHECK(result.err.find(":1: the line does not end") != std::string::npos);
+        }
+        CHECK(run("step --text 'a b' -q", "next\nprevious").out ==
+              run("step --text 'a b' -q", "next\nprevious\n").out);
+    }
+
     TEST_CASE("a line that cannot be performed ends the session, with its number") {
         const auto refused = [](const std::string& lines, const std::string& reason) {
             INFO(lines);

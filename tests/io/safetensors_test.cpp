@@ -158,6 +158,11 @@ TEST_SUITE("safetensors") {
               R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})",
               R"({"a":{"dtype":"F32","shape":[1.0],"data_offsets":[0,4]}})",
               R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})",
+              "\xEF\xBB\xBF{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
+              R"({"__metadata__":[],"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
+              R"({"__metadata__":{"n":1},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
+              R"({"a":{"dtype":7,"shape":[4],"data_offsets":[0,4]}})",
+              R"({"a":{"dtype":"Q9","shape":[2],"data_offsets":[0,4]}})",
               R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0]}})",
               R"({"a":{"dtype":"F32","shape":[4611686018427387905],"data_offsets":[0,4]}})",
               R"({"a":{"dtype":"F32","shape":[0,9223372036854775807,9],"data_offsets":[0,0]}})"}) {

@@ -137,7 +137,7 @@ TEST_SUITE("torch file") {
         const std::string large = "J\xFF\xFF\xFF\x7F";
         const std::string zero("K\0", 2);
         CHECK(refusal_of_pickle(tensor_pickle(std::string(1, '\0'), large + large, zero + zero))
-                  .find("no memory can hold") != std::string::npos);
+                  .find("far larger than what the file holds") != std::string::npos);
         for (const char* pickle : {"", ".", "N", "(((", "\x80\x02}(", "h\x01.", "0.", "}N.",
                                    "]q\x01h\x01"
                                    "a.",
@@ -147,6 +147,37 @@ TEST_SUITE("torch file") {
             CAPTURE(pickle);
             CHECK(refusal_of_pickle(pickle).starts_with("a.pt: "));
         }
+    }
+
+    TEST_CASE("small files that claim to be large are refused, and many tensors read at once") {
+        const auto refused = [](const std::string& pickle, const std::string& part) {
+            const std::string reason = refusal_of_pickle(pickle);
+            CHECK_MESSAGE(reason.find(part) != std::string::npos, reason);
+        };
+        const std::string none(1, '\0');
+        const std::string zero("K\0", 2);
+        refused(tensor_pickle(none, "J" + std::string("\0\0\0\x04", 4), zero), "far larger");
+        refused(tensor_pickle(none, "J" + std::string("\0\0\x80\0", 4), zero), "not refused");
+        std::string long_key = tensor_pickle(none, "K\x02", "K\x01");
+        long_key.replace(long_key.find("X\x01"), 6,
+                         "X" + std::string("\0\0\x10\0", 4) + std::string(1U << 20U, '0'));
+        refused(long_key, "damaged");
+
+        // One tensor under many names: its four numbers a thousand times, and far too often.
+        const std::string tensor = tensor_pickle(none, "K\x02K\x02", "K\x02K\x01");
+        const auto many = [&](std::size_t count, const std::string& of) {
+            std::string pickle = "\x80\x02}(";
+            for (std::size_t i = 0; i < count; ++i) {
+                const std::string name = std::to_string(i);
+                pickle += "X" + std::string(1, static_cast<char>(name.size())) +
+                          std::string(3, '\0') + name;
+                pickle += i == 0 ? of.substr(2, of.size() - 3) + "q\x01" : "h\x01";
+            }
+            return pickle + "u.";
+        };
+        refused(many(4000, tensor), "not refused");
+        refused(many(40, tensor_pickle(none, "J" + std::string("\0\0\x80\0", 4), zero)),
+                "far larger");
     }
 
     TEST_CASE("every truncation is refused") {

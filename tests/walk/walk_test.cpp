@@ -249,6 +249,37 @@ TEST_SUITE("walk") {
         }
     }
 
+    TEST_CASE("one sequence of ids stands for all of the batch, of x or of memory") {
+        const auto tokens = [](std::vector<std::vector<std::int64_t>> sequences) {
+            return Tokens{std::move(sequences), {"<pad>", "a", "b", "c", "d"}, {}, 0};
+        };
+        const Source one = tokens({{4, 1, 3}});
+        const Source three = tokens({{4, 1, 3}, {4, 1, 3}, {4, 1, 3}});
+        const Source others = tokens({{1, 2, 0}, {3}, {2, 4, 1}});
+        WalkConfig config;
+        config.mask.padding = true;
+        const auto with = [&](const Source& x, const Source& memory) {
+            config.input = x;
+            config.memory = memory;
+            return resolve(config);
+        };
+        for (const auto& [lone, repeated] : {std::pair(with(one, others), with(three, others)),
+                                             std::pair(with(others, one), with(others, three))}) {
+            CHECK(lone.query_tokens == repeated.query_tokens);
+            CHECK(lone.key_tokens == repeated.key_tokens);
+            const Ledger ledger = testing::walked(lone);
+            const Ledger of_repeated = testing::walked(repeated);
+            for (const auto& [name, tensor] : of_repeated.entries()) {
+                CAPTURE(name);
+                CHECK(testing::differences(ledger[name], tensor) == 0);
+            }
+        }
+        CHECK_THROWS_WITH_AS(with(tokens({{1}, {2}}), others),
+                             doctest::Contains("x has 2 sequences and memory 3"), ConfigError);
+        config.batch = 9'223'372'036'854'775'807;
+        CHECK_THROWS_WITH_AS(with(one, one), doctest::Contains("EB"), ConfigError);
+    }
+
     TEST_CASE("an absurd size is refused before memory is taken, with the size it would need") {
         WalkConfig config;
         config.query_len = 1'000'000'000;

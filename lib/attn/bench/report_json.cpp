@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attn/bench/report.hpp"
+#include "attn/text/json.hpp"
 #include "attn/version.hpp"
 #include "attn/walk/words.hpp"
 
@@ -112,7 +113,7 @@ std::string bench_json(const BenchReport& report) {
     for (const BenchGrowth& growth : report.growth) json["growth"].push_back(growth_json(growth));
     json["dispute"] = report.dispute ? dispute_json(*report.dispute) : Json(nullptr);
     // A processor may call itself anything: what is no UTF-8 is replaced.
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json_text(json, 2);
 }
 
 }  // namespace attn

@@ -213,6 +213,10 @@ std::string ids_note(const Start& start, const Subject& subject) {
                                  counted(static_cast<std::size_t>(*tokens->vocab_size), "row") + "."
                            : words_sentence(*tokens);
     say(note, padding_sentence(subject, *tokens));
+    const auto& all = tokens->sequences;
+    if (all.size() > 1 && std::ranges::count(all, all.front()) == std::ssize(all)) {
+        say(note, "All " + counted(all.size(), "sequence") + " hold the same ids.");
+    }
     return note;
 }
 
@@ -250,7 +254,11 @@ std::string start_note(const Start& start, const Subject& subject) {
                 (random->distribution == Distribution::normal ? "around 0" : "between 0 and 1") +
                 ": " + size_text(subject) + ", standing in for embedded words.");
     } else {
-        say(note, "Taken as given: " + size_text(subject) + ".");
+        const auto& given = std::get<Tensor>(start.source(subject.plan));
+        const bool one_for_all = given.dimension() == 2 || given.shape().front() == 1;
+        const bool shows_all = subject.tensor.has_axis("batch") && subject.plan.batch > 1;
+        say(note, "Taken as given: " + size_text(subject) +
+                      (one_for_all && shows_all ? ", one for all." : "."));
     }
     if (start.of_memory) say(note, "Key and value come from these rows, the query from x.");
     say(note, not_finite(subject.tensor));

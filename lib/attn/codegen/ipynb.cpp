@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attn/render/document.hpp"
+#include "attn/text/json.hpp"
 #include "attn/text/markdown.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/version.hpp"
@@ -104,7 +105,7 @@ void render_ipynb(const Document& document, TextForm form, const PrintOptions& o
           {"language_info", {{"name", "python"}, {"file_extension", ".py"}}}}},
         {"nbformat", 4},
         {"nbformat_minor", 4}};
-    sink(notebook.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+    sink(json_text(notebook));
 }
 
 }  // namespace attn

@@ -223,7 +223,7 @@ std::string comparison_text(const Comparison& comparison, const Ink& ink) {
     std::size_t width = 18;
     Tolerance most{0, 0};
     for (const StepComparison& step : comparison.steps) {
-        width = std::max(width, step.name.size() + 2);
+        width = std::max(width, visible(step.name).size() + 2);
         most.absolute = std::max(most.absolute, step.tolerance.absolute);
         most.relative = std::max(most.relative, step.tolerance.relative);
     }
@@ -231,14 +231,15 @@ std::string comparison_text(const Comparison& comparison, const Ink& ink) {
         fmt::format("{:<{}}{:<10}{:<10}{}", "step", width, "max abs", "max rel", "max ulp");
     std::string text = ink.of(ink.heading, heading) + "\n";
     for (const StepComparison& step : comparison.steps) {
-        const std::string line = fmt::format("{:<{}}{}", step.name, width, size_of(step));
+        const std::string line = fmt::format("{:<{}}{}", visible(step.name), width, size_of(step));
         text += (step.equal() ? line : ink.of(ink.mistake, line)) + "\n";
     }
     if (!comparison.only_left.empty()) {
-        text += fmt::format("only in the first: {}\n", joined(comparison.only_left, " "));
+        text += fmt::format("only in the first: {}\n", visible(joined(comparison.only_left, " ")));
     }
     if (!comparison.only_right.empty()) {
-        text += fmt::format("only in the second: {}\n", joined(comparison.only_right, " "));
+        text +=
+            fmt::format("only in the second: {}\n", visible(joined(comparison.only_right, " ")));
     }
     const StepComparison* first = comparison.first();
     if (comparison.steps.empty()) return text + "no step is in both\n";
@@ -255,14 +256,14 @@ std::string comparison_text(const Comparison& comparison, const Ink& ink) {
                                   comparison.missing, of_left ? "first" : "second");
     }
     if (!first->same_shape()) {
-        return text + fmt::format("first difference: {}, in its shape\n", first->name);
+        return text + fmt::format("first difference: {}, in its shape\n", visible(first->name));
     }
     const auto exact = [](double value) {
         return std::isnan(value) ? "nan" : fmt::format("{}", value);
     };
     const std::string left = exact(first->left_value);
     const std::string right = exact(first->right_value);
-    return text + fmt::format("first difference: {}{}: {} and {}\n", first->name,
+    return text + fmt::format("first difference: {}{}: {} and {}\n", visible(first->name),
                               index_text(first->cell), ink.unlike(right, left),
                               ink.unlike(left, right));
 }

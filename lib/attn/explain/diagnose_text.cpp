@@ -4,6 +4,8 @@
 
 #include "attn/explain/diagnose.hpp"
 #include "attn/explain/words.hpp"
+#include "attn/text/json.hpp"
+#include "attn/text/strings.hpp"
 #include "attn/text/width.hpp"
 
 namespace attn {
@@ -170,12 +172,12 @@ std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink) {
         text += (wrong_here && !step.harmless ? ink.of(ink.mistake, line) : line) + "\n";
         if (!step.layout.empty()) text += "  read as " + step.layout + "\n";
         if (step.theirs_name != step.name) {
-            names += (names.empty() ? "" : ", ") + step.theirs_name + " is " + step.name;
+            names += (names.empty() ? "" : ", ") + visible(step.theirs_name) + " is " + step.name;
         }
     }
     if (!names.empty()) add_paragraph(text, "names         ", names);
     for (const Skipped& skipped : diagnosis.skipped) {
-        add_paragraph(text, "not compared  ", skipped.name + ": " + skipped.reason);
+        add_paragraph(text, "not compared  ", visible(skipped.name) + ": " + skipped.reason);
     }
     // What is wrong comes before what is only written otherwise.
     for (const bool harmless : {false, true}) {
@@ -216,7 +218,7 @@ std::string diagnosis_json(const Diagnosis& diagnosis) {
         json["skipped"].push_back({{"name", skipped.name}, {"reason", skipped.reason}});
     }
     json["remarks"] = diagnosis.remarks;
-    return json.dump(1) + "\n";
+    return json_text(json);
 }
 
 }  // namespace attn

@@ -5,6 +5,7 @@
 
 #include "attn/explain/compare.hpp"
 #include "attn/explain/words.hpp"
+#include "attn/text/json.hpp"
 #include "attn/text/width.hpp"
 
 namespace attn {
@@ -106,7 +107,7 @@ std::string power_json(const Power& power) {
     for (const Power::Blind& blind : power.blind) {
         json["blind"].push_back({{"id", blind.mistake->id}, {"reason", blind.reason}});
     }
-    return json.dump(1) + "\n";
+    return json_text(json);
 }
 
 WalkConfig probe_config() {

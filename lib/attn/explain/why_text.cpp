@@ -7,6 +7,7 @@
 #include "attn/explain/why.hpp"
 #include "attn/explain/words.hpp"
 #include "attn/notes/notes.hpp"
+#include "attn/text/json.hpp"
 
 namespace attn {
 namespace {
@@ -176,7 +177,7 @@ std::string why_text(const Plan& plan, const StepTable& table, const Ledger& led
 
 std::string why_json(const Plan& plan, const StepTable& table, const Ledger& ledger,
                      const Cell& cell, const WhyOptions& options) {
-    return json_of(plan, table, ledger, cell, options, 0).dump(1) + "\n";
+    return json_text(json_of(plan, table, ledger, cell, options, 0));
 }
 
 }  // namespace attn

@@ -126,22 +126,22 @@ void Pickle::push_name(const std::string& name) {
 void Pickle::push_storage() {
     const PickleValue& id = values_[pop()];
     if (id.sort != Sort::tuple || id.items.size() != 5 || values_[id.items[1]].sort != Sort::name ||
-        values_[id.items[2]].sort != Sort::text) {
+        values_[id.items[2]].sort != Sort::text || values_[id.items[2]].text.size() > 1000) {
         damaged();
     }
     push({Sort::storage, 0, values_[id.items[2]].text, {id.items[1]}});
 }
 
 void Pickle::call() {
-    const PickleValue arguments = values_[pop()];
-    const PickleValue function = values_[pop()];
+    const PickleValue& arguments = values_[pop()];
+    const PickleValue& function = values_[pop()];
     if (arguments.sort != Sort::tuple || function.sort != Sort::name) damaged();
     if (function.text == dictionary_name && arguments.items.empty()) {
         push(Sort::dictionary, {});
     } else if (function.text == size_name && arguments.items.size() == 1) {
         stack_.push_back(arguments.items[0]);
     } else if (function.text == tensor_name && arguments.items.size() >= 4) {
-        push(Sort::tensor, arguments.items);
+        push(Sort::tensor, {arguments.items.begin(), arguments.items.begin() + 4});
     } else if (function.text == parameter_name && !arguments.items.empty()) {
         stack_.push_back(arguments.items[0]);
     } else {

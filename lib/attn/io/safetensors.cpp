@@ -38,6 +38,10 @@ constexpr TypeName type_names[] = {
     {"U64", {StoredType::Kind::unsigned_integer, 8}},
     {"BOOL", {StoredType::Kind::boolean, 1}},
 };
+// Types of the format that no tensor here has: the arrays beside them can be read.
+constexpr std::string_view other_types[] = {"F8_E4M3",     "F8_E5M2",     "F8_E8M0",
+                                            "F8_E4M3FNUZ", "F8_E5M2FNUZ", "F4",
+                                            "F6_E2M3",     "F6_E3M2",     "C64"};
 
 // One array as the header describes it; it has no type when the type is none of those above.
 struct Entry {
@@ -74,6 +78,9 @@ Entry parse_entry(const std::string& name, const Json& value, const std::string&
     for (const TypeName& each : type_names) {
         if (each.name == entry.type_word) entry.type = each.type;
     }
+    if (!entry.type && std::ranges::find(other_types, entry.type_word) == std::end(other_types)) {
+        fail(label, "the type " + shown(entry.type_word) + " is none of the format's");
+    }
     const std::vector<std::uint64_t> shape = parse_sizes(value["shape"], "'shape'", label);
     if (shape.size() > 32) fail(label, "the shape has more than 32 axes");
     entry.shape.assign(shape.begin(), shape.end());
@@ -109,11 +116,18 @@ std::vector<StoredArray> safetensors_arrays(const InputFile& file) {
         fail(label, "the header claims " + std::to_string(length) + " bytes at offset 0, but the " +
                         (length > longest_header ? "format allows 100000000" : "file ends before"));
     }
-    const Json header = parse_json(file.text(length_size, length), label + ": header");
-    if (!header.is_object()) fail(label, "the header is no JSON object");
+    const std::string text = file.text(length_size, length);
+    const Json header = parse_json(text, label + ": header");
+    if (!header.is_object() || text.front() != '{') fail(label, "the header is no JSON object");
     std::vector<Entry> entries;
     for (const auto& [name, value] : header.items()) {
-        if (name == "__metadata__") continue;
+        if (name == "__metadata__") {
+            const bool has_texts =
+                value.is_object() && std::all_of(value.begin(), value.end(),
+                                                 [](const Json& each) { return each.is_string(); });
+            if (!has_texts) fail(label, "'__metadata__' does not hold texts by their names");
+            continue;
+        }
         entries.push_back(parse_entry(name, value, label + ": array " + shown(name)));
     }
 

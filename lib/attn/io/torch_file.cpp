@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::string_view pickle_name{"/data.pkl"};
 constexpr std::uint64_t longest_pickle = std::uint64_t{1} << 24U;
-constexpr std::size_t most_expanded = std::size_t{1} << 30U;
+constexpr std::size_t most_expanded = std::size_t{1} << 24U;
 
 [[noreturn]] void refuse(const std::string& label, const std::string& what) {
     throw InputError(label + ": " + what + ": " + pickle_advice);
@@ -26,6 +27,7 @@ using Sort = PickleValue::Sort;
 // A tensor as its pickle describes it.
 struct Described {
     std::string key;
+    std::string type_name;
     StoredType type;
     std::size_t offset = 0;
     Shape shape;
@@ -52,7 +54,8 @@ Described described(const Pickle& pickle, const PickleValue& tensor, const std::
     const PickleValue& storage = pickle[tensor.items[0]];
     if (storage.sort != Sort::storage) refuse(label, "it has no storage");
     Described result;
-    const std::optional<StoredType> type = storage_type(pickle[storage.items[0]].text);
+    result.type_name = pickle[storage.items[0]].text;
+    const std::optional<StoredType> type = storage_type(result.type_name);
     if (!type) refuse(label, "it has no storage");
     result.key = storage.text;
     result.type = *type;
@@ -76,37 +79,56 @@ std::size_t reach(const Described& tensor, std::size_t elements, const std::stri
     return last + 1;
 }
 
-// The entry `archive/data/KEY` beside `archive/data.pkl`.
-const ZipEntry& storage_entry(const std::vector<ZipEntry>& entries, const std::string& folder,
-                              const std::string& key, const std::string& label) {
-    const std::string name = folder + "/data/" + key;
-    const auto found = std::find_if(entries.begin(), entries.end(),
-                                    [&](const ZipEntry& each) { return each.name == name; });
-    if (found == entries.end()) refuse(label, "its storage " + shown(key) + " is missing");
-    return *found;
-}
+// The entries of the file by their names, and the storage that was read last: tensors that share
+// one follow each other.
+struct Archive {
+    const InputFile& file;
+    std::string folder{};
+    std::map<std::string, ZipEntry> entries{};
+    std::uint64_t allowed = most_expanded;  // numbers of all tensors, and of storages read for them
+    std::string latest{};
+    Tensor flat{};
 
-NamedTensor read_described(const InputFile& file, const std::vector<ZipEntry>& entries,
-                           const std::string& folder, const Described& tensor,
-                           const std::string& label) {
-    const ZipEntry& entry = storage_entry(entries, folder, tensor.key, label);
-    const std::size_t elements = entry.unpacked / tensor.type.size;
-    const std::optional<std::size_t> size = byte_count(tensor.shape, 1);
-    if (!size || *size > std::max(elements, most_expanded)) {
-        refuse(label, "no memory can hold the shape " + shape_text(tensor.shape));
+    // The entry `archive/data/KEY` beside `archive/data.pkl`.
+    const ZipEntry& storage(const Described& tensor, const std::string& label) const {
+        const auto found = entries.find(folder + "/data/" + tensor.key);
+        if (found != entries.end()) return found->second;
+        refuse(label, "its storage " + shown(tensor.key) + " is missing");
     }
+    // Small files may claim to be large by many tensors of one storage, and by strides of 0.
+    void take(const Described& tensor, const std::string& label) {
+        const ZipEntry& entry = storage(tensor, label);
+        const std::uint64_t size = byte_count(tensor.shape, 1).value_or(allowed + 1);
+        const std::uint64_t cost = std::max(size, latest == entry.name ? 0 : entry.unpacked);
+        latest = entry.name;
+        if (cost > allowed) {
+            refuse(label, "with its shape " + shape_text(tensor.shape) +
+                              " the tensors are far larger than what the file holds");
+        }
+        allowed -= cost;
+    }
+};
+
+NamedTensor read_described(Archive& archive, const Described& tensor, const std::string& label) {
+    const ZipEntry& entry = archive.storage(tensor, label);
+    const std::size_t elements = entry.unpacked / tensor.type.size;
     if (reach(tensor, elements, label) == 0) {
         return {"", read_elements(
                         tensor.type, tensor.shape, [](char*, std::size_t) {}, label)};
     }
     // The checksum is that of the whole storage, which other tensors may share.
-    ZipEntryReader reader(file, entry, label);
-    const Fetch fetch = [&](char* to, std::size_t count) { reader.read(to, count); };
-    const Tensor flat = read_elements(tensor.type, {elements}, fetch, label);
-    std::string rest(entry.unpacked % tensor.type.size, '\0');
-    reader.read(rest.data(), rest.size());
-    reader.finish();
-    return {"", strided(flat, tensor.shape, tensor.strides, tensor.offset), tensor.type.widened()};
+    const std::string wanted = entry.name + "/" + tensor.type_name;
+    if (archive.latest != wanted) {
+        ZipEntryReader reader(archive.file, entry, label);
+        const Fetch fetch = [&](char* to, std::size_t count) { reader.read(to, count); };
+        archive.flat = read_elements(tensor.type, {elements}, fetch, label);
+        std::string rest(entry.unpacked % tensor.type.size, '\0');
+        reader.read(rest.data(), rest.size());
+        reader.finish();
+        archive.latest = wanted;
+    }
+    return {"", strided(archive.flat, tensor.shape, tensor.strides, tensor.offset),
+            tensor.type.widened()};
 }
 
 const ZipEntry* pickle_entry(const std::vector<ZipEntry>& entries) {
@@ -127,9 +149,12 @@ std::vector<StoredArray> torch_arrays(const InputFile& file) {
     const std::vector<ZipEntry> entries = zip_directory(file);
     const ZipEntry* const found = pickle_entry(entries);
     if (found == nullptr) refuse(label, "the archive has no data.pkl");
-    const std::string folder = found->name.substr(0, found->name.size() - pickle_name.size());
+    const auto archive = std::make_shared<Archive>(Archive{file});
+    archive->folder = found->name.substr(0, found->name.size() - pickle_name.size());
     for (const ZipEntry& each : entries) {
-        if (each.name != folder + "/byteorder") continue;
+        archive->entries.emplace(each.name, each);
+        archive->allowed += 4 * std::min(each.unpacked, most_unpacked_per_byte * each.packed);
+        if (each.name != archive->folder + "/byteorder") continue;
         std::string order(std::min<std::uint64_t>(each.unpacked, 8), '\0');
         ZipEntryReader(file, each, label).read(order.data(), order.size());
         if (order == "big") refuse(label, "it was saved on a big-endian machine");
@@ -145,8 +170,9 @@ std::vector<StoredArray> torch_arrays(const InputFile& file) {
     const PickleValue& result = pickle.result();
     if (result.sort == Sort::tensor) {
         const Described tensor = described(pickle, result, label);
-        return {{"", [&file, entries, folder, tensor] {
-                     return read_described(file, entries, folder, tensor, file.label());
+        archive->take(tensor, label);
+        return {{"", [archive, tensor] {
+                     return read_described(*archive, tensor, archive->file.label());
                  }}};
     }
     if (result.sort != Sort::dictionary)
@@ -165,8 +191,9 @@ std::vector<StoredArray> torch_arrays(const InputFile& file) {
                           }};
         if (value.sort == Sort::tensor) {
             const Described tensor = described(pickle, value, array_label);
-            array.read = [&file, entries, folder, tensor, array_label] {
-                return read_described(file, entries, folder, tensor, array_label);
+            archive->take(tensor, array_label);
+            array.read = [archive, tensor, array_label] {
+                return read_described(*archive, tensor, array_label);
             };
         }
         const auto [place, is_new] = places.try_emplace(name, arrays.size());

@@ -35,9 +35,8 @@ constexpr unsigned encrypted = 1;
 constexpr unsigned stored = 0;
 constexpr unsigned deflated = 8;
 
-// Deflate turns one byte into at most 1032. Arrays of zeros come near to that and are fine; only
-// what would fill the memory as well is taken for an attack.
-constexpr std::uint64_t most_unpacked_per_byte = 1032;
+// Arrays of zeros come near to what deflate can do and are fine; only what would fill the memory as
+// well is taken for an attack.
 constexpr std::uint64_t large = 1ULL << 30U;
 constexpr std::uint64_t usual_unpacked_per_byte = 100;
 

@@ -26,6 +26,9 @@ struct ZipEntry {
 /// Source  PKWARE's APPNOTE.TXT.
 std::vector<ZipEntry> zip_directory(const InputFile& file);
 
+/// Deflate turns one byte into at most so many.
+inline constexpr std::uint64_t most_unpacked_per_byte = 1032;
+
 /// Bytes of an archive's comment.
 inline constexpr std::size_t longest_zip_comment = 0xFFFF;
 

@@ -7,7 +7,11 @@
 namespace attn {
 namespace {
 
-Shape looked_up_shape(const Array<std::int64_t>& ids, std::size_t rows, std::size_t features) {
+Shape looked_up_shape(const Array<std::int64_t>& ids, const Shape& table) {
+    if (table.size() != 2) {
+        throw ShapeError("an embedding table has rows and features, not " + shape_text(table));
+    }
+    const std::size_t rows = table[0];
     for (const std::int64_t id : ids) {
         if (id < 0 || static_cast<std::size_t>(id) >= rows) {
             throw ShapeError("id " + std::to_string(id) + " has no row in an embedding table of " +
@@ -16,7 +20,7 @@ Shape looked_up_shape(const Array<std::int64_t>& ids, std::size_t rows, std::siz
         }
     }
     Shape shape = shape_of(ids);
-    shape.push_back(features);
+    shape.push_back(table[1]);
     return shape;
 }
 
@@ -24,8 +28,8 @@ Shape looked_up_shape(const Array<std::int64_t>& ids, std::size_t rows, std::siz
 
 template <class T>
 Array<T> loop::embed(const Array<std::int64_t>& ids, const Array<T>& embedding) {
+    Array<T> result = empty_array<T>(looked_up_shape(ids, embedding.shape()));
     const std::size_t features = embedding.shape(1);
-    Array<T> result = empty_array<T>(looked_up_shape(ids, embedding.shape(0), features));
 
     // Copy the row that belongs to each id, feature by feature.
     for (std::size_t t = 0; t < ids.size(); ++t) {
@@ -39,8 +43,8 @@ Array<T> loop::embed(const Array<std::int64_t>& ids, const Array<T>& embedding) 
 
 template <class T>
 Array<T> vectorized::embed(const Array<std::int64_t>& ids, const Array<T>& embedding) {
+    Array<T> result = empty_array<T>(looked_up_shape(ids, embedding.shape()));
     const std::size_t features = embedding.shape(1);
-    Array<T> result = empty_array<T>(looked_up_shape(ids, embedding.shape(0), features));
     for (std::size_t t = 0; t < ids.size(); ++t) {
         const T* row = embedding.data() + static_cast<std::size_t>(ids.data()[t]) * features;
         std::copy_n(row, features, result.data() + t * features);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "attn/tensor/error.hpp"
 #include "attn/tensor/tensor.hpp"
 
 namespace attn {
@@ -13,8 +14,11 @@ struct Groups {
     std::size_t columns;  ///< length of the last axis
 };
 
-/// Folds the leading axes of `shape`, which must have at least two axes.
+/// Folds the leading axes of `shape`.  Errors  ShapeError for fewer than two axes.
 inline Groups groups_of(const Shape& shape) {
+    if (shape.size() < 2) {
+        throw ShapeError("matrices are needed, not " + shape_text(shape) + ": give it two axes");
+    }
     Groups groups{1, shape[shape.size() - 2], shape[shape.size() - 1]};
     for (std::size_t i = 0; i + 2 < shape.size(); ++i) groups.count *= shape[i];
     return groups;
@@ -27,7 +31,12 @@ struct AxisView {
     std::size_t inner;
 };
 
+/// Errors  ShapeError when there is no such axis.
 inline AxisView axis_view(const Shape& shape, std::size_t axis) {
+    if (axis >= shape.size()) {
+        throw ShapeError("there is no axis " + std::to_string(axis) + " in " + shape_text(shape) +
+                         ": count from 0");
+    }
     AxisView view{1, shape[axis], 1};
     for (std::size_t i = 0; i < axis; ++i) view.outer *= shape[i];
     for (std::size_t i = axis + 1; i < shape.size(); ++i) view.inner *= shape[i];

@@ -12,9 +12,12 @@
 namespace attn {
 namespace {
 
-/// Errors  ShapeError when the angles are not those of the tokens.
-void require_angles(const Shape& x, const Shape& angles, std::size_t first) {
-    if (x[x.size() - 2] == angles[0] && x.back() >= first + 2 * angles[1]) return;
+/// Errors  ShapeError when the cosines and sines are not those of the tokens.
+void require_angles(const Shape& x, const Shape& angles, const Shape& sines, std::size_t first) {
+    if (x.size() >= 2 && angles.size() == 2 && sines == angles && x[x.size() - 2] == angles[0] &&
+        x.back() >= first + 2 * angles[1]) {
+        return;
+    }
     throw ShapeError("cannot turn " + shape_text(x) + " by angles " + shape_text(angles) +
                      ": there must be one row of angles for each token, half as long at most");
 }
@@ -88,7 +91,7 @@ Array<T> vectorized::sines(const Array<T>& angles, double factor) {
 template <class T>
 Array<T> loop::rotate(const Array<T>& x, const Array<T>& cosines, const Array<T>& sines,
                       Pairing pairing, std::size_t first) {
-    require_angles(x.shape(), cosines.shape(), first);
+    require_angles(x.shape(), cosines.shape(), sines.shape(), first);
     const auto [groups, tokens, features] = groups_of(x.shape());
     const std::size_t pairs = cosines.shape(1);
     Array<T> result = x;
@@ -111,7 +114,7 @@ Array<T> loop::rotate(const Array<T>& x, const Array<T>& cosines, const Array<T>
 template <class T>
 Array<T> vectorized::rotate(const Array<T>& x, const Array<T>& cosines, const Array<T>& sines,
                             Pairing pairing, std::size_t first) {
-    require_angles(x.shape(), cosines.shape(), first);
+    require_angles(x.shape(), cosines.shape(), sines.shape(), first);
     const auto [groups, tokens, features] = groups_of(x.shape());
     const std::size_t pairs = cosines.shape(1);
     const Shape folded{groups, tokens, features};

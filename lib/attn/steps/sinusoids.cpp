@@ -1,13 +1,24 @@
 #include "attn/steps/sinusoids.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <xtensor/xmath.hpp>
 #include <xtensor/xview.hpp>
 
 #include "attn/steps/twins.hpp"
+#include "attn/tensor/error.hpp"
 #include "attn/tensor/xtensor.hpp"
 
 namespace attn {
+namespace {
+
+void require_rows(const Shape& x, const Shape& rows) {
+    if (x.size() >= rows.size() && std::equal(rows.rbegin(), rows.rend(), x.rbegin())) return;
+    throw ShapeError("cannot add rows " + shape_text(rows) + " to " + shape_text(x) +
+                     ": there must be one for each token, as long");
+}
+
+}  // namespace
 
 template <class T>
 Array<T> loop::sinusoids(const Array<std::int64_t>& positions, std::size_t features) {
@@ -42,6 +53,7 @@ Array<T> vectorized::sinusoids(const Array<std::int64_t>& positions, std::size_t
 
 template <class T>
 Array<T> loop::add_rows(const Array<T>& x, const Array<T>& rows) {
+    require_rows(x.shape(), rows.shape());
     Array<T> result = x;
     for (std::size_t i = 0; i < x.size(); ++i) result.data()[i] += rows.data()[i % rows.size()];
     return result;
@@ -49,6 +61,7 @@ Array<T> loop::add_rows(const Array<T>& x, const Array<T>& rows) {
 
 template <class T>
 Array<T> vectorized::add_rows(const Array<T>& x, const Array<T>& rows) {
+    require_rows(x.shape(), rows.shape());
     return evaluated<T>(as_xtensor(x) + as_xtensor(rows));
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 #include <utility>
+#include "attn/steps/groups.hpp"
 
 #include "attn/simd/kernels.hpp"
 #include "attn/steps/sink.hpp"
@@ -126,6 +127,7 @@ void refuse_empty_rows(const T* row_max, std::size_t count, std::size_t first) {
 namespace {
 
 Shape without_axis(Shape shape, std::size_t axis) {
+    axis_view(shape, axis);  // refuses an axis that is not there
     shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
     return shape;
 }

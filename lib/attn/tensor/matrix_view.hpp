@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "attn/tensor/array.hpp"
+#include "attn/tensor/error.hpp"
 
 namespace attn {
 
@@ -42,6 +43,9 @@ struct MatrixView {
 template <class T>
 MatrixView<const T> matrices_of(const Array<T>& array) {
     const Shape& shape = array.shape();
+    if (shape.size() < 2) {
+        throw ShapeError("matrices are needed, not " + shape_text(shape) + ": give it two axes");
+    }
     const std::size_t rows = shape[shape.size() - 2];
     const std::size_t columns = shape.back();
     std::size_t groups = 1;

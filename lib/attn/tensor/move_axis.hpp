@@ -3,6 +3,7 @@
 #include <numeric>
 #include <vector>
 
+#include "attn/tensor/error.hpp"
 #include "attn/tensor/xtensor.hpp"
 
 namespace attn {
@@ -11,6 +12,10 @@ namespace attn {
 /// is contiguous; with_last_axis_at() undoes it.
 template <class T>
 Array<T> with_axis_last(const Array<T>& array, std::size_t axis) {
+    if (axis >= array.dimension()) {
+        throw ShapeError("there is no axis " + std::to_string(axis) + " in " +
+                         shape_text(array.shape()) + ": count from 0");
+    }
     if (axis + 1 == array.dimension()) return array;
     std::vector<std::size_t> order(array.dimension());
     std::iota(order.begin(), order.end(), std::size_t{0});

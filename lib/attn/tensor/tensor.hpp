@@ -50,10 +50,11 @@ public:
     DType dtype() const { return static_cast<DType>(values_->index()); }
     bool is_floating() const { return dtype() == DType::float32 || dtype() == DType::float64; }
 
-    /// The values as an array of T, which must be the tensor's own type.
+    /// The values as an array of T.  Errors  ShapeError when that is not the tensor's own type.
     template <class T>
     const Array<T>& as() const {
-        return std::get<Array<T>>(*values_);
+        if (const auto* array = std::get_if<Array<T>>(values_.get())) return *array;
+        refuse_type();
     }
 
     /// Element number `flat` in row-major order, widened to double (bool: 0 or 1).
@@ -72,6 +73,7 @@ public:
 
 private:
     void require_a_name_for_each_axis() const;
+    [[noreturn]] void refuse_type() const;
 
     Axes axes_;
     std::shared_ptr<const Values> values_;

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "attn/text/strings.hpp"
+
 namespace attn {
 
 std::string json_string(std::string_view text) {
@@ -23,7 +25,7 @@ std::string json_string(std::string_view text) {
             json += std::string("\\") + c;
         } else if (c == '\n' || c == '\t' || c == '\r') {
             json += c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\r";
-        } else if (codepoint < 0x20) {
+        } else if (is_disruptive(codepoint)) {
             json += fmt::format("\\u{:04x}", codepoint);
         } else {
             json += text.substr(0, bytes);
@@ -31,6 +33,15 @@ std::string json_string(std::string_view text) {
         text.remove_prefix(bytes);
     }
     return json + "\"";
+}
+
+std::string without_controls(std::string_view json) {
+    std::string plain;
+    for (const auto& [point, bytes] : points_of(json)) {
+        const bool breaks = point != '\n' && is_disruptive(point);
+        plain += breaks ? fmt::format("\\u{:04x}", point) : std::string(bytes);
+    }
+    return plain;
 }
 
 std::string json_number(double number) {

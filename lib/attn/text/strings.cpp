@@ -9,11 +9,8 @@
 #include <cstdio>
 
 namespace attn {
-namespace {
 
-/// True for what would break the line or the order of the sentence: controls and explicit
-/// directions.
-bool is_disruptive(utf8proc_int32_t point) {
+bool is_disruptive(std::int32_t point) {
     const utf8proc_category_t category = utf8proc_category(point);
     const bool direction = (point >= 0x202A && point <= 0x202E) ||
                            (point >= 0x2066 && point <= 0x2069) || point == 0x200E ||
@@ -21,6 +18,8 @@ bool is_disruptive(utf8proc_int32_t point) {
     return direction || category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_ZL ||
            category == UTF8PROC_CATEGORY_ZP;
 }
+
+namespace {
 
 std::string escaped(utf8proc_int32_t point) {
     if (point == '\n') return "\\n";
@@ -116,6 +115,26 @@ std::vector<std::string> visible_characters(std::string_view text) {
 std::string visible(std::string_view text) {
     const std::vector<std::string> characters = visible_characters(text);
     return joined(characters, "");
+}
+
+std::string visible_lines(std::string_view text, bool keeps_colors) {
+    std::string result;
+    for (std::size_t i = 0; i < text.size();) {
+        std::size_t end = text.find_first_of("\n\t\x1b", i);
+        if (end != i) {
+            end = std::min(end, text.size());
+            result += visible(text.substr(i, end - i));
+        } else if (text[i] == '\x1b') {
+            end = std::min(text.find_first_not_of("[0123456789;", i + 1), text.size() - 1) + 1;
+            const std::string_view sequence = text.substr(i, end - i);
+            const bool colors = sequence.starts_with("\x1b[") && sequence.back() == 'm';
+            result += keeps_colors && colors ? std::string(sequence) : visible(sequence);
+        } else {
+            result += text[end++];
+        }
+        i = end;
+    }
+    return result;
 }
 
 std::string shown(std::string_view text) {

@@ -25,6 +25,10 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
 /// UTF-8.
 std::vector<std::pair<std::int32_t, std::string_view>> points_of(std::string_view text);
 
+/// True for what would break the line or the order of the sentence, or command a terminal: controls
+/// and explicit directions.
+bool is_disruptive(std::int32_t point);
+
 /// What a reader calls characters: an accented letter or a joined emoji is one. Controls, bidi
 /// controls and bytes that are not UTF-8 are written out: `\n`, `\x1b`, `\u202e`.
 std::vector<std::string> visible_characters(std::string_view text);
@@ -35,7 +39,11 @@ std::vector<std::string> visible_characters(std::string_view text);
 ///      a bidi control could turn the sentence around it.
 std::string visible(std::string_view text);
 
-/// The same in quotes, cut to 40 characters: foreign text for a message of one line.
+/// The same for a text of several lines, with tabs. `keeps_colors` leaves sequences that colour in
+/// place, as they are our own.
+std::string visible_lines(std::string_view text, bool keeps_colors);
+
+/// The same as `visible` in quotes, cut to 40 characters: foreign text for a message of one line.
 std::string shown(std::string_view text);
 
 }  // namespace attn

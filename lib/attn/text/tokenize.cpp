@@ -95,9 +95,13 @@ bool lacks_blanks(std::string_view word) {
 
 std::string composed(const std::string& text) {
     const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.c_str());
-    const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> form(utf8proc_NFC(bytes),
-                                                                       &std::free);
-    return form ? std::string(reinterpret_cast<const char*>(form.get())) : text;
+    // Not by utf8proc_NFC, for which a text ends at a character of value 0.
+    utf8proc_uint8_t* made = nullptr;
+    constexpr auto options = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+    const utf8proc_ssize_t size =
+        utf8proc_map(bytes, static_cast<utf8proc_ssize_t>(text.size()), &made, options);
+    const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> form(made, &std::free);
+    return size < 0 ? text : std::string(form.get(), form.get() + size);
 }
 
 std::vector<std::string> words_of(std::string_view text, bool keep_case) {

@@ -55,8 +55,7 @@ Tensor taken_tensor(const DrawnTensor& row, DType dtype) {
         Array<std::int64_t> ids = empty_array<std::int64_t>(shape);
         const auto& sequences = tokens->sequences;
         for (std::size_t i = 0; i < ids.size(); ++i) {
-            const std::size_t b = sequences.size() == 1 ? 0 : i / shape.back();
-            ids.data()[i] = sequences[b][i % shape.back()];
+            ids.data()[i] = sequences[i / shape.back()][i % shape.back()];
         }
         return {row.axes(), std::move(ids)};
     }

@@ -33,8 +33,8 @@ struct SourceSizes {
     bool batch_axis = false;
 };
 
-/// Fills shorter sequences up with the padding id, checks the ids and repeats a lone sequence.
-void even_out(Source& source, std::optional<std::int64_t> batch) {
+/// Fills shorter sequences up with the padding id and checks the ids.
+void even_out(Source& source) {
     if (!std::holds_alternative<Tokens>(source)) return;
     auto& tokens = std::get<Tokens>(source);
     std::size_t longest = 0;
@@ -61,9 +61,14 @@ void even_out(Source& source, std::optional<std::int64_t> batch) {
                 " ids cannot stand in one batch: pass --pad-id to fill the shorter one up");
         sequence.resize(longest, tokens.pad_id.value_or(0));
     }
-    if (batch && tokens.sequences.size() == 1) {
-        tokens.sequences.resize(positive(*batch, "batch"), tokens.sequences.front());
-    }
+}
+
+/// One sequence of ids stands for all of the batch: from here on there are as many of them.
+void repeat_lone_sequence(Source& source, std::size_t batch) {
+    auto* tokens = std::get_if<Tokens>(&source);
+    if (tokens == nullptr || tokens->sequences.size() != 1) return;
+    tokens->sequences.resize(batch, tokens->sequences.front());
+    if (tokens->labels.size() == 1) tokens->labels.resize(batch, tokens->labels.front());
 }
 
 SourceSizes sizes_of(const Source& source) {
@@ -99,13 +104,16 @@ void resolve_past(Plan& plan) {
 
 void resolve_sequences(Plan& plan) {
     WalkConfig& config = plan.config;
-    even_out(config.input, config.batch);
-    if (config.memory) even_out(*config.memory, config.batch);
+    even_out(config.input);
+    if (config.memory) even_out(*config.memory);
     const SourceSizes x = sizes_of(config.input);
     const SourceSizes memory = config.memory ? sizes_of(*config.memory) : SourceSizes{};
 
     // One source that knows its number of sequences decides for both.
     std::size_t sequences = config.batch ? positive(*config.batch, "batch") : 1;
+    refuse_unless(x.sequences <= 1 || memory.sequences <= 1 || x.sequences == memory.sequences,
+                  "x has " + std::to_string(x.sequences) + " sequences and memory " +
+                      std::to_string(memory.sequences) + ": give as many, or one for all");
     for (const std::size_t known : {x.sequences, memory.sequences}) {
         if (known <= 1) continue;
         refuse_unless(known == sequences || (!config.batch && sequences == 1),
@@ -214,6 +222,14 @@ void resolve_drawing(Plan& plan) {
     plan.has_head = plan.heads > 1 || fused || mha || config.projection == Projection::stacked ||
                     plan.has_latent();
 
+    std::size_t spent = 0;
+    for (const std::vector<Burn>* burns : {&config.burn_before, &config.burn}) {
+        for (const Burn& burn : *burns) {
+            refuse_unless(burn.count <= 100'000'000 - spent,
+                          "burn spends more than 100000000 numbers: make it smaller");
+            spent += burn.count;
+        }
+    }
     refuse_unless(
         std::ranges::is_permutation(config.draw_order, std::string("kqv")),
         "draw-order '" + config.draw_order + "' must name q, k and v once each, for example kqv");
@@ -316,6 +332,25 @@ ScaleFactor scale_factor(const Plan& plan) {
     return {Operation::divide, std::sqrt(static_cast<double>(size)) / more};
 }
 
+/// What no flag can say, but a program that fills the settings in itself.
+void refuse_unknown_values(const WalkConfig& config) {
+    const auto is_known = [](auto... choices) { return ((word(choices) != "?") && ...); };
+    refuse_unless(
+        is_known(*config.dtype, *config.compute_dtype, config.projection, config.rng,
+                 config.torch_build, config.variant, config.softmax_axis, config.empty_row,
+                 config.causal_align, config.sink.value_or(SinkLogit::zero),
+                 config.weight_layout.value_or(WeightLayout::out_in)),
+        "dtype, compute-dtype (float32 or float64) or another choice has a value beyond its words");
+    refuse_unless(!std::isnan(config.scale.number), "scale must be a number, not nan");
+    refuse_unless(config.layer >= 0, "layer must not be negative: layers count from 0");
+    const std::optional<Tensor>& mask = config.mask.given;
+    refuse_unless(!mask || mask->dtype() == DType::boolean,
+                  "the given mask must be of bool, true where a key is hidden");
+    refuse_unless(!config.position_bias || !config.position_bias->given ||
+                      config.position_bias->given->is_floating(),
+                  "the given position-bias must be of float32 or float64");
+}
+
 }  // namespace
 
 std::vector<std::string> parameter_names(WalkConfig config) {
@@ -337,6 +372,7 @@ Plan resolve(WalkConfig config) {
     plan.compute_dtype = plan.config.compute_dtype.value_or(plan.dtype);
     plan.config.dtype = plan.dtype;
     plan.config.compute_dtype = plan.compute_dtype;
+    refuse_unknown_values(plan.config);
     refuse_unless(plan.config.redraw >= 0 && plan.config.redraw <= 1000,
                   "redraw must be between 0 and 1000, not " + std::to_string(plan.config.redraw));
     refuse_unless(plan.config.threads >= 0, "threads must not be negative");
@@ -346,6 +382,8 @@ Plan resolve(WalkConfig config) {
     resolve_dimensions(plan);
     resolve_projection(plan);
     require_bytes(plan, bytes_needed(plan, Kept::inputs));
+    repeat_lone_sequence(plan.config.input, plan.batch);
+    if (plan.config.memory) repeat_lone_sequence(*plan.config.memory, plan.batch);
     resolve_positions(plan);
     resolve_mask_and_softmax(plan);
     resolve_score_changes(plan);
@@ -361,9 +399,8 @@ Plan resolve(WalkConfig config) {
                                         plan.new_keys())
                           : plan.query_tokens;
     for (std::vector<std::string>& tokens : plan.key_tokens) {
-        for (std::size_t k = plan.past_len; k-- > 0;) {
-            tokens.insert(tokens.begin(), "past " + std::to_string(k));
-        }
+        tokens.insert(tokens.begin(), plan.past_len, "past ");
+        for (std::size_t k = 0; k < plan.past_len; ++k) tokens[k] += std::to_string(k);
     }
     return plan;
 }

@@ -1,5 +1,6 @@
 #include "attn/walk/walk.hpp"
 
+#include "attn/tensor/error.hpp"
 #include "attn/walk/memory.hpp"
 #include "attn/walk/row_blocks.hpp"
 
@@ -9,6 +10,12 @@ namespace {
 /// Records the tensor of one step: a given one, or what it computes from the ledger.
 void perform(const Step& step, const Plan& plan, const Ledger& given, Ledger& ledger) {
     const Tensor* known = given.find(step.name);
+    const bool starts = step.kind == Step::Kind::input || step.kind == Step::Kind::parameter;
+    if (known && starts && known->shape() != step.outline(plan).shape) {
+        throw ShapeError("the given " + step.name + " has shape " + shape_text(known->shape()) +
+                         ", and this walk needs " + shape_text(step.outline(plan).shape) +
+                         ": draw or give it for the same plan");
+    }
     if (known) ledger.record(step.name, with_axes_of(step, plan, *known));
     if (step.compute && (!known || step.replaces_given)) {
         ledger.record(step.name, step.compute(plan, ledger));
