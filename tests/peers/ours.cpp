@@ -18,23 +18,21 @@ void fused(const peer::Problem& p, float* context) {
                           {1, p.groups, p.length, p.length, p.dim, p.dim}, options);
 }
 
-/// The walk's own way over blocks of rows, with the scores and the weights kept whole, in memory
-/// that is used again.
+/// Every step's tensor, one after the other, as a walk makes them.
 void vectorized(const peer::Problem& p, float* context) {
     static attn::BenchInput input;
-    static attn::BenchOutput output;
+    static attn::Array<float> made;
     attn::BenchSeries series;
     series.threads = static_cast<std::size_t>(p.threads);
     const attn::BenchShape shape{p.groups, p.length, p.dim};
     if (input.query.size() == 0 || !(input.shape() == shape) || input.causal != p.causal) {
         input = attn::draw_bench_input(shape, p.causal);
-        output = attn::output_for(series, shape);
     }
     std::copy(p.query.begin(), p.query.end(), input.query.data());
     std::copy(p.key.begin(), p.key.end(), input.key.data());
     std::copy(p.value.begin(), p.value.end(), input.value.data());
-    attn::attend(series, input, output);
-    std::copy(output.context.begin(), output.context.end(), context);
+    attn::attend(series, input, made);
+    std::copy(made.begin(), made.end(), context);
 }
 
 /// The measured peak of multiply-adds on one thread, GFLOP/s.

@@ -40,7 +40,6 @@ struct BenchInput {
     Array<float> query, key, value;
     bool causal = false;
     std::size_t window = 0;  ///< keys that a query sees, with its own; 0: no window
-    Plan plan;               ///< of a walk of these sizes, with this mask
 
     BenchShape shape() const {
         return {query.shape(0), query.shape(1), query.shape(2), query.shape(0) / key.shape(0)};
@@ -50,33 +49,24 @@ struct BenchInput {
 /// Standard normal query, (groups, length, head_dim), key and value, (kv_groups, length, head_dim).
 BenchInput draw_bench_input(const BenchShape& shape, bool causal, std::size_t window = 0);
 
-/// What attend() writes.
-struct BenchOutput {
-    std::vector<Array<float>> kept;  ///< scores and weights, (groups, length, length) each, of
-                                     ///< vectorized alone
-    Array<float> context;            ///< (groups, length, head_dim)
-};
-
-/// Memory for attend(), all of it written once: taking it from the system costs more than a short
-/// attention, and a model uses the same again for every layer. The loops' library steps take their
-/// own.
-BenchOutput output_for(const BenchSeries& series, const BenchShape& shape);
+/// Memory for the context, written once: taking it from the system costs more than a short
+/// attention, and a model uses the same again for every layer. Walks in steps take their own.
+Array<float> room_for_context(const BenchSeries& series, const BenchShape& shape);
 
 /// Attention as one series computes it, scores scaled by 1 / sqrt(head_dim).
 ///
-/// loop makes every step's tensor, one after the other, and keeps it to the end; vectorized keeps
-/// the scores and the weights; fused makes the context alone. Shared keys and values are repeated
-/// by loop and vectorized, and read where they are by fused.
+/// loop and vectorized make every step's tensor, one after the other, and keep it to the end; fused
+/// makes the context alone. Shared keys and values are repeated by loop and vectorized, and read
+/// where they are by fused.
 ///
-/// Shapes  `output` as output_for() makes it for this series and this input.
+/// Shapes  context (groups, length, head_dim); for fused as room_for_context() makes it.
 /// Errors  ConfigError when this processor lacks the instruction set.
-void attend(const BenchSeries& series, const BenchInput& input, BenchOutput& output);
+void attend(const BenchSeries& series, const BenchInput& input, Array<float>& context);
 
-/// The bytes that attend() holds when it is done. loop: scores, scaled_scores, mask, masked_scores,
-/// weights and context; vectorized: scores, weights and context; both: the repeated keys and values
-/// where these are shared; fused: the context and a block of
-/// scores for each thread, should all of them be worth starting. The inputs do not count, nor what
-/// a step or a library uses for itself.
+/// The bytes that attend() holds when it is done. loop and vectorized: scores, scaled_scores, mask,
+/// masked_scores, weights and context, and the repeated keys and values where these are shared;
+/// fused: the context and a block of scores for each thread, should all of them be worth starting.
+/// The inputs do not count, nor what a step or a library uses for itself.
 double held_bytes(const BenchSeries& series, const BenchShape& shape, bool causal);
 
 /// The useful operations: a multiplication and an addition for each feature of each visible cell,

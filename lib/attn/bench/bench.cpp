@@ -20,9 +20,9 @@ constexpr double too_slow_seconds = 1;
 /// Seconds that `calls` runs take, once they have their memory.
 double timed(const BenchSeries& series, const BenchInput& input, std::size_t calls) {
     using Clock = std::chrono::steady_clock;
-    BenchOutput output = output_for(series, input.shape());
+    Array<float> context = room_for_context(series, input.shape());
     const Clock::time_point start = Clock::now();
-    for (std::size_t i = 0; i < calls; ++i) attend(series, input, output);
+    for (std::size_t i = 0; i < calls; ++i) attend(series, input, context);
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
@@ -180,15 +180,15 @@ private:
             BenchRow& row = rows[i];
             if (!row.left_out.empty()) continue;
             tell(row.shape, row.series, 0);
-            BenchOutput output = output_for(row.series, row.shape);
+            Array<float> context = room_for_context(row.series, row.shape);
             const Clock::time_point start = Clock::now();
-            attend(row.series, input, output);
+            attend(row.series, input, context);
             const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
             row.tolerance = tolerance;
             if (runners.empty()) {
-                first = std::move(output.context);
+                first = std::move(context);
             } else {
-                const Disagreement where = farthest_apart(output.context, first);
+                const Disagreement where = farthest_apart(context, first);
                 row.apart = where.apart;
                 if (where.apart > tolerance) {
                     const BenchSeries& against = rows[runners.front().row].series;

@@ -25,7 +25,6 @@ FusedOptions kernel_options(const Plan& plan, const MaskView& mask, std::span<co
     options.softcap = plan.config.softcap;
     options.mask = mask;
     options.empty_row = plan.config.empty_row;
-    options.threads = static_cast<std::size_t>(plan.config.threads);
     return options;
 }
 
@@ -285,34 +284,19 @@ Tensor blockwise_context(const Plan& plan, const Ledger& ledger) {
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
         const Visibility visibility(plan);
+        // A mask that was given, or replaced by a mistake, is what counts.
+        const Tensor* const mask = ledger.find("mask");
         const ScoreBias<T> bias(plan, ledger);
         const std::vector<double> sink = sink_logits(ledger);
         Array<T> context = empty_array<T>(plan.per_head_shape(plan.query_len, plan.value_dim));
         fused_attention(
             ledger.latest(Chain::queries).as<T>().data(), ledger.latest(Chain::keys).as<T>().data(),
             ledger.latest(Chain::values).as<T>().data(), context.data(), attention_shape(plan),
-            kernel_options(plan, visibility.view(), sink), bias.view());
+            kernel_options(plan, mask ? view_of(mask->as<bool>(), plan) : visibility.view(), sink),
+            bias.view());
         return {plan.per_head_axes("query", "feature"), std::move(context)};
     });
 }
-
-namespace {
-
-template <class T>
-void attend_to(const RowBlock<T>& block) {
-    const std::vector<double> sink(block.sink.begin(), block.sink.end());
-    FusedOptions options = kernel_options(block.plan, block.mask, sink);
-    options.threads = 1;  // the blocks of rows are shared among threads
-    fused_attention(
-        block.query.numbers, block.key.numbers, block.value.numbers, block.result.numbers,
-        {1, 1, block.query.rows, block.key.rows, block.key.columns, block.value.columns}, options,
-        block.bias);
-}
-
-}  // namespace
-
-void blockwise_context(const RowBlock<float>& block) { attend_to(block); }
-void blockwise_context(const RowBlock<double>& block) { attend_to(block); }
 
 StepTable block_cards() {
     Step running_max =

@@ -62,8 +62,6 @@ Step sink_weight_card();
 
 /// Attention block by block, for the card of the context.
 Tensor blockwise_context(const Plan& plan, const Ledger& ledger);
-void blockwise_context(const RowBlock<float>& block);
-void blockwise_context(const RowBlock<double>& block);
 std::string blockwise_context_note(const notes::Subject& subject);
 void why_blockwise_context(const WalkView& view, Derivation& derivation);
 

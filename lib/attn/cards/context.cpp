@@ -247,20 +247,6 @@ std::string output_note(const Subject& subject) {
     return note;
 }
 
-RowStep context_rows(const Plan& plan) {
-    if (plan.fused()) {
-        return RowStep([](const auto& b) { blockwise_context(b); }, true).making(PerRow::features);
-    }
-    if (plan.differs()) return {};  // it reads the rows of two heads
-    return RowStep(
-               [](const auto& b) {
-                   is_loop(b.plan) ? loop::context(b.cells, b.value, b.result, b.arithmetic)
-                                   : vectorized::context(b.cells, b.value, b.result, b.arithmetic);
-               },
-               true)
-        .making(PerRow::features);
-}
-
 }  // namespace
 
 StepTable context_cards() {
@@ -278,7 +264,6 @@ StepTable context_cards() {
                 },
             .formula = context_formula,
             .compute = compute_context,
-            .rows = context_rows,
             .note = context_note,
             .why = why_context,
             .code =

@@ -220,7 +220,6 @@ Step buckets_card() {
             [](const Plan& plan) {
                 return Outline{{"query", "key"}, {plan.query_len, plan.key_len}};
             },
-        .follows_plan = true,
         .formula = buckets_formula,
         .compute = compute_buckets,
         .note = buckets_note,

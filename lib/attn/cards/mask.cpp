@@ -292,7 +292,6 @@ StepTable mask_cards() {
             .title = "which keys each query may not see (true = hidden)",
             .applies = masks,
             .outline = mask_outline,
-            .follows_plan = true,
             .formula = mask_formula,
             .compute = compute_mask,
             .note = mask_note,
@@ -312,14 +311,6 @@ StepTable mask_cards() {
                            of.latest(Chain::scores);
                 },
             .compute = compute_masked,
-            .rows =
-                [](const Plan&) {
-                    return RowStep([](const auto& b) {
-                               is_loop(b.plan) ? loop::apply_mask(b.cells, b.mask, b.result)
-                                               : vectorized::apply_mask(b.cells, b.mask, b.result);
-                           })
-                        .masking();
-                },
             .note = masked_note,
             .why = why_masked,
             .code = masked_code,

@@ -129,10 +129,8 @@ Tensor compute_biased(const Plan& plan, const Ledger& ledger) {
         const std::size_t keys = scores.shape()[scores.dimension() - 1];
         const auto with_bias_of = [&](const Plan& of, const Ledger& made) -> Tensor {
             const ScoreBias<T> bias(of, made);
-            Array<T> result = empty_array<T>(scores.shape());
-            twin(plan, loop::add_bias<T>, vectorized::add_bias<T>)(
-                matrices_of(scores.as<T>()), bias.view(), matrices_of(result));
-            return {scores.axes(), std::move(result)};
+            return {scores.axes(), twin(plan, loop::add_bias<T>, vectorized::add_bias<T>)(
+                                       scores.as<T>(), bias.view())};
         };
         if (queries == plan.query_len && keys == plan.key_len) return with_bias_of(plan, ledger);
         // A mistake has made scores of other lengths: they meet the bias of their distances.
@@ -171,7 +169,6 @@ StepTable bias_cards() {
                     return std::vector<Input>();
                 },
             .outline = position_bias_outline,
-            .follows_plan = true,
             .varies_where_hidden = true,
             .formula = position_bias_formula,
             .compute = compute_position_bias,
@@ -192,13 +189,6 @@ StepTable bias_cards() {
                     return "biased_scores = " + of.latest(Chain::scores) + " + position_bias";
                 },
             .compute = compute_biased,
-            .rows =
-                [](const Plan&) {
-                    return RowStep([](const auto& b) {
-                        is_loop(b.plan) ? loop::add_bias(b.cells, b.bias, b.result)
-                                        : vectorized::add_bias(b.cells, b.bias, b.result);
-                    });
-                },
             .note =
                 [](const Subject&) {
                     return std::string(

@@ -229,16 +229,6 @@ StepTable score_cards() {
                            of.latest(Chain::keys) + "^T";
                 },
             .compute = compute_scores,
-            .rows =
-                [](const Plan&) {
-                    return RowStep(
-                        [](const auto& b) {
-                            is_loop(b.plan)
-                                ? loop::scores(b.query, b.key, b.result, b.arithmetic)
-                                : vectorized::scores(b.query, b.key, b.result, b.arithmetic);
-                        },
-                        true);
-                },
             .note = scores_note,
             .why = why_scores,
             .code =
@@ -256,13 +246,6 @@ StepTable score_cards() {
             .outline = score_outline,
             .formula = scaled_formula,
             .compute = compute_scaled,
-            .rows =
-                [](const Plan&) {
-                    return RowStep([](const auto& b) {
-                        is_loop(b.plan) ? loop::scale(b.cells, b.plan.scale, b.result)
-                                        : vectorized::scale(b.cells, b.plan.scale, b.result);
-                    });
-                },
             .note = scaled_note,
             .why = why_scaled,
             .code = scaled_code,

@@ -140,18 +140,6 @@ Step sink_weight_card() {
         .exponentiates = true,
         .formula = always("sink_weight = exp(sink - row_max) / row_sum"),
         .compute = compute_sink_weight,
-        .rows =
-            [](const Plan&) {
-                return RowStep(
-                           [](const auto& b) {
-                               is_loop(b.plan)
-                                   ? loop::sink_weight(b.sink, b.row_max, b.row_sum, b.result)
-                                   : vectorized::sink_weight(b.sink, b.row_max, b.row_sum,
-                                                             b.result);
-                           },
-                           false, false)
-                    .making(PerRow::sink_weight);
-            },
         .note = sink_weight_note,
         .why = why_sink_weight,
         .code = sink_weight_code,

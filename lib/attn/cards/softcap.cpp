@@ -73,14 +73,6 @@ Step softcap_card() {
                        " * tanh(" + scores + " / " + cap + ")";
             },
         .compute = compute_capped,
-        .rows =
-            [](const Plan&) {
-                return RowStep([](const auto& b) {
-                    const double cap = b.plan.config.softcap;
-                    is_loop(b.plan) ? loop::soft_cap(b.cells, cap, b.result)
-                                    : vectorized::soft_cap(b.cells, cap, b.result);
-                });
-            },
         .note = capped_note,
         .why = why_capped,
         .code = capped_code,

@@ -196,16 +196,6 @@ std::vector<Input> scores_and_sink(const Plan& plan) {
 
 std::string and_sink(const Plan& plan) { return plan.has_sink() ? " and sink" : ""; }
 
-/// How a part of softmax works on a block of rows: where it runs over the keys.
-template <class Part>
-std::function<RowStep(const Plan&)> over_keys(Part part, PerRow makes) {
-    return [part, makes](const Plan& plan) {
-        const bool keys = plan.config.softmax_axis == SoftmaxAxis::key;
-        // The largest score comes first: the others read it.
-        return keys ? RowStep(part, false, makes == PerRow::row_max).making(makes) : RowStep();
-    };
-}
-
 }  // namespace
 
 StepTable softmax_cards() {
@@ -224,15 +214,6 @@ StepTable softmax_cards() {
                            of.latest(Chain::scores) + and_sink(of.plan);
                 },
             .compute = compute_row_max,
-            .rows = over_keys(
-                [](const auto& b) {
-                    is_loop(b.plan) ? loop::row_max(b.cells, b.result)
-                                    : vectorized::row_max(b.cells, b.result);
-                    if (b.sink.empty()) return;
-                    is_loop(b.plan) ? loop::raise_to_sink(b.sink, b.result)
-                                    : vectorized::raise_to_sink(b.sink, b.result);
-                },
-                PerRow::row_max),
             .note = notes::row_max_note,
             .why = why_row_max,
             .code = row_max_code,
@@ -251,12 +232,6 @@ StepTable softmax_cards() {
                     return "exponentials = exp(" + of.latest(Chain::scores) + " - row_max)";
                 },
             .compute = compute_exponentials,
-            .rows = over_keys(
-                [](const auto& b) {
-                    is_loop(b.plan) ? loop::exponentials(b.cells, b.row_max, b.result)
-                                    : vectorized::exponentials(b.cells, b.row_max, b.result);
-                },
-                PerRow::cells),
             .note = notes::exponentials_note,
             .why = why_exponentials,
             .code = exponentials_code,
@@ -279,15 +254,6 @@ StepTable softmax_cards() {
                            (of.plan.has_sink() ? " + exp(sink - row_max)" : "");
                 },
             .compute = compute_row_sum,
-            .rows = over_keys(
-                [](const auto& b) {
-                    is_loop(b.plan) ? loop::row_sum(b.cells, b.result)
-                                    : vectorized::row_sum(b.cells, b.result);
-                    if (b.sink.empty()) return;
-                    is_loop(b.plan) ? loop::add_sink(b.sink, b.row_max, b.result)
-                                    : vectorized::add_sink(b.sink, b.row_max, b.result);
-                },
-                PerRow::row_sum),
             .note = notes::row_sum_note,
             .why = why_row_sum,
             .code = row_sum_code,
@@ -308,14 +274,6 @@ StepTable softmax_cards() {
                            (of.plan.has_sink() ? ", without the sink's own" : "");
                 },
             .compute = compute_weights,
-            .rows = over_keys(
-                [](const auto& b) {
-                    const EmptyRow empty_row = b.plan.config.empty_row;
-                    is_loop(b.plan)
-                        ? loop::weights(b.cells, b.row_max, b.row_sum, empty_row, b.result)
-                        : vectorized::weights(b.cells, b.row_max, b.row_sum, empty_row, b.result);
-                },
-                PerRow::cells),
             .note = notes::weights_note,
             .why = why_weights,
             .code = weights_code,

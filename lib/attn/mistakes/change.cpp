@@ -38,7 +38,6 @@ TableEdit replace_step(std::vector<std::string> steps, StepEdit how) {
     return [steps = std::move(steps), how = std::move(how)](StepTable table, const Plan&) {
         for (Step& step : table) {
             if (std::find(steps.begin(), steps.end(), step.name) == steps.end()) continue;
-            step.rows = nullptr;
             step.compute = [before = step.compute, how](const Plan& plan, const Ledger& ledger) {
                 return how(plan, ledger, before);
             };

@@ -65,7 +65,6 @@ Mistake fused_order(const char* order) {
                 if (step.name != part_names[i]) continue;
                 // Name number i was given to the block that stands at its letter's place.
                 const std::size_t block = letters.find("qkv"[i]);
-                step.rows = nullptr;
                 step.compute = [i, other = computes[block]](const Plan& plan,
                                                             const Ledger& ledger) -> Tensor {
                     return {plan.per_head_axes(i == 0 ? "query" : "key", "feature"),

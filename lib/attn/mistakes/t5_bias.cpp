@@ -61,9 +61,7 @@ Tensor with_bias_of_t5(const Plan& plan, const Ledger& ledger, const Compute& be
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
         const ScoreBias<T> bias(with_t5(plan), other);
-        Array<T> result = empty_array<T>(right.shape());
-        loop::add_bias(matrices_of(right.as<T>()), bias.view(), matrices_of(result));
-        return {right.axes(), std::move(result)};
+        return {right.axes(), loop::add_bias(right.as<T>(), bias.view())};
     });
 }
 

@@ -1,4 +1,4 @@
-#include "attn/simd/products.hpp"
+#include "attn/tensor/matmul.hpp"
 
 #include <cblas.h>
 #include <sys/mman.h>
@@ -8,6 +8,7 @@
 #include <string>
 
 #include "attn/simd/kernels.hpp"
+#include "attn/simd/parallel.hpp"
 #include "attn/tensor/blas.hpp"
 #include "attn/tensor/error.hpp"
 
@@ -79,42 +80,9 @@ void multiply_rows(const T* a, std::size_t a_stride, const T* b, T* result,
     blas_multiply(a, a_stride, b, transposed, result, result_stride, m, k, n);
 }
 
-template <class T>
-void PackedProducts::multiply(MatrixView<const T> a, MatrixView<const T> b, Second second,
-                              MatrixView<T> result) {
-    const bool transposed = second == Second::transposed;
-    const std::size_t steps = transposed ? b.columns : b.rows;
-    const std::size_t columns = transposed ? b.rows : b.columns;
-    Packed& packed = packed_[transposed ? 0 : 1];
-    T* const numbers =
-        packed.memory.template reserve<T>(panel_operations<T>().size(steps, columns));
-    if (packed.matrix != b.numbers) {
-        panel_operations<T>().pack(b.numbers, steps, columns, transposed, numbers);
-        packed.matrix = b.numbers;
-    }
-    multiply_packed<T>(a.numbers, a.row_stride, {numbers, steps, columns}, result.numbers,
-                       result.row_stride, result.rows, a.columns, result.columns);
-}
-
-template <class T>
-void multiply(MatrixView<const T> a, MatrixView<const T> b, Second second, MatrixView<T> result,
-              PackedProducts* packed) {
-    PackedProducts own;
-    if (result.rows == 0 || result.columns == 0) return;
-    for (std::size_t g = 0; g < result.groups; ++g) {
-        (packed ? *packed : own)
-            .multiply(a.block(g, 0, a.rows), b.block(g, 0, b.rows), second,
-                      result.block(g, 0, result.rows));
-    }
-}
-
 template void multiply_rows(const float*, std::size_t, const float*, float*, std::size_t,
                             std::size_t, std::size_t, std::size_t, Second);
 template void multiply_rows(const double*, std::size_t, const double*, double*, std::size_t,
                             std::size_t, std::size_t, std::size_t, Second);
-template void multiply(MatrixView<const float>, MatrixView<const float>, Second, MatrixView<float>,
-                       PackedProducts*);
-template void multiply(MatrixView<const double>, MatrixView<const double>, Second,
-                       MatrixView<double>, PackedProducts*);
 
 }  // namespace attn

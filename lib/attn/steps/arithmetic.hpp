@@ -2,7 +2,6 @@
 #include <cmath>
 #include <cstddef>
 
-#include "attn/simd/products.hpp"
 #include "attn/tensor/matrix_view.hpp"
 
 namespace attn {
@@ -11,9 +10,7 @@ namespace attn {
 struct Arithmetic {
     bool fma = true;  ///< loop twins: round each product and sum together, as PyTorch's AVX2
                       ///< build does
-    int threads = 1;  ///< vectorized twins: threads for large products, 0 means all cores
-    bool single_chain = false;           ///< loop twins: sum each dot product in a single chain
-    PackedProducts* products = nullptr;  ///< vectorized twins: keeps packed factors between blocks
+    bool single_chain = false;  ///< loop twins: sum each dot product in a single chain
 };
 
 namespace loop {

@@ -1,64 +1,60 @@
 #include "attn/steps/context.hpp"
 
+#include <algorithm>
+
 #include "attn/steps/twins.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/matmul.hpp"
 
 namespace attn {
+namespace {
+
+Shape context_shape(const Shape& weights, const Shape& value) {
+    const bool fits = weights.size() == value.size() && weights.size() >= 2 &&
+                      std::equal(weights.begin(), weights.end() - 2, value.begin()) &&
+                      weights.back() == value[value.size() - 2];
+    if (!fits) {
+        throw ShapeError("weights " + shape_text(weights) + " and value " + shape_text(value) +
+                         " need the same leading axes and one value per key");
+    }
+    Shape shape = weights;
+    shape.back() = value.back();
+    return shape;
+}
+
+}  // namespace
 
 template <class T>
-void loop::context(MatrixView<const T> weights, MatrixView<const T> value, MatrixView<T> context,
-                   const Arithmetic& arithmetic) {
+Array<T> loop::context(const Array<T>& weights, const Array<T>& value,
+                       const Arithmetic& arithmetic) {
+    Array<T> result = empty_array<T>(context_shape(weights.shape(), value.shape()));
+    const MatrixView<const T> shares = matrices_of(weights);
+    const MatrixView<const T> values = matrices_of(value);
+    const MatrixView<T> context = matrices_of(result);
+
     // Multiply one feature of every value with the weight of its key and add up.
     for (std::size_t g = 0; g < context.groups; ++g) {
         for (std::size_t q = 0; q < context.rows; ++q) {
             for (std::size_t f = 0; f < context.columns; ++f) {
                 Dot<T> dot(arithmetic);
-                for (std::size_t k = 0; k < weights.columns; ++k) {
-                    dot.add(weights(g, q, k), value(g, k, f));
+                for (std::size_t k = 0; k < shares.columns; ++k) {
+                    dot.add(shares(g, q, k), values(g, k, f));
                 }
                 context(g, q, f) = dot.sum();
             }
         }
     }
+    return result;
 }
 
 template <class T>
-void vectorized::context(MatrixView<const T> weights, MatrixView<const T> value,
-                         MatrixView<T> context, const Arithmetic& arithmetic) {
-    multiply(weights, value, Second::as_stored, context, arithmetic.products);
+Array<T> vectorized::context(const Array<T>& weights, const Array<T>& value, const Arithmetic&) {
+    context_shape(weights.shape(), value.shape());
+    return matmul(weights, value, Second::as_stored);
 }
 
-namespace {
-
-/// The context before it is computed.
-template <class T>
-Array<T> room_for_context(const Array<T>& weights, const Array<T>& value) {
-    const Shape& shares = weights.shape();
-    const Shape& values = value.shape();
-    const bool fits = shares.size() == values.size() && shares.size() >= 2 &&
-                      std::equal(shares.begin(), shares.end() - 2, values.begin()) &&
-                      shares.back() == values[values.size() - 2];
-    if (!fits) {
-        throw ShapeError("weights " + shape_text(shares) + " and value " + shape_text(values) +
-                         " need the same leading axes and one value per key");
-    }
-    Shape shape = shares;
-    shape.back() = values.back();
-    return empty_array<T>(shape);
-}
-
-}  // namespace
-
-#define ATTN_INSTANTIATE(variant, T)                                                           \
-    template void variant::context(MatrixView<const T>, MatrixView<const T>, MatrixView<T>,    \
-                                   const Arithmetic&);                                         \
-    template <>                                                                                \
-    Array<T> variant::context(const Array<T>& weights, const Array<T>& value,                  \
-                              const Arithmetic& arithmetic) {                                  \
-        Array<T> result = room_for_context(weights, value);                                    \
-        context<T>(matrices_of(weights), matrices_of(value), matrices_of(result), arithmetic); \
-        return result;                                                                         \
-    }
+#define ATTN_INSTANTIATE(variant, T) \
+    template Array<T> variant::context(const Array<T>&, const Array<T>&, const Arithmetic&);
 ATTN_FOR_EACH_TWIN(ATTN_INSTANTIATE)
 #undef ATTN_INSTANTIATE
 

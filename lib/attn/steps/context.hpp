@@ -9,21 +9,14 @@ namespace attn {
 ///     context(q,f) = sum over keys k of weights(q,k) * value(k,f)
 ///
 /// Shapes  weights (..., query_len, key_len), value (..., key_len, value_dim);
-///         context (..., query_len, value_dim). Of a block of rows, as many keys as weights has
-///         columns: the others weigh nothing.
-/// Errors  ShapeError when the numbers of keys or the leading axes differ (whole arrays).
+///         context (..., query_len, value_dim).
+/// Errors  ShapeError when the numbers of keys or the leading axes differ.
 /// Source  Vaswani et al. 2017, eq. (1).
 namespace loop {
-template <class T>
-void context(MatrixView<const T> weights, MatrixView<const T> value, MatrixView<T> context,
-             const Arithmetic& arithmetic);
 template <class T>
 Array<T> context(const Array<T>& weights, const Array<T>& value, const Arithmetic& arithmetic = {});
 }  // namespace loop
 namespace vectorized {
-template <class T>
-void context(MatrixView<const T> weights, MatrixView<const T> value, MatrixView<T> context,
-             const Arithmetic& arithmetic);
 template <class T>
 Array<T> context(const Array<T>& weights, const Array<T>& value, const Arithmetic& arithmetic = {});
 }  // namespace vectorized

@@ -2,9 +2,9 @@
 
 #include <xtensor/xview.hpp>
 
-#include "attn/steps/context.hpp"
 #include "attn/steps/groups.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/matmul.hpp"
 #include "attn/tensor/matrix_view.hpp"
 #include "attn/tensor/xtensor.hpp"
 
@@ -39,20 +39,6 @@ Array<T> room_for_products(const Array<T>& rows, const Array<T>& matrices) {
     }
     shape.back() = matrices.shape(2);
     return empty_array<T>(shape);
-}
-
-/// One head of all batches after the other, by one of the products of context.
-template <class T, class Product>
-Array<T> product_of_heads(const Array<T>& rows, const Array<T>& matrices, Product product) {
-    Array<T> result = room_for_products(rows, matrices);
-    const MatrixView<const T> from = matrices_of(rows).first_columns(matrices.shape(1));
-    const MatrixView<const T> by = matrices_of(matrices);
-    const MatrixView<T> to = matrices_of(result);
-    for (std::size_t g = 0; g < to.groups; ++g) {
-        product(from.block(g, 0, from.rows), by.block(g % by.groups, 0, by.rows),
-                to.block(g, 0, to.rows));
-    }
-    return result;
 }
 
 }  // namespace
@@ -100,19 +86,38 @@ Array<T> vectorized::append_shared(const Array<T>& rows, const Array<T>& shared)
 template <class T>
 Array<T> loop::multiply_heads(const Array<T>& rows, const Array<T>& matrices,
                               const Arithmetic& arithmetic) {
-    return product_of_heads(rows, matrices,
-                            [&](MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> to) {
-                                loop::context(a, b, to, arithmetic);
-                            });
+    Array<T> result = room_for_products(rows, matrices);
+    const MatrixView<const T> from = matrices_of(rows);
+    const MatrixView<const T> by = matrices_of(matrices);
+    const MatrixView<T> to = matrices_of(result);
+
+    // Multiply the first features of each row with the matrix of its head and add up.
+    for (std::size_t g = 0; g < to.groups; ++g) {
+        for (std::size_t t = 0; t < to.rows; ++t) {
+            for (std::size_t f = 0; f < to.columns; ++f) {
+                Dot<T> dot(arithmetic);
+                for (std::size_t i = 0; i < by.rows; ++i) {
+                    dot.add(from(g, t, i), by(g % by.groups, i, f));
+                }
+                to(g, t, f) = dot.sum();
+            }
+        }
+    }
+    return result;
 }
 
 template <class T>
 Array<T> vectorized::multiply_heads(const Array<T>& rows, const Array<T>& matrices,
-                                    const Arithmetic& arithmetic) {
-    return product_of_heads(rows, matrices,
-                            [&](MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> to) {
-                                vectorized::context(a, b, to, arithmetic);
-                            });
+                                    const Arithmetic&) {
+    Array<T> result = room_for_products(rows, matrices);
+    const MatrixView<const T> from = matrices_of(rows);
+    const MatrixView<const T> by = matrices_of(matrices);
+    const MatrixView<T> to = matrices_of(result);
+    for (std::size_t g = 0; g < to.groups; ++g) {
+        multiply_rows(from.row(g, 0), from.row_stride, by.row(g % by.groups, 0), to.row(g, 0),
+                      to.row_stride, to.rows, by.rows, by.columns, Second::as_stored);
+    }
+    return result;
 }
 
 template <class T>

@@ -2,50 +2,43 @@
 
 #include <algorithm>
 
-#include "attn/simd/kernels.hpp"
+#include "attn/steps/rows.hpp"
 #include "attn/steps/twins.hpp"
 #include "attn/tensor/broadcast.hpp"
-#include "attn/tensor/error.hpp"
 
 namespace attn {
 
 template <class T>
-void loop::apply_mask(MatrixView<const T> scores, const MaskView& mask, MatrixView<T> result) {
+Array<T> loop::apply_mask(const Array<T>& scores, const Array<bool>& mask) {
+    const MaskView view = view_of(mask, scores.shape());
+    Array<T> result = empty_array<T>(scores.shape());
+    const MatrixView<const T> before = matrices_of(scores);
+    const MatrixView<T> after = matrices_of(result);
+
     // Hide each cell that the mask hides and keep the scores of the others.
-    for (std::size_t g = 0; g < result.groups; ++g) {
-        for (std::size_t q = 0; q < result.rows; ++q) {
-            for (std::size_t k = 0; k < result.columns; ++k) {
-                result(g, q, k) = mask.hides(g, q, k) ? minus_infinity<T> : scores(g, q, k);
+    for (std::size_t g = 0; g < after.groups; ++g) {
+        for (std::size_t q = 0; q < after.rows; ++q) {
+            for (std::size_t k = 0; k < after.columns; ++k) {
+                after(g, q, k) = view.hides(g, q, k) ? minus_infinity<T> : before(g, q, k);
             }
         }
     }
+    return result;
 }
 
 template <class T>
-void vectorized::apply_mask(MatrixView<const T> scores, const MaskView& mask,
-                            MatrixView<T> result) {
-    const RowOperations<T>& rows = row_operations<T>(result.columns);
-    for (std::size_t g = 0; g < result.groups; ++g) {
-        for (std::size_t q = 0; q < result.rows; ++q) {
-            const T* const before = scores.row(g, q);
-            T* const after = result.row(g, q);
-            const KeyRange visible = mask.visible(q, result.columns);
-            const std::size_t count = visible.end - visible.first;
-            const bool* const cells = mask.cells(g, q);
-            // A cell that repeats itself along the keys hides all of them, or none.
-            const bool all = cells && mask.key_stride == 0 && *cells;
-            if (cells && mask.key_stride != 0) {
-                rows.hide(before + visible.first, cells + visible.first, after + visible.first,
-                          count);
-            } else if (all) {
-                std::fill_n(after, result.columns, minus_infinity<T>);
-            } else if (before != after) {
-                std::copy_n(before + visible.first, count, after + visible.first);
-            }
-            std::fill(after, after + visible.first, minus_infinity<T>);
-            std::fill(after + visible.end, after + result.columns, minus_infinity<T>);
+Array<T> vectorized::apply_mask(const Array<T>& scores, const Array<bool>& mask) {
+    const MaskView view = view_of(mask, scores.shape());
+    const MatrixView<const T> matrices = matrices_of(scores);
+    return with_each_row(scores, [&](std::size_t row, const auto& rows, const T* from, T* to) {
+        const bool* const hidden = view.cells(row / matrices.rows, row % matrices.rows);
+        if (view.key_stride != 0) {
+            rows.hide(from, hidden, to, matrices.columns);
+        } else {  // one cell for all keys
+            *hidden ? std::fill_n(to, matrices.columns, minus_infinity<T>)
+                    : std::copy_n(from, matrices.columns, to);
         }
-    }
+    });
 }
 
 MaskView view_of(const Array<bool>& mask, const Shape& scores) {
@@ -62,15 +55,8 @@ MaskView view_of(const Array<bool>& mask, const Shape& scores) {
     return view;
 }
 
-#define ATTN_INSTANTIATE(variant, T)                                                        \
-    template void variant::apply_mask(MatrixView<const T>, const MaskView&, MatrixView<T>); \
-    template <>                                                                             \
-    Array<T> variant::apply_mask(const Array<T>& scores, const Array<bool>& mask) {         \
-        const MaskView view = view_of(mask, scores.shape());                                \
-        Array<T> result = empty_array<T>(scores.shape());                                   \
-        apply_mask<T>(matrices_of(scores), view, matrices_of(result));                      \
-        return result;                                                                      \
-    }
+#define ATTN_INSTANTIATE(variant, T) \
+    template Array<T> variant::apply_mask(const Array<T>&, const Array<bool>&);
 ATTN_FOR_EACH_TWIN(ATTN_INSTANTIATE)
 #undef ATTN_INSTANTIATE
 

@@ -1,24 +1,19 @@
 #pragma once
 #include "attn/tensor/attention_shape.hpp"
-#include "attn/tensor/matrix_view.hpp"
+#include "attn/tensor/array.hpp"
 
 namespace attn {
 
 /// Puts minus infinity where the mask hides a cell: its exponential, and so its weight, is exactly
 /// 0. In every mask here true means hidden.
 ///
-/// Shapes  scores (..., query_len, key_len), mask broadcastable to it; result as scores, or in
-///         their place.
-/// Errors  ShapeError when the mask does not broadcast to the scores (whole arrays).
+/// Shapes  scores (..., query_len, key_len), mask broadcastable to it; result as scores.
+/// Errors  ShapeError when the mask does not broadcast to the scores.
 namespace loop {
-template <class T>
-void apply_mask(MatrixView<const T> scores, const MaskView& mask, MatrixView<T> result);
 template <class T>
 Array<T> apply_mask(const Array<T>& scores, const Array<bool>& mask);
 }  // namespace loop
 namespace vectorized {
-template <class T>
-void apply_mask(MatrixView<const T> scores, const MaskView& mask, MatrixView<T> result);
 template <class T>
 Array<T> apply_mask(const Array<T>& scores, const Array<bool>& mask);
 }  // namespace vectorized

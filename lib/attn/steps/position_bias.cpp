@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "attn/steps/rows.hpp"
 #include "attn/tensor/broadcast.hpp"
 #include "attn/tensor/error.hpp"
 
@@ -108,29 +109,29 @@ Array<T> vectorized::position_bias(const DistanceBias<T>& bias, std::ptrdiff_t f
 }
 
 template <class T>
-void loop::add_bias(MatrixView<const T> scores, const BiasView<T>& bias, MatrixView<T> result) {
-    for (std::size_t g = 0; g < result.groups; ++g) {
-        for (std::size_t q = 0; q < result.rows; ++q) {
-            for (std::size_t k = 0; k < result.columns; ++k) {
-                result(g, q, k) = scores(g, q, k) + bias.at(g, q, k);
+Array<T> loop::add_bias(const Array<T>& scores, const BiasView<T>& bias) {
+    Array<T> result = empty_array<T>(scores.shape());
+    const MatrixView<const T> before = matrices_of(scores);
+    const MatrixView<T> after = matrices_of(result);
+    for (std::size_t g = 0; g < after.groups; ++g) {
+        for (std::size_t q = 0; q < after.rows; ++q) {
+            for (std::size_t k = 0; k < after.columns; ++k) {
+                after(g, q, k) = before(g, q, k) + bias.at(g, q, k);
             }
         }
     }
+    return result;
 }
 
 template <class T>
-void vectorized::add_bias(MatrixView<const T> scores, const BiasView<T>& bias,
-                          MatrixView<T> result) {
-    for (std::size_t g = 0; g < result.groups; ++g) {
-        for (std::size_t q = 0; q < result.rows; ++q) {
-            const T* const added = bias.row(g, q);
-            const T* const before = scores.row(g, q);
-            T* const after = result.row(g, q);
-            for (std::size_t k = 0; k < result.columns; ++k) {
-                after[k] = before[k] + added[static_cast<std::ptrdiff_t>(k) * bias.key_stride];
-            }
+Array<T> vectorized::add_bias(const Array<T>& scores, const BiasView<T>& bias) {
+    const MatrixView<const T> matrices = matrices_of(scores);
+    return with_each_row(scores, [&](std::size_t row, const auto&, const T* from, T* to) {
+        const T* const added = bias.row(row / matrices.rows, row % matrices.rows);
+        for (std::size_t k = 0; k < matrices.columns; ++k) {
+            to[k] = from[k] + added[static_cast<std::ptrdiff_t>(k) * bias.key_stride];
         }
-    }
+    });
 }
 
 #define ATTN_INSTANTIATE(T)                                                                    \
@@ -142,8 +143,8 @@ void vectorized::add_bias(MatrixView<const T> scores, const BiasView<T>& bias,
                                           std::size_t);                                        \
     template Array<T> vectorized::position_bias(const DistanceBias<T>&, std::ptrdiff_t,        \
                                                 std::size_t, std::size_t);                     \
-    template void loop::add_bias(MatrixView<const T>, const BiasView<T>&, MatrixView<T>);      \
-    template void vectorized::add_bias(MatrixView<const T>, const BiasView<T>&, MatrixView<T>);
+    template Array<T> loop::add_bias(const Array<T>&, const BiasView<T>&);                     \
+    template Array<T> vectorized::add_bias(const Array<T>&, const BiasView<T>&);
 ATTN_INSTANTIATE(float)
 ATTN_INSTANTIATE(double)
 #undef ATTN_INSTANTIATE

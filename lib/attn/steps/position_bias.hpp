@@ -95,14 +95,14 @@ Array<T> position_bias(const DistanceBias<T>& bias, std::ptrdiff_t first, std::s
 ///
 ///     biased_scores(q,k) = scores(q,k) + position_bias(q,k)
 ///
-/// Shapes  scores (..., query_len, key_len); result the same, or in its place.
+/// Shapes  scores (..., query_len, key_len); result the same.
 namespace loop {
 template <class T>
-void add_bias(MatrixView<const T> scores, const BiasView<T>& bias, MatrixView<T> result);
+Array<T> add_bias(const Array<T>& scores, const BiasView<T>& bias);
 }
 namespace vectorized {
 template <class T>
-void add_bias(MatrixView<const T> scores, const BiasView<T>& bias, MatrixView<T> result);
+Array<T> add_bias(const Array<T>& scores, const BiasView<T>& bias);
 }
 
 }  // namespace attn

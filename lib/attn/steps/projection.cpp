@@ -79,12 +79,12 @@ Array<T> loop::project(const Array<T>& x, const Array<T>& weight, const Array<T>
 
 template <class T>
 Array<T> vectorized::project(const Array<T>& x, const Array<T>& weight, const Array<T>& bias,
-                             WeightLayout layout, const Arithmetic& arithmetic) {
+                             WeightLayout layout, const Arithmetic&) {
     const Sizes s = projection_sizes(shape_of(x), shape_of(weight), shape_of(bias), layout);
     const Second second = layout == WeightLayout::out_in ? Second::transposed : Second::as_stored;
     Array<T> result;
     if (weight.dimension() == 2) {
-        result = matmul(x, weight, second, arithmetic.threads);
+        result = matmul(x, weight, second);
     } else {
         result = empty_array<T>(s.result);
         for (std::size_t g = 0; g < s.batch * s.heads; ++g) {

@@ -1,57 +1,37 @@
 #include "attn/steps/scaling.hpp"
 
-#include <cmath>
-
-#include "attn/simd/kernels.hpp"
+#include "attn/steps/rows.hpp"
 #include "attn/steps/twins.hpp"
 
 namespace attn {
 
 template <class T>
-void loop::scale(MatrixView<const T> scores, const ScaleFactor& factor, MatrixView<T> result) {
+Array<T> loop::scale(const Array<T>& scores, const ScaleFactor& factor) {
     const T number = static_cast<T>(factor.number);
     const bool divide = factor.operation == ScaleFactor::Operation::divide;
+    Array<T> result = empty_array<T>(scores.shape());
 
     // Divide (or multiply) every score by the same number.
-    for (std::size_t g = 0; g < result.groups; ++g) {
-        for (std::size_t q = 0; q < result.rows; ++q) {
-            for (std::size_t k = 0; k < result.columns; ++k) {
-                const T score = scores(g, q, k);
-                result(g, q, k) = divide ? score / number : score * number;
-            }
-        }
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+        const T score = scores.data()[i];
+        result.data()[i] = divide ? score / number : score * number;
     }
+    return result;
 }
 
 template <class T>
-void vectorized::scale(MatrixView<const T> scores, const ScaleFactor& factor,
-                       MatrixView<T> result) {
-    const RowOperations<T>& rows = row_operations<T>(result.columns);
-    auto operation =
-        factor.operation == ScaleFactor::Operation::divide ? rows.divide : rows.multiply;
-    T number = static_cast<T>(factor.number);
-    // Dividing by a power of two is multiplying by another, to the bit, and faster.
-    int exponent = 0;
-    if (operation == rows.divide && std::frexp(number, &exponent) == T(0.5) &&
-        std::abs(exponent) < 100) {
-        operation = rows.multiply;
-        number = T(1) / number;
-    }
-    for (std::size_t g = 0; g < result.groups; ++g) {
-        for (std::size_t q = 0; q < result.rows; ++q) {
-            operation(scores.row(g, q), number, result.row(g, q), result.columns);
-        }
-    }
+Array<T> vectorized::scale(const Array<T>& scores, const ScaleFactor& factor) {
+    const T number = static_cast<T>(factor.number);
+    const std::size_t columns = rows_of(scores).columns;
+    return with_each_row(scores, [&](std::size_t, const auto& rows, const T* from, T* to) {
+        factor.operation == ScaleFactor::Operation::divide
+            ? rows.divide(from, number, to, columns)
+            : rows.multiply(from, number, to, columns);
+    });
 }
 
-#define ATTN_INSTANTIATE(variant, T)                                                      \
-    template void variant::scale(MatrixView<const T>, const ScaleFactor&, MatrixView<T>); \
-    template <>                                                                           \
-    Array<T> variant::scale(const Array<T>& scores, const ScaleFactor& factor) {          \
-        Array<T> result = empty_array<T>(scores.shape());                                 \
-        scale<T>(rows_of(scores), factor, rows_of(result));                               \
-        return result;                                                                    \
-    }
+#define ATTN_INSTANTIATE(variant, T) \
+    template Array<T> variant::scale(const Array<T>&, const ScaleFactor&);
 ATTN_FOR_EACH_TWIN(ATTN_INSTANTIATE)
 #undef ATTN_INSTANTIATE
 

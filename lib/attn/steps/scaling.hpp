@@ -1,5 +1,5 @@
 #pragma once
-#include "attn/tensor/matrix_view.hpp"
+#include "attn/tensor/array.hpp"
 
 namespace attn {
 
@@ -14,19 +14,15 @@ struct ScaleFactor {
 ///
 ///     scaled_scores(q,k) = scores(q,k) / sqrt(head_dim)
 ///
-/// Shapes  scores of any shape; result the same, or in its place.
+/// Shapes  scores of any shape; result the same.
 /// Why     a sum of d products of unit-variance numbers has variance d; unscaled, a large head_dim
 ///         would push softmax to one-hot rows.
 /// Source  Vaswani et al. 2017, section 3.2.1.
 namespace loop {
 template <class T>
-void scale(MatrixView<const T> scores, const ScaleFactor& factor, MatrixView<T> result);
-template <class T>
 Array<T> scale(const Array<T>& scores, const ScaleFactor& factor);
 }  // namespace loop
 namespace vectorized {
-template <class T>
-void scale(MatrixView<const T> scores, const ScaleFactor& factor, MatrixView<T> result);
 template <class T>
 Array<T> scale(const Array<T>& scores, const ScaleFactor& factor);
 }  // namespace vectorized

@@ -1,64 +1,59 @@
 #include "attn/steps/scores.hpp"
 
+#include <algorithm>
+
 #include "attn/steps/twins.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/matmul.hpp"
 
 namespace attn {
+namespace {
+
+Shape scores_shape(const Shape& query, const Shape& key) {
+    const bool fits = query.size() == key.size() && query.size() >= 2 &&
+                      std::equal(query.begin(), query.end() - 2, key.begin()) &&
+                      query.back() == key.back();
+    if (!fits) {
+        throw ShapeError("query " + shape_text(query) + " and key " + shape_text(key) +
+                         " need the same leading axes and the same number of features");
+    }
+    Shape shape = query;
+    shape.back() = key[key.size() - 2];
+    return shape;
+}
+
+}  // namespace
 
 template <class T>
-void loop::scores(MatrixView<const T> query, MatrixView<const T> key, MatrixView<T> scores,
-                  const Arithmetic& arithmetic) {
+Array<T> loop::scores(const Array<T>& query, const Array<T>& key, const Arithmetic& arithmetic) {
+    Array<T> result = empty_array<T>(scores_shape(query.shape(), key.shape()));
+    const MatrixView<const T> queries = matrices_of(query);
+    const MatrixView<const T> keys = matrices_of(key);
+    const MatrixView<T> scores = matrices_of(result);
+
     // Multiply each query with each key of the same head, feature by feature, and add up.
     for (std::size_t g = 0; g < scores.groups; ++g) {
         for (std::size_t q = 0; q < scores.rows; ++q) {
             for (std::size_t k = 0; k < scores.columns; ++k) {
                 Dot<T> dot(arithmetic);
-                for (std::size_t f = 0; f < query.columns; ++f) {
-                    dot.add(query(g, q, f), key(g, k, f));
+                for (std::size_t f = 0; f < queries.columns; ++f) {
+                    dot.add(queries(g, q, f), keys(g, k, f));
                 }
                 scores(g, q, k) = dot.sum();
             }
         }
     }
+    return result;
 }
 
 template <class T>
-void vectorized::scores(MatrixView<const T> query, MatrixView<const T> key, MatrixView<T> scores,
-                        const Arithmetic& arithmetic) {
-    multiply(query, key, Second::transposed, scores, arithmetic.products);
+Array<T> vectorized::scores(const Array<T>& query, const Array<T>& key, const Arithmetic&) {
+    scores_shape(query.shape(), key.shape());
+    return matmul(query, key, Second::transposed);
 }
 
-namespace {
-
-/// The scores before they are computed.
-template <class T>
-Array<T> room_for_scores(const Array<T>& query, const Array<T>& key) {
-    const Shape& asks = query.shape();
-    const Shape& offers = key.shape();
-    const bool fits = asks.size() == offers.size() && asks.size() >= 2 &&
-                      std::equal(asks.begin(), asks.end() - 2, offers.begin()) &&
-                      asks.back() == offers.back();
-    if (!fits) {
-        throw ShapeError("query " + shape_text(asks) + " and key " + shape_text(offers) +
-                         " need the same leading axes and the same number of features");
-    }
-    Shape shape = asks;
-    shape.back() = offers[offers.size() - 2];
-    return empty_array<T>(shape);
-}
-
-}  // namespace
-
-#define ATTN_INSTANTIATE(variant, T)                                                       \
-    template void variant::scores(MatrixView<const T>, MatrixView<const T>, MatrixView<T>, \
-                                  const Arithmetic&);                                      \
-    template <>                                                                            \
-    Array<T> variant::scores(const Array<T>& query, const Array<T>& key,                   \
-                             const Arithmetic& arithmetic) {                               \
-        Array<T> result = room_for_scores(query, key);                                     \
-        scores<T>(matrices_of(query), matrices_of(key), matrices_of(result), arithmetic);  \
-        return result;                                                                     \
-    }
+#define ATTN_INSTANTIATE(variant, T) \
+    template Array<T> variant::scores(const Array<T>&, const Array<T>&, const Arithmetic&);
 ATTN_FOR_EACH_TWIN(ATTN_INSTANTIATE)
 #undef ATTN_INSTANTIATE
 

@@ -8,20 +8,14 @@ namespace attn {
 ///     scores(q,k) = sum over features f of query(q,f) * key(k,f)
 ///
 /// Shapes  query (..., query_len, head_dim), key (..., key_len, head_dim);
-///         scores (..., query_len, key_len). Of a block of rows, as many keys as it has columns.
-/// Errors  ShapeError when the feature lengths or the leading axes differ (whole arrays).
+///         scores (..., query_len, key_len).
+/// Errors  ShapeError when the feature lengths or the leading axes differ.
 /// Source  Vaswani et al. 2017, eq. (1).
 namespace loop {
-template <class T>
-void scores(MatrixView<const T> query, MatrixView<const T> key, MatrixView<T> scores,
-            const Arithmetic& arithmetic);
 template <class T>
 Array<T> scores(const Array<T>& query, const Array<T>& key, const Arithmetic& arithmetic = {});
 }  // namespace loop
 namespace vectorized {
-template <class T>
-void scores(MatrixView<const T> query, MatrixView<const T> key, MatrixView<T> scores,
-            const Arithmetic& arithmetic);
 template <class T>
 Array<T> scores(const Array<T>& query, const Array<T>& key, const Arithmetic& arithmetic = {});
 }  // namespace vectorized

@@ -1,5 +1,5 @@
 #pragma once
-#include "attn/tensor/matrix_view.hpp"
+#include "attn/tensor/array.hpp"
 
 namespace attn {
 
@@ -7,20 +7,16 @@ namespace attn {
 ///
 ///     capped_scores(q,k) = cap * tanh(scaled_scores(q,k) / cap)
 ///
-/// Shapes  scores of any shape; result the same, or in its place.
+/// Shapes  scores of any shape; result the same.
 /// Range   -cap to cap. The quotient, tanh and the product are rounded one after the other.
 /// Why     a single large score would take all the weight of its row; tanh keeps the order of the
 ///         scores and has a slope everywhere, which cutting them off has not.
 /// Source  Gemma Team 2024, Gemma 2, section 2.
 namespace loop {
 template <class T>
-void soft_cap(MatrixView<const T> scores, double cap, MatrixView<T> result);
-template <class T>
 Array<T> soft_cap(const Array<T>& scores, double cap);
 }  // namespace loop
 namespace vectorized {
-template <class T>
-void soft_cap(MatrixView<const T> scores, double cap, MatrixView<T> result);
 template <class T>
 Array<T> soft_cap(const Array<T>& scores, double cap);
 }  // namespace vectorized

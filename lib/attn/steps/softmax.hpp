@@ -3,7 +3,7 @@
 #include <span>
 
 #include "attn/tensor/attention_shape.hpp"
-#include "attn/tensor/matrix_view.hpp"
+#include "attn/tensor/array.hpp"
 
 namespace attn {
 
@@ -13,20 +13,19 @@ T exact_exp(T x) {
     return static_cast<T>(std::exp(static_cast<double>(x)));
 }
 
-// Softmax in four parts. Each works on rows whose cells are neighbours: the rows of a block, or
-// all rows of a tensor along one of its axes. A result may stand in the place of what was read.
+// Softmax in parts, along any axis of a tensor: the cells along it are a row. What has one number
+// for each row lacks that axis.
 
 /// The largest score of each row.
 ///
-/// Shapes  scores (..., query_len, key_len); row_max one number a row.
 /// Range   -inf for a fully masked row; nan where a score is nan.
 namespace loop {
 template <class T>
-void row_max(MatrixView<const T> scores, MatrixView<T> row_max);
+Array<T> row_max(const Array<T>& scores, std::size_t axis);
 }
 namespace vectorized {
 template <class T>
-void row_max(MatrixView<const T> scores, MatrixView<T> row_max);
+Array<T> row_max(const Array<T>& scores, std::size_t axis);
 }
 
 /// The exponential of each score less the largest one of its row.
@@ -35,13 +34,14 @@ void row_max(MatrixView<const T> scores, MatrixView<T> row_max);
 ///
 /// Range   from 0, hidden, to 1, the largest of its row; nan in a fully masked row.
 /// Why     subtracting the maximum changes nothing algebraically and keeps exp() from overflowing.
+/// Errors  ShapeError when row_max has not one number for each row.
 namespace loop {
 template <class T>
-void exponentials(MatrixView<const T> scores, MatrixView<const T> row_max, MatrixView<T> result);
+Array<T> exponentials(const Array<T>& scores, const Array<T>& row_max, std::size_t axis);
 }
 namespace vectorized {
 template <class T>
-void exponentials(MatrixView<const T> scores, MatrixView<const T> row_max, MatrixView<T> result);
+Array<T> exponentials(const Array<T>& scores, const Array<T>& row_max, std::size_t axis);
 }
 
 /// The sum of the exponentials of each row.
@@ -49,53 +49,12 @@ void exponentials(MatrixView<const T> scores, MatrixView<const T> row_max, Matri
 /// Range   from 1 to the length of the row; nan in a fully masked row.
 namespace loop {
 template <class T>
-void row_sum(MatrixView<const T> exponentials, MatrixView<T> row_sum);
+Array<T> row_sum(const Array<T>& exponentials, std::size_t axis);
 }
 namespace vectorized {
-template <class T>
-void row_sum(MatrixView<const T> exponentials, MatrixView<T> row_sum);
-}
-
-/// The attention weights: each exponential divided by the sum of its row.
-///
-///     weights(q,k) = exponentials(q,k) / row_sum(q)
-///
-/// Range   every row sums to 1 (to rounding); hidden cells are exactly 0; a fully masked row, whose
-///         row_max is -inf, is nan, as in PyTorch, or 0 with EmptyRow::zero.
-namespace loop {
-template <class T>
-void weights(MatrixView<const T> exponentials, MatrixView<const T> row_max,
-             MatrixView<const T> row_sum, EmptyRow empty_row, MatrixView<T> weights);
-}
-namespace vectorized {
-template <class T>
-void weights(MatrixView<const T> exponentials, MatrixView<const T> row_max,
-             MatrixView<const T> row_sum, EmptyRow empty_row, MatrixView<T> weights);
-}
-
-/// Refuses the first fully masked row of `count`, if there is one.
-///
-/// Errors  ConfigError naming it; rows are counted from `first`.
-template <class T>
-void refuse_empty_rows(const T* row_max, std::size_t count, std::size_t first = 0);
-
-// The same for whole arrays, along any axis, which the results of one number a row lack.
-namespace loop {
-template <class T>
-Array<T> row_max(const Array<T>& scores, std::size_t axis);
-template <class T>
-Array<T> exponentials(const Array<T>& scores, const Array<T>& row_max, std::size_t axis);
 template <class T>
 Array<T> row_sum(const Array<T>& exponentials, std::size_t axis);
-}  // namespace loop
-namespace vectorized {
-template <class T>
-Array<T> row_max(const Array<T>& scores, std::size_t axis);
-template <class T>
-Array<T> exponentials(const Array<T>& scores, const Array<T>& row_max, std::size_t axis);
-template <class T>
-Array<T> row_sum(const Array<T>& exponentials, std::size_t axis);
-}  // namespace vectorized
+}
 
 /// Turns scores into attention weights: one softmax per row along `axis`, over the cells it may
 /// see.
@@ -105,6 +64,8 @@ Array<T> row_sum(const Array<T>& exponentials, std::size_t axis);
 /// With a sink (attn/steps/sink.hpp), one number for each head, its exponential joins the sum.
 ///
 /// Shapes  masked_scores (..., query_len, key_len); result the same. With a sink, axis is the last.
+/// Range   every row sums to 1 (to rounding); hidden cells are exactly 0; a fully masked row, whose
+///         row_max is -inf, is nan, as in PyTorch, or 0 with EmptyRow::zero.
 /// Errors  ConfigError for a fully masked row with EmptyRow::error.
 /// Source  Vaswani et al. 2017, eq. (1).
 namespace loop {

@@ -22,7 +22,7 @@ void multiply(const T* a, const T* b, T* result, std::size_t m, std::size_t k, s
 }
 
 template <class T>
-Array<T> matmul(const Array<T>& a, const Array<T>& b, Second second, int threads) {
+Array<T> matmul(const Array<T>& a, const Array<T>& b, Second second) {
     const Shape a_shape = shape_of(a);
     const Shape b_shape = shape_of(b);
     const bool fits = a_shape.size() >= 2 && b_shape.size() >= 2 &&
@@ -49,7 +49,7 @@ Array<T> matmul(const Array<T>& a, const Array<T>& b, Second second, int threads
         static_cast<double>(products * rows) * static_cast<double>(n) * static_cast<double>(inner);
     const std::size_t strips = (rows + strip_rows - 1) / strip_rows;
     const std::size_t workers =
-        worthwhile_threads(static_cast<std::size_t>(threads), work, products * strips);
+        worthwhile_threads(0, work, products * strips);
     // Each worker takes an equal share of the strips of every product.
     const EvenParts shares{rows, strip_rows, std::min(workers, strips)};
     prepare_products(inner, n, workers);
@@ -68,7 +68,7 @@ template void multiply(const float*, const float*, float*, std::size_t, std::siz
                        Second);
 template void multiply(const double*, const double*, double*, std::size_t, std::size_t, std::size_t,
                        Second);
-template Array<float> matmul(const Array<float>&, const Array<float>&, Second, int);
-template Array<double> matmul(const Array<double>&, const Array<double>&, Second, int);
+template Array<float> matmul(const Array<float>&, const Array<float>&, Second);
+template Array<double> matmul(const Array<double>&, const Array<double>&, Second);
 
 }  // namespace attn

@@ -8,14 +8,14 @@ namespace attn {
 /// Whether the second factor of a product is stored transposed.
 enum class Second { as_stored, transposed };
 
-/// The batched matrix product over the last two axes, on at most so many threads (0: one for each
-/// core) where the work is large; with a large second factor by BLAS.
+/// The batched matrix product over the last two axes, shared among threads (simd/parallel.hpp) where
+/// the work is large; with a large second factor by BLAS.
 ///
 /// Shapes  a (..., m, k); b (..., k, n), or (..., n, k) when it is stored transposed; result
 ///         (..., m, n). The leading axes are the same, or b has none and serves every matrix of a.
 /// Errors  ShapeError when the inner lengths or the leading axes differ.
 template <class T>
-Array<T> matmul(const Array<T>& a, const Array<T>& b, Second second, int threads = 1);
+Array<T> matmul(const Array<T>& a, const Array<T>& b, Second second);
 
 /// One matrix product on plain row-major memory: a (m, k), b (k, n) or (n, k), result (m, n).
 template <class T>

@@ -342,6 +342,7 @@ std::string position_text(const Plan& plan) {
 }
 
 std::ptrdiff_t causal_offset(const Plan& plan) {
+    if (plan.first_query) return *plan.first_query;
     if (plan.config.causal_align == CausalAlign::start) return 0;
     return static_cast<std::ptrdiff_t>(plan.key_len) - static_cast<std::ptrdiff_t>(plan.query_len);
 }

@@ -21,20 +21,22 @@ struct WalkPart {
     std::vector<AxisPart> place;
     Excerpt excerpt{};
     /// The step and those before it, cut to the excerpt: what its note looks at. Empty for a whole
-    /// one, and where the rows behind the part are too many to be held.
+    /// one.
     Ledger seen{};
 };
 
-/// Whether the steps of this walk from scores to context are all evaluated over blocks of rows, so
-/// that parts of them can be had alone: not where a mistake or a given tensor stands between them.
+/// Whether each query of this walk goes its own way from the scores on, so that some rows can be
+/// had without the others: not with softmax over another axis, and not where a mistake or a given
+/// tensor stands between.
 bool can_walk_parts(const Plan& plan, const Ledger& given, const StepTable& table);
 
-/// Performs no more of a walk than the parts that are asked for need: a row of weights needs one
-/// row of scores, and the context needs no weights of more than some rows at a time.
+/// Performs no more of a walk than the parts that are asked for need: the steps up to query, key
+/// and value, and the others for those queries alone that a part touches, from its first to its
+/// last. The steps are those of the whole walk, with fewer rows.
 ///
 /// Shapes  as slice() of the whole tensors.
 /// Range   the numbers of the whole walk, but for the order in which BLAS adds products.
-/// Errors  ConfigError for a step that this walk does not have, or when even the parts are larger
+/// Errors  ConfigError for a step that this walk does not have, or when even these rows are larger
 ///         than the memory; ShapeError as slice().
 std::vector<WalkPart> walk_parts(const Plan& plan, const Ledger& given, const StepTable& table,
                                  const std::vector<WantedPart>& wanted);

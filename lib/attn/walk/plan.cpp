@@ -389,7 +389,7 @@ Plan resolve(WalkConfig config) {
     resolve_score_changes(plan);
     if (plan.config.prefill) refuse_prefill(plan);
     plan.scale = scale_factor(plan);
-    plan.arithmetic = {plan.config.torch_build == TorchBuild::avx2, plan.config.threads};
+    plan.arithmetic = {plan.config.torch_build == TorchBuild::avx2};
     plan.attention_arithmetic = plan.arithmetic;
     plan.attention_arithmetic.single_chain = plan.config.single_chain;
     plan.query_tokens =

@@ -17,6 +17,9 @@ struct Plan {
     std::size_t query_len = 0;
     std::size_t key_len = 0;   ///< of all keys: those of the past and those of x (or memory)
     std::size_t past_len = 0;  ///< keys and values of earlier tokens
+    /// Where the first query stands among the keys: of some rows of a walk (attn/walk/parts.hpp).
+    /// Unset, the alignment of the causal mask says it.
+    std::optional<std::ptrdiff_t> first_query;
     std::size_t embed_dim = 0;
     std::size_t memory_dim = 0;  ///< features of memory; embed_dim without one
     std::size_t heads = 1;     ///< of queries and scores; two for each head of differential values

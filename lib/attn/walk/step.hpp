@@ -5,7 +5,6 @@
 
 #include "attn/walk/ledger.hpp"
 #include "attn/walk/plan.hpp"
-#include "attn/walk/row_block.hpp"
 
 namespace attn {
 
@@ -73,9 +72,6 @@ struct Step {
     };
     /// Of its tensor. A mistake may make another.
     std::function<Outline(const Plan&)> outline{};
-    /// Its cells follow from the plan and the parameters alone, one for each query and key. Blocks
-    /// of rows work them out by themselves, so that only who asks for the tensor has it made.
-    bool follows_plan = false;
     /// It takes exponentials, which magnify the rounding of what they are taken of.
     bool exponentiates = false;
     /// Programs differ in what they write where the mask hides, and may: ALiBi of later keys.
@@ -86,9 +82,6 @@ struct Step {
     /// The tensor, from the plan and what came before. Steps whose tensor was drawn or given are
     /// not computed; those that can only be given have none.
     Compute compute{};
-    /// The same for a block of rows of queries, where that is the same: for steps from scores to
-    /// context. Null in the place of a mistake.
-    std::function<RowStep(const Plan&)> rows{};
     /// Computed even when the tensor was given, which `compute` then finds in the ledger: how a
     /// mistake reaches what a walk starts from.
     bool replaces_given = false;

@@ -1,4 +1,6 @@
 #pragma once
+#include <span>
+
 #include "attn/walk/draw.hpp"
 #include "attn/walk/ledger.hpp"
 #include "attn/walk/plan.hpp"
@@ -14,5 +16,9 @@ enum class Details { kept, skipped };
 /// `given` holds what was drawn or loaded; a step found there is taken, not computed.
 Ledger walk(const Plan& plan, const Ledger& given, const StepTable& table,
             Details details = Details::kept);
+
+/// The same for some steps of a table, after those that the ledger holds already.
+void perform(std::span<const Step> steps, const Plan& plan, const Ledger& given, Details details,
+             Ledger& ledger);
 
 }  // namespace attn
