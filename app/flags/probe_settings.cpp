@@ -26,9 +26,7 @@ Arguments with_probe_settings(Arguments typed) {
     if (!path.ends_with(".npz")) return typed;
     const std::string comment = attn::zip_comment(attn::InputFile(path));
     if (!comment.starts_with(mark)) return typed;
-    // What writes, watches or loosens is no flag of a walk.
-    const Arguments held =
-        settings_in(comment.substr(mark.size()), path, typed.narrowed_to({walk_flags}));
+    const Arguments held = settings_in(comment.substr(mark.size()), path, typed);
     std::string words;
     for (const Flag& flag : walk_flags()) {
         if (typed.has(flag.name)) continue;

@@ -181,7 +181,6 @@ TEST_SUITE("app: useless flags") {
         CHECK(is_said(run(given + " --torch-build portable"), "--torch-build"));
         CHECK(is_said(run("--rng numpy --torch-build portable"), "--torch-build"));
         CHECK(run(given + " --torch-build portable --variant loop").err == "");
-        CHECK(is_said(run("--model-file stories --text Once --seed 3"), "--seed"));
     }
 
     TEST_CASE("a flag that one of two walks can use is not called useless") {
