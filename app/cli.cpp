@@ -61,6 +61,9 @@ std::string with_others(const Command& command, const Words& words, std::size_t 
 std::string about_word(const std::string& word, const Command& command, const Words& words) {
     const auto place = std::find(words.begin(), words.end(), word);
     const auto at = static_cast<std::size_t>(place - words.begin());
+    if (place == words.end() || word.empty()) {
+        return "'" + word + "' is not expected: flags begin with --";
+    }
     if (is_command(word) && command.name.empty()) return command_first(words, at);
     if (is_command(word)) {
         return command.name + " and " + word + " are two commands: leave one of them out";

@@ -7,6 +7,7 @@
 #include "app/flags/read_words.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/text/closest.hpp"
+#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {
@@ -283,9 +284,10 @@ void Arguments::parse(const std::vector<std::string>& words) {
         const std::string& word = *typed.unknown;
         const bool behind_dashes = std::find(words.begin(), words.end(), "--") != words.end();
         if (looks_like_flag(word) && !behind_dashes) {
-            const auto next = std::ranges::find(words, word) + 1;
-            const bool has_value = next != words.end() && !looks_like_flag(*next);
-            throw UnknownFlag(before(word, '='), meant_by(*this, word, has_value ? *next : ""));
+            // CLI11 takes blanks off the ends of a word.
+            const auto place = std::ranges::find(words, word, attn::trimmed);
+            const bool has_value = words.end() - place > 1 && !looks_like_flag(place[1]);
+            throw UnknownFlag(before(word, '='), meant_by(*this, word, has_value ? place[1] : ""));
         }
         throw UnexpectedWord(word);
     }

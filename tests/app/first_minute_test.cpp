@@ -170,6 +170,12 @@ TEST_SUITE("app: first minute") {
         CHECK(run("--ids '1, 2 3;4 5 6'").out == run("--ids '1,2,3;4,5,6'").out);
         check_refused("--ids '1,,2'", "--ids");
     }
+    TEST_CASE("blanks around a word, and a word of nothing, get no wild guess") {
+        check_refused("why 'weights[0,1]' ' -heads' 2", "there is no flag -heads");
+        check_refused("why 'weights[0,1]' ''", "'' is not expected");
+        check_refused("'' --heads 2", "is not expected");
+    }
+
     TEST_CASE("steps go by the names that others give them, too") {
         for (const auto& [typed, meant] : {std::pair{"--only ATTN", "weights"},
                                            {"--only q", "query"},
