@@ -44,11 +44,11 @@ constexpr KernelsOf<Real> kernels_of_type() {
     using Rows = RowKernel<Real, Arch>;
     using Products = PanelKernel<Real, Arch>;
     using Blocks = BlockKernel<Real, Arch>;
-    return {{&Rows::multiply, &Rows::divide, &Rows::multiply_add, &Rows::add_multiple,
-             &Rows::soft_cap, &Rows::normalize, &Rows::hide, &Rows::finite, &Rows::maximum,
-             &Rows::exponentials, &Rows::sum},
-            {&Products::size, &Products::pack, &Products::multiply},
-            {Blocks::lanes, Blocks::query_block, &Blocks::scratch_size, &Blocks::attend}};
+    return {
+        {&Rows::multiply, &Rows::divide, &Rows::multiply_add, &Rows::add_multiple, &Rows::soft_cap,
+         &Rows::normalize, &Rows::hide, &Rows::maximum, &Rows::exponentials, &Rows::sum},
+        {&Products::size, &Products::pack, &Products::multiply},
+        {Blocks::lanes, Blocks::query_block, &Blocks::scratch_size, &Blocks::attend}};
 }
 
 /// Everything that is compiled for one instruction set.

@@ -70,10 +70,6 @@ struct PlainRows {
         }
     }
 
-    static bool finite(const Real* row, std::size_t count) {
-        return std::all_of(row, row + count, [](Real number) { return std::isfinite(number); });
-    }
-
     static Real maximum(const Real* row, std::size_t count) {
         Real largest = -std::numeric_limits<Real>::infinity();
         for (std::size_t i = 0; i < count; ++i) {
@@ -104,8 +100,8 @@ template <class Real>
 constexpr RowOperations<Real> plain_rows{
     &PlainRows<Real>::multiply,     &PlainRows<Real>::divide,   &PlainRows<Real>::multiply_add,
     &PlainRows<Real>::add_multiple, &PlainRows<Real>::soft_cap, &PlainRows<Real>::divide,
-    &PlainRows<Real>::hide,         &PlainRows<Real>::finite,   &PlainRows<Real>::maximum,
-    &PlainRows<Real>::exponentials, &PlainRows<Real>::sum};
+    &PlainRows<Real>::hide,         &PlainRows<Real>::maximum,  &PlainRows<Real>::exponentials,
+    &PlainRows<Real>::sum};
 
 }  // namespace
 

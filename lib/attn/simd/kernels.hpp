@@ -26,8 +26,6 @@ struct RowOperations {
     void (*normalize)(const Real* row, Real sum, Real* result, std::size_t count);
     /// -inf where hidden is true.
     void (*hide)(const Real* row, const bool* hidden, Real* result, std::size_t count);
-    /// Whether no number is inf or nan.
-    bool (*finite)(const Real* row, std::size_t count);
     /// The largest number; -inf of none; nan when there is one.
     Real (*maximum)(const Real* row, std::size_t count);
     /// exp(row - maximum), where no number is larger than `maximum`; returns their sum.

@@ -63,16 +63,6 @@ public:
         for (std::size_t i = 0; i < count; ++i) result[i] = hidden[i] ? minus_infinity : row[i];
     }
 
-    static bool finite(const Real* row, std::size_t count) {
-        // A finite number minus itself is 0; inf and nan give nan.
-        Batch sums[vectors];
-        for (Batch& sum : sums) sum = Batch(Real(0));
-        for_each_group(row, count, Real(0), [&](Batch(&x)[vectors], std::size_t, std::size_t) {
-            for (std::size_t v = 0; v < vectors; ++v) sums[v] += x[v] - x[v];
-        });
-        return total(sums) == Real(0);
-    }
-
     static Real maximum(const Real* row, std::size_t count) {
         Batch largest[vectors], nan[vectors];
         for (Batch& number : largest) number = Batch(minus_infinity);

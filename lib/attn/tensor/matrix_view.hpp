@@ -8,7 +8,7 @@
 namespace attn {
 
 /// Many matrices in plain memory, as a step reads and writes them: those of a whole tensor, one for
-/// each batch entry and head, or a block of rows of one head. Numbers of a row are neighbours.
+/// each batch entry and head. Numbers of a row are neighbours.
 template <class T>
 struct MatrixView {
     T* numbers = nullptr;
