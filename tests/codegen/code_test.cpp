@@ -68,6 +68,18 @@ TEST_SUITE("code") {
         CHECK(asks < setup.find("import torch"));
     }
 
+    TEST_CASE("a formula is short where the lines that compute have all digits") {
+        WalkConfig config = two_heads();
+        config.rotary.pairing = Pairing::half;
+        config.rotary.scaling = RopeScaling{};
+        config.rotary.scaling->kind = RopeScaling::Kind::yarn;
+        config.rotary.scaling->factor = 40;
+        config.rotary.scaling->length = 8;
+        const Plan plan = resolve(config);
+        CHECK(line("cos", config) == "cos = torch.cos(angles) * 1.3688879454113936");
+        CHECK(formula_of(find_step(step_table(), "cos"), plan, step_table()) ==
+              "cos = cos(angles) * 1.36889");
+    }
     TEST_CASE("literals read back to the same bits") {
         Array<float> values = empty_array<float>({2, 2});
         values(0, 0) = 0.1F;

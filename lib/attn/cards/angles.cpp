@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <numbers>
 
-#include <fmt/format.h>
-
 #include "attn/cards/cards.hpp"
 #include "attn/cards/standing.hpp"
 #include "attn/codegen/literal.hpp"
@@ -28,12 +26,10 @@ bool counts_from_zero(const std::vector<std::int64_t>& positions) {
     return true;
 }
 
-/// A number with all its digits: `10000`; one with many decimals with six: `1.13863`.
+/// A number with all its digits, for lines that compute: `10000`.
 std::string digits(double number) {
     NumberBuffer buffer;
-    std::string text{buffer.data(), write_shortest_fixed(buffer.data(), number)};
-    const bool is_long = text.size() > 9 && text.find('.') != std::string::npos;
-    return is_long ? fmt::format("{:.6g}", number) : text;
+    return {buffer.data(), write_shortest_fixed(buffer.data(), number)};
 }
 
 using Kind = RopeScaling::Kind;
@@ -140,7 +136,7 @@ std::string pair_factors_text(const RopeScaling& scaling, const Plan& plan) {
 std::string inverse_frequencies_formula(const PlannedStep& of) {
     const Plan& plan = of.plan;
     const std::string width = std::to_string(2 * plan.rotary_pairs());
-    const std::string power = digits(plan.rotary_base()) + "^(-2i / " + width + ")";
+    const std::string power = six_digits(plan.rotary_base()) + "^(-2i / " + width + ")";
     const std::string name = "inverse_frequencies(i) = ";
     const RopeScaling* scaling = stretching(plan);
     if (scaling == nullptr) return name + "theta^(-2i / rotary_dim) = " + power;
@@ -338,8 +334,8 @@ Step angles_card(const Standing& standing) {
 }
 
 /// What yarn and longrope multiply cosines and sines by: ` * 1.3466`.
-std::string factor_text(const Plan& plan) {
-    return plan.rotary_factor() == 1 ? std::string() : " * " + digits(plan.rotary_factor());
+std::string factor_text(const Plan& plan, std::string (*text)(double) = digits) {
+    return plan.rotary_factor() == 1 ? std::string() : " * " + text(plan.rotary_factor());
 }
 
 /// cos or sin.
@@ -356,7 +352,8 @@ Step circle_card(const Standing& standing, const std::string& function) {
         .applies = [standing](const Plan& plan) { return standing.applies(plan); },
         .reads = these({angles}),
         .outline = [standing](const Plan& plan) { return pair_outline(standing, plan); },
-        .formula = [formula](const PlannedStep& of) { return formula + factor_text(of.plan); },
+        .formula =
+            [formula](const PlannedStep& of) { return formula + factor_text(of.plan, six_digits); },
         .compute = [angles, cosine](const Plan& plan, const Ledger& ledger) -> Tensor {
             return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
                 using T = decltype(zero);

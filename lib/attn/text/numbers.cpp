@@ -10,6 +10,11 @@ std::string brief(double number) {
     return std::isnan(number) ? "nan" : fmt::format("{:.4g}", number);
 }
 
+std::string six_digits(double number) {
+    const bool is_whole = number == std::floor(number) && std::abs(number) < 1e15;
+    return is_whole ? fmt::format("{:.0f}", number) : fmt::format("{:.6g}", number);
+}
+
 std::string four_decimals(double number) {
     if (std::isnan(number)) return "nan";  // of either sign
     if (!std::isfinite(number)) return fmt::format("{}", number);
