@@ -212,4 +212,10 @@ struct WalkConfig {
     int threads = 0;            ///< 0: all cores for large work, one for small
 };
 
+/// Refuses what no flag can say, but a program that fills the settings in itself. All optional words
+/// of types are set.
+///
+/// Errors  ConfigError naming the setting.
+void refuse_unknown_values(const WalkConfig& config);
+
 }  // namespace attn
