@@ -10,6 +10,7 @@
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
+#include "app/terminal/messages.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/width.hpp"
@@ -98,6 +99,9 @@ int run_lint(const Arguments& arguments) {
     note_useless_flags(arguments, &plan);
     std::vector<attn::LintFinding> findings =
         attn::lint(plan, attn::walk(plan, attn::draw(plan), table_of(arguments, plan)));
+    for (const std::string& bug : bugs_of(arguments, plan)) {
+        report_note("--bug " + bug + " makes a mistake: attn-explain bugs " + bug + " explains it");
+    }
     if (!wanted.empty()) {
         std::erase_if(findings, [&](const attn::LintFinding& finding) {
             return std::find(wanted.begin(), wanted.end(), finding.rule->id) == wanted.end();

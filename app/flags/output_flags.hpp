@@ -102,6 +102,9 @@ void select_sections(const Arguments& arguments, attn::Document& document,
 void write_document(const Arguments& arguments, const attn::Document& document,
                     attn::TextForm usual, attn::DType default_dtype);
 
+/// Endings of file names, `.txt, .md or .json`.
+std::string listed(const std::vector<std::string_view>& endings);
+
 /// The command line of a command and its flags, as a shell takes it, in the order of its help,
 /// without defaults and places of output: one walk has one line, however it was typed.
 std::string command_line(const std::string& command, const Arguments& arguments);

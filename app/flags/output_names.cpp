@@ -49,7 +49,8 @@ std::vector<std::string_view> endings_of(const Arguments& arguments, const Flag&
     return endings;
 }
 
-/// `.txt, .md or .json`
+}  // namespace
+
 std::string listed(const std::vector<std::string_view>& endings) {
     std::vector<std::string> all;
     constexpr std::array second_names{"*", ".text", ".log", ".out", ".markdown", ".htm"};
@@ -61,6 +62,8 @@ std::string listed(const std::vector<std::string_view>& endings) {
     all.pop_back();
     return attn::joined(all) + " or " + last;
 }
+
+namespace {
 
 void check_ending(const Arguments& arguments, const Flag& flag, const std::string& path) {
     const std::vector<std::string_view> endings = endings_of(arguments, flag);

@@ -196,11 +196,24 @@ private:
             state_.typed += key.name;
         } else if (key.name == "Backspace" && !state_.typed.empty()) {
             remove_last(state_.typed);
+        } else if (key.name == "Tab") {
+            complete();
         } else if (key.name == "Escape" || key.name == "Backspace") {
             state_.is_typing = false;
         } else if (key.name == "Enter") {
             state_.is_typing = false;
             if (!state_.typed.empty()) run(command_ + state_.typed);
+        }
+    }
+
+    /// The last word becomes the first step that begins so, the one that goto takes.
+    void complete() {
+        const std::size_t start = state_.typed.find_last_of(" ,") + 1;
+        if (command_.empty() && start == 0) return;
+        for (const attn::Section& section : session_.sections()) {
+            if (!section.name.starts_with(state_.typed.substr(start))) continue;
+            state_.typed.replace(start, std::string::npos, section.name);
+            return;
         }
     }
 
@@ -236,7 +249,7 @@ private:
         }
         if (goes_over_the_edge(key)) return;
         for (const StepCommand& command : step_commands()) {
-            if (!has_key(command, key.name)) continue;
+            if (!has_key(command, key.name == " " ? "Space" : key.name)) continue;
             const bool asks = !command.arguments.empty() && command.arguments.front() != '[';
             if (asks) return ask(command.name + " ", command.name + " ");
             if (command.name == "quit" && session_.can_undo() && !was_asked) {

@@ -42,7 +42,13 @@ Scene changed_scene(const Scene& scene, const std::string& settings) {
     if (settings.find_first_not_of(' ') == std::string::npos) {
         throw attn::ConfigError("set what? write set mask=causal, set scale=none, set heads=2");
     }
-    return walk_scene(with_flags(*scene.arguments, flags_in(settings)));
+    try {
+        return walk_scene(with_flags(*scene.arguments, flags_in(settings)));
+    } catch (const UnknownFlag& error) {
+        if (settings.find(' ') == settings.npos) throw;
+        throw attn::ConfigError(std::string(error.what()) +
+                                "; quote a value with blanks: text='the cat'");
+    }
 }
 
 Session::Session(Scene scene, Arguments print)

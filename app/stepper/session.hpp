@@ -142,8 +142,8 @@ public:
     void set_precision(std::int64_t decimals);
     std::int64_t precision() const;
 
-    /// Writes the step looked at to a file, in the format of its ending: npy, npz, safetensors,
-    /// csv, json, md, txt. Errors  ConfigError for another ending, OutputError.
+    /// Writes the step looked at to a file, in the format of its ending; programs are none.
+    /// Errors  ConfigError for another ending, OutputError.
     void write(const std::string& path) const;
 
 private:

@@ -42,9 +42,12 @@ void Session::go_to(const std::string& name) {
         names.push_back(section.name);
     }
     if (begins.empty()) {
-        const std::string meant = attn::closest(name, names);
+        const bool is_number = name.find_first_not_of("0123456789") == name.npos;
+        const std::string meant = is_number ? "" : attn::closest(name, names);
+        const std::string count =
+            ": there are " + std::to_string(number) + " steps; list shows them";
         throw attn::ConfigError("there is no step '" + name + "'" +
-                                (meant.empty() ? ": list shows them" : "; " + meant + "?"));
+                                (meant.empty() ? count : "; " + meant + "?"));
     }
     leave_trail();
     step_ = begins.front();

@@ -113,9 +113,12 @@ void Session::write(const std::string& path) const {
         format = &find_format(scene_.form == attn::TextForm::numpy ? "numpy" : "torch");
     }
     if (format == nullptr || format->runs) {
-        throw attn::ConfigError(
-            "write " + path +
-            ": end the name in .npy, .npz, .safetensors, .csv, .json, .md or .txt");
+        std::vector<std::string_view> endings{".txt"};
+        for (const Format& each : formats()) {
+            if (!each.runs)
+                endings.insert(endings.end(), each.suffixes.begin(), each.suffixes.end());
+        }
+        throw attn::ConfigError("write " + path + ": end the name in " + listed(endings));
     }
     if (!format->is_text()) cell();
     const attn::Document document = alone(*this);

@@ -6,6 +6,7 @@
 #include "app/flags/parse.hpp"
 #include "attn/text/closest.hpp"
 #include "attn/text/strings.hpp"
+#include "attn/text/width.hpp"
 
 namespace app {
 namespace {
@@ -28,7 +29,7 @@ std::optional<std::int64_t> index_of(const std::string& name, const std::string&
 }
 
 const std::string& needed(const std::string& arguments, const std::string& example) {
-    if (arguments.empty()) throw attn::ConfigError("something is missing: write " + example);
+    if (arguments.empty()) throw attn::ConfigError("something is missing, as in: " + example);
     return arguments;
 }
 
@@ -168,7 +169,7 @@ const StepCommand& find_command(const std::string& name) {
 
 const std::vector<StepCommand>& step_commands() {
     static const std::vector<StepCommand> all{
-        {"next", "[N]", "n Shift-Right", "the next step", next},
+        {"next", "[N]", "n Space Shift-Right", "the next step", next},
         {"previous", "[N]", "p Shift-Left", "the step before", previous},
         {"goto", "STEP", "g", "a step by its name or number", go_to},
         {"search", "TEXT", "/", "the next step whose words contain TEXT", search},
@@ -197,7 +198,7 @@ const std::vector<StepCommand>& step_commands() {
         {"more-digits", "", "+ =", "one decimal more", more_digits},
         {"fewer-digits", "", "-", "one decimal less", fewer_digits},
         {"print", "", "t", "the step as the walk prints it", print},
-        {"write", "FILE", "", "write the step to a .npy, .npz, .csv, .json, .md or .txt", write},
+        {"write", "FILE", "", "write the step, as the ending says: weights.npy, .csv, .svg", write},
         {"help", "", "? F1", "this page", help},
         {"quit", "", "q", "end", quit},
     };
@@ -235,20 +236,21 @@ std::string step_help() {
         "  Enter             dive into its score; again: into the query and key behind it\n"
         "  Backspace         return\n"
         "\n"
-        "key             command          what it does\n";
+        "key                 command          what it does\n";
     for (const StepCommand& command : step_commands()) {
         std::string keys = command.keys;
         std::string name = ":" + command.name;
         if (!command.arguments.empty()) name += " " + command.arguments;
-        keys.resize(std::max<std::size_t>(keys.size() + 1, 16), ' ');
+        keys.resize(std::max<std::size_t>(keys.size() + 1, 20), ' ');
         name.resize(std::max<std::size_t>(name.size() + 1, 17), ' ');
-        text += keys + name + command.help;
+        const std::vector<std::string> words = attn::wrap(command.help, 79 - (keys + name).size());
+        text += keys + name + attn::joined(words, "\n" + std::string((keys + name).size(), ' '));
         text.erase(text.find_last_not_of(' ') + 1);
         text += "\n";
     }
     return text +
-           ":               any command by its name\n"
-           "PgUp PgDn       move by a screen\n"
+           ":                   any command by its name\n"
+           "PgUp PgDn           move by a screen\n"
            "\n"
            "A cell with * changed with the last set. Underlined cells are those that the\n"
            "number of the last dive was made of.\n";

@@ -25,7 +25,7 @@ struct Reply {
 struct StepCommand {
     std::string name;
     std::string arguments;  ///< as the help shows them; empty when it takes none
-    std::string keys;       ///< on the screen, blanks between them: `n Shift-Right`
+    std::string keys;       ///< on the screen, blanks between them: `n Space Shift-Right`
     std::string help;       ///< what it does, in a few words
     Reply (*run)(Session&, const std::string& arguments) = nullptr;
 };

@@ -112,7 +112,7 @@ std::vector<Line> TensorPane::draw(const Session& session, std::size_t rows, std
     for (std::size_t r = first_row_; axes > 1 && r < end_row_; ++r) {
         label_width = std::max(label_width, attn::display_width(view_->label(axes - 2, r, batch_)));
     }
-    label_width = std::min(label_width, widest_row_label);
+    label_width = std::min(label_width, widest_row_label) + (axes > 1 ? 1 : 0);
     cell_width_ = view_->width();
     const std::size_t most = std::max<std::size_t>(1, columns / (view_->width() + 2));
     for (std::size_t c = first_column_;

@@ -96,6 +96,29 @@ TEST_SUITE("app: diagnose does not guess") {
         CHECK(tells(known.out, "merged, output"));
     }
 
+    TEST_CASE("what a drawn parameter would make is left out, whichever it is") {
+        TheirFile alone("--heads 2 --batch 2 --seq-len 4 --output-projection --seed 7");
+        for (const char* step : {"query", "key", "value", "weights", "merged"}) {
+            alone.save(step, step);
+        }
+        alone.save("out", "output");
+        const program::Result result = alone.diagnose("--output-projection");
+        CHECK_MESSAGE(result.exit_code == 3, result.out);
+        CHECK_MESSAGE(tells(result.out, "out" + left_out_words), result.out);
+        CHECK_FALSE(tells(result.out, "DIFF"));
+
+        TheirFile some("--heads 2 --batch 2 --seq-len 4 --seed 7");
+        for (const char* step : {"x", "w_query", "w_key", "weights", "context"}) {
+            some.save(step, step);
+        }
+        const program::Result without = some.diagnose("--heads 2");
+        CHECK_MESSAGE(tells(without.out, "context: there is no w_value to make it with"),
+                      without.out);
+        CHECK(tells(without.out, "right: weights"));
+        // Drawn as the flags say, it is compared.
+        CHECK(tells(some.diagnose("--heads 2 --batch 2 --seq-len 4 --seed 7").out,
+                    "right: x, weights, context"));
+    }
     TEST_CASE("a query that nothing follows from is not right, whatever comes after it") {
         TheirFile theirs("--heads 2 --batch 3 --seq-len 5 --head-dim 4 --mask causal");
         theirs.save("attn", "weights");

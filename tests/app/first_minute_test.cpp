@@ -118,7 +118,6 @@ TEST_SUITE("app: first minute") {
                                            {"--softmax key", "--softmax-axis key"},
                                            {"--quiet", "-q"},
                                            {"--verbose", "--detail"},
-                                           {"--temperature 3", "--scale 0.5"},
                                            {"--svg", "--format svg"},
                                            {"--qwen3", "--preset qwen3"},
                                            {"--batch_size 2", "--batch 2"},
@@ -132,13 +131,14 @@ TEST_SUITE("app: first minute") {
             CHECK(proposed(typed) == meant);
         }
         for (const std::string line : {"--num_heads 2", "--swa", "--quiet", "--softmax key",
-                                       "--temperature 2", "--double", "--rotary", "--d-k 6"}) {
+                                       "--double", "--rotary", "--d-k 6"}) {
             INFO(line);
             CHECK(works(proposed(line)));
         }
+        check_refused("--temperature 2", "it belongs to attn-explain generate");
         // None is better than an absurd one.
-        for (const std::string line :
-             {"-v", "-i", "lint -k", "--=3", "--lang de", "completions tcsh", "--zzz 1"}) {
+        for (const std::string line : {"-v", "-i", "lint -k", "--=3", "--lang de", "--tau 2",
+                                       "completions tcsh", "--zzz 1"}) {
             INFO(line);
             CHECK(proposed(line) == "nothing");
         }

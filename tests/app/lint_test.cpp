@@ -7,8 +7,8 @@ using program::run;
 
 namespace {
 
-bool fires(const std::string& id, const std::string& flags) {
-    const program::Result result = run("lint --json " + flags);
+bool fires(const std::string& id, const std::string& flags, const std::string& input = "") {
+    const program::Result result = run("lint --json " + flags, input);
     REQUIRE_MESSAGE(result.exit_code < 2, flags << ": " << result.err);
     for (const auto& finding : nlohmann::json::parse(result.out)) {
         if (finding.at("id") == id) return true;
@@ -17,7 +17,7 @@ bool fires(const std::string& id, const std::string& flags) {
 }
 
 struct Case {
-    std::string id, met, not_met;
+    std::string id, met, not_met, input{}, other_input{};
 };
 
 }  // namespace
@@ -30,6 +30,8 @@ TEST_SUITE("app: lint") {
             {"hidden-rows", "--seq-len 2 --lengths 0 --mask padding",
              "--seq-len 2 --lengths 1 --mask padding"},
             {"unmasked-padding", "--text 'a b' --text c", "--text 'a b' --text c --mask padding"},
+            {"not-finite", "--scale 1e39", "--scale 1000 --mask causal"},
+            {"huge-numbers", "--x -", "--x -", "1,2\n-7e5,1\n", "1,2\n-7e3,1\n"},
             {"scale-missing", "--scale none", ""},
             {"scale-number", "--scale 3", "--scale 0.5"},
             {"saturated-softmax", "--scale 1000", ""},
@@ -68,14 +70,33 @@ TEST_SUITE("app: lint") {
             {"shared-heads", "--heads 4 --kv-heads 1", "--heads 8 --kv-heads 2"}};
         for (const Case& one : cases) {
             INFO(one.id);
-            CHECK(fires(one.id, one.met));
-            CHECK_FALSE(fires(one.id, one.not_met));
+            CHECK(fires(one.id, one.met, one.input));
+            CHECK_FALSE(fires(one.id, one.not_met, one.other_input));
         }
         for (const attn::LintRule& rule : attn::lint_rules()) {
             const bool tested = std::any_of(cases.begin(), cases.end(),
                                             [&](const Case& one) { return one.id == rule.id; });
             CHECK_MESSAGE(tested, rule.id << " has no case here");
         }
+    }
+    TEST_CASE("nan and inf are errors, in what is given and in what is made of it") {
+        const program::Result given = run("lint --x -", "1,2,3\nnan,1,2\n1,-inf,3\n4,5,6\n");
+        CHECK(given.exit_code == 1);
+        CHECK_MESSAGE(program::has(given.out, "nan or inf in x (2 of 12), query (6 of 12)"),
+                      given.out);
+        CHECK(program::has(given.out, "weights (16 of 16)"));
+        const program::Result made = run("lint --mask causal --x -", "1,2,3\n-4e30,1,2\n1,5,3\n");
+        CHECK(made.exit_code == 1);
+        CHECK_MESSAGE(program::has(made.out, "nan or inf in scores ("), made.out);
+        CHECK(program::has(made.out, "x holds -4e+30"));
+        // What a mask hides is no fault, nor named twice where it hides a whole row.
+        const std::string hidden = "lint --seq-len 3 --lengths 0 --mask padding";
+        CHECK_FALSE(program::has(run(hidden).out, "not-finite"));
+    }
+    TEST_CASE("a mistake that is made on purpose is named") {
+        CHECK(program::has(run("lint --bug scale-missing").err, "--bug scale-missing makes"));
+        CHECK(program::has(run("lint --heads 2 --bug softmax-axis=head").err, "softmax-axis=head"));
+        CHECK(run("lint").err.empty());
     }
     TEST_CASE("errors are findings, warnings only when strict") {
         CHECK(run("lint").exit_code == 0);

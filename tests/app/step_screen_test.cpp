@@ -46,6 +46,21 @@ TEST_SUITE("app: step on screen") {
         terminal.press("m");
         terminal.wait_for("weights[0,1,1] = ");
     }
+    TEST_CASE("Space goes on, and Tab completes names at the prompt") {
+        Terminal terminal(two_heads);
+        terminal.wait_for("> ids");
+        terminal.press("Space");
+        terminal.wait_for("> x ");
+        terminal.press("g");
+        terminal.type("scal");
+        terminal.press("Tab Enter");
+        terminal.wait_for("> scaled_scores");
+        terminal.press(":");
+        terminal.type("goto ");
+        terminal.type("wei");
+        terminal.press("Tab Enter");
+        terminal.wait_for("> weights");
+    }
     TEST_CASE("at the edge Right goes on to the next step") {
         Terminal terminal(two_heads);
         terminal.wait_for("ids[0] = ");
@@ -250,9 +265,8 @@ TEST_SUITE("app: step on screen") {
         terminal.wait_for("ready>");
     }
     TEST_CASE("on a dumb terminal, and where it is asked for, it goes line by line") {
-        for (const std::string how :
-             {"TERM=dumb attn-explain step", "attn-explain step --lines",
-              "TERM=vt100 attn-explain step"}) {
+        for (const std::string how : {"TERM=dumb attn-explain step", "attn-explain step --lines",
+                                      "TERM=vt100 attn-explain step"}) {
             INFO(how);
             Terminal terminal(how);
             terminal.wait_for("tensor([5, 4, 6, 2, 1, 3])\n>");

@@ -1,4 +1,6 @@
 // The stepper run from a script: every command by its name, no prompt, no escape, the same bytes.
+#include <sstream>
+
 #include "tests/support/golden.hpp"
 
 using program::check_refused;
@@ -180,10 +182,24 @@ TEST_SUITE("app: step by script") {
         refused("set nonsense=1\n", "nonsense");
         refused("only nothing\n", "nothing");
         refused("precision 99\n", "20");
-        refused("write\n", "write weights.npy");
-        refused("write w.bin\n", ".npy");
+        refused("write\n", "as in: write weights.npy");
+        refused("write w.bin\n", "end the name in .txt, .md");
+        refused("write w.xyz\n", ".html, .svg, .csv, .npy, .npz or .safetensors");
+        refused("goto 99\n", "there is no step '99': there are 9 steps");
+        refused("set text=hello world\n", "quote a value with blanks: text='the cat'");
         refused("write /nowhere/w.npy\n", "/nowhere/w.npy");
         refused("search zebra\n", "zebra");
+    }
+    TEST_CASE("the page of help fits on 80 columns, and names what write takes") {
+        std::istringstream lines(run("step --lines", "help\n").out);
+        for (std::string line; std::getline(lines, line);) {
+            CHECK_MESSAGE(line.size() <= 80, line);
+        }
+        const program::Folder folder;
+        for (const char* name : {"a.svg", "a.html", "a.md"}) {
+            INFO(name);
+            CHECK(run("step", "goto weights\nwrite " + (folder / name) + "\n").exit_code == 0);
+        }
     }
     TEST_CASE("flags that contradict each other are refused") {
         check_refused("step --script /nowhere/script", "/nowhere/script");

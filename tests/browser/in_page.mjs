@@ -56,7 +56,12 @@ export function checkDerivations() {
         const value = numberAt(address);
         const title = why.querySelector("h2").textContent;
         const shown = title.slice(title.indexOf(" = ") + 3);
-        const digits = shown in special ? special[shown] : Number(shown);
+        const words = { ...special, True: 1, False: 0 };
+        const digits = shown in words ? words[shown] : Number(shown);
+        if (/^(True|False)$/.test(cell.textContent) && shown !== cell.textContent)
+            wrong.push(`mask: ${title}`);
+        if (why.textContent.includes("row over keys") !== address.startsWith("weights["))
+            wrong.push(`${address}: a row with its sum stands under weights alone`);
         const isFloat32 =
             walk.steps.find((step) => step.name === address.split("[")[0]).dtype === "float32";
         const said = isFloat32 ? Math.fround(digits) : digits;

@@ -87,6 +87,12 @@ private:
             judge_.look_away(false);
         }
         if (found) return;
+        const std::string drawn = drawn_for(theirs.steps.front());
+        if (!drawn.empty()) {
+            diagnosis_.skipped.push_back(
+                {theirs.name, "there is no " + drawn + " to make it with"});
+            return;
+        }
         const bool is_projected = !plan_.config.output_projection &&
                                   !options_.steps.contains(theirs.name) &&
                                   names_a_result(theirs.name);
@@ -97,6 +103,24 @@ private:
         }
         if (is_projected) unexplained_.evidence.push_back("if it is projected: " + reason);
         leave_unknown(theirs, theirs.steps.front());
+    }
+
+    /// The first parameter that the step needs and nobody gave, where they gave others: its numbers
+    /// are chance, so another seed makes another step.
+    std::string drawn_for(const std::string& step) const {
+        if (plan_.config.parameters.entries().empty() && !options_.takes_projections) return {};
+        Plan plan = plan_;
+        ++plan.config.seed;
+        const Ledger drawn = draw(plan);
+        for (const auto& [name, tensor] : drawn.entries()) {
+            if (find_step(step_table(), name).kind != Step::Kind::parameter) continue;
+            Ledger given = intake_.given;
+            given.record(name, tensor);
+            Replay again(plan_, std::move(given));
+            const Tensor* made = again.step(step);
+            if (made && !judged(*made, judge_.reference()[step], {}).right()) return name;
+        }
+        return {};
     }
 
     /// Whether it is right, follows from theirs before it or has a known mistake; enters which.

@@ -20,6 +20,10 @@ const std::vector<LintRule>& lint_rules() {
         {"unmasked-padding", Severity::error, lint_checks::unmasked_padding,
          "Padding only fills up a batch. Without a mask its keys take a share of every row, and "
          "the result depends on how long the other sequences are."},
+        {"not-finite", Severity::error, lint_checks::not_finite,
+         "A nan or inf passes into every sum that reads it, and softmax spreads it over its row."},
+        {"huge-numbers", Severity::warning, lint_checks::huge_numbers,
+         "Scores multiply two numbers: huge ones overflow, or leave softmax a single 1."},
         {"scale-missing", Severity::warning, lint_checks::scale_missing,
          "Unscaled scores spread with the root of head_dim; the larger they are, the nearer "
          "each row comes to a single 1, where gradients vanish."},

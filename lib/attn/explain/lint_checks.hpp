@@ -21,6 +21,8 @@ Answer rank_one(const Plan& plan, const Ledger& ledger);
 // Tokens, masks and parameters.
 Answer hidden_rows(const Plan& plan, const Ledger& ledger);
 Answer unmasked_padding(const Plan& plan, const Ledger& ledger);
+Answer not_finite(const Plan& plan, const Ledger& ledger);
+Answer huge_numbers(const Plan& plan, const Ledger& ledger);
 Answer positive_init(const Plan& plan, const Ledger& ledger);
 Answer no_position(const Plan& plan, const Ledger& ledger);
 Answer vocabulary_gaps(const Plan& plan, const Ledger& ledger);

@@ -2,6 +2,7 @@
 #include <limits>
 #include <set>
 
+#include "attn/cards/step_table.hpp"
 #include "attn/explain/lint_checks.hpp"
 #include "attn/explain/words.hpp"
 
@@ -122,6 +123,37 @@ Answer unmasked_padding(const Plan& plan, const Ledger& ledger) {
     if (seen == 0) return std::nullopt;
     return std::to_string(seen) + " of " + std::to_string(plan.batch * plan.key_len) +
            " keys are padding and no mask hides them: they take part in averages";
+}
+
+Answer not_finite(const Plan& plan, const Ledger& ledger) {
+    std::string found;
+    const bool hides_rows = hidden_rows(plan, ledger).has_value();
+    for (const auto& [name, tensor] : ledger.entries()) {
+        if (hides_rows && name == "mask") break;  // what follows is nan by that
+        const bool may_hide = plan.masks() && (name == "masked_scores" || name == "row_max");
+        std::size_t count = 0;
+        for (std::size_t i = 0; i < tensor.size(); ++i) {
+            const bool hidden = may_hide && tensor.at(i) == -HUGE_VAL;
+            count += std::isfinite(tensor.at(i)) || hidden ? 0U : 1U;
+        }
+        if (count == 0) continue;
+        found += (found.empty() ? "nan or inf in " : ", ") + name + " (" + std::to_string(count) +
+                 " of " + std::to_string(tensor.size()) + ")";
+    }
+    return found.empty() ? std::nullopt : Answer(found);
+}
+
+Answer huge_numbers(const Plan& plan, const Ledger& ledger) {
+    for (const auto& [name, tensor] : ledger.entries()) {
+        const Step::Kind kind = find_step(step_table(plan), name).kind;
+        if (kind != Step::Kind::input && kind != Step::Kind::parameter) continue;
+        for (std::size_t i = 0; i < tensor.size(); ++i) {
+            const double size = std::abs(tensor.at(i));
+            if (size <= 65504 || !std::isfinite(size) || !tensor.is_floating()) continue;
+            return name + " holds " + brief(tensor.at(i)) + ": float16 ends at 65504";
+        }
+    }
+    return std::nullopt;
 }
 
 Answer positive_init(const Plan&, const Ledger& ledger) {

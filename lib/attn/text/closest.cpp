@@ -32,7 +32,6 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
     {"position-embedding learned", " learned-positions wpe "},
     {"rope half", " rotary rotary-embedding "},
     {"rope-theta", " theta rotary-base rope-base "},
-    {"scale 0.5", " temperature temp tau "},
     {"softcap", " soft-cap attn-logit-softcapping logit-cap "},
     {"sink zero", " sinks attention-sink softmax1 off-by-one "},
     {"softmax-axis", " softmax softmax-dim axis "},

@@ -72,6 +72,7 @@ class Section {
     /** Every digit of a cell: the shortest text that reads back to the same bits. */
     exact(flat) {
         const value = this.values[flat];
+        if (this.dtype === "bool") return this.number(value);
         if (this.dtype !== "float32" || !Number.isFinite(value)) return exact(value);
         let digits = 1;
         while (Math.fround(Number(value.toPrecision(digits))) !== value) ++digits;

@@ -95,9 +95,9 @@ function tokensText(section, flat) {
     return words.query || words.key ? `token ${words.query ?? words.key}` : "";
 }
 
-/** The row of a softmax or of scores that the cell stands in, with its sum. */
+/** The row of weights that the cell stands in, with its sum: other rows are no shares. */
 function rowText(section, flat) {
-    if (section.axes.at(-1) !== "key" || section.dtype === "bool") return "";
+    if (section.axes.at(-1) !== "key" || !section.name.startsWith("weights")) return "";
     const length = section.shape.at(-1);
     const row = section.values.slice(flat - (flat % length), flat - (flat % length) + length);
     const sum = row.reduce((a, b) => a + b, 0);
