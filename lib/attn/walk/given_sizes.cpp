@@ -1,7 +1,11 @@
+#include <cmath>
+
 #include "attn/tensor/error.hpp"
 #include "attn/walk/draw_list.hpp"
+#include "attn/walk/words.hpp"
 
-// What the shapes of given parameters tell of the sizes that nobody set.
+// What the shapes of given parameters tell of the sizes that nobody set, and what no setting may
+// be.
 
 namespace attn {
 namespace {
@@ -75,6 +79,24 @@ void take_given_sizes(Plan& plan) {
     }
     const Tensor* table = config.parameters.find("memory_embedding");
     if (table && config.memory) take_vocabulary(*config.memory, *table);
+}
+
+void refuse_unknown_values(const WalkConfig& config) {
+    const auto is_known = [](auto... choices) { return ((word(choices) != "?") && ...); };
+    refuse_unless(
+        is_known(*config.dtype, *config.compute_dtype, config.projection, config.rng,
+                 config.torch_build, config.variant, config.softmax_axis, config.empty_row,
+                 config.causal_align, config.sink.value_or(SinkLogit::zero),
+                 config.weight_layout.value_or(WeightLayout::out_in)),
+        "dtype, compute-dtype (float32 or float64) or another choice has a value beyond its words");
+    refuse_unless(!std::isnan(config.scale.number), "scale must be a number, not nan");
+    refuse_unless(config.layer >= 0, "layer must not be negative: layers count from 0");
+    const std::optional<Tensor>& mask = config.mask.given;
+    refuse_unless(!mask || mask->dtype() == DType::boolean,
+                  "the given mask must be of bool, true where a key is hidden");
+    refuse_unless(!config.position_bias || !config.position_bias->given ||
+                      config.position_bias->given->is_floating(),
+                  "the given position-bias must be of float32 or float64");
 }
 
 }  // namespace attn
