@@ -242,6 +242,7 @@ TEST_SUITE("models: families") {
                  {"gemma3_text", "attn_logit_softcapping", 30.0, "attn_logit_softcapping is 30"},
                  {"gemma3_text", "use_bidirectional_attention", true, "attention is true"},
                  {"bert", "position_embedding_type", "relative_key", "is \"relative_key\""},
+                 {"bert", "position_embedding_type", "rope", "is \"rope\""},
                  {"bert", "is_decoder", true, "is_decoder is true"},
                  {"gpt2", "add_cross_attention", true, "add_cross_attention is true"},
                  {"gpt2", "num_key_value_heads", 2, "num_key_value_heads is 2"},
