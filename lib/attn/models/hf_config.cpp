@@ -127,6 +127,10 @@ double agreed(const Config& config, const Config& rope, const char* key,
 std::optional<RopeScaling> scaling_in(const Config& config, const Config& scaling) {
     const std::string type = scaling.word({"rope_type", "type"}, "default");
     if (type == "default") return {};
+    constexpr std::string_view known[]{"linear", "dynamic", "llama3", "yarn", "longrope", "su"};
+    if (std::find(std::begin(known), std::end(known), type) == std::end(known)) {
+        config.refuse("the rope_scaling " + shown(type) + " is not known here");
+    }
     using Kind = RopeScaling::Kind;
     RopeScaling made;
     made.length = scaling.number({"original_max_position_embeddings"},
@@ -165,7 +169,7 @@ std::optional<RopeScaling> scaling_in(const Config& config, const Config& scalin
         made.attention_factor = given("attention_factor");
         made.mscale = given("mscale");
         made.mscale_all_dim = given("mscale_all_dim");
-    } else if (long_rope) {
+    } else {
         made.kind = Kind::longrope;
         made.short_factors = scaling.numbers("short_factor");
         made.long_factors = scaling.numbers("long_factor");
@@ -173,8 +177,6 @@ std::optional<RopeScaling> scaling_in(const Config& config, const Config& scalin
         if (scaling.find({"attention_factor"}) != nullptr) {
             made.attention_factor = scaling.number({"attention_factor"}, 1);
         }
-    } else {
-        config.refuse("the rope_scaling " + shown(type) + " is not known here");
     }
     return made;
 }
