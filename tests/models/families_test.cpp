@@ -67,6 +67,13 @@ std::string config_with(const std::string& family, const std::string& key,
                         const nlohmann::json& value) {
     return config_with(family, nlohmann::json{{key, value}});
 }
+/// The architecture of a checkpoint whose config.json says something else.
+Architecture architecture_with(const std::string& family, const nlohmann::json& keys) {
+    const ScratchFolder scratch;
+    fs::copy(checkpoints / family, scratch.path(), fs::copy_options::recursive);
+    change_config(scratch.path(), keys);
+    return open_model(scratch.path().string()).architecture;
+}
 
 /// Renames a tensor of a checkpoint; both names have the same length.
 void rename_tensor(const fs::path& folder, const std::string& from, const std::string& to) {
@@ -242,11 +249,16 @@ TEST_SUITE("models: families") {
                  {"gemma3_text", "attn_logit_softcapping", 30.0, "attn_logit_softcapping is 30"},
                  {"gemma3_text", "use_bidirectional_attention", true, "attention is true"},
                  {"bert", "position_embedding_type", "relative_key", "is \"relative_key\""},
+                 {"bert", "position_embedding_type", "rope", "is \"rope\""},
                  {"bert", "is_decoder", true, "is_decoder is true"},
                  {"gpt2", "add_cross_attention", true, "add_cross_attention is true"},
                  {"gpt2", "num_key_value_heads", 2, "num_key_value_heads is 2"},
                  {"olmo2", "partial_rotary_factor", 0.5, "partial_rotary_factor is 0.5"},
-                 {"olmo2", "sliding_window", 2, "sliding_window is 2"},
+                 {"llama",
+                  "rope_scaling",
+                  {{"rope_type", "mrope"}},
+                  "rope_scaling 'mrope' is not known"},
+                 {"phi", "rope_parameters", {{"rope_type", "ntk"}, {"factor", 2}}, "'ntk' is not"},
                  {"llama", "layer_types", {"sliding_attention", "full_attention"}, "layer_types"},
                  {"qwen2", "layer_types", {"full_attention", "linear_attention"}, "layer 1 is"},
                  {"phi3", "quantization_config", {{"quant_method", "awq"}}, "says \"awq\""},
@@ -269,8 +281,6 @@ TEST_SUITE("models: families") {
                                     {"sliding_window", 4096},
                                     {"layer_types", {"sliding_attention", "sliding_attention"}}}) ==
             "not refused");
-        // A window as long as the longest text hides nothing.
-        CHECK(config_with("olmo2", "sliding_window", 16) == "not refused");
     }
     TEST_CASE("a tensor that nothing reads is named, but for buffers") {
         const auto renamed = [](const std::string& family, const std::string& from,
@@ -313,13 +323,18 @@ TEST_SUITE("models: families") {
         CHECK(has(refusal<InputError>([&] { again.logits(y); }),
                   "lm_head.weight is not model.embed_tokens.weight"));
     }
+    TEST_CASE("a window is there where the class of the model reads it") {
+        for (const char* family : {"llama", "olmo2", "phi", "gpt_neox", "gpt2", "bert"}) {
+            INFO(family);
+            CHECK(!architecture_with(family, {{"sliding_window", 2}}).layers[1].window.has_value());
+        }
+        const nlohmann::json all{
+            {"use_sliding_window", true}, {"sliding_window", 2}, {"max_window_layers", 0}};
+        for (const char* family : {"qwen2", "qwen3"}) {
+            CHECK(architecture_with(family, all).layers[0].window == 2);
+        }
+    }
     TEST_CASE("what a configuration leaves out has the default of its class") {
-        const auto architecture_with = [](const std::string& family, const nlohmann::json& keys) {
-            const ScratchFolder scratch;
-            fs::copy(checkpoints / family, scratch.path(), fs::copy_options::recursive);
-            change_config(scratch.path(), keys);
-            return open_model(scratch.path().string()).architecture;
-        };
         CHECK(architecture_with("gpt_oss", {{"rope_theta", nullptr},
                                             {"rope_scaling", {{"rope_type", "default"}}}})
                   .layers[0]

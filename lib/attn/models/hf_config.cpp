@@ -57,7 +57,7 @@ bool slides_by_itself(const Config& config, Family family, std::size_t window, s
             return (n + 1) % config.size({"sliding_window_pattern"}, 6) != 0;
         case Family::qwen2:
         case Family::qwen3:
-            return window > 0 && n >= config.size({"max_window_layers"}, 28);
+            return window > 0 && static_cast<double>(n) >= config.number({"max_window_layers"}, 28);
         default:
             return window > 0;
     }
@@ -76,7 +76,7 @@ bool slides(const Config& config, Family family, std::size_t window, std::size_t
                           " is: sliding_attention or full_attention");
         }
         if (!has_kinds(family) && said != slides) {
-            config.refuse("layer_types and sliding_window contradict each other");
+            config.refuse("layer_types contradicts what such a model does in its attention");
         }
         slides = said;
     }
@@ -84,20 +84,13 @@ bool slides(const Config& config, Family family, std::size_t window, std::size_t
     return slides;
 }
 
-/// The keys that a query of a sliding layer sees; 0 where there are no such layers.
-std::size_t window_in(const Config& config, Family family, std::size_t most_tokens) {
-    if (config.find({"sliding_window"}) == nullptr) return 0;
-    if (is_one_of(family, {Family::qwen2, Family::qwen3}) &&
-        !config.flag("use_sliding_window", false)) {
-        return 0;
-    }
-    const std::size_t window = config.size({"sliding_window"});
-    if (has_kinds(family) || is_one_of(family, {Family::mistral, Family::phi3})) return window;
-    if (window < most_tokens) {
-        config.refuse("sliding_window is " + std::to_string(window) +
-                      ", and such a model has no window in its attention");
-    }
-    return 0;
+/// The keys that a query of a sliding layer sees; 0 where there are no such layers. Other classes
+/// do not read sliding_window.
+std::size_t window_in(const Config& config, Family family) {
+    const bool qwen = is_one_of(family, {Family::qwen2, Family::qwen3});
+    const bool reads = has_kinds(family) || is_one_of(family, {Family::mistral, Family::phi3});
+    if (!reads || config.find({"sliding_window"}) == nullptr) return 0;
+    return qwen && !config.flag("use_sliding_window", false) ? 0 : config.size({"sliding_window"});
 }
 
 /// What is said of the rotation in layers of a kind: in rope_parameters, in some models by kind of
@@ -134,6 +127,10 @@ double agreed(const Config& config, const Config& rope, const char* key,
 std::optional<RopeScaling> scaling_in(const Config& config, const Config& scaling) {
     const std::string type = scaling.word({"rope_type", "type"}, "default");
     if (type == "default") return {};
+    constexpr std::string_view known[]{"linear", "dynamic", "llama3", "yarn", "longrope", "su"};
+    if (std::find(std::begin(known), std::end(known), type) == std::end(known)) {
+        config.refuse("the rope_scaling " + shown(type) + " is not known here");
+    }
     using Kind = RopeScaling::Kind;
     RopeScaling made;
     made.length = scaling.number({"original_max_position_embeddings"},
@@ -172,7 +169,7 @@ std::optional<RopeScaling> scaling_in(const Config& config, const Config& scalin
         made.attention_factor = given("attention_factor");
         made.mscale = given("mscale");
         made.mscale_all_dim = given("mscale_all_dim");
-    } else if (long_rope) {
+    } else {
         made.kind = Kind::longrope;
         made.short_factors = scaling.numbers("short_factor");
         made.long_factors = scaling.numbers("long_factor");
@@ -180,8 +177,6 @@ std::optional<RopeScaling> scaling_in(const Config& config, const Config& scalin
         if (scaling.find({"attention_factor"}) != nullptr) {
             made.attention_factor = scaling.number({"attention_factor"}, 1);
         }
-    } else {
-        config.refuse("the rope_scaling " + shown(type) + " is not known here");
     }
     return made;
 }
@@ -231,7 +226,7 @@ void set_layers(const Config& config, Family family, Architecture& made) {
         config.refuse("no model has " + std::to_string(layers) + " layers with heads of " +
                       std::to_string(made.head_dim) + " features");
     }
-    const std::size_t window = window_in(config, family, made.most_tokens);
+    const std::size_t window = window_in(config, family);
     LayerKind usual, sliding;
     if (family != Family::gpt2 && family != Family::bert) {
         usual = rotation_in(config, family, "full_attention", made);
