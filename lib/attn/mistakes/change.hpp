@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attn/mistakes/mistake.hpp"
+#include "attn/tensor/error.hpp"
 
 namespace attn {
 
@@ -102,10 +103,17 @@ struct Grid {
     Grid(std::size_t batch_size, std::size_t head_count, std::size_t row_count,
          std::size_t column_count);
     double& at(std::size_t b, std::size_t h, std::size_t r, std::size_t c) {
-        return cells[((b * heads + h) * rows + r) * columns + c];
+        return cells[place(b, h, r, c)];
     }
     double at(std::size_t b, std::size_t h, std::size_t r, std::size_t c) const {
-        return cells[((b * heads + h) * rows + r) * columns + c];
+        return cells[place(b, h, r, c)];
+    }
+    /// Errors  ShapeError beyond an axis, as where another mistake has changed the lengths.
+    std::size_t place(std::size_t b, std::size_t h, std::size_t r, std::size_t c) const {
+        if (b >= batch || h >= heads || r >= rows || c >= columns) {
+            throw ShapeError("one of these mistakes reads what another has cut off: make one");
+        }
+        return ((b * heads + h) * rows + r) * columns + c;
     }
     /// Sets every cell to `f(b, h, r, c)`.
     template <class F>
