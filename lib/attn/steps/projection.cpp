@@ -16,8 +16,7 @@ struct Sizes {
 Sizes projection_sizes(const Shape& x, const Shape& weight, const Shape& bias,
                        WeightLayout layout) {
     const bool per_head = weight.size() == 3;
-    const std::size_t rows = weight[weight.size() - 2];
-    const std::size_t columns = weight[weight.size() - 1];
+    const auto [matrices, rows, columns] = groups_of(weight);
     const auto [in, out] =
         layout == WeightLayout::out_in ? std::pair(columns, rows) : std::pair(rows, columns);
     const Groups groups = groups_of(x);
