@@ -1,4 +1,4 @@
-#include "attn/explain/compare.hpp"
+#include "attn/compare/compare.hpp"
 
 #include <algorithm>
 #include <filesystem>

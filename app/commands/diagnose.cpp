@@ -1,4 +1,4 @@
-#include "attn/explain/diagnose.hpp"
+#include "attn/diagnose/diagnose.hpp"
 
 #include "app/commands/commands.hpp"
 #include "app/commands/diagnose_setup.hpp"
@@ -10,9 +10,9 @@
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/cards/step_table.hpp"
-#include "attn/explain/power.hpp"
-#include "attn/explain/replay.hpp"
-#include "attn/explain/their_tensors.hpp"
+#include "attn/diagnose/power.hpp"
+#include "attn/diagnose/replay.hpp"
+#include "attn/diagnose/their_tensors.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace app {

@@ -6,9 +6,9 @@
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/cards/step_table.hpp"
-#include "attn/explain/readings.hpp"
-#include "attn/explain/replay.hpp"
-#include "attn/explain/their_tensors.hpp"
+#include "attn/diagnose/readings.hpp"
+#include "attn/diagnose/replay.hpp"
+#include "attn/diagnose/their_tensors.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace app {

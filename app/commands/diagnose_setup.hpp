@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "app/flags/flag.hpp"
-#include "attn/walk/config.hpp"
-#include "attn/walk/ledger.hpp"
+#include "attn/plan/config.hpp"
+#include "attn/plan/ledger.hpp"
 
 namespace app {
 

@@ -5,9 +5,9 @@
 
 #include "app/commands/commands.hpp"
 #include "app/flags/output_flags.hpp"
-#include "attn/explain/compare.hpp"
-#include "attn/explain/lint.hpp"
-#include "attn/walk/memory.hpp"
+#include "attn/compare/compare.hpp"
+#include "attn/lint/lint.hpp"
+#include "attn/plan/memory.hpp"
 
 namespace app {
 namespace {

@@ -1,4 +1,4 @@
-#include "attn/explain/lint.hpp"
+#include "attn/lint/lint.hpp"
 #include "attn/cards/step_table.hpp"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 #include "attn/notebooks/notebook.hpp"
+#include "attn/document/program.hpp"
+#include "attn/render/render.hpp"
 
 #include <algorithm>
 #include <array>

@@ -10,6 +10,7 @@
 #include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "attn/notes/notes.hpp"
+#include "attn/render/render.hpp"
 #include "attn/render/torch_text.hpp"
 #include "attn/tensor/same_numbers.hpp"
 #include "attn/text/json.hpp"

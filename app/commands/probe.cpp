@@ -13,7 +13,7 @@
 #include "app/terminal/signals.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "attn/cards/step_table.hpp"
-#include "attn/explain/power.hpp"
+#include "attn/diagnose/power.hpp"
 #include "attn/io/npz.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "attn/tensor/error.hpp"

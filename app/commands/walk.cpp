@@ -15,11 +15,12 @@
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/cards/step_table.hpp"
-#include "attn/codegen/code.hpp"
+#include "attn/document/program.hpp"
 #include "attn/notes/notes.hpp"
+#include "attn/plan/memory.hpp"
+#include "attn/render/render.hpp"
 #include "attn/tensor/same_numbers.hpp"
 #include "attn/text/json.hpp"
-#include "attn/walk/memory.hpp"
 #include "attn/walk/parts.hpp"
 
 namespace app {

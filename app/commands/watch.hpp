@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "app/flags/flag.hpp"
-#include "attn/render/document.hpp"
+#include "attn/document/document.hpp"
 
 namespace app {
 

@@ -1,5 +1,6 @@
-#include "attn/explain/why.hpp"
+#include "attn/why/why.hpp"
 #include <utility>
+#include "attn/render/render.hpp"
 
 #include "app/commands/commands.hpp"
 #include "app/commands/written_text.hpp"

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "attn/plan/words.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/walk/words.hpp"
 
 namespace attn {
 struct Plan;

@@ -4,13 +4,14 @@
 #include <cctype>
 
 #include "app/flags/parse.hpp"
-#include "attn/codegen/code.hpp"
-#include "attn/codegen/ipynb.hpp"
+#include "attn/document/program.hpp"
 #include "attn/io/long_table.hpp"
 #include "attn/io/npy.hpp"
 #include "attn/io/npz.hpp"
 #include "attn/io/safetensors.hpp"
 #include "attn/render/html_page.hpp"
+#include "attn/render/ipynb.hpp"
+#include "attn/render/render.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
 

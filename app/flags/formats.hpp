@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "attn/io/atomic_file.hpp"
-#include "attn/render/document.hpp"
 #include "attn/render/figures.hpp"
+#include "attn/render/render.hpp"
 
 namespace app {
 

@@ -5,9 +5,9 @@
 #include "attn/io/input_file.hpp"
 #include "attn/io/model_weights.hpp"
 #include "attn/io/read_tensor.hpp"
+#include "attn/plan/words.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/slice.hpp"
-#include "attn/walk/words.hpp"
 
 namespace app {
 namespace {

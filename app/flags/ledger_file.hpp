@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "app/flags/flag.hpp"
-#include "attn/explain/compare.hpp"
+#include "attn/compare/compare.hpp"
 #include "attn/io/elements.hpp"
-#include "attn/walk/ledger.hpp"
+#include "attn/plan/ledger.hpp"
 
 namespace app {
 

@@ -7,7 +7,7 @@
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
-#include "attn/explain/compare.hpp"
+#include "attn/compare/compare.hpp"
 #include "attn/text/closest.hpp"
 
 namespace app {

@@ -8,11 +8,11 @@
 #include "app/flags/parse.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/notes/notes.hpp"
-#include "attn/render/number_text.hpp"
+#include "attn/plan/tokenize.hpp"
 #include "attn/tensor/slice.hpp"
 #include "attn/text/closest.hpp"
+#include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/tokenize.hpp"
 
 namespace app {
 namespace {

@@ -4,6 +4,7 @@
 #include "app/flags/flag.hpp"
 #include "app/flags/formats.hpp"
 #include "attn/codegen/code.hpp"
+#include "attn/render/render.hpp"
 #include "attn/walk/parts.hpp"
 
 namespace app {

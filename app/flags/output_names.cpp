@@ -3,6 +3,7 @@
 #include <map>
 
 #include "app/flags/output_flags.hpp"
+#include "attn/render/render.hpp"
 #include "attn/text/strings.hpp"
 
 namespace app {

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "attn/plan/words.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/walk/words.hpp"
 
 namespace app {
 

@@ -3,8 +3,8 @@
 
 #include "app/flags/flag.hpp"
 #include "app/flags/parse.hpp"
+#include "attn/plan/plan.hpp"
 #include "attn/text/json.hpp"
-#include "attn/walk/plan.hpp"
 
 namespace app {
 

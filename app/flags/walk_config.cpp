@@ -11,8 +11,8 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "attn/mistakes/mistake.hpp"
+#include "attn/plan/tokenize.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/tokenize.hpp"
 
 namespace app {
 namespace {

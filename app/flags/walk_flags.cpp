@@ -7,7 +7,7 @@
 #include "app/flags/presets.hpp"
 #include "app/flags/setting.hpp"
 #include "app/flags/walk_rows.hpp"
-#include "attn/walk/mask_kinds.hpp"
+#include "attn/plan/mask_kinds.hpp"
 
 namespace app {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "app/flags/flag.hpp"
-#include "attn/walk/plan.hpp"
+#include "attn/plan/plan.hpp"
 #include "attn/walk/step.hpp"
 
 namespace app {

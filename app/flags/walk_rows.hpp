@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "app/flags/flag.hpp"
-#include "attn/walk/plan.hpp"
+#include "attn/plan/plan.hpp"
 
 namespace app {
 

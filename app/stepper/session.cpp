@@ -5,6 +5,7 @@
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/parse.hpp"
 #include "attn/notes/notes.hpp"
+#include "attn/render/render.hpp"
 #include "attn/tensor/same_numbers.hpp"
 
 namespace app {

@@ -6,8 +6,8 @@
 
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
-#include "attn/explain/why.hpp"
-#include "attn/render/document.hpp"
+#include "attn/render/render.hpp"
+#include "attn/why/why.hpp"
 
 namespace app {
 

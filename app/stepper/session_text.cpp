@@ -1,10 +1,12 @@
 
 #include "app/flags/formats.hpp"
 #include "app/stepper/session.hpp"
-#include "attn/explain/words.hpp"
 #include "attn/io/atomic_file.hpp"
 #include "attn/notes/labels.hpp"
+#include "attn/render/render.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/json.hpp"
+#include "attn/text/numbers.hpp"
 
 namespace app {
 namespace {

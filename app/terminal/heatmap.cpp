@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "attn/render/cell_view.hpp"
+#include "attn/render/render.hpp"
 #include "attn/render/shown.hpp"
 #include "attn/text/width.hpp"
 

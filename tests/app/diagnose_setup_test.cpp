@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "attn/explain/readings.hpp"
+#include "attn/diagnose/readings.hpp"
 #include "attn/io/npz.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "tests/support/program.hpp"

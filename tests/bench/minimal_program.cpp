@@ -2,7 +2,7 @@
 // printed.
 #include <iostream>
 
-#include "attn/tensor/matmul.hpp"
+#include "attn/simd/matmul.hpp"
 
 int main() {
     const auto a = attn::Array<float>::filled({4, 4}, 1);

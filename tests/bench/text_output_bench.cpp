@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "attn/io/npy.hpp"
-#include "attn/render/document.hpp"
+#include "attn/render/render.hpp"
 
 namespace {
 

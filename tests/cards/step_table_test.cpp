@@ -3,9 +3,9 @@
 #include <doctest/doctest.h>
 
 #include "attn/codegen/code.hpp"
-#include "attn/explain/why.hpp"
 #include "attn/notes/notes.hpp"
-#include "tests/walk/random_plans.hpp"
+#include "attn/why/why.hpp"
+#include "tests/plan/random_plans.hpp"
 
 using namespace attn;
 

@@ -4,8 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "attn/cards/step_table.hpp"
-#include "attn/codegen/ipynb.hpp"
 #include "attn/codegen/literal.hpp"
+#include "attn/render/ipynb.hpp"
+#include "attn/render/render.hpp"
 #include "attn/tensor/error.hpp"
 
 using namespace attn;

@@ -14,7 +14,7 @@
 #include "attn/io/npz.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "attn/io/safetensors.hpp"
-#include "attn/render/document.hpp"
+#include "attn/render/render.hpp"
 #include "tests/io/scratch.hpp"
 
 using namespace attn;

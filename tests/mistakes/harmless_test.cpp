@@ -7,9 +7,9 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/code.hpp"
 #include "attn/mistakes/mistake.hpp"
-#include "attn/walk/draw.hpp"
+#include "attn/plan/draw.hpp"
 #include "tests/mistakes/configurations.hpp"
-#include "tests/walk/random_plans.hpp"
+#include "tests/plan/random_plans.hpp"
 
 using namespace attn;
 

@@ -6,10 +6,10 @@
 
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/code.hpp"
-#include "attn/explain/why.hpp"
 #include "attn/mistakes/mistake.hpp"
-#include "attn/walk/draw.hpp"
+#include "attn/plan/draw.hpp"
 #include "attn/walk/walk.hpp"
+#include "attn/why/why.hpp"
 #include "tests/mistakes/configurations.hpp"
 
 using namespace attn;

@@ -5,6 +5,7 @@
 
 #include "attn/mistakes/mistake.hpp"
 #include "attn/notebooks/notebook.hpp"
+#include "attn/render/render.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/slice.hpp"
 #include "tests/support/walked.hpp"

@@ -9,7 +9,7 @@
 #include "attn/tensor/error.hpp"
 #include "attn/walk/parts.hpp"
 #include "tests/notes/small_walks.hpp"
-#include "tests/walk/random_plans.hpp"
+#include "tests/plan/random_plans.hpp"
 
 using namespace attn;
 using namespace attn::testing;

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <vector>
 
+#include "attn/plan/draw.hpp"
 #include "attn/random/torch_generator.hpp"
-#include "attn/walk/draw.hpp"
 #include "tests/support/vectors.hpp"
 
 using namespace attn;

@@ -1,12 +1,13 @@
 // Figures and pages as the library writes them: words of strangers stay text.
 #include "attn/render/figures.hpp"
+#include "attn/render/render.hpp"
 
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "attn/codegen/ipynb.hpp"
 #include "attn/render/html_page.hpp"
+#include "attn/render/ipynb.hpp"
 #include "attn/render/svg.hpp"
 #include "attn/tensor/error.hpp"
 #include "tests/support/program.hpp"

@@ -1,5 +1,5 @@
+#include "attn/simd/matmul.hpp"
 #include "attn/simd/parallel.hpp"
-#include "attn/tensor/matmul.hpp"
 
 #include <doctest/doctest.h>
 

@@ -5,13 +5,13 @@
 #include <limits>
 
 #include "attn/cards/step_table.hpp"
-#include "attn/explain/why.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/slice.hpp"
 #include "attn/walk/prefill.hpp"
+#include "attn/why/why.hpp"
+#include "tests/plan/random_plans.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/walked.hpp"
-#include "tests/walk/random_plans.hpp"
 
 using namespace attn;
 

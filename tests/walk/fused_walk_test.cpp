@@ -4,13 +4,13 @@
 #include <cmath>
 
 #include "attn/cards/step_table.hpp"
-#include "attn/explain/compare.hpp"
-#include "attn/explain/why.hpp"
+#include "attn/compare/compare.hpp"
 #include "attn/notes/notes.hpp"
+#include "attn/plan/memory.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/walk/memory.hpp"
+#include "attn/why/why.hpp"
+#include "tests/plan/random_plans.hpp"
 #include "tests/support/walked.hpp"
-#include "tests/walk/random_plans.hpp"
 
 using attn::testing::walked;
 

@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "attn/cards/step_table.hpp"
-#include "attn/explain/why.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/why/why.hpp"
+#include "tests/plan/random_plans.hpp"
 #include "tests/support/refusal.hpp"
-#include "tests/walk/random_plans.hpp"
 
 using namespace attn;
 

@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "attn/cards/step_table.hpp"
-#include "attn/explain/why.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/walk/parts.hpp"
 #include "attn/walk/prefill.hpp"
+#include "attn/why/why.hpp"
 #include "tests/support/walked.hpp"
 
 using namespace attn;

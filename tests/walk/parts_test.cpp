@@ -6,7 +6,7 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/walk/parts.hpp"
-#include "tests/walk/random_plans.hpp"
+#include "tests/plan/random_plans.hpp"
 
 namespace {
 

@@ -6,8 +6,8 @@
 
 #include "attn/cards/step_table.hpp"
 #include "attn/tensor/error.hpp"
+#include "tests/plan/random_plans.hpp"
 #include "tests/support/walked.hpp"
-#include "tests/walk/random_plans.hpp"
 
 using namespace attn;
 

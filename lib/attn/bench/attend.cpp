@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "attn/fused/fused_attention.hpp"
+#include "attn/plan/words.hpp"
 #include "attn/random/generator.hpp"
 #include "attn/simd/kernels.hpp"
 #include "attn/simd/parallel.hpp"
@@ -15,7 +16,6 @@
 #include "attn/steps/scaling.hpp"
 #include "attn/steps/scores.hpp"
 #include "attn/steps/softmax.hpp"
-#include "attn/walk/words.hpp"
 
 namespace attn {
 namespace {

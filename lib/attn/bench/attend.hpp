@@ -2,9 +2,9 @@
 #include <string>
 #include <string_view>
 
+#include "attn/plan/plan.hpp"
 #include "attn/simd/instruction_set.hpp"
 #include "attn/tensor/tensor.hpp"
-#include "attn/walk/plan.hpp"
 
 namespace attn {
 

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "attn/simd/kernels.hpp"
-#include "attn/tensor/matmul.hpp"
+#include "attn/simd/matmul.hpp"
 
 namespace attn {
 namespace {

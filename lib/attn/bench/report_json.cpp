@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "attn/bench/report.hpp"
+#include "attn/plan/words.hpp"
 #include "attn/text/json.hpp"
 #include "attn/version.hpp"
-#include "attn/walk/words.hpp"
 
 namespace attn {
 namespace {

@@ -5,13 +5,13 @@
 #include "attn/cards/standing.hpp"
 #include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
-#include "attn/explain/why.hpp"
 #include "attn/notes/findings.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
-#include "attn/render/number_text.hpp"
 #include "attn/steps/rotary.hpp"
+#include "attn/text/number_text.hpp"
 #include "attn/text/numbers.hpp"
+#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {

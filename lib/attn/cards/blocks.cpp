@@ -2,15 +2,15 @@
 #include <cmath>
 
 #include "attn/cards/cards.hpp"
-#include "attn/explain/why.hpp"
 #include "attn/fused/fused_attention.hpp"
 #include "attn/fused/fused_trace.hpp"
 #include "attn/notes/findings.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
+#include "attn/plan/score_bias.hpp"
+#include "attn/plan/visibility.hpp"
 #include "attn/text/numbers.hpp"
-#include "attn/walk/score_bias.hpp"
-#include "attn/walk/visibility.hpp"
+#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {

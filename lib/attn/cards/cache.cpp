@@ -2,9 +2,9 @@
 
 #include "attn/cards/cards.hpp"
 #include "attn/codegen/step_lines.hpp"
-#include "attn/explain/why.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
+#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {

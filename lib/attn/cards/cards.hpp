@@ -1,5 +1,5 @@
 #pragma once
-#include "attn/walk/projected.hpp"
+#include "attn/plan/projected.hpp"
 #include "attn/walk/step.hpp"
 
 namespace attn {

@@ -7,13 +7,13 @@
 #include "attn/cards/products.hpp"
 #include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
-#include "attn/explain/why.hpp"
 #include "attn/notes/attention_rows.hpp"
 #include "attn/notes/chunks.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/steps/heads.hpp"
 #include "attn/steps/projection.hpp"
+#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {

@@ -7,7 +7,6 @@
 #include "attn/cards/products.hpp"
 #include "attn/cards/rms.hpp"
 #include "attn/codegen/step_lines.hpp"
-#include "attn/explain/why.hpp"
 #include "attn/notes/attention_rows.hpp"
 #include "attn/notes/findings.hpp"
 #include "attn/notes/labels.hpp"
@@ -15,6 +14,7 @@
 #include "attn/steps/scaling.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/numbers.hpp"
+#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {

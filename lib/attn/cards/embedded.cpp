@@ -1,11 +1,11 @@
 #include "attn/cards/embedded.hpp"
 
 #include "attn/cards/cards.hpp"
-#include "attn/explain/why.hpp"
 #include "attn/notes/findings.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/text/strings.hpp"
+#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {

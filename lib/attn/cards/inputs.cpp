@@ -4,11 +4,11 @@
 #include "attn/cards/embedded.hpp"
 #include "attn/cards/products.hpp"
 #include "attn/codegen/step_lines.hpp"
-#include "attn/explain/why.hpp"
 #include "attn/notes/findings.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/steps/embedding.hpp"
+#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {

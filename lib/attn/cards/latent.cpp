@@ -3,11 +3,11 @@
 #include "attn/cards/products.hpp"
 #include "attn/cards/rms.hpp"
 #include "attn/codegen/step_lines.hpp"
-#include "attn/explain/why.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/steps/heads.hpp"
 #include "attn/steps/projection.hpp"
+#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-#include "attn/walk/plan.hpp"
+#include "attn/plan/plan.hpp"
 
 namespace attn {
 

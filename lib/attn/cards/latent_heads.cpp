@@ -6,10 +6,10 @@
 #include "attn/cards/latent.hpp"
 #include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
-#include "attn/explain/why.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/steps/heads.hpp"
+#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {

@@ -5,11 +5,11 @@
 
 #include "attn/cards/cards.hpp"
 #include "attn/codegen/step_lines.hpp"
-#include "attn/explain/why.hpp"
 #include "attn/notes/attention_rows.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
-#include "attn/walk/visibility.hpp"
+#include "attn/plan/visibility.hpp"
+#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {

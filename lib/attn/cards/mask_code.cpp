@@ -5,7 +5,7 @@
 #include "attn/cards/distances.hpp"
 #include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
-#include "attn/walk/mask_kinds.hpp"
+#include "attn/plan/mask_kinds.hpp"
 
 namespace attn {
 namespace {

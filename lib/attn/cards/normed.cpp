@@ -4,13 +4,13 @@
 #include "attn/cards/cards.hpp"
 #include "attn/cards/products.hpp"
 #include "attn/codegen/step_lines.hpp"
-#include "attn/explain/why.hpp"
 #include "attn/notes/findings.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
+#include "attn/plan/draw_list.hpp"
 #include "attn/steps/qk_norm.hpp"
 #include "attn/text/numbers.hpp"
-#include "attn/walk/draw_list.hpp"
+#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {

@@ -3,7 +3,7 @@
 #include "attn/notes/findings.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
-#include "attn/walk/draw_list.hpp"
+#include "attn/plan/draw_list.hpp"
 
 namespace attn {
 namespace {

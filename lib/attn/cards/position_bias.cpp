@@ -7,13 +7,13 @@
 #include "attn/cards/products.hpp"
 #include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
-#include "attn/explain/why.hpp"
 #include "attn/notes/findings.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
+#include "attn/plan/mask_kinds.hpp"
+#include "attn/plan/score_bias.hpp"
 #include "attn/text/numbers.hpp"
-#include "attn/walk/mask_kinds.hpp"
-#include "attn/walk/score_bias.hpp"
+#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {

@@ -3,14 +3,14 @@
 #include "attn/cards/standing.hpp"
 #include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
-#include "attn/explain/why.hpp"
 #include "attn/notes/findings.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
+#include "attn/plan/draw_list.hpp"
 #include "attn/steps/embedding.hpp"
 #include "attn/steps/sinusoids.hpp"
 #include "attn/text/numbers.hpp"
-#include "attn/walk/draw_list.hpp"
+#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 #include "attn/cards/cards.hpp"
-#include "attn/explain/why.hpp"
+#include "attn/why/why.hpp"
 
 namespace attn {
 

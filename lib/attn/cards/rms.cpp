@@ -2,13 +2,13 @@
 
 #include "attn/cards/products.hpp"
 #include "attn/codegen/step_lines.hpp"
-#include "attn/explain/why.hpp"
 #include "attn/notes/findings.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/steps/norm.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/numbers.hpp"
+#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {

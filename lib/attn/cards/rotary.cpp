@@ -5,11 +5,11 @@
 #include "attn/cards/cards.hpp"
 #include "attn/cards/standing.hpp"
 #include "attn/codegen/step_lines.hpp"
-#include "attn/explain/why.hpp"
 #include "attn/notes/findings.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/text/numbers.hpp"
+#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {

@@ -4,13 +4,13 @@
 
 #include "attn/cards/cards.hpp"
 #include "attn/codegen/step_lines.hpp"
-#include "attn/explain/why.hpp"
 #include "attn/notes/attention_rows.hpp"
 #include "attn/notes/chunks.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
-#include "attn/render/number_text.hpp"
+#include "attn/text/number_text.hpp"
 #include "attn/text/numbers.hpp"
+#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {

@@ -2,8 +2,8 @@
 #include <span>
 
 #include "attn/cards/cards.hpp"
-#include "attn/explain/why.hpp"
 #include "attn/steps/sink.hpp"
+#include "attn/why/why.hpp"
 
 namespace attn {
 

@@ -5,10 +5,10 @@
 #include "attn/cards/cards.hpp"
 #include "attn/cards/sinks.hpp"
 #include "attn/codegen/step_lines.hpp"
-#include "attn/explain/why.hpp"
 #include "attn/notes/weight_notes.hpp"
+#include "attn/plan/words.hpp"
 #include "attn/text/numbers.hpp"
-#include "attn/walk/words.hpp"
+#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {

@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "attn/walk/plan.hpp"
+#include "attn/plan/plan.hpp"
 
 namespace attn {
 

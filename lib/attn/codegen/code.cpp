@@ -4,11 +4,26 @@
 
 #include "attn/codegen/draw_code.hpp"
 #include "attn/codegen/step_lines.hpp"
-#include "attn/render/number_text.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/number_text.hpp"
 
 namespace attn {
 namespace {
+
+std::string seed_code(const WalkConfig& config) {
+    const std::string seed = std::to_string(config.seed);
+    switch (config.rng) {
+        case Rng::torch:
+            return "torch.manual_seed(" + seed + ")";
+        case Rng::numpy:
+            return "np.random.seed(" + seed + ")";
+        case Rng::numpy_pcg64:
+            break;
+    }
+    return "generator = np.random.default_rng(" + seed + ")";
+}
+
+}  // namespace
 
 std::string print_option_code(CodeLanguage language, const PrintOptions& options) {
     const bool torch = language == CodeLanguage::torch;
@@ -34,26 +49,6 @@ std::string print_option_code(CodeLanguage language, const PrintOptions& options
     if (arguments.empty()) return code;
     return code + (torch ? "torch" : "np") + ".set_printoptions(" + arguments + ")\n";
 }
-
-std::string seed_code(const WalkConfig& config) {
-    const std::string seed = std::to_string(config.seed);
-    switch (config.rng) {
-        case Rng::torch:
-            return "torch.manual_seed(" + seed + ")";
-        case Rng::numpy:
-            return "np.random.seed(" + seed + ")";
-        case Rng::numpy_pcg64:
-            break;
-    }
-    return "generator = np.random.default_rng(" + seed + ")";
-}
-
-/// The step that a section shows: its name up to a slice.
-std::string_view step_of(const Section& section) {
-    return std::string_view(section.name).substr(0, section.name.find('['));
-}
-
-}  // namespace
 
 std::string setup_code(const Plan& plan, CodeLanguage language, const PrintOptions& options) {
     const WalkConfig& config = plan.config;
@@ -97,47 +92,6 @@ std::string step_code(std::string_view step, const Plan& plan, const StepTable& 
     }
     throw ConfigError("this walk has no step " + std::string(step) +
                       ": --list-steps lists those it has");
-}
-
-void add_code(Document& document, const Plan& plan, const StepTable& table, CodeLanguage language,
-              const PrintOptions& options) {
-    const std::vector<StepCode> program = program_of(plan, table, language);
-    for (Section& section : document.sections) {
-        const auto part = std::find_if(program.begin(), program.end(), [&](const StepCode& code) {
-            return code.step == step_of(section);
-        });
-        if (part != program.end()) section.code = part->code;
-    }
-    if (document.sections.empty()) return;
-    std::string& first = document.sections.front().code;
-    first = setup_code(plan, language, options) + (first.empty() ? "" : "\n\n" + first);
-}
-
-void add_print_options(Document& document, CodeLanguage language, const PrintOptions& options) {
-    std::string code = print_option_code(language, options);
-    if (code.empty() || document.sections.empty()) return;
-    const std::string module =
-        language == CodeLanguage::torch ? "import torch\n" : "import numpy as np\n";
-    std::string& first = document.sections.front().code;
-    const std::size_t import = first.find(module);
-    if (import == std::string::npos) return;
-    if (code.find("sys.") != std::string::npos) code = "import sys\n" + code;
-    first.insert(import + module.size(), code);
-}
-
-const std::string& printed_expression(const Section& section) {
-    return section.expression.empty() ? section.name : section.expression;
-}
-
-void gather_code(Document& document) {
-    std::string waiting;
-    for (Section& section : document.sections) {
-        if (!section.shown && section.detail) section.code.clear();
-        if (!waiting.empty() && !section.code.empty()) waiting += "\n";
-        waiting += section.code;
-        section.code.clear();
-        if (section.shown) section.code = std::exchange(waiting, {});
-    }
 }
 
 }  // namespace attn

@@ -3,8 +3,8 @@
 #include <string_view>
 #include <vector>
 
-#include "attn/render/document.hpp"
-#include "attn/walk/plan.hpp"
+#include "attn/text/print_options.hpp"
+#include "attn/walk/step.hpp"
 
 namespace attn {
 
@@ -38,19 +38,7 @@ std::vector<StepCode> program_of(const Plan& plan, const StepTable& table, CodeL
 std::string step_code(std::string_view step, const Plan& plan, const StepTable& table,
                       CodeLanguage language, Gradients gradients = Gradients::off);
 
-/// Gives the sections of a walk their lines, the first one those of the setup too. A section named
-/// after a part of a step, `weights[0]`, gets the lines of the step.
-void add_code(Document& document, const Plan& plan, const StepTable& table, CodeLanguage language,
-              const PrintOptions& options = {});
-
-/// Puts print options that are not the default behind the imports of the first section.
-void add_print_options(Document& document, CodeLanguage language, const PrintOptions& options);
-
-/// What the lines of a section leave to be printed.
-const std::string& printed_expression(const Section& section);
-
-/// Moves the lines of sections that are not printed to the next one that is, so that what is
-/// printed is a whole program. Parts of softmax that are not printed lose theirs.
-void gather_code(Document& document);
+/// The line that sets print options which are not the default; empty when all are.
+std::string print_option_code(CodeLanguage language, const PrintOptions& options);
 
 }  // namespace attn

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "attn/codegen/code.hpp"
-#include "attn/walk/draw.hpp"
+#include "attn/plan/draw.hpp"
 
 namespace attn {
 

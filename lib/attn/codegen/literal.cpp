@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "attn/render/number_text.hpp"
+#include "attn/text/number_text.hpp"
 
 namespace attn {
 namespace {

@@ -5,11 +5,11 @@
 #include <map>
 
 #include "attn/cards/step_table.hpp"
-#include "attn/explain/why.hpp"
+#include "attn/plan/projected.hpp"
+#include "attn/plan/visibility.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/xtensor.hpp"
-#include "attn/walk/projected.hpp"
-#include "attn/walk/visibility.hpp"
+#include "attn/why/why.hpp"
 
 namespace attn {
 

@@ -3,7 +3,7 @@
 #include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/rotation.hpp"
-#include "attn/walk/projected.hpp"
+#include "attn/plan/projected.hpp"
 
 namespace attn {
 namespace {

@@ -3,7 +3,7 @@
 #include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
-#include "attn/walk/draw.hpp"
+#include "attn/plan/draw.hpp"
 
 namespace attn {
 namespace {

@@ -1,4 +1,4 @@
-#include "attn/walk/mask_kinds.hpp"
+#include "attn/plan/mask_kinds.hpp"
 
 #include "attn/cards/cards.hpp"
 #include "attn/codegen/step_lines.hpp"

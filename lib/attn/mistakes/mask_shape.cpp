@@ -1,6 +1,6 @@
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
-#include "attn/walk/mask_kinds.hpp"
+#include "attn/plan/mask_kinds.hpp"
 
 namespace attn {
 namespace {

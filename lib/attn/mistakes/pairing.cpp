@@ -1,6 +1,6 @@
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/rotation.hpp"
-#include "attn/walk/projected.hpp"
+#include "attn/plan/projected.hpp"
 
 namespace attn {
 namespace {

@@ -1,7 +1,7 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
-#include "attn/walk/projected.hpp"
+#include "attn/plan/projected.hpp"
 
 namespace attn {
 namespace {

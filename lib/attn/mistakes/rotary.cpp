@@ -7,8 +7,8 @@
 
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/rotation.hpp"
+#include "attn/plan/projected.hpp"
 #include "attn/steps/rotary.hpp"
-#include "attn/walk/projected.hpp"
 
 namespace attn {
 

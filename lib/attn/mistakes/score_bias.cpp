@@ -3,10 +3,10 @@
 
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
-#include "attn/render/number_text.hpp"
 #include "attn/steps/position_bias.hpp"
 #include "attn/steps/scaling.hpp"
 #include "attn/steps/softcap.hpp"
+#include "attn/text/number_text.hpp"
 
 namespace attn {
 namespace {

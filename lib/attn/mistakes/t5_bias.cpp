@@ -3,8 +3,8 @@
 #include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
-#include "attn/walk/mask_kinds.hpp"
-#include "attn/walk/score_bias.hpp"
+#include "attn/plan/mask_kinds.hpp"
+#include "attn/plan/score_bias.hpp"
 
 namespace attn {
 namespace {

@@ -4,10 +4,10 @@
 
 #include "attn/cards/step_table.hpp"
 #include "attn/mistakes/mistake.hpp"
+#include "attn/plan/words.hpp"
 #include "attn/render/numpy_text.hpp"
 #include "attn/render/torch_text.hpp"
 #include "attn/text/json.hpp"
-#include "attn/walk/words.hpp"
 
 namespace attn {
 

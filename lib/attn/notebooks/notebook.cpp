@@ -1,13 +1,14 @@
 #include "attn/notebooks/notebook.hpp"
+#include "attn/render/render.hpp"
 
 #include <algorithm>
 #include <stdexcept>
 
 #include "attn/cards/step_table.hpp"
 #include "attn/mistakes/mistake.hpp"
+#include "attn/plan/draw.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/same_numbers.hpp"
-#include "attn/walk/draw.hpp"
 
 namespace attn {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "attn/codegen/code.hpp"
-#include "attn/render/document.hpp"
+#include "attn/render/render.hpp"
 #include "attn/walk/walk.hpp"
 
 namespace attn {

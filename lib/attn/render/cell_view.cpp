@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "attn/notes/labels.hpp"
-#include "attn/render/number_text.hpp"
 #include "attn/render/shown.hpp"
+#include "attn/text/number_text.hpp"
 
 namespace attn {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "attn/document/document.hpp"
 #include "attn/render/color_scale.hpp"
-#include "attn/render/document.hpp"
 #include "attn/render/torch_numbers.hpp"
 
 namespace attn {
@@ -17,8 +17,8 @@ enum class ScaleEnd { automatic, row, tensor, fixed };
 /// How the cells of one tensor are shown: one style for all numbers, the tokens along the axes, a
 /// place on the colour scale for each value.
 ///
-/// Reads the shown cells once, all cells where each row has a scale of its own; afterwards each cell
-/// costs the same however large the tensor is.
+/// Reads the shown cells once, all cells where each row has a scale of its own; afterwards each
+/// cell costs the same however large the tensor is.
 class CellView {
 public:
     /// `shown` says which cells will be asked for: the style suits all of these.

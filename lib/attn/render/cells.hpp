@@ -9,9 +9,9 @@
 #include <string_view>
 #include <utility>
 
-#include "attn/render/digits.hpp"
-#include "attn/render/number_text.hpp"
-#include "attn/render/text_pieces.hpp"
+#include "attn/text/digits.hpp"
+#include "attn/text/number_text.hpp"
+#include "attn/text/text_pieces.hpp"
 
 namespace attn {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "attn/render/digits.hpp"
+#include "attn/text/digits.hpp"
 
 /// Ways to write one floating value that suit most tensors. Each leaves a number that it does not
 /// suit to `WriteAny`, which can write every number, and gives the same text wherever both can.

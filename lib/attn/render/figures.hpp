@@ -1,6 +1,6 @@
 #pragma once
+#include "attn/plan/words.hpp"
 #include "attn/render/cell_view.hpp"
-#include "attn/walk/words.hpp"
 
 namespace attn {
 

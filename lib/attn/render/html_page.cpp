@@ -1,4 +1,5 @@
 #include "attn/render/html_page.hpp"
+#include "attn/render/render.hpp"
 
 #include <array>
 

@@ -5,7 +5,7 @@
 
 #include "attn/render/cells.hpp"
 #include "attn/render/shown.hpp"
-#include "attn/render/text_pieces.hpp"
+#include "attn/text/text_pieces.hpp"
 
 namespace attn {
 

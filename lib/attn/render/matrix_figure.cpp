@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "attn/render/number_text.hpp"
 #include "attn/render/svg.hpp"
+#include "attn/text/number_text.hpp"
 
 namespace attn {
 namespace {

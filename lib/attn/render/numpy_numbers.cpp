@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "attn/render/fast_cells.hpp"
-#include "attn/render/number_text.hpp"
+#include "attn/text/number_text.hpp"
 
 namespace attn {
 namespace {

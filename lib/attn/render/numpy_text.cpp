@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "attn/render/layout.hpp"
-#include "attn/render/number_text.hpp"
 #include "attn/render/numpy_numbers.hpp"
+#include "attn/text/number_text.hpp"
 
 namespace attn {
 namespace {

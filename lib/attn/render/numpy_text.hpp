@@ -1,9 +1,9 @@
 #pragma once
 #include <string>
 
-#include "attn/render/print_options.hpp"
-#include "attn/render/text_pieces.hpp"
 #include "attn/tensor/tensor.hpp"
+#include "attn/text/print_options.hpp"
+#include "attn/text/text_pieces.hpp"
 
 namespace attn {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "attn/render/number_text.hpp"
 #include "attn/render/torch_numbers.hpp"
+#include "attn/text/number_text.hpp"
 
 namespace attn {
 namespace {

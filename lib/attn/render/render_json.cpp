@@ -1,9 +1,9 @@
 #include <cmath>
 
-#include "attn/render/document.hpp"
-#include "attn/render/number_text.hpp"
-#include "attn/render/text_pieces.hpp"
+#include "attn/render/render.hpp"
 #include "attn/text/json.hpp"
+#include "attn/text/number_text.hpp"
+#include "attn/text/text_pieces.hpp"
 #include "attn/version.hpp"
 
 namespace attn {

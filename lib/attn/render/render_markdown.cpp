@@ -1,4 +1,4 @@
-#include "attn/render/document.hpp"
+#include "attn/render/render.hpp"
 #include "attn/text/markdown.hpp"
 #include "attn/text/strings.hpp"
 

@@ -1,6 +1,6 @@
-#include "attn/render/document.hpp"
 #include "attn/render/numpy_text.hpp"
 #include "attn/render/plain_text.hpp"
+#include "attn/render/render.hpp"
 #include "attn/render/torch_text.hpp"
 #include "attn/text/width.hpp"
 

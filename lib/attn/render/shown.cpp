@@ -5,8 +5,8 @@
 #include <string>
 #include <type_traits>
 
-#include "attn/render/number_text.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/number_text.hpp"
 
 namespace attn {
 namespace {

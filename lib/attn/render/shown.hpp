@@ -5,8 +5,8 @@
 #include <limits>
 #include <vector>
 
-#include "attn/render/print_options.hpp"
 #include "attn/tensor/tensor.hpp"
+#include "attn/text/print_options.hpp"
 
 namespace attn {
 

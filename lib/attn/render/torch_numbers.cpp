@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "attn/render/fast_cells.hpp"
-#include "attn/render/number_text.hpp"
+#include "attn/text/number_text.hpp"
 
 namespace attn {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "attn/render/layout.hpp"
-#include "attn/render/number_text.hpp"
 #include "attn/render/torch_numbers.hpp"
+#include "attn/text/number_text.hpp"
 
 namespace attn {
 namespace {

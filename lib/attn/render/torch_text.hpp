@@ -2,9 +2,9 @@
 #include <string>
 #include <string_view>
 
-#include "attn/render/print_options.hpp"
-#include "attn/render/text_pieces.hpp"
 #include "attn/tensor/tensor.hpp"
+#include "attn/text/print_options.hpp"
+#include "attn/text/text_pieces.hpp"
 
 namespace attn {
 

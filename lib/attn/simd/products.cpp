@@ -1,4 +1,4 @@
-#include "attn/tensor/matmul.hpp"
+#include "attn/simd/matmul.hpp"
 
 #include <cblas.h>
 #include <sys/mman.h>
@@ -7,9 +7,9 @@
 #include <atomic>
 #include <string>
 
+#include "attn/simd/blas.hpp"
 #include "attn/simd/kernels.hpp"
 #include "attn/simd/parallel.hpp"
-#include "attn/tensor/blas.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "attn/simd/matmul.hpp"
 #include "attn/steps/twins.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/tensor/matmul.hpp"
 
 namespace attn {
 namespace {

@@ -1,8 +1,8 @@
 #include "attn/steps/projection.hpp"
 
+#include "attn/simd/matmul.hpp"
 #include "attn/steps/groups.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/tensor/matmul.hpp"
 
 namespace attn {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "attn/simd/memory.hpp"
+#include "attn/tensor/memory.hpp"
 
 namespace attn {
 

@@ -163,4 +163,19 @@ Tensor slice(const Tensor& tensor, const std::vector<AxisPart>& parts) {
         tensor.values());
 }
 
+std::vector<std::size_t> indices_of(std::size_t flat, const Shape& shape) {
+    std::vector<std::size_t> indices(shape.size());
+    for (std::size_t axis = shape.size(); axis-- > 0;) {
+        indices[axis] = flat % shape[axis];
+        flat /= shape[axis];
+    }
+    return indices;
+}
+
+std::string index_text(const std::vector<std::size_t>& indices) {
+    std::string text;
+    for (std::size_t index : indices) text += (text.empty() ? "" : ",") + std::to_string(index);
+    return "[" + text + "]";
+}
+
 }  // namespace attn

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -32,5 +33,10 @@ Tensor slice(const Tensor& tensor, std::string_view indices);
 
 /// The part that these take, one for each axis and none beyond its end.
 Tensor slice(const Tensor& tensor, const std::vector<AxisPart>& parts);
+
+/// The indices of element number `flat`.
+std::vector<std::size_t> indices_of(std::size_t flat, const Shape& shape);
+/// `[0,2,1]`
+std::string index_text(const std::vector<std::size_t>& indices);
 
 }  // namespace attn

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "attn/plan/mask_kinds.hpp"
+#include "attn/plan/memory.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/walk/mask_kinds.hpp"
-#include "attn/walk/memory.hpp"
 #include "attn/walk/walk.hpp"
 
 namespace attn {

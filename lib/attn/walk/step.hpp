@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "attn/walk/ledger.hpp"
-#include "attn/walk/plan.hpp"
+#include "attn/plan/ledger.hpp"
+#include "attn/plan/plan.hpp"
 
 namespace attn {
 

@@ -1,8 +1,8 @@
 #include "attn/walk/walk.hpp"
 
+#include "attn/plan/memory.hpp"
 #include "attn/simd/parallel.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/walk/memory.hpp"
 
 namespace attn {
 namespace {

@@ -1,9 +1,9 @@
 #pragma once
 #include <span>
 
-#include "attn/walk/draw.hpp"
-#include "attn/walk/ledger.hpp"
-#include "attn/walk/plan.hpp"
+#include "attn/plan/draw.hpp"
+#include "attn/plan/ledger.hpp"
+#include "attn/plan/plan.hpp"
 #include "attn/walk/step.hpp"
 
 namespace attn {

@@ -1,0 +1,293 @@
+#include "attn/compare/compare.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "attn/tensor/error.hpp"
+#include "attn/tensor/same_numbers.hpp"
+#include "attn/tensor/slice.hpp"
+#include "attn/text/json.hpp"
+#include "attn/text/numbers.hpp"
+#include "attn/text/strings.hpp"
+
+namespace attn {
+namespace {
+
+/// Floating numbers in order as integers, so that neighbours differ by 1.
+template <class T, class Bits>
+Bits place_in_order(T number) {
+    const Bits bits = std::bit_cast<Bits>(number);
+    return bits < 0 ? std::numeric_limits<Bits>::min() - bits : bits;
+}
+
+template <class T, class Bits>
+std::uint64_t steps_between(double a, double b) {
+    const auto x = static_cast<std::int64_t>(place_in_order<T, Bits>(static_cast<T>(a)));
+    const auto y = static_cast<std::int64_t>(place_in_order<T, Bits>(static_cast<T>(b)));
+    return x > y ? static_cast<std::uint64_t>(x) - static_cast<std::uint64_t>(y)
+                 : static_cast<std::uint64_t>(y) - static_cast<std::uint64_t>(x);
+}
+
+double epsilon(DType dtype) {
+    return dtype == DType::float64 ? std::numeric_limits<double>::epsilon()
+                                   : static_cast<double>(std::numeric_limits<float>::epsilon());
+}
+
+/// The largest finite size among the cells, leaving out stand-ins for minus infinity.
+double usual_size(const Tensor& tensor) {
+    double largest = 0;
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+        const double size = std::abs(tensor.at(i));
+        if (size < 1e4) largest = std::max(largest, size);
+    }
+    return largest;
+}
+
+/// The card of that name; a file may hold tensors that are no step.
+const Step* card_of(const StepTable& table, const std::string& name) {
+    const auto step = std::find_if(table.begin(), table.end(),
+                                   [&](const Step& each) { return each.name == name; });
+    return step == table.end() ? nullptr : &*step;
+}
+
+/// Whether a step is computed, at once or step by step, from exponentials.
+bool is_behind_softmax(const Plan& plan, const StepTable& table, const std::string& name) {
+    const Step* step = card_of(table, name);
+    if (step == nullptr || !step->applies(plan)) return false;
+    if (step->exponentiates) return true;
+    const PlannedStep of{plan, table, *step};
+    const std::vector<Input> inputs = step->reads(plan);
+    return std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) {
+        return is_behind_softmax(plan, table,
+                                 input.chain == Chain::none ? input.step : of.latest(input.chain));
+    });
+}
+
+/// The first step of the chain that one side has and the other has not, where the sides lack no
+/// more than this chain makes them lack: a file that holds some steps only proves nothing.
+std::string missing_of(const Plan& plan, const StepTable& table, Chain chain, const Ledger& left,
+                       const Ledger& right, const Comparison& comparison) {
+    std::set<std::string> explained;
+    std::string missing;
+    for (const Step& step : table) {
+        if (step.chain != chain) continue;
+        explained.insert(step.name);
+        for (const Input& input : step.reads(plan)) explained.insert(input.step);
+        if (missing.empty() && left.has(step.name) != right.has(step.name)) missing = step.name;
+    }
+    for (const auto* names : {&comparison.only_left, &comparison.only_right}) {
+        for (const std::string& name : *names) {
+            if (explained.count(name) == 0) return {};
+        }
+    }
+    return missing;
+}
+
+std::string size_of(const StepComparison& step) {
+    if (!step.same_shape()) {
+        return fmt::format("shapes differ: {} and {}", shape_text(step.left),
+                           shape_text(step.right));
+    }
+    const Distance& far = step.distance;
+    const std::string cells = std::to_string(far.beyond) + (far.beyond == 1 ? " cell" : " cells");
+    return fmt::format("{:<10}{:<10}{:<12}{}", brief(far.absolute), brief(far.relative), far.ulp,
+                       !far.within()       ? fmt::format("DIFFERS in {}", cells)
+                       : far.absolute == 0 ? "same"
+                                           : "within the tolerance");
+}
+
+}  // namespace
+
+DType coarser_type(const Tensor& a, const Tensor& b) {
+    return a.dtype() == DType::float64 && b.dtype() == DType::float64 ? DType::float64
+                                                                      : DType::float32;
+}
+
+Distance distance(const Tensor& a, const Tensor& b, const Tolerance& tolerance) {
+    if (a.shape() != b.shape()) {
+        throw ShapeError("shapes " + shape_text(a.shape()) + " and " + shape_text(b.shape()) +
+                         " cannot be compared cell by cell: choose tensors of the same step");
+    }
+    const bool in_double = coarser_type(a, b) == DType::float64;
+    Distance far;
+    double squares = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        const double x = a.at(i);
+        const double y = b.at(i);
+        if (same_number(x, y)) continue;
+        const bool finite = std::isfinite(x) && std::isfinite(y);
+        const double difference =
+            finite ? std::abs(x - y) : std::numeric_limits<double>::infinity();
+        squares += difference * difference;
+        if (difference > far.absolute) {
+            far.absolute = difference;
+            far.worst = i;
+        }
+        if (y != 0)
+            far.relative = std::max(far.relative, finite ? difference / std::abs(y) : INFINITY);
+        if (!std::isnan(x) && !std::isnan(y)) {
+            far.ulp = std::max(far.ulp, in_double ? steps_between<double, std::int64_t>(x, y)
+                                                  : steps_between<float, std::int32_t>(x, y));
+        }
+        if (!finite || difference > tolerance.absolute + tolerance.relative * std::abs(y)) {
+            ++far.beyond;
+            if (!far.first) far.first = i;
+        }
+    }
+    far.mean_square = a.size() == 0 ? 0 : squares / static_cast<double>(a.size());
+    return far;
+}
+
+double relative_rounding(const Plan& plan, const StepTable& table, const Ledger& ledger,
+                         const std::string& step, DType coarser) {
+    const std::size_t longest =
+        std::max({plan.embed_dim, plan.memory_dim, plan.key_len, plan.heads * plan.value_dim});
+    double relative = 4 * epsilon(coarser) * static_cast<double>(longest + 4);
+    if (is_behind_softmax(plan, table, step)) {
+        const Ledger::Entry* scores = ledger.find_latest(Chain::scores, "masked_scores");
+        if (scores != nullptr) relative *= 1 + usual_size(scores->tensor);
+    }
+    return std::min(relative, 1e-2);
+}
+
+Tolerance rounding_of(const Tensor& expected, double relative) {
+    if (!expected.is_floating()) return {};
+    return {relative * usual_size(expected), relative};
+}
+
+Tolerance rounding_tolerance(const Plan& plan, const StepTable& table, const Ledger& ledger,
+                             const std::string& step, const Tensor& expected, DType coarser) {
+    return rounding_of(expected, relative_rounding(plan, table, ledger, step, coarser));
+}
+
+const StepComparison* Comparison::first() const {
+    const auto found = std::find_if(steps.begin(), steps.end(),
+                                    [](const StepComparison& step) { return !step.equal(); });
+    return found == steps.end() ? nullptr : &*found;
+}
+
+Comparison compare(const Plan& plan, const StepTable& table, const Ledger& left,
+                   const Ledger& right, std::optional<Tolerance> tolerance) {
+    Comparison comparison;
+    for (const auto& [name, tensor] : left.entries()) {
+        const Tensor* other = right.find(name);
+        if (other == nullptr) {
+            comparison.only_left.push_back(name);
+            continue;
+        }
+        StepComparison& step = comparison.steps.emplace_back();
+        step.name = name;
+        step.left = tensor.shape();
+        step.right = other->shape();
+        if (!step.same_shape()) continue;
+        step.tolerance =
+            tolerance.value_or(rounding_tolerance(plan, table, right.has("scores") ? right : left,
+                                                  name, *other, coarser_type(tensor, *other)));
+        step.distance = distance(tensor, *other, step.tolerance);
+        const std::size_t cell = step.distance.first.value_or(step.distance.worst);
+        if (tensor.size() == 0) continue;
+        step.cell = indices_of(cell, step.left);
+        step.left_value = tensor.at(cell);
+        step.right_value = other->at(cell);
+    }
+    for (const auto& [name, tensor] : right.entries()) {
+        if (!left.has(name)) comparison.only_right.push_back(name);
+    }
+    if (const StepComparison* first = comparison.first()) {
+        const Step* step = card_of(table, first->name);
+        for (const Input& input : step == nullptr ? std::vector<Input>() : step->reads(plan)) {
+            if (input.chain == Chain::none || !comparison.missing.empty()) continue;
+            comparison.missing = missing_of(plan, table, input.chain, left, right, comparison);
+        }
+    }
+    return comparison;
+}
+
+std::string comparison_text(const Comparison& comparison, const Ink& ink) {
+    std::size_t width = 18;
+    Tolerance most{0, 0};
+    for (const StepComparison& step : comparison.steps) {
+        width = std::max(width, visible(step.name).size() + 2);
+        most.absolute = std::max(most.absolute, step.tolerance.absolute);
+        most.relative = std::max(most.relative, step.tolerance.relative);
+    }
+    const std::string heading =
+        fmt::format("{:<{}}{:<10}{:<10}{}", "step", width, "max abs", "max rel", "max ulp");
+    std::string text = ink.of(ink.heading, heading) + "\n";
+    for (const StepComparison& step : comparison.steps) {
+        const std::string line = fmt::format("{:<{}}{}", visible(step.name), width, size_of(step));
+        text += (step.equal() ? line : ink.of(ink.mistake, line)) + "\n";
+    }
+    if (!comparison.only_left.empty()) {
+        text += fmt::format("only in the first: {}\n", visible(joined(comparison.only_left, " ")));
+    }
+    if (!comparison.only_right.empty()) {
+        text +=
+            fmt::format("only in the second: {}\n", visible(joined(comparison.only_right, " ")));
+    }
+    const StepComparison* first = comparison.first();
+    if (comparison.steps.empty()) return text + "no step is in both\n";
+    if (first == nullptr) {
+        return text + fmt::format("no difference beyond the tolerance: atol {} and rtol {}{}\n",
+                                  brief(most.absolute), brief(most.relative),
+                                  comparison.steps.size() > 1 ? " at most" : "");
+    }
+    if (!comparison.missing.empty()) {
+        const auto& names = comparison.only_left;
+        const bool of_left =
+            std::find(names.begin(), names.end(), comparison.missing) != names.end();
+        return text + fmt::format("first difference: {}, which only the {} has\n",
+                                  comparison.missing, of_left ? "first" : "second");
+    }
+    if (!first->same_shape()) {
+        return text + fmt::format("first difference: {}, in its shape\n", visible(first->name));
+    }
+    const auto exact = [](double value) {
+        return std::isnan(value) ? "nan" : fmt::format("{}", value);
+    };
+    const std::string left = exact(first->left_value);
+    const std::string right = exact(first->right_value);
+    return text + fmt::format("first difference: {}{}: {} and {}\n", visible(first->name),
+                              index_text(first->cell), ink.unlike(right, left),
+                              ink.unlike(left, right));
+}
+
+std::string comparison_json(const Comparison& comparison) {
+    std::vector<std::string> steps;
+    for (const StepComparison& step : comparison.steps) {
+        const auto shape = [](const Shape& lengths) {
+            return fmt::format("[{}]", fmt::join(lengths, ", "));
+        };
+        std::string entry =
+            fmt::format(R"({{"name": {}, "equal": {}, "shape": [{}, {}])", json_string(step.name),
+                        step.equal(), shape(step.left), shape(step.right));
+        if (step.same_shape()) {
+            const Distance& far = step.distance;
+            entry += fmt::format(
+                R"(, "max_abs": {}, "max_rel": {}, "max_ulp": {}, "atol": {}, "rtol": {}, )"
+                R"("cells_beyond": {}, "cell": {}, "values": [{}, {}])",
+                json_number(far.absolute), json_number(far.relative), far.ulp,
+                json_number(step.tolerance.absolute), json_number(step.tolerance.relative),
+                far.beyond, index_text(step.cell), json_number(step.left_value),
+                json_number(step.right_value));
+        }
+        steps.push_back(entry + "}");
+    }
+    const StepComparison* first = comparison.first();
+    return fmt::format(
+        "{{\"equal\": {}, \"first_difference\": {},\n \"only_left\": {}, \"only_right\": {},\n "
+        "\"steps\": [\n  {}]}}\n",
+        comparison.equal(),
+        first == nullptr             ? "null"
+        : comparison.missing.empty() ? json_string(first->name)
+                                     : json_string(comparison.missing),
+        json_list(comparison.only_left), json_list(comparison.only_right),
+        fmt::join(steps, ",\n  "));
+}
+
+}  // namespace attn

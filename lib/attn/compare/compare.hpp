@@ -1,0 +1,87 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attn/text/ink.hpp"
+#include "attn/walk/step.hpp"
+
+namespace attn {
+
+/// How far two numbers may lie apart and still count as the same:
+/// |a - b| <= absolute + relative * |b|.
+struct Tolerance {
+    double absolute = 0;
+    double relative = 0;
+};
+
+/// How far apart two tensors of the same shape are. Two nan are equal, and so are equal
+/// infinities.
+struct Distance {
+    double absolute = 0;    ///< largest |a - b|; infinite where only one of them is finite
+    double relative = 0;    ///< largest |a - b| / |b| over the cells where b is not 0
+    std::uint64_t ulp = 0;  ///< most floating numbers between a and b, in the coarser type
+    double mean_square = 0;
+    std::size_t beyond = 0;            ///< cells farther apart than the tolerance
+    std::optional<std::size_t> first;  ///< the first of these, as a flat index
+    std::size_t worst = 0;             ///< where the largest absolute difference is
+
+    bool within() const { return beyond == 0; }
+};
+
+/// Errors  ShapeError when the shapes differ.
+Distance distance(const Tensor& a, const Tensor& b, const Tolerance& tolerance);
+
+/// What rounding alone explains at one step, relative to its numbers: a multiple of the coarser
+/// type's epsilon, of the longest sum so far and, behind softmax, of the largest score, whose
+/// rounding the exponential magnifies.
+double relative_rounding(const Plan& plan, const StepTable& table, const Ledger& ledger,
+                         const std::string& step, DType coarser);
+/// The same in numbers as large as those of the expected tensor.
+Tolerance rounding_of(const Tensor& expected, double relative);
+/// Both at once.
+Tolerance rounding_tolerance(const Plan& plan, const StepTable& table, const Ledger& ledger,
+                             const std::string& step, const Tensor& expected, DType coarser);
+
+/// The less precise of the two tensors' types.
+DType coarser_type(const Tensor& a, const Tensor& b);
+
+/// One step of two walks side by side.
+struct StepComparison {
+    std::string name;
+    Shape left;
+    Shape right;
+    Distance distance;  ///< empty when the shapes differ
+    Tolerance tolerance;
+    std::vector<std::size_t> cell;  ///< indices of the first cell that differs
+    double left_value = 0;
+    double right_value = 0;
+
+    bool same_shape() const { return left == right; }
+    bool equal() const { return same_shape() && distance.within(); }
+};
+
+/// Two walks step by step.
+struct Comparison {
+    std::vector<StepComparison> steps;
+    std::vector<std::string> only_left;
+    std::vector<std::string> only_right;
+    /// The step that one walk has and the other has not, where that explains the first difference.
+    std::string missing;
+
+    /// The first step that differs, or nullptr.
+    const StepComparison* first() const;
+    bool equal() const { return first() == nullptr && !steps.empty(); }
+};
+
+/// Compares every step that both ledgers have, in the order of the left one. Without a tolerance,
+/// what rounding explains is allowed.
+Comparison compare(const Plan& plan, const StepTable& table, const Ledger& left,
+                   const Ledger& right, std::optional<Tolerance> tolerance = {});
+
+/// The comparison as a table for people, and as JSON.
+std::string comparison_text(const Comparison& comparison, const Ink& ink = {});
+std::string comparison_json(const Comparison& comparison);
+
+}  // namespace attn

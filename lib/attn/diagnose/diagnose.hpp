@@ -1,0 +1,118 @@
+#pragma once
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attn/cards/step_table.hpp"
+#include "attn/compare/compare.hpp"
+#include "attn/mistakes/mistake.hpp"
+
+namespace attn {
+
+struct DiagnoseOptions {
+    /// The tensors were copied from a screen with so many decimals.
+    std::optional<int> decimals;
+    /// What may differ; without it, what rounding explains.
+    std::optional<Tolerance> tolerance;
+    /// Where no single mistake matches, try two at once.
+    bool pairs = false;
+    /// Which of their names is which step, where the names themselves do not say it.
+    std::map<std::string, std::string> steps;
+    /// Nothing says how x is projected: their query, key and value are where the walk starts.
+    bool takes_projections = false;
+    /// Told at which step the search is and how much of its mistakes it has tried, from 0 to 1.
+    std::function<void(const std::string& step, double done)> progress;
+};
+
+/// How a tensor of somebody's compares with ours.
+enum class Verdict { right, wrong, shape, not_compared };
+
+/// One of somebody's tensors, judged twice.
+struct StepVerdict {
+    std::string name;
+    std::string theirs_name;  ///< what it is called in their file
+    std::string layout;       ///< how its axes were read, empty where they are ours
+    Shape theirs;
+    Shape expected;
+    /// Against the reference walk.
+    Verdict global = Verdict::right;
+    double global_difference = 0;
+    /// Against the same operation on their own tensors before it.
+    Verdict local = Verdict::right;
+    double local_difference = 0;
+    bool harmless = false;  ///< it differs, and what follows is right all the same
+};
+
+/// What was made of one step that is wrong by itself.
+struct Finding {
+    std::string step;
+    const Mistake* mistake = nullptr;  ///< nullptr when no known one matches
+    const Mistake* second = nullptr;   ///< of a pair, which is a hypothesis only
+    const Mistake* beside = nullptr;   ///< a harmless difference on top of which it matches
+    const Mistake* also_beside = nullptr;
+    std::vector<const Mistake*> ties;  ///< give the same numbers here, the nearest first
+    /// Further pairs that give the same numbers.
+    std::vector<std::pair<const Mistake*, const Mistake*>> pairs;
+    bool harmless = false;               ///< the results after this step are right all the same
+    bool replayed = true;                ///< made on their tensors; false: read off them
+    double difference = 0;               ///< between the replay and their tensor
+    const Mistake* runner_up = nullptr;  ///< the nearest that does not match
+    double runner_up_difference = 0;
+    std::vector<std::string> evidence;  ///< what their numbers say by themselves
+};
+
+/// A tensor that no step could be compared with.
+struct Skipped {
+    std::string name;
+    std::string reason;
+};
+
+struct Diagnosis {
+    std::vector<StepVerdict> steps;
+    std::vector<Finding> findings;
+    std::vector<Skipped> skipped;
+    std::vector<std::string> remarks;  ///< what to know before all else
+
+    /// A known mistake that is not harmless was found.
+    bool has_mistake() const;
+    /// Something was compared that attention computes, not only what it starts from.
+    bool judges_a_step() const;
+    /// A step is wrong and no known mistake matches it.
+    bool has_unknown() const;
+};
+
+/// Finds where somebody's tensors leave the reference, and which catalogued mistake leads there.
+///
+/// `given` holds the inputs and parameters that both sides start from; `theirs` any of the steps
+/// under names and in layouts that are in use (see readings.hpp). Each step is replayed from their
+/// own tensors before it, first as it should be, then with every mistake of the catalogue: so a
+/// mistake upstream hides none downstream. What a replay reads has the planned shape and the walk's
+/// type; a step whose own past is otherwise is compared with the reference alone.
+/// Errors  ConfigError, listing both sides' names, when `theirs` has no step of this walk.
+Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
+                   const DiagnoseOptions& options = {});
+
+/// The diagnosis for people, and as JSON.
+std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink = {});
+std::string diagnosis_json(const Diagnosis& diagnosis);
+
+/// What dropout made of weights.
+struct Dropout {
+    std::size_t dropped = 0;  ///< weights that are 0 and should not be
+    double factor = 1;        ///< what the others are multiplied by, 1 / (1 - p)
+    double difference = 0;    ///< largest distance of the others from that
+};
+
+/// Reads dropout out of a tensor, whichever cells it hit and whatever its chance; nothing when
+/// some cell is neither 0 nor the one factor times what it should be.
+/// Shapes  both the same.
+std::optional<Dropout> dropout_in(const Tensor& theirs, const Tensor& expected,
+                                  const Tolerance& tolerance);
+
+/// What the numbers of a wrong tensor say by themselves: sums, symmetry, ratios, permutations.
+std::vector<std::string> evidence_of(const std::string& step, const Tensor& theirs,
+                                     const Tensor& expected);
+
+}  // namespace attn

@@ -1,0 +1,224 @@
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "attn/diagnose/diagnose.hpp"
+#include "attn/diagnose/words.hpp"
+#include "attn/text/json.hpp"
+#include "attn/text/strings.hpp"
+#include "attn/text/width.hpp"
+
+namespace attn {
+namespace {
+
+std::string verdict_text(Verdict verdict, double difference, bool harmless) {
+    if (verdict == Verdict::shape) return "SHAPE";
+    if (verdict == Verdict::not_compared) return "-";
+    if (verdict == Verdict::wrong && harmless) return "harmless";
+    const std::string size = " (max " + brief(difference) + ")";
+    return verdict == Verdict::right ? "ok" + size : "DIFF" + size;
+}
+
+void add_paragraph(std::string& text, const std::string& head, const std::string& body) {
+    const std::string indent(head.size(), ' ');
+    bool first = true;
+    for (const std::string& line : wrap(body, 80 - head.size())) {
+        text += (first ? head : indent) + line + "\n";
+        first = false;
+    }
+}
+
+/// What was compared and is right, and how much was not.
+std::string summary(const Diagnosis& diagnosis) {
+    std::string names;
+    for (const StepVerdict& step : diagnosis.steps)
+        names += (names.empty() ? "" : ", ") + step.name;
+    const std::size_t skipped = diagnosis.skipped.size();
+    if (!diagnosis.judges_a_step()) {
+        return "nothing that attention computes was compared: it starts from " + names;
+    }
+    return "right: " + names +
+           (skipped == 0 ? "" : "; not compared: " + std::to_string(skipped) + " of your tensors");
+}
+
+void add_finding(std::string& text, const Finding& finding, const Ink& ink) {
+    if (finding.mistake == nullptr) {
+        text += "\n" + ink.of(ink.mistake, finding.step + ": no known mistake matches") + "\n";
+        for (const std::string& line : finding.evidence) add_paragraph(text, "  evidence  ", line);
+        if (finding.runner_up != nullptr) {
+            add_paragraph(text, "  nearest   ",
+                          finding.runner_up->id + ", not accepted (max " +
+                              brief(finding.runner_up_difference) + ")");
+        }
+        return;
+    }
+    const Mistake& mistake = *finding.mistake;
+    if (finding.second != nullptr) {
+        text += "\n" +
+                ink.of(ink.mistake, finding.step + ": a hypothesis, two mistakes at once: " +
+                                        mistake.id + " and " + finding.second->id) +
+                "\n";
+        add_paragraph(text, "  first     ", mistake.title + ": " + mistake.effect);
+        add_paragraph(text, "  second    ", finding.second->title + ": " + finding.second->effect);
+        std::string pairs;
+        for (const auto& [first, second] : finding.pairs) {
+            pairs += (pairs.empty() ? "" : ", ") + first->id + " and " + second->id;
+        }
+        if (!pairs.empty()) {
+            add_paragraph(text, "  tie       ", "so do these: " + pairs);
+        }
+        return;
+    }
+    text += "\n" +
+            (finding.harmless
+                 ? ink.of(ink.heading, finding.step + ": " + mistake.id +
+                                           ", harmless: what follows is right all the same")
+                 : ink.of(ink.mistake, finding.step + ": " + mistake.id)) +
+            "\n";
+    add_paragraph(text, "  what      ", mistake.title + ": " + mistake.effect);
+    std::string head = "  evidence  ";
+    const auto add_evidence = [&](const std::string& line) {
+        add_paragraph(text, head, line);
+        head.assign(head.size(), ' ');
+    };
+    if (finding.step != "mask" && finding.replayed) {
+        std::string match =
+            "replaying it on your tensors reproduces yours " +
+            (finding.difference == 0 ? std::string("exactly") : "to " + brief(finding.difference));
+        if (finding.runner_up != nullptr) {
+            match += "; next best " + finding.runner_up->id + " (max " +
+                     brief(finding.runner_up_difference) + ")";
+        }
+        add_evidence(match);
+    }
+    for (const std::string& line : finding.evidence) add_evidence(line);
+    for (const Mistake* beside : {finding.beside, finding.also_beside}) {
+        if (beside == nullptr) continue;
+        add_paragraph(text, "  beside    ", beside->title + ": " + beside->effect);
+    }
+    if (!finding.ties.empty()) {
+        add_paragraph(text, "  tie       ",
+                      "this input cannot tell it from " + ids_of(finding.ties));
+    }
+    if (!mistake.fix_torch.empty()) text += "  fix       " + mistake.fix_torch + "\n";
+    add_paragraph(text, "  lesson    ", mistake.lesson);
+}
+
+nlohmann::ordered_json json_of(const Finding& finding) {
+    nlohmann::ordered_json json;
+    json["step"] = finding.step;
+    json["id"] = finding.mistake ? nlohmann::ordered_json(finding.mistake->id) : nullptr;
+    if (finding.second != nullptr) json["second"] = finding.second->id;
+    if (finding.beside != nullptr) json["beside"] = finding.beside->id;
+    if (finding.also_beside != nullptr) json["also_beside"] = finding.also_beside->id;
+    std::vector<std::string> ties;
+    for (const Mistake* tie : finding.ties) ties.push_back(tie->id);
+    json["ties"] = ties;
+    for (const auto& [first, second] : finding.pairs) {
+        json["pairs"].push_back({first->id, second->id});
+    }
+    json["harmless"] = finding.harmless;
+    json["evidence"] = finding.evidence;
+    if (finding.mistake != nullptr) {
+        json["difference"] = finding.difference;
+        json["title"] = finding.mistake->title;
+        json["effect"] = finding.mistake->effect;
+        json["fix_torch"] = finding.mistake->fix_torch;
+        json["fix_numpy"] = finding.mistake->fix_numpy;
+        json["lesson"] = finding.mistake->lesson;
+    }
+    if (finding.runner_up != nullptr) {
+        json["runner_up"] = finding.runner_up->id;
+        json["runner_up_difference"] =
+            nlohmann::ordered_json::parse(json_number(finding.runner_up_difference));
+    }
+    return json;
+}
+
+}  // namespace
+
+std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink) {
+    std::string text;
+    for (const std::string& remark : diagnosis.remarks) add_paragraph(text, "", remark);
+    if (!diagnosis.remarks.empty()) text += "\n";
+    std::array<std::size_t, 3> widths{17, 14, 20};
+    std::vector<std::array<std::string, 3>> rows{{"step", "shape", "vs reference"}};
+    for (const StepVerdict& step : diagnosis.steps) {
+        rows.push_back({step.name, shape_text(step.theirs),
+                        verdict_text(step.global, step.global_difference, step.harmless)});
+        for (std::size_t i = 0; i < widths.size(); ++i) {
+            widths[i] = std::max(widths[i], rows.back()[i].size() + 1);
+        }
+    }
+    const auto columns = [&](std::size_t row) {
+        std::string line;
+        for (std::size_t i = 0; i < widths.size(); ++i) line += padded(rows[row][i], widths[i]);
+        return line;
+    };
+    text += ink.of(ink.heading, columns(0) + "from your own step before") + "\n";
+    bool diverged = false;
+    std::string names;
+    for (std::size_t row = 1; row < rows.size(); ++row) {
+        const StepVerdict& step = diagnosis.steps[row - 1];
+        std::string line =
+            columns(row) + verdict_text(step.local, step.local_difference, step.harmless);
+        const bool wrong_here = step.local == Verdict::wrong || step.local == Verdict::shape;
+        if (wrong_here && !step.harmless && !diverged) {
+            line += "  <- first divergence";
+            diverged = true;
+        } else if (step.local == Verdict::right && step.global != Verdict::right) {
+            line += "  (inherited)";
+        }
+        text += (wrong_here && !step.harmless ? ink.of(ink.mistake, line) : line) + "\n";
+        if (!step.layout.empty()) text += "  read as " + step.layout + "\n";
+        if (step.theirs_name != step.name) {
+            names += (names.empty() ? "" : ", ") + visible(step.theirs_name) + " is " + step.name;
+        }
+    }
+    if (!names.empty()) add_paragraph(text, "names         ", names);
+    for (const Skipped& skipped : diagnosis.skipped) {
+        add_paragraph(text, "not compared  ", visible(skipped.name) + ": " + skipped.reason);
+    }
+    // What is wrong comes before what is only written otherwise.
+    for (const bool harmless : {false, true}) {
+        for (const Finding& finding : diagnosis.findings) {
+            if (finding.harmless == harmless) add_finding(text, finding, ink);
+        }
+    }
+    if (!diagnosis.has_mistake() && !diagnosis.has_unknown()) {
+        text += "\n";
+        add_paragraph(text, "", summary(diagnosis));
+    }
+    return text;
+}
+
+std::string diagnosis_json(const Diagnosis& diagnosis) {
+    static constexpr std::array words{"right", "wrong", "shape", "not_compared"};
+    const auto number = [](double value) {
+        return nlohmann::ordered_json::parse(json_number(value));
+    };
+    nlohmann::ordered_json json;
+    json["steps"] = nlohmann::ordered_json::array();
+    for (const StepVerdict& step : diagnosis.steps) {
+        json["steps"].push_back({{"name", step.name},
+                                 {"shape", step.theirs},
+                                 {"expected_shape", step.expected},
+                                 {"global", words[static_cast<std::size_t>(step.global)]},
+                                 {"global_difference", number(step.global_difference)},
+                                 {"local", words[static_cast<std::size_t>(step.local)]},
+                                 {"local_difference", number(step.local_difference)},
+                                 {"theirs", step.theirs_name},
+                                 {"layout", step.layout},
+                                 {"harmless", step.harmless}});
+    }
+    json["findings"] = nlohmann::ordered_json::array();
+    for (const Finding& finding : diagnosis.findings) json["findings"].push_back(json_of(finding));
+    json["skipped"] = nlohmann::ordered_json::array();
+    for (const Skipped& skipped : diagnosis.skipped) {
+        json["skipped"].push_back({{"name", skipped.name}, {"reason", skipped.reason}});
+    }
+    json["remarks"] = diagnosis.remarks;
+    return json_text(json);
+}
+
+}  // namespace attn

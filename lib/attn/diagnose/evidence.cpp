@@ -1,0 +1,157 @@
+#include <algorithm>
+#include <cmath>
+
+#include "attn/diagnose/diagnose.hpp"
+#include "attn/diagnose/words.hpp"
+#include "attn/steps/groups.hpp"
+#include "attn/tensor/same_numbers.hpp"
+
+namespace attn {
+namespace {
+
+bool near(double a, double b) {
+    if (!std::isfinite(b)) return a == b;
+    return std::abs(a - b) <= 1e-3 * std::max(1.0, std::abs(b));
+}
+
+/// The smallest and the largest sum along one axis.
+std::pair<double, double> sums_along(const Tensor& tensor, std::size_t axis) {
+    const auto [outer, length, inner] = axis_view(tensor.shape(), axis);
+    double low = HUGE_VAL;
+    double high = -HUGE_VAL;
+    for (std::size_t o = 0; o < outer; ++o) {
+        for (std::size_t i = 0; i < inner; ++i) {
+            double sum = 0;
+            for (std::size_t k = 0; k < length; ++k) sum += tensor.at((o * length + k) * inner + i);
+            low = std::min(low, sum);
+            high = std::max(high, sum);
+        }
+    }
+    return {low, high};
+}
+
+void sums_of_weights(const Tensor& theirs, std::vector<std::string>& found) {
+    const std::size_t last = theirs.dimension() - 1;
+    const auto [low, high] = sums_along(theirs, last);
+    if (near(low, 1) && near(high, 1)) return;
+    found.push_back("rows sum to between " + four_decimals(low) + " and " + four_decimals(high) +
+                    ", not to 1");
+    for (std::size_t axis = 0; axis < last; ++axis) {
+        const auto [lowest, highest] = sums_along(theirs, axis);
+        if (near(lowest, 1) && near(highest, 1)) {
+            found.push_back("sums along the " + theirs.axes()[axis] + " axis are all 1");
+        }
+    }
+}
+
+/// The factor between two tensors, if it is the same for every cell.
+void constant_ratio(const Tensor& theirs, const Tensor& expected, std::vector<std::string>& found) {
+    double ratio = 0;
+    for (std::size_t i = 0; i < theirs.size(); ++i) {
+        const double a = theirs.at(i);
+        const double b = expected.at(i);
+        if (!std::isfinite(a) || !std::isfinite(b) || std::abs(b) < 1e-6) continue;
+        if (ratio == 0) ratio = a / b;
+        if (!near(a / b, ratio)) return;
+    }
+    if (ratio != 0 && !near(ratio, 1)) {
+        found.push_back("every number is " + brief(ratio) + " times what it should be");
+    }
+}
+
+/// The decimals of numbers that were rounded to so many; 0 where they were not.
+int decimals_of(const std::vector<double>& numbers) {
+    double scale = 1;
+    const auto is_whole = [&scale](double number) {
+        const double scaled = std::abs(number * scale);
+        return !std::isfinite(number) || std::abs(scaled - std::round(scaled)) <= 1e-7 * scaled;
+    };
+    for (int decimals = 1; decimals < 7; ++decimals) {
+        scale *= 10;
+        if (std::ranges::all_of(numbers, is_whole)) return decimals;
+    }
+    return 0;
+}
+
+void same_numbers_elsewhere(const Tensor& theirs, const Tensor& expected,
+                            std::vector<std::string>& found) {
+    std::vector<double> a = theirs.numbers();
+    std::vector<double> b = expected.numbers();
+    const auto is_nan = [](double number) { return std::isnan(number); };
+    if (std::any_of(a.begin(), a.end(), is_nan) || std::any_of(b.begin(), b.end(), is_nan)) return;
+    double farthest = 0;
+    bool in_place = true;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        if (!same_number(a[i], b[i])) farthest = std::max(farthest, std::abs(a[i] - b[i]));
+        in_place = in_place && (a[i] == b[i] || near(a[i], b[i]));
+    }
+    if (const int decimals = decimals_of(a); decimals > 0 && farthest <= std::pow(10, -decimals)) {
+        const std::string many = std::to_string(decimals);
+        found.push_back("the numbers are right to " + many + " decimals: pass --decimals " + many);
+    }
+    if (in_place) return;
+    std::sort(a.begin(), a.end());
+    std::sort(b.begin(), b.end());
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        if (a[i] != b[i] && !near(a[i], b[i])) return;
+    }
+    found.push_back("the numbers are the right ones, in other places");
+}
+
+/// Looks at each matrix as a whole: transposed, symmetric, all rows alike.
+void shape_of_matrices(const Tensor& theirs, const Tensor& expected,
+                       std::vector<std::string>& found) {
+    const auto [count, rows, columns] = groups_of(theirs.shape());
+    if (rows != columns || rows < 2) return;
+    bool transposed = true;
+    bool symmetric = true;
+    for (std::size_t g = 0; g < count; ++g) {
+        for (std::size_t r = 0; r < rows; ++r) {
+            for (std::size_t c = 0; c < columns; ++c) {
+                const double cell = theirs.at((g * rows + r) * columns + c);
+                transposed = transposed && near(cell, expected.at((g * rows + c) * columns + r));
+                symmetric = symmetric && near(cell, theirs.at((g * rows + c) * columns + r));
+            }
+        }
+    }
+    if (symmetric) {
+        found.push_back("each matrix equals its transpose");
+    } else if (transposed) {
+        found.push_back("each matrix is the transpose of what it should be");
+    }
+}
+
+void missing_numbers(const Tensor& theirs, const Tensor& expected,
+                     std::vector<std::string>& found) {
+    std::size_t extra = 0;
+    for (std::size_t i = 0; i < theirs.size(); ++i) {
+        extra += std::isnan(theirs.at(i)) && !std::isnan(expected.at(i)) ? 1U : 0U;
+    }
+    if (extra > 0) {
+        found.push_back(std::to_string(extra) + " of " + std::to_string(theirs.size()) +
+                        " cells are nan that should be numbers");
+    }
+}
+
+}  // namespace
+
+std::vector<std::string> evidence_of(const std::string& step, const Tensor& theirs,
+                                     const Tensor& expected) {
+    std::vector<std::string> found;
+    if (theirs.shape() != expected.shape()) {
+        found.push_back("its shape is " + shape_text(theirs.shape()) + ", not " +
+                        shape_text(expected.shape()));
+        return found;
+    }
+    if (!theirs.is_floating() || theirs.dimension() < 2) return found;
+    missing_numbers(theirs, expected, found);
+    if (step == "weights") sums_of_weights(theirs, found);
+    constant_ratio(theirs, expected, found);
+    same_numbers_elsewhere(theirs, expected, found);
+    if (step.find("scores") != std::string::npos || step == "weights") {
+        shape_of_matrices(theirs, expected, found);
+    }
+    return found;
+}
+
+}  // namespace attn

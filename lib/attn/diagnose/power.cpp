@@ -1,0 +1,147 @@
+#include "attn/diagnose/power.hpp"
+#include "attn/cards/step_table.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "attn/compare/compare.hpp"
+#include "attn/diagnose/words.hpp"
+#include "attn/text/json.hpp"
+#include "attn/text/width.hpp"
+
+namespace attn {
+namespace {
+
+/// Whether two tensors are the same but for rounding; different shapes are not.
+bool same(const Plan& plan, const Ledger& reference, const std::string& name, const Tensor& a,
+          const Tensor& b) {
+    if (a.shape() != b.shape()) return false;
+    const Tolerance tolerance =
+        rounding_tolerance(plan, step_table(plan), reference, name, b, coarser_type(a, b));
+    return distance(a, b, tolerance).within();
+}
+
+bool any_step_differs(const Plan& plan, const Ledger& wrong, const Ledger& reference) {
+    for (const auto& [name, tensor] : reference.entries()) {
+        const Tensor* other = wrong.find(name);
+        if (other == nullptr || !same(plan, reference, name, *other, tensor)) return true;
+    }
+    return false;
+}
+
+void add_lines(std::string& text, const std::string& head, const std::string& body) {
+    text += head + "\n";
+    for (const std::string& line : wrap(body, 76)) text += "  " + line + "\n";
+}
+
+}  // namespace
+
+Power power(const Plan& plan, const Ledger& given) {
+    const Ledger reference = walk(plan, given);
+    const std::string last = reference.entries().back().name;
+    Power result;
+    std::vector<Tensor> outcomes;
+    for (const Mistake& mistake : mistakes()) {
+        if (const std::string reason = mistake.not_applicable(plan); !reason.empty()) {
+            result.blind.push_back({&mistake, reason});
+            continue;
+        }
+        const Ledger wrong = walk(plan, given, mistake.apply(step_table(plan), plan));
+        const Tensor& outcome = wrong.entries().back().tensor;
+        if (mistake.by_chance || same(plan, reference, last, outcome, reference[last])) {
+            if (any_step_differs(plan, wrong, reference)) {
+                result.inside.push_back(&mistake);
+            } else {
+                result.blind.push_back({&mistake, "it changes no number of this input"});
+            }
+            continue;
+        }
+        std::size_t group = 0;
+        while (group < outcomes.size() && !same(plan, reference, last, outcome, outcomes[group])) {
+            ++group;
+        }
+        if (group == outcomes.size()) {
+            outcomes.push_back(outcome);
+            result.groups.emplace_back();
+        }
+        result.groups[group].push_back(&mistake);
+    }
+    return result;
+}
+
+std::string power_text(const Power& power) {
+    std::vector<const Mistake*> alone;
+    std::string together;
+    for (const auto& group : power.groups) {
+        if (group.size() == 1) {
+            alone.push_back(group.front());
+        } else {
+            together += "  " + ids_of(group) + "\n";
+        }
+    }
+    std::string text;
+    add_lines(text,
+              std::to_string(alone.size()) + " mistakes show in the result and are told apart:",
+              ids_of(alone));
+    if (!together.empty()) text += "these show in the result, but look the same:\n" + together;
+    if (!power.inside.empty()) {
+        add_lines(text, "these show only when the step itself is given:", ids_of(power.inside));
+    }
+    if (!power.blind.empty()) text += "these cannot be seen with this input:\n";
+    for (const Power::Blind& blind : power.blind) {
+        text += "  " + padded(blind.mistake->id, 27) + " " + blind.reason + "\n";
+    }
+    return text;
+}
+
+std::string power_json(const Power& power) {
+    nlohmann::ordered_json json;
+    json["groups"] = nlohmann::ordered_json::array();
+    for (const auto& group : power.groups) {
+        std::vector<std::string> ids;
+        for (const Mistake* mistake : group) ids.push_back(mistake->id);
+        json["groups"].push_back(ids);
+    }
+    json["inside"] = nlohmann::ordered_json::array();
+    for (const Mistake* mistake : power.inside) json["inside"].push_back(mistake->id);
+    json["blind"] = nlohmann::ordered_json::array();
+    for (const Power::Blind& blind : power.blind) {
+        json["blind"].push_back({{"id", blind.mistake->id}, {"reason", blind.reason}});
+    }
+    return json_text(json);
+}
+
+WalkConfig probe_config() {
+    WalkConfig config;
+    config.batch = 3;
+    config.query_len = 5;
+    config.heads = 2;
+    config.head_dim = 4;
+    config.bias = true;
+    config.output_projection = true;
+    config.output_bias = true;
+    config.mask.causal = true;
+    config.mask.padding = true;
+    config.lengths = {5, 3, 5};
+    return config;
+}
+
+WalkConfig probe_config(WalkConfig asked) {
+    if (std::holds_alternative<RandomInput>(asked.input)) {
+        if (!asked.batch) asked.batch = 3;
+        if (!asked.query_len) asked.query_len = 7;
+    }
+    const Plan plan = resolve(asked);
+    const Ledger drawn = draw(plan);
+    for (const char* name : {"g_query", "g_key"}) {
+        const Tensor* ones = drawn.find(name);
+        if (ones == nullptr || asked.parameters.has(name)) continue;
+        Array<double> gain = empty_array<double>(ones->shape());
+        for (std::size_t i = 0; i < gain.size(); ++i) {
+            gain.data()[i] = 0.5 + 0.25 * static_cast<double>(i * 3 % 7);
+        }
+        asked.parameters.record(name, {ones->axes(), std::move(gain)});
+    }
+    return asked;
+}
+
+}  // namespace attn

@@ -1,0 +1,228 @@
+#include "attn/diagnose/readings.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "attn/cards/step_table.hpp"
+
+namespace attn {
+namespace {
+
+/// A flat copy of `theirs` in another order of axes: `order[i]` is the place in `from` of axis i of
+/// the result.
+std::vector<std::size_t> places(const Shape& from, const std::vector<std::size_t>& order) {
+    std::vector<std::size_t> stride(from.size(), 1);
+    for (std::size_t i = from.size(); i-- > 1;) stride[i - 1] = stride[i] * from[i];
+    std::vector<std::size_t> result(element_count(from));
+    std::vector<std::size_t> index(from.size(), 0);
+    for (std::size_t& place : result) {
+        place = 0;
+        for (std::size_t i = 0; i < order.size(); ++i) place += index[i] * stride[order[i]];
+        for (std::size_t i = order.size(); i-- > 0;) {
+            if (++index[i] < from[order[i]]) break;
+            index[i] = 0;
+        }
+    }
+    return result;
+}
+
+template <class T>
+Tensor with_type(const Tensor& theirs, const Axes& axes, const Shape& shape,
+                 const std::vector<std::size_t>* order) {
+    Array<T> cells = empty_array<T>(shape);
+    std::visit(
+        [&](const auto& array) {
+            for (std::size_t i = 0; i < cells.size(); ++i) {
+                cells.data()[i] = static_cast<T>(array.data()[order == nullptr ? i : (*order)[i]]);
+            }
+        },
+        theirs.values());
+    return {axes, std::move(cells)};
+}
+
+Tensor laid_out(const Tensor& theirs, const Axes& axes, const Shape& shape, DType dtype,
+                const std::vector<std::size_t>* order = nullptr) {
+    switch (dtype) {
+        case DType::float64:
+            return with_type<double>(theirs, axes, shape, order);
+        case DType::int64:
+            return with_type<std::int64_t>(theirs, axes, shape, order);
+        case DType::boolean:
+            return with_type<bool>(theirs, axes, shape, order);
+        case DType::float32:
+            break;
+    }
+    return with_type<float>(theirs, axes, shape, order);
+}
+
+bool is_position(const std::string& axis) {
+    return axis == "query" || axis == "key" || axis == "token";
+}
+
+/// Whether neighbouring axes are ever saved as one: samples with heads or tokens, heads with
+/// features.
+bool may_join(const Axes& group) {
+    const auto positions = std::count_if(group.begin(), group.end(), is_position);
+    const bool feature = std::find(group.begin(), group.end(), "feature") != group.end();
+    return positions + (feature ? 1 : 0) <= 1;
+}
+
+/// How the axes `order` (numbers into `shape`) are joined to give `lengths`, as words; empty where
+/// they cannot be.
+std::string joined_axes(const std::vector<std::size_t>& order, const Axes& axes, const Shape& shape,
+                        const Shape& lengths) {
+    std::string words;
+    std::size_t next = 0;
+    for (const std::size_t length : lengths) {
+        if (length == 1) {
+            words += words.empty() ? "1" : ", 1";
+            continue;
+        }
+        Axes group;
+        std::size_t product = 1;
+        while (product < length && next < order.size()) {
+            product *= shape[order[next]];
+            group.push_back(axes[order[next++]]);
+        }
+        if (product != length || !may_join(group)) return "";
+        if (!words.empty()) words += ", ";
+        for (std::size_t i = 0; i < group.size(); ++i) words += (i == 0 ? "" : " * ") + group[i];
+    }
+    return next == order.size() ? "(" + words + ")" : "";
+}
+
+bool exchanges_queries_and_keys(const std::vector<std::size_t>& order, const Axes& axes) {
+    const auto place = [&](const char* axis) {
+        return std::find_if(order.begin(), order.end(),
+                            [&](std::size_t i) { return axes[i] == axis; }) -
+               order.begin();
+    };
+    const auto end = static_cast<std::ptrdiff_t>(order.size());
+    return place("query") < end && place("key") < end && place("key") < place("query");
+}
+
+}  // namespace
+
+std::vector<Reading> readings(const Tensor& theirs, const Axes& axes, const Shape& shape,
+                              DType dtype) {
+    std::vector<Reading> result;
+    const Shape lengths = theirs.shape();
+    if (lengths == shape) result.push_back({laid_out(theirs, axes, shape, dtype), ""});
+    if (theirs.size() != element_count(shape) || theirs.size() == 0) return result;
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+        if (shape[i] != 1) order.push_back(i);
+    }
+    const std::vector<std::size_t> ours = order;
+    do {
+        if (order == ours && lengths == shape) continue;
+        if (exchanges_queries_and_keys(order, axes)) continue;
+        const std::string layout = joined_axes(order, axes, shape, lengths);
+        if (layout.empty()) continue;
+        if (order == ours) {
+            result.push_back({laid_out(theirs, axes, shape, dtype), layout});
+            continue;
+        }
+        // Their memory holds our axes in this order; ours are found in it by their numbers.
+        Shape from;
+        for (const std::size_t axis : order) from.push_back(shape[axis]);
+        std::vector<std::size_t> back(order.size());
+        for (std::size_t i = 0; i < ours.size(); ++i) {
+            back[i] = static_cast<std::size_t>(std::find(order.begin(), order.end(), ours[i]) -
+                                               order.begin());
+        }
+        const std::vector<std::size_t> cells = places(from, back);
+        result.push_back({laid_out(theirs, axes, shape, dtype, &cells), layout});
+    } while (std::next_permutation(order.begin(), order.end()));
+    return result;
+}
+
+std::vector<Reading> readings(const Tensor& theirs, const Tensor& like) {
+    return readings(theirs, like.axes(), like.shape(), like.dtype());
+}
+
+namespace {
+
+/// What the two values of a mask are: the one that is nearer to hidden in code that adds it, or the
+/// larger one of 0 and 1.
+struct MaskValues {
+    bool added = false;
+    double first = 0;   ///< of the two: 0, or the visible one of an added mask
+    double second = 0;  ///< 1, or the hidden one of an added mask
+};
+
+std::optional<MaskValues> values_of(const Tensor& theirs) {
+    std::set<double> values;
+    for (std::size_t i = 0; i < theirs.size() && values.size() < 3; ++i) {
+        if (std::isnan(theirs.at(i))) return std::nullopt;
+        values.insert(theirs.at(i));
+    }
+    if (values.empty() || values.size() > 2) return std::nullopt;
+    const double low = *values.begin();
+    const double high = *values.rbegin();
+    if (low >= 0 && high <= 1) {
+        if ((low != 0 && low != 1) || (high != 0 && high != 1)) return std::nullopt;
+        return MaskValues{false, 0, 1};
+    }
+    // Numbers to add: what stays is 0 (or 1), what goes is far below, or above by mistake.
+    if (high == 0 || (high == 1 && low < 0)) return MaskValues{true, high, low};
+    if (low == 0) return MaskValues{true, 0, high};
+    return std::nullopt;
+}
+
+/// The four axes that a mask of that shape may have, in the order in which they are tried.
+std::vector<std::pair<Shape, std::string>> mask_shapes(const Shape& theirs, const Shape& full) {
+    std::vector<std::pair<Shape, std::string>> result;
+    const auto add = [&](Shape shape, const std::string& words) {
+        for (std::size_t i = 0; i < 4; ++i) {
+            if (shape[i] != 1 && shape[i] != full[i]) return;
+        }
+        for (const auto& [known, unused] : result) {
+            if (known == shape) return;
+        }
+        result.emplace_back(std::move(shape), words);
+    };
+    if (theirs.empty() || theirs.size() > 4) return result;
+    Shape right = theirs;
+    right.insert(right.begin(), 4 - right.size(), 1);
+    if (theirs.size() == 3) add({theirs[0], 1, theirs[1], theirs[2]}, "(batch, query, key)");
+    if (theirs.size() == 2) add({theirs[0], 1, 1, theirs[1]}, "(batch, key)");
+    add(right, "");
+    if (theirs.size() == 3 && theirs[0] == full[0] * full[1]) {
+        add({full[0], full[1], theirs[1], theirs[2]}, "(batch * head, query, key)");
+    }
+    return result;
+}
+
+}  // namespace
+
+std::vector<MaskReading> mask_readings(const Tensor& theirs, const Plan& plan) {
+    std::vector<MaskReading> result;
+    const std::optional<MaskValues> values = values_of(theirs);
+    if (!values) return result;
+    const Shape full{plan.has_batch ? plan.batch : 1, plan.has_head ? plan.heads : 1,
+                     plan.query_len, plan.key_len};
+    for (const auto& [shape, layout] : mask_shapes(theirs.shape(), full)) {
+        for (const bool says_keep : {false, true}) {
+            if (values->added && says_keep) continue;
+            const Axes axes = plan.per_head_axes("query", "key");
+            Array<bool> hidden = empty_array<bool>(plan.per_head_shape(full[2], full[3]));
+            for (std::size_t i = 0; i < hidden.size(); ++i) {
+                std::size_t rest = i;
+                std::array<std::size_t, 4> at{};
+                for (std::size_t axis = 4; axis-- > 0;) {
+                    at[axis] = shape[axis] == 1 ? 0 : rest % full[axis];
+                    rest /= full[axis];
+                }
+                const std::size_t cell =
+                    ((at[0] * shape[1] + at[1]) * shape[2] + at[2]) * shape[3] + at[3];
+                hidden.data()[i] = (theirs.at(cell) == values->second) != says_keep;
+            }
+            result.push_back({Tensor(axes, std::move(hidden)), says_keep, layout});
+        }
+    }
+    return result;
+}
+
+}  // namespace attn

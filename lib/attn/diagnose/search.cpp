@@ -1,0 +1,384 @@
+#include "attn/diagnose/search.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "attn/diagnose/words.hpp"
+
+namespace attn {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+std::vector<const Mistake*> applicable(const std::vector<Mistake>& entries, const Plan& plan) {
+    std::vector<const Mistake*> result;
+    for (const Mistake& entry : entries) {
+        if (entry.applies(plan)) result.push_back(&entry);
+    }
+    return result;
+}
+
+bool is_in(const std::vector<const Mistake*>& entries, const Mistake* entry) {
+    return std::find(entries.begin(), entries.end(), entry) != entries.end();
+}
+
+bool has_nan(const Tensor& tensor) {
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+        if (std::isnan(tensor.at(i))) return true;
+    }
+    return false;
+}
+
+/// `tensor` with -inf where `hidden` says so.
+Tensor with_infinity(const Tensor& tensor, const std::vector<bool>& hidden) {
+    return with_floating(tensor.dtype(), [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        Array<T> cells = tensor.as<T>();
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+            if (hidden[i]) cells.data()[i] = -std::numeric_limits<T>::infinity();
+        }
+        return {tensor.axes(), std::move(cells)};
+    });
+}
+
+}  // namespace
+
+std::size_t explained_by(Replay replay, const Judge& judge, std::span<const TheirTensor> later) {
+    std::size_t count = 0;
+    const auto explains = [&](const TheirTensor& theirs) {
+        for (const std::string& step : theirs.steps) {
+            const Tensor* local = replay.step(step);
+            if (local == nullptr) continue;
+            for (Reading& reading : readings(theirs.tensor, *local)) {
+                if (!judge(step, theirs, reading.tensor, *local, true).right()) continue;
+                replay.take(step, std::move(reading.tensor));
+                return true;
+            }
+        }
+        return false;
+    };
+    for (const TheirTensor& theirs : later) {
+        if (theirs.steps.front() == "mask") continue;
+        if (!explains(theirs)) break;
+        ++count;
+    }
+    return count;
+}
+
+Candidates::Candidates(const Plan& plan)
+    : mistakes(applicable(attn::mistakes(), plan)),
+      harmless(applicable(harmless_differences(), plan)) {}
+
+Search::Search(const Plan& plan, const Candidates& candidates, const Judge& judge, Replay& replay,
+               const DiagnoseOptions& options, const TheirTensor& theirs, std::string step,
+               bool uses_theirs)
+    : plan_(plan),
+      candidates_(candidates),
+      judge_(judge),
+      replay_(replay),
+      options_(options),
+      theirs_(theirs),
+      step_(std::move(step)),
+      uses_theirs_(uses_theirs),
+      expected_(*replay.step(step_)) {}
+
+/// Their tensor as one of that shape: as it is where it has the shape, else in every layout.
+std::vector<Reading> Search::ways(const TheirTensor& theirs, const Tensor& like) const {
+    std::vector<Reading> all = readings(theirs.tensor, like);
+    if (theirs.tensor.shape() == like.shape()) all.resize(1);
+    return all;
+}
+
+void Search::try_one(const TheirTensor& theirs, const std::vector<const Mistake*>& made,
+                     Tried& tried) const {
+    const std::optional<Tensor> wrong = replay_.step_with(made, step_);
+    if (!wrong || judged(*wrong, expected_, {}).right()) return;
+    if (made.size() == 1 && has_nan(*wrong)) tried.left_nan.push_back(made.back());
+    for (Reading& reading : ways(theirs, *wrong)) {
+        const Judged answer = judge_(step_, theirs, reading.tensor, *wrong, uses_theirs_);
+        if (answer.right()) {
+            tried.matches.push_back({made.back(), std::move(reading), answer.difference});
+            return;
+        }
+        if (answer.difference < tried.runner_up_difference) {
+            tried.runner_up = made.back();
+            tried.runner_up_difference = answer.difference;
+        }
+    }
+}
+
+void Search::report(double done) const {
+    if (options_.progress) options_.progress(step_, done);
+}
+
+Search::Tried Search::try_each(const TheirTensor& theirs) const {
+    Tried tried;
+    std::size_t count = 0;
+    const std::vector<const Mistake*>& all_mistakes = candidates_.mistakes;
+    const std::vector<const Mistake*>& all_harmless = candidates_.harmless;
+    for (const auto* entries : {&all_mistakes, &all_harmless}) {
+        for (const Mistake* mistake : *entries) {
+            const std::size_t all = all_mistakes.size() + all_harmless.size();
+            report(static_cast<double>(count++) / static_cast<double>(all));
+            try_one(theirs, {mistake}, tried);
+        }
+    }
+    return tried;
+}
+
+std::optional<Match> Search::best(std::span<const TheirTensor> later) {
+    const Tried singles = try_each(theirs_);
+    runner_up_ = singles.runner_up;
+    runner_up_difference_ = singles.runner_up_difference;
+    if (!singles.matches.empty()) {
+        Match match = chosen(singles, later);
+        if (is_scores(step_) && match.reading.tensor.shape() == expected_.shape() &&
+            gives_same_weights(match.reading.tensor)) {
+            match.finding.harmless = true;
+        }
+        if (right_where_read(match.reading.tensor)) match.finding.harmless = true;
+        return match;
+    }
+    if (std::optional<Match> match = in_padded_rows()) return match;
+    if (std::optional<Match> match = dropout()) return match;
+    if (std::optional<Match> match = otherwise_filled(later)) return match;
+    if (std::optional<Match> match = beside_harmless(singles, later)) return match;
+    return options_.pairs ? pairs() : std::nullopt;
+}
+
+Match Search::match_of(const Mistake& mistake, Reading reading, double difference) const {
+    Match match;
+    match.finding.step = step_;
+    match.finding.mistake = &mistake;
+    match.finding.difference = difference;
+    match.finding.evidence = evidence_of(step_, reading.tensor, expected_);
+    match.reading = std::move(reading);
+    return match;
+}
+
+/// Of several that match: what leaves right what is right, what explains later tensors too, what
+/// shows first at this very step, mistakes before harmless differences, and the nearest.
+Match Search::chosen(Tried tried, std::span<const TheirTensor> later) const {
+    std::vector<Candidate>& all = tried.matches;
+    if (all.size() > 1) {
+        for (Candidate& candidate : all) {
+            Replay replay = replay_;
+            replay.make(*candidate.mistake);
+            const Tensor* ours = replay.step(step_);
+            if (ours != nullptr && ours->shape() == candidate.reading.tensor.shape()) {
+                replay.take(step_, candidate.reading.tensor);
+            }
+            candidate.explains = explained_by(std::move(replay), judge_, later);
+            candidate.refuted = candidates_.refuted(*candidate.mistake);
+        }
+        const auto rank = [&](const Candidate& c) {
+            return std::tuple(c.refuted, later.size() - c.explains, c.mistake->step != step_,
+                              is_in(candidates_.harmless, c.mistake), c.difference);
+        };
+        std::stable_sort(all.begin(), all.end(),
+                         [&](const Candidate& a, const Candidate& b) { return rank(a) < rank(b); });
+    }
+    Match match = match_of(*all.front().mistake, all.front().reading, all.front().difference);
+    for (std::size_t i = 1; i < all.size(); ++i) {
+        // What is before and what comes after tells the others apart.
+        const bool is_tie = all[i].refuted == all[0].refuted && all[i].explains == all[0].explains;
+        if (is_tie) match.finding.ties.push_back(all[i].mistake);
+    }
+    match.finding.harmless = is_in(candidates_.harmless, match.finding.mistake);
+    match.finding.runner_up = tried.runner_up;
+    match.finding.runner_up_difference = tried.runner_up_difference;
+    return match;
+}
+
+/// A replay draws other cells than their dropout did, so its traces are looked for instead.
+std::optional<Match> Search::dropout() const {
+    if (step_ != "weights") return std::nullopt;
+    for (const Reading& reading : ways(theirs_, expected_)) {
+        const auto found = dropout_in(reading.tensor, expected_,
+                                      judge_.tolerance(step_, theirs_, expected_, true));
+        if (!found) continue;
+        Match match = match_of(find_mistake("dropout-at-eval"), reading, found->difference);
+        match.finding.evidence.push_back(
+            std::to_string(found->dropped) + " weights are 0, the others " + brief(found->factor) +
+            " times what they should be: p is " + brief(1 - 1 / found->factor));
+        return match;
+    }
+    return std::nullopt;
+}
+
+bool Search::gives_same_weights(const Tensor& tensor) const {
+    // A later tensor of theirs would be what softmax reads, whatever this one is.
+    const StepTable& table = step_table(plan_);
+    for (std::size_t i = place_of(table, step_) + 1; i < table.size(); ++i) {
+        if (is_scores(table[i].name) && replay_.is_given(table[i].name)) return false;
+    }
+    Replay other = replay_;
+    other.take(step_, tensor);
+    const Tensor* theirs = other.step("weights");
+    const Tensor* ours = replay_.step("weights");
+    return theirs != nullptr && ours != nullptr &&
+           judge_("weights", theirs_, *theirs, *ours, true).right();
+}
+
+const Mistake* Search::name_of_fill(const Tensor& theirs, const std::vector<bool>& hidden,
+                                    bool harmless) const {
+    const StepTable& table = step_table(plan_);
+    const PlannedStep masked{plan_, table, find_step(table, "masked_scores")};
+    const Tensor* scores = replay_.step(masked.latest(Chain::scores));
+    std::optional<double> fill;
+    std::optional<double> added;
+    bool one_fill = true;
+    bool one_added = true;
+    for (std::size_t i = 0; i < theirs.size(); ++i) {
+        if (!hidden[i]) continue;
+        const double cell = theirs.at(i);
+        if (!std::isfinite(cell)) return nullptr;
+        const double more = cell - scores->at(i);
+        if (!fill) {
+            fill = cell;
+            added = more;
+        }
+        one_fill = one_fill && cell == *fill;
+        one_added = one_added && std::abs(more - *added) <= 1e-4 * (std::abs(*added) + 1);
+    }
+    if (!fill) return nullptr;
+    if (one_fill) return harmless ? &finite_fill(*fill) : &mistaken_fill(*fill);
+    // The rounding of many scores plus one number: the number has few digits of its own.
+    return one_added && harmless ? &added_fill(std::stod(brief(*added))) : nullptr;
+}
+
+/// Numbers so low that softmax makes nothing of them stand for -inf, whatever they are.
+std::optional<Match> Search::far_below(const Reading& reading,
+                                       std::span<const TheirTensor> later) const {
+    double lowest = infinity;
+    for (std::size_t i = 0; i < expected_.size(); ++i) {
+        if (std::isfinite(expected_.at(i))) lowest = std::min(lowest, expected_.at(i));
+    }
+    // exp() of less is 0 in every type.
+    const double floor = lowest - (expected_.dtype() == DType::float64 ? 750 : 110);
+    const Tensor& tensor = reading.tensor;
+    std::vector<bool> hidden(tensor.size());
+    for (std::size_t i = 0; i < tensor.size(); ++i) hidden[i] = tensor.at(i) <= floor;
+    const Mistake* fill = name_of_fill(tensor, hidden, true);
+    if (fill == nullptr) return std::nullopt;
+    TheirTensor read = theirs_;
+    read.tensor = with_infinity(tensor, hidden);
+    const Judged answer = judge_(step_, theirs_, read.tensor, expected_, uses_theirs_);
+    if (answer.right()) {
+        const Mistake& empty_row = find_mistake("fully-masked-row");
+        const bool uniform = !gives_same_weights(tensor) && empty_row.applies(plan_);
+        Match match = match_of(uniform ? empty_row : *fill, reading, answer.difference);
+        match.finding.harmless = !uniform;
+        match.finding.evidence = {fill->title};
+        return match;
+    }
+    Tried beside = try_each(read);
+    if (beside.matches.empty()) return std::nullopt;
+    Match match = chosen(std::move(beside), later);
+    match.finding.beside = fill;
+    match.reading = reading;
+    return match;
+}
+
+/// Any other number on every hidden cell is judged by the weights that it gives.
+std::optional<Match> Search::one_fill(const Reading& reading) const {
+    std::vector<bool> hidden(expected_.size());
+    for (std::size_t i = 0; i < hidden.size(); ++i) hidden[i] = expected_.at(i) == -infinity;
+    const Tensor visible = with_infinity(reading.tensor, hidden);
+    const Judged answer = judge_(step_, theirs_, visible, expected_, uses_theirs_);
+    if (!answer.right()) return std::nullopt;
+    const bool harmless = gives_same_weights(reading.tensor);
+    const Mistake* fill = name_of_fill(reading.tensor, hidden, harmless);
+    if (fill == nullptr) return std::nullopt;
+    Match match = match_of(*fill, reading, answer.difference);
+    match.finding.harmless = harmless;
+    return match;
+}
+
+std::optional<Match> Search::otherwise_filled(std::span<const TheirTensor> later) const {
+    if (!is_scores(step_)) return std::nullopt;
+    for (const Reading& reading : ways(theirs_, expected_)) {
+        if (step_ == "masked_scores") {
+            if (std::optional<Match> match = far_below(reading, later)) return match;
+            if (std::optional<Match> match = one_fill(reading)) return match;
+        }
+        if (!gives_same_weights(reading.tensor)) continue;
+        Match match = match_of(find_mistake("same-after-softmax"), reading, 0);
+        match.finding.harmless = true;
+        match.finding.replayed = false;
+        return match;
+    }
+    return std::nullopt;
+}
+
+/// A harmless difference may change what a mistake looks like: where nobody can be seen, a finite
+/// fill and -inf part ways. Code may have two: a fill, and rows set to zero.
+std::optional<Match> Search::beside_harmless(const Tried& singles,
+                                             std::span<const TheirTensor> later) const {
+    std::vector<std::vector<const Mistake*>> ways_to_write;
+    for (const Mistake* one : candidates_.harmless) ways_to_write.push_back({one});
+    const StepTable& table = step_table(plan_);
+    const auto in_place = [&](const Mistake* one) { return place_of(table, one->step); };
+    const std::size_t masking = place_of(table, "masked_scores");
+    for (const Mistake* fill : candidates_.harmless) {
+        for (const Mistake* rows : candidates_.harmless) {
+            if (in_place(fill) == masking && in_place(rows) > masking) {
+                ways_to_write.push_back({fill, rows});
+            }
+        }
+    }
+    for (const std::vector<const Mistake*>& harmless : ways_to_write) {
+        const std::optional<Tensor> alone = replay_.step_with(harmless, step_);
+        const bool shows = alone && !judged(*alone, expected_, {}).right();
+        const bool fills = in_place(harmless.front()) >= masking;
+        Tried tried;
+        for (const Mistake* mistake : candidates_.mistakes) {
+            const bool empties = is_in(singles.left_nan, mistake);
+            if (harmless.size() == 1 ? !shows && !(fills && empties) : !empties) continue;
+            std::vector<const Mistake*> made = harmless;
+            made.push_back(mistake);
+            try_one(theirs_, made, tried);
+        }
+        if (tried.matches.empty()) continue;
+        Match match = chosen(std::move(tried), later);
+        match.finding.beside = harmless.front();
+        if (harmless.size() > 1) match.finding.also_beside = harmless.back();
+        return match;
+    }
+    return std::nullopt;
+}
+
+std::optional<Match> Search::pairs() const {
+    std::optional<Match> result;
+    const std::vector<const Mistake*>& all = candidates_.mistakes;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        report(static_cast<double>(i) / static_cast<double>(all.size()));
+        for (std::size_t j = i + 1; j < all.size(); ++j) {
+            Tried tried;
+            try_one(theirs_, {all[i], all[j]}, tried);
+            if (tried.matches.empty()) continue;
+            const Candidate& found = tried.matches.front();
+            if (result) {
+                result->finding.pairs.emplace_back(all[i], all[j]);
+                continue;
+            }
+            result = match_of(*all[i], found.reading, found.difference);
+            result->finding.second = all[j];
+        }
+    }
+    return result;
+}
+
+Finding Search::unexplained() const {
+    const std::vector<Reading> all = ways(theirs_, expected_);
+    Finding finding;
+    finding.step = step_;
+    finding.difference = HUGE_VAL;
+    finding.runner_up = runner_up_;
+    finding.runner_up_difference = runner_up_difference_;
+    finding.evidence =
+        evidence_of(step_, all.empty() ? theirs_.tensor : all.front().tensor, expected_);
+    return finding;
+}
+
+}  // namespace attn

@@ -1,0 +1,120 @@
+#pragma once
+#include <cmath>
+#include <span>
+
+#include "attn/diagnose/replay.hpp"
+#include "attn/diagnose/their_tensors.hpp"
+
+namespace attn {
+
+/// What was found at a step, and how the tensor was read to find it.
+struct Match {
+    Finding finding;
+    Reading reading;
+};
+
+/// What can show in a walk.
+struct Candidates {
+    std::vector<const Mistake*> mistakes;
+    std::vector<const Mistake*> harmless;
+    std::function<bool(const Mistake&)> refuted{};  ///< something is right that would not be
+
+    explicit Candidates(const Plan& plan);
+};
+
+/// Looks for the mistake that makes one of somebody's tensors.
+class Search {
+public:
+    /// What is passed must outlive the search.
+    Search(const Plan& plan, const Candidates& candidates, const Judge& judge, Replay& replay,
+           const DiagnoseOptions& options, const TheirTensor& theirs, std::string step,
+           bool uses_theirs);
+
+    /// The mistake that matches; of several, the one that also explains the most of `later`, the
+    /// tensors that come afterwards.
+    std::optional<Match> best(std::span<const TheirTensor> later);
+
+    /// The finding where `best` found nothing, with what the numbers say by themselves.
+    Finding unexplained() const;
+
+private:
+    struct Candidate {
+        const Mistake* mistake;
+        Reading reading;
+        double difference;
+        std::size_t explains = 0;  ///< so many later tensors
+        bool refuted = false;      ///< by what is right before
+    };
+    struct Tried {
+        std::vector<Candidate> matches;
+        std::vector<const Mistake*> left_nan;  ///< gave nan, which a finite fill would not
+        const Mistake* runner_up = nullptr;
+        double runner_up_difference = HUGE_VAL;
+    };
+
+    void try_one(const TheirTensor& theirs, const std::vector<const Mistake*>& made,
+                 Tried& tried) const;
+    void report(double done) const;
+    Tried try_each(const TheirTensor& theirs) const;
+    Match chosen(Tried tried, std::span<const TheirTensor> later) const;
+    Match match_of(const Mistake& mistake, Reading reading, double difference) const;
+    std::optional<Match> dropout() const;
+    std::optional<Match> otherwise_filled(std::span<const TheirTensor> later) const;
+    std::optional<Match> far_below(const Reading& reading,
+                                   std::span<const TheirTensor> later) const;
+    std::optional<Match> one_fill(const Reading& reading) const;
+    std::optional<Match> beside_harmless(const Tried& singles,
+                                         std::span<const TheirTensor> later) const;
+    std::optional<Match> pairs() const;
+    /// What hidden cells hold: one number, or their scores plus one number; nullptr otherwise.
+    const Mistake* name_of_fill(const Tensor& theirs, const std::vector<bool>& hidden,
+                                bool harmless) const;
+    bool gives_same_weights(const Tensor& tensor) const;
+    /// Whether all that differs stands in rows of padded queries, which nobody reads.
+    bool right_where_read(const Tensor& tensor) const;
+    std::optional<Match> in_padded_rows() const;
+    std::vector<Reading> ways(const TheirTensor& theirs, const Tensor& like) const;
+
+    const Plan& plan_;
+    const Candidates& candidates_;
+    const Judge& judge_;
+    Replay& replay_;
+    const DiagnoseOptions& options_;
+    const TheirTensor& theirs_;
+    std::string step_;
+    bool uses_theirs_;
+    Tensor expected_;
+    const Mistake* runner_up_ = nullptr;
+    double runner_up_difference_ = HUGE_VAL;
+};
+
+/// What a mask of somebody's is.
+struct MaskAnswer {
+    bool right = false;
+    std::string layout;
+    std::optional<Finding> finding;
+    std::optional<Tensor> hidden;  ///< the cells it hides, where nothing explains them
+};
+
+/// Reads masks; see mask_readings.
+class MaskSearch {
+public:
+    MaskSearch(const Plan& plan, const Judge& judge, const Replay& replay,
+               const TheirTensor& theirs);
+    MaskAnswer answer(std::span<const TheirTensor> later) const;
+
+private:
+    std::size_t explained_with(const Mistake& mistake, std::span<const TheirTensor> later) const;
+    MaskAnswer right_mask(const MaskReading& reading, std::string layout,
+                          std::span<const TheirTensor> later) const;
+
+    const Plan& plan_;
+    const Judge& judge_;
+    const Replay& replay_;
+    const TheirTensor& theirs_;
+};
+
+/// How many of `later` a replay explains, one after the other, before the first that it does not.
+std::size_t explained_by(Replay replay, const Judge& judge, std::span<const TheirTensor> later);
+
+}  // namespace attn

@@ -1,0 +1,71 @@
+#pragma once
+#include <map>
+
+#include "attn/diagnose/diagnose.hpp"
+#include "attn/diagnose/readings.hpp"
+
+namespace attn {
+
+/// One of somebody's tensors and the steps that it may be.
+struct TheirTensor {
+    std::string name;
+    Tensor tensor;
+    std::vector<std::string> steps;  ///< the likeliest first
+    double epsilon = 0;              ///< spacing of 16-bit numbers at 1, where they have only those
+};
+
+/// A tensor against an expectation: whether it is within the tolerance, and how far it is.
+struct Judged {
+    Verdict verdict = Verdict::wrong;
+    double difference = 0;
+    bool right() const { return verdict == Verdict::right; }
+};
+
+/// Shapes  any; others than the expected are a verdict of their own.
+Judged judged(const Tensor& theirs, const Tensor& expected, const Tolerance& tolerance);
+
+/// Judges tensors by what rounding explains at their step.
+class Judge {
+public:
+    Judge(const Plan& plan, const Ledger& given, const DiagnoseOptions& options);
+
+    const Ledger& reference() const { return reference_; }
+    /// Other ways to write the result are right from now on.
+    void accept(const Mistake& harmless);
+
+    /// Lets cells that the mask hides count for nothing, of steps that may say anything there.
+    void look_away(bool from_hidden) { looks_away_ = from_hidden; }
+    bool may_look_away(const TheirTensor& theirs) const;
+
+    /// `from_theirs` says that the expectation was computed from tensors of theirs.
+    Judged operator()(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
+                      const Tensor& expected, bool from_theirs) const;
+    /// A way to read a tensor in which it is right as that step of the reference.
+    std::optional<Reading> right_reading(const TheirTensor& theirs, const std::string& step) const;
+    Tolerance tolerance(const std::string& step, const TheirTensor& theirs, const Tensor& expected,
+                        bool from_theirs) const;
+
+private:
+    double amplification(const std::string& step) const;
+    Tolerance rounding(const std::string& step, const Tensor& expected, DType coarser) const;
+
+    const Plan& plan_;
+    const Ledger& given_;
+    const DiagnoseOptions& options_;
+    StepTable table_ = step_table(plan_);
+    Ledger reference_;
+    bool looks_away_ = false;
+    /// What rounding is relative to, of each step and type that was asked for.
+    mutable std::map<std::pair<std::string, DType>, double> relative_;
+};
+
+/// Says of each tensor which steps it may be, in the order of the walk, and which none is. Where
+/// names leave a choice, a tensor is the step whose right numbers it holds.
+std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, const Ledger& theirs,
+                                       const DiagnoseOptions& options,
+                                       std::vector<Skipped>& skipped);
+
+/// Whether a step's tensor holds scores: as they come, scaled, capped, with a bias, or masked.
+bool is_scores(const std::string& step);
+
+}  // namespace attn

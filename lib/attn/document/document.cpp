@@ -1,0 +1,71 @@
+#include "attn/document/document.hpp"
+
+#include "attn/notes/notes.hpp"
+
+namespace attn {
+namespace {
+
+/// The entries of the ledger that a step was made from.
+std::vector<std::string> read_by(const Step& step, const Plan& plan, const Ledger& ledger) {
+    std::vector<std::string> names;
+    for (const Input& input : step.reads(plan)) {
+        if (input.chain == Chain::none) {
+            if (ledger.has(input.step)) names.push_back(input.step);
+        } else if (const auto* entry = ledger.find_latest(input.chain, step.name)) {
+            names.push_back(entry->name);
+        }
+    }
+    return names;
+}
+
+}  // namespace
+
+std::size_t Section::whole_index(std::size_t axis, std::size_t i) const {
+    for (const AxisPart& each : part) {
+        if (each.drops_axis) continue;
+        if (axis-- > 0) continue;
+        return static_cast<std::size_t>(each.first + static_cast<std::ptrdiff_t>(i) * each.step);
+    }
+    return i;
+}
+
+std::optional<std::size_t> Document::picked_sequence(const Section& section) const {
+    const auto* tensor = std::get_if<Tensor>(&section.content);
+    const bool first_is_batch = query_tokens.size() > 1 && !section.part.empty() &&
+                                section.part.front().drops_axis && tensor != nullptr &&
+                                !tensor->has_axis("batch");
+    if (!first_is_batch) return std::nullopt;
+    return static_cast<std::size_t>(section.part.front().first);
+}
+
+Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& table) {
+    Document document;
+    document.query_tokens = plan.query_tokens;
+    document.key_tokens = plan.key_tokens;
+    for (const Step& step : table) {
+        const Tensor* tensor = ledger.find(step.name);
+        if (tensor == nullptr) continue;
+        Section section;
+        section.name = step.name;
+        section.title = told_title({plan, table, step});
+        section.formula = formula_of(step, plan, table);
+        section.margin = step.mistake;
+        section.note = step_note({plan, table, step}, ledger);
+        section.content = *tensor;
+        section.shown = step.shown;
+        section.detail = step.kind == Step::Kind::detail;
+        section.tokens = step.tokens;
+        section.reads = read_by(step, plan, ledger);
+        document.sections.push_back(std::move(section));
+    }
+    return document;
+}
+
+void add_derivations(Document& document, const Plan& plan, const StepTable& table,
+                     const Ledger& ledger) {
+    for (Section& section : document.sections) {
+        section.derivations = derivation_patterns(plan, table, ledger, section.name);
+    }
+}
+
+}  // namespace attn

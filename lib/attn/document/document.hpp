@@ -1,0 +1,91 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "attn/tensor/slice.hpp"
+#include "attn/tensor/tensor.hpp"
+#include "attn/text/print_options.hpp"
+#include "attn/text/text_pieces.hpp"
+#include "attn/walk/walk.hpp"
+#include "attn/why/derivation_patterns.hpp"
+
+namespace attn {
+
+/// One section of output: what a step made, and the words around it.
+struct Section {
+    std::string name;     ///< the step's name in the ledger, or a notebook's own word
+    std::string title;    ///< what it is, in a few words
+    std::string formula;  ///< how it was made
+    std::string note;     ///< one or two sentences about these numbers; may be empty
+    std::string margin;   ///< a remark on a mistake made here; may be empty
+    std::string code;     ///< the PyTorch or NumPy lines that make it; may be empty
+    /// The tensor, or the text of something that is none: a shape, a number, a dictionary.
+    std::variant<Tensor, std::string> content;
+    std::string suffix;        ///< autograd note of PyTorch's printed form; may be empty
+    bool shown = true;         ///< printed without being asked for
+    std::string expression{};  ///< what `code` leaves to be printed; empty when it is the name
+    /// Where the axes of a part that was cut out lie in the whole; empty for a whole tensor.
+    std::vector<AxisPart> part{};
+    /// The cell at which a page opens a whole tensor; empty where none was asked for.
+    std::vector<std::size_t> opened_at{};
+    bool detail = false;           ///< a part of another step, whose lines are not needed for it
+    std::string tokens = "query";  ///< whose positions a `token` axis counts, as in Step
+    std::vector<std::string> reads{};  ///< the sections that it was made from
+    /// Of a notebook: the walk that makes these numbers, and which parts of its steps they are, as
+    /// --only takes them; empty where no walk does.
+    std::string walk{}, parts{};
+    std::string derived_by{};  ///< the command whose page derives these numbers; may be empty
+    /// How it is made of a walk's ledger where it is not the part itself.
+    using Remake = std::function<std::variant<Tensor, std::string>(const Plan&, const Ledger&)>;
+    Remake remake{};
+    bool changed = false;  ///< no longer what its notebook printed: other settings made it
+    /// How its cells were made; empty unless they were asked for.
+    std::vector<DerivationPattern> derivations{};
+
+    /// The axis that counts the same things in other steps: `query` or `key` for `token`.
+    const std::string& counted_by(const std::string& axis) const {
+        return axis == "token" ? tokens : axis;
+    }
+    /// Where index i of an axis lies in the whole tensor.
+    std::size_t whole_index(std::size_t axis, std::size_t i) const;
+};
+
+/// What a command prints, before a format is chosen.
+struct Document {
+    std::vector<std::pair<std::string, std::string>> config;  ///< setting, its value as JSON text
+    std::vector<Section> sections;
+    /// Words (or ids) of each query and key position, as in Plan; may be empty.
+    std::vector<std::vector<std::string>> query_tokens{};
+    std::vector<std::vector<std::string>> key_tokens{};
+    std::string command{};  ///< the command line that makes it
+    std::string next{};     ///< one to try next, which printed forms end with; may be empty
+    std::string name{};     ///< tells it from `other`: its flags, or `as printed`
+    /// The same walk before a file changed, whose cells are told from these.
+    std::shared_ptr<const Document> before{};
+    /// Another document that a page shows beside this one.
+    std::shared_ptr<const Document> other{};
+
+    /// The words along an axis of a section, one list for each sequence, or nullptr without words.
+    const std::vector<std::vector<std::string>>* tokens_on(const Section& section,
+                                                           const std::string& axis) const {
+        const std::string& side = section.counted_by(axis);
+        const auto& tokens = side == "query" ? query_tokens : key_tokens;
+        return (side == "query" || side == "key") && !tokens.empty() ? &tokens : nullptr;
+    }
+    /// The sequence that a part was cut out of, where there are several.
+    std::optional<std::size_t> picked_sequence(const Section& section) const;
+};
+
+/// The document of a walk: one section for each entry of the ledger, in the order of the table.
+Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& table);
+
+/// Says beside each section how its cells were made, for pages that answer when touched.
+void add_derivations(Document& document, const Plan& plan, const StepTable& table,
+                     const Ledger& ledger);
+
+}  // namespace attn

@@ -1,0 +1,57 @@
+#include "attn/document/program.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace attn {
+namespace {
+
+/// The step that a section shows: its name up to a slice.
+std::string_view step_of(const Section& section) {
+    return std::string_view(section.name).substr(0, section.name.find('['));
+}
+
+}  // namespace
+
+void add_code(Document& document, const Plan& plan, const StepTable& table, CodeLanguage language,
+              const PrintOptions& options) {
+    const std::vector<StepCode> program = program_of(plan, table, language);
+    for (Section& section : document.sections) {
+        const auto part = std::find_if(program.begin(), program.end(), [&](const StepCode& code) {
+            return code.step == step_of(section);
+        });
+        if (part != program.end()) section.code = part->code;
+    }
+    if (document.sections.empty()) return;
+    std::string& first = document.sections.front().code;
+    first = setup_code(plan, language, options) + (first.empty() ? "" : "\n\n" + first);
+}
+
+void add_print_options(Document& document, CodeLanguage language, const PrintOptions& options) {
+    std::string code = print_option_code(language, options);
+    if (code.empty() || document.sections.empty()) return;
+    const std::string module =
+        language == CodeLanguage::torch ? "import torch\n" : "import numpy as np\n";
+    std::string& first = document.sections.front().code;
+    const std::size_t import = first.find(module);
+    if (import == std::string::npos) return;
+    if (code.find("sys.") != std::string::npos) code = "import sys\n" + code;
+    first.insert(import + module.size(), code);
+}
+
+const std::string& printed_expression(const Section& section) {
+    return section.expression.empty() ? section.name : section.expression;
+}
+
+void gather_code(Document& document) {
+    std::string waiting;
+    for (Section& section : document.sections) {
+        if (!section.shown && section.detail) section.code.clear();
+        if (!waiting.empty() && !section.code.empty()) waiting += "\n";
+        waiting += section.code;
+        section.code.clear();
+        if (section.shown) section.code = std::exchange(waiting, {});
+    }
+}
+
+}  // namespace attn

@@ -1,0 +1,76 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attn/plan/plan.hpp"
+#include "attn/random/layers.hpp"
+
+namespace attn {
+
+/// One axis of a drawn tensor: a size, `times` of it side by side (head_dim once for each head).
+struct Extent {
+    std::string axis;
+    std::size_t size = 0;
+    std::size_t times = 1;
+    /// The setting that a given tensor with this axis tells; nullptr where it tells none.
+    std::optional<std::int64_t> WalkConfig::*setting = nullptr;
+
+    std::size_t length() const { return size * times; }
+};
+
+/// One row of the list of all that a walk starts from: how a tensor is drawn, or where it is taken
+/// from.
+struct DrawnTensor {
+    std::string name;  ///< in the ledger; empty when it is drawn and thrown away
+    std::string step;  ///< the step whose lines of code draw it
+    std::vector<Extent> extents;
+    Initialisation how = Initialisation::normal;
+    /// The layer that it is a part of, which may hold more than one tensor.
+    std::size_t in = 0, out = 0;
+    bool bias = false;                      ///< of a Linear's weight: its bias is drawn with it
+    std::string member{};                   ///< its name in PyTorch's nn.MultiheadAttention
+    std::optional<std::size_t> zero_row{};  ///< the padding row of an embedding table
+    bool diagonal = false;                  ///< ones on the diagonal of each of its matrices
+    std::size_t turns = 1;                  ///< the heads, where each in turn draws its part
+    std::size_t times = 1;                  ///< drawn so often: the last one stays
+    const Source* taken = nullptr;          ///< ids and given tensors: nothing is drawn
+
+    Axes axes() const;
+    Shape shape() const;
+    /// Whether it may be given by its name among the parameters: not what is thrown away, and not
+    /// the source, which has a place of its own.
+    bool is_parameter() const;
+};
+
+/// The rows in the order of the draws: draws burnt before all others, embedding table or x, the
+/// same of the memory, burnt draws, the projections in draw order (each bias right after its
+/// weight), keys and values of the past, the sink, the output projection: as the steps read them.
+///
+/// Draws are made from it, code is printed from it, and sizes and memory are reckoned by it: what
+/// else a walk starts from needs one more row. The rows point into the plan.
+using DrawList = std::vector<DrawnTensor>;
+DrawList draw_list(const Plan& plan);
+
+/// The row of that name, or nullptr.
+const DrawnTensor* find_drawn(const DrawList& list, std::string_view name);
+
+/// The rows of PyTorch's `nn.MultiheadAttention(embed_dim, heads, bias, kdim, vdim)`: the output
+/// projection as a Linear whose bias is drawn and then zeroed, then the input projections, as one
+/// matrix if all have the same width.
+DrawList multihead_rows(std::size_t embed_dim, std::size_t key_dim, std::size_t value_dim,
+                        bool bias);
+
+/// The heads of keys and values that given w_query and w_key tell by their rows; those of the
+/// queries where they tell none.
+std::int64_t given_kv_heads(const WalkConfig& config, WeightLayout layout);
+
+/// Fills in the sizes that are not set and that the shapes of the given parameters tell: features,
+/// head and value dimensions, the vocabulary, and the lengths of query and key given directly. Of
+/// the plan it needs no size, only how the parameters are stored. What is set stays as it is;
+/// draw() refuses shapes that do not fit.
+///
+/// Errors  ShapeError when the features of a matrix do not divide into the heads.
+void take_given_sizes(Plan& plan);
+
+}  // namespace attn

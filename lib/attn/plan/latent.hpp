@@ -1,0 +1,12 @@
+#pragma once
+#include "attn/plan/plan.hpp"
+
+namespace attn {
+
+/// Checks multi-head latent attention and says which features of a head turn: the widths of the
+/// heads must be known. Does nothing without a latent.
+///
+/// Errors  ConfigError naming the setting.
+void resolve_latent(Plan& plan);
+
+}  // namespace attn

@@ -1,0 +1,111 @@
+#include "attn/render/ipynb.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "attn/render/render.hpp"
+#include "attn/text/json.hpp"
+#include "attn/text/markdown.hpp"
+#include "attn/text/strings.hpp"
+#include "attn/version.hpp"
+
+namespace attn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Text as nbformat keeps it: a list of lines, each with its line break.
+Json lines_of(const std::string& text) {
+    Json lines = Json::array();
+    std::size_t start = 0;
+    while (start < text.size()) {
+        const std::size_t end = std::min(text.find('\n', start), text.size() - 1) + 1;
+        lines.push_back(text.substr(start, end - start));
+        start = end;
+    }
+    return lines;
+}
+
+Json words_cell(const std::string& text) {
+    return {{"cell_type", "markdown"}, {"metadata", Json::object()}, {"source", lines_of(text)}};
+}
+
+Json code_cell(const std::string& code, const std::string& printed, int count) {
+    Json outputs = Json::array();
+    if (!printed.empty()) {
+        outputs.push_back(
+            {{"name", "stdout"}, {"output_type", "stream"}, {"text", lines_of(printed + "\n")}});
+    }
+    return {{"cell_type", "code"},
+            {"execution_count", count},
+            {"metadata", Json::object()},
+            {"outputs", std::move(outputs)},
+            {"source", lines_of(code)}};
+}
+
+std::string words_of(const Section& section) {
+    std::string words = "## " + section.name + ": " + section.title;
+    if (!section.formula.empty()) words += "\n\n    " + section.formula;
+    if (const auto* tensor = std::get_if<Tensor>(&section.content)) {
+        words += "\n\n" + markdown_prose(tensor->described()) + ", " +
+                 std::string(dtype_name(tensor->dtype()));
+    }
+    if (!section.note.empty()) words += "\n\n" + markdown_prose(section.note);
+    if (!section.margin.empty()) words += "\n\n> **A mistake.** " + section.margin;
+    return words;
+}
+
+/// What stands above the first section: a title and the command.
+std::string head_of(const Document& document) {
+    std::string head = "# Attention, step by step";
+    for (const auto& [name, value] : document.config) {
+        if (name == "notebook") head = "# The notebook " + value + ", replayed";
+    }
+    if (!document.command.empty()) {
+        const std::string ticks = markdown_fence(document.command, 3);
+        head += "\n\n" + ticks + "sh\n" + visible(document.command) + "\n" + ticks;
+    }
+    return head + "\n\nWritten by attn-explain " + std::string(version()) +
+           ". Run from the top, each cell prints the numbers below it.";
+}
+
+/// What stands below the last one, folded away.
+std::string settings_of(const Document& document) {
+    std::string text = "<details><summary>All settings</summary>\n\n";
+    for (const auto& [name, value] : document.config) {
+        text += "- " + name + ": " + markdown_code(value) + "\n";
+    }
+    return text + "\n</details>";
+}
+
+}  // namespace
+
+void render_ipynb(const Document& document, TextForm form, const PrintOptions& options,
+                  const Sink& sink) {
+    Document gathered = document;
+    gather_code(gathered);
+    PrintOptions as_printed = options;
+    as_printed.default_dtype = DType::float32;
+
+    Json cells = Json::array();
+    cells.push_back(words_cell(head_of(document)));
+    int count = 0;
+    for (const Section& section : gathered.sections) {
+        if (!section.shown) continue;
+        const std::string print = "print(" + printed_expression(section) + ")";
+        cells.push_back(words_cell(words_of(section)));
+        cells.push_back(code_cell(section.code + (section.code.empty() ? "" : "\n") + print,
+                                  content_text(section, form, as_printed), ++count));
+    }
+    if (!document.config.empty()) cells.push_back(words_cell(settings_of(document)));
+    const Json notebook{
+        {"cells", std::move(cells)},
+        {"metadata",
+         {{"kernelspec",
+           {{"display_name", "Python 3"}, {"language", "python"}, {"name", "python3"}}},
+          {"language_info", {{"name", "python"}, {"file_extension", ".py"}}}}},
+        {"nbformat", 4},
+        {"nbformat_minor", 4}};
+    sink(json_text(notebook));
+}
+
+}  // namespace attn

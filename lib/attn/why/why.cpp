@@ -1,0 +1,216 @@
+#include "attn/why/why.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "attn/tensor/error.hpp"
+#include "attn/text/json.hpp"
+#include "attn/text/numbers.hpp"
+#include "attn/text/strings.hpp"
+
+namespace attn {
+namespace {
+
+Place place_of(const Tensor& tensor, const Cell& cell) {
+    Place place;
+    for (std::size_t i = 0; i < cell.indices.size(); ++i) place[tensor.axes()[i]] = cell.indices[i];
+    return place;
+}
+
+/// The word at a place of one axis, quoted; empty without words or without the axis.
+std::string token(const std::vector<std::vector<std::string>>& tokens, const Place& place,
+                  const std::string& axis) {
+    if (tokens.empty() || place.count(axis) == 0) return {};
+    const std::size_t batch = place.count("batch") != 0 ? place.at("batch") : 0;
+    return "'" + visible(tokens[batch][place.at(axis)]) + "'";
+}
+
+std::string tokens_sentence(const WalkView& view) {
+    const Place named =
+        view.place.count("token") != 0 ? at_position(view.place, view.step.tokens) : view.place;
+    const std::string query = token(view.plan.query_tokens, named, "query");
+    const std::string key = token(view.plan.key_tokens, named, "key");
+    if (query.empty() && key.empty()) return {};
+    return query.empty() || key.empty() ? "token " + query + key : query + " looks at " + key;
+}
+
+bool reads(const Step& step, const Plan& plan, Chain chain) {
+    const std::vector<Input> inputs = step.reads(plan);
+    return std::any_of(inputs.begin(), inputs.end(),
+                       [&](const Input& input) { return input.chain == chain; });
+}
+
+/// True for a row over keys that softmax reads or makes.
+bool is_softmax_row(const WalkView& view) {
+    if (view.ledger[view.step.name].axes().back() != "key") return false;
+    if (view.step.chain != Chain::scores) {
+        const bool may_be = view.step.chain == Chain::none || view.step.chain == Chain::weights;
+        return may_be && reads(view.step, view.plan, Chain::scores);
+    }
+    return view.ledger.find_latest(Chain::scores)->name == view.step.name;
+}
+
+/// The cell of the next step of the chain that reads this one: behind the past, and the first of
+/// the heads that share it, or the head that several make. Where features are mixed, its row.
+std::string read_by(const WalkView& view, const std::string& next) {
+    Place place = view.place;
+    const Tensor& tensor = view.ledger[next];
+    if (tensor.has_axis("key") && place.count("key") == 0) {
+        place["key"] = place.at("token") + view.plan.past_len;
+    }
+    std::size_t shared = 1;
+    if (tensor.has_axis("head")) {
+        const std::size_t heads = view.ledger[view.step.name].extent("head");
+        shared = std::max<std::size_t>(tensor.extent("head") / heads, 1);
+        place["head"] = place["head"] * tensor.extent("head") / heads;
+    }
+    if (find_step(view.table, next).mixes_features) return next + ", the whole row of this token";
+    return cell_text(view.at(next, place)) +
+           (shared > 1 ? " and the same cell of the heads that share it" : "");
+}
+
+/// Which cells read this one next: the next step of its chain or, at its end, whoever reads that.
+std::string used_by(const WalkView& view) {
+    const Chain chain = view.step.chain;
+    if (chain == Chain::none || chain == Chain::contexts) return {};
+    const Ledger::Entry* last = view.ledger.find_latest(chain);
+    for (; last->name != view.step.name; last = view.ledger.find_latest(chain, last->name)) {
+        const Ledger::Entry* before = view.ledger.find_latest(chain, last->name);
+        if (before->name == view.step.name) return read_by(view, last->name);
+    }
+    switch (chain) {
+        case Chain::queries:
+            return "scores of this query with every key";
+        case Chain::keys:
+            return "scores of every query with this key";
+        case Chain::values:
+            return "context of every query, as much as its weight on this key";
+        case Chain::weights:
+            return "context of the same query";
+        default:
+            return "its whole row of weights, through row_max and row_sum";
+    }
+}
+
+void add_remarks(const WalkView& view, Derivation& derivation) {
+    const auto remark = [&](std::string text) {
+        if (!text.empty()) derivation.remarks.push_back(std::move(text));
+    };
+    for (const std::string& text : derivation.cell.remarks) remark(text);
+    remark(tokens_sentence(view));
+    if (is_softmax_row(view)) {
+        remark("row over keys: " + row_text(view.ledger, derivation.cell));
+    }
+    const bool is_mask = view.ledger[view.step.name].dtype() == DType::boolean;
+    if (!is_mask && view.place.count("query") != 0 && view.place.count("key") != 0 &&
+        view.ledger.has("mask") && view.at("mask").value != 0) {
+        remark("the mask hides this cell");
+    }
+    if (derivation.used_by.empty()) derivation.used_by = used_by(view);
+    if (!derivation.used_by.empty()) remark("used by " + derivation.used_by);
+}
+
+}  // namespace
+
+void Derivation::add_product(Cell left, Cell right) {
+    const double value = left.value * right.value;
+    terms.push_back({std::move(left), std::move(right), value});
+}
+
+void Derivation::add_exponential(Cell left, Cell right) {
+    const double value = std::exp(left.value - right.value);
+    terms.push_back({std::move(left), std::move(right), value, true});
+}
+
+void Derivation::add(Cell term) {
+    const double value = term.value;
+    terms.push_back({std::move(term), std::nullopt, value});
+}
+
+void Derivation::copy(const Cell& source, std::string how) {
+    rule = std::move(how);
+    arithmetic = cell_text(source);
+    sources = {source};
+}
+
+Place with(Place place, const std::string& axis, std::size_t index) {
+    place[axis] = index;
+    return place;
+}
+
+Place at_position(Place place, const std::string& axis) {
+    for (const char* name : {"token", "query", "key"}) {
+        const auto found = place.extract(name);
+        if (!found.empty()) place[axis] = found.mapped();
+    }
+    return place;
+}
+
+Cell WalkView::at(const std::string& name, const Place& where) const {
+    const Tensor& tensor = ledger[name];
+    const Shape shape = tensor.shape();
+    Cell cell{name, {}, 0};
+    cell.indices.reserve(shape.size());
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+        const auto found = where.find(tensor.axes()[i]);
+        cell.indices.push_back(found == where.end() || shape[i] == 1 ? 0 : found->second);
+    }
+    cell.value = tensor.at(flat_index(cell.indices, shape));
+    return cell;
+}
+
+Cell WalkView::latest(Chain chain, const Place& where) const {
+    const Ledger::Entry* entry = ledger.find_latest(chain, step.name);
+    if (entry == nullptr) throw ConfigError("nothing stands in front of " + step.name);
+    return at(entry->name, where);
+}
+
+void WalkView::explain(Derivation& derivation) const {
+    if (step.why) step.why(*this, derivation);
+    if (!derivation.rule.empty()) return;
+    const std::string formula = formula_of(step, plan, table);
+    const std::string left = step.name + " = ";
+    derivation.rule = formula.empty()             ? "drawn or given: the walk starts from it"
+                      : formula.starts_with(left) ? formula.substr(left.size())
+                                                  : formula;
+}
+
+Derivation derive(const Plan& plan, const StepTable& table, const Ledger& ledger,
+                  const Cell& cell) {
+    const Step& step = find_step(table, cell.step);
+    const WalkView view{plan, table, ledger, step, place_of(ledger[cell.step], cell)};
+    Derivation derivation;
+    derivation.cell = cell;
+    view.explain(derivation);
+    for (const Term& term : derivation.terms) {
+        derivation.sources.push_back(term.left);
+        if (term.right) derivation.sources.push_back(*term.right);
+    }
+    if (!derivation.terms.empty()) {
+        double sum = 0;
+        for (const Term& term : derivation.terms) sum += term.value;
+        derivation.rounding = cell.value - sum;
+    }
+    add_remarks(view, derivation);
+    return derivation;
+}
+
+std::string row_text(const Ledger& ledger, const Cell& cell) {
+    const Tensor& tensor = ledger[cell.step];
+    const std::size_t length = tensor.shape().back();
+    const std::size_t start = flat_index(cell.indices, tensor.shape()) / length * length;
+    constexpr std::size_t most = 8;
+    std::string text;
+    double sum = 0;
+    for (std::size_t i = 0; i < length; ++i) {
+        const double value = tensor.at(start + i);
+        sum += value;
+        if (i < most) text += four_decimals(value) + " ";
+    }
+    if (length > most) text += "... ";
+    // The sum says something of weights alone: they are a distribution.
+    return cell.step == "weights" ? text + " sum " + four_decimals(sum)
+                                  : std::string(trimmed(text));
+}
+
+}  // namespace attn

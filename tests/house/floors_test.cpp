@@ -1,0 +1,54 @@
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The floor of each room of lib/attn: an include goes to the same room or to one below it.
+/// `tensor` stands below `text`, whose errors are its own, and `simd` below the other two.
+const std::map<std::string, int> floors{
+    {"tensor", 0},     {"text", 1},  {"simd", 2},      {"random", 3},    {"io", 3},
+    {"fused", 4},      {"steps", 5}, {"plan", 6},      {"walk", 7},      {"notes", 8},
+    {"codegen", 8},    {"why", 9},   {"cards", 10},    {"mistakes", 11}, {"models", 11},
+    {"compare", 12},   {"lint", 12}, {"diagnose", 13}, {"document", 14}, {"render", 15},
+    {"notebooks", 16}, {"bench", 16}};
+
+/// The room in `attn/ROOM/file`; empty for a header beside the rooms.
+std::string room_in(const std::string& path) {
+    const std::size_t begin = path.find("attn/") + 5;
+    const std::size_t end = path.find('/', begin);
+    return end == std::string::npos ? "" : path.substr(begin, end - begin);
+}
+
+}  // namespace
+
+TEST_SUITE("house") {
+    TEST_CASE("no include of the library goes up a floor") {
+        const std::string begin = "#include \"attn/";
+        std::size_t includes = 0;
+        for (const auto& entry : fs::recursive_directory_iterator(ATTN_SOURCE_DIR "/lib/attn")) {
+            const std::string path = entry.path().string();
+            if (!path.ends_with("pp")) continue;
+            const std::string room = room_in(path.substr(path.rfind("/lib/attn/") + 1));
+            if (room.empty()) continue;
+            INFO(path);
+            REQUIRE(floors.contains(room));
+            std::ifstream file(path);
+            for (std::string line; std::getline(file, line);) {
+                if (!line.starts_with(begin)) continue;
+                const std::string other = room_in(line);
+                if (other.empty() || other == room) continue;
+                INFO(line);
+                REQUIRE(floors.contains(other));
+                CHECK(floors.at(other) < floors.at(room));
+                ++includes;
+            }
+        }
+        CHECK(includes > 100);
+    }
+}
