@@ -267,7 +267,7 @@ private:
 
     void examine_mask(const TheirTensor& theirs);
 
-    /// Whether their query and key, some of them turned already, have the product of ours.
+    /// Whether their query and key, some of them rotated already, have the product of ours.
     bool have_same_product() {
         for (const char* id : {"rope-missing", "rope-q-only"}) {
             Replay ours(plan_, intake_.given);

@@ -20,7 +20,7 @@ const std::vector<Names>& known_names() {
         {{"memory"},
          "enc encoder encoder_out encoder_output encoder_outputs enc_out enc_output "
          "encoder_hidden_states source"},
-        // Many programs give the turned ones the name of those before.
+        // Many programs give the rotated ones the name of those before.
         {{"query", "rotated_query", "normed_query", "x"},
          "query q queries querys qs qh q_heads query_heads query_layer q_split xq qq query_states"},
         {{"key", "rotated_key", "normed_key", "repeated_key", "present_key", "x"},

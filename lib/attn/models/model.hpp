@@ -25,7 +25,7 @@ struct LayerKind {
     std::optional<Pairing> pairing;     ///< unset: this layer does not rotate
     double theta = 10000;
     std::optional<RopeScaling> scaling;
-    std::vector<double> inverse_frequencies;  ///< one for each pair of features that turns
+    std::vector<double> inverse_frequencies;  ///< one for each pair of features that rotates
     double rotation_factor = 1;               ///< on cosines and sines
     double scale = 1;                         ///< on the model's scale of the scores
 

@@ -50,7 +50,7 @@ void narrow(const Architecture&, Settings& settings) {
 
 const std::vector<ModelMistake>& model_mistakes() {
     static const std::vector<ModelMistake> all{
-        {"rope-style", "The other two features of each pair are turned: half for interleaved",
+        {"rope-style", "The other two features of each pair are rotated: half for interleaved",
          [](const Architecture&, Settings& settings) {
              for (LayerKind& layer : settings.layers) {
                  if (!layer.pairing) continue;

@@ -44,11 +44,11 @@ double RopeScaling::scaled_theta(double theta, std::size_t rotary_dim, std::int6
 
 std::pair<double, double> RopeScaling::ramp(double theta, std::size_t rotary_dim) const {
     const auto width = static_cast<double>(rotary_dim);
-    const auto pair_that_turns = [&](double times) {
+    const auto pair_that_rotates = [&](double times) {
         return width * std::log(length / (times * 2 * std::numbers::pi)) / (2 * std::log(theta));
     };
-    double first = pair_that_turns(beta_fast);
-    double last = pair_that_turns(beta_slow);
+    double first = pair_that_rotates(beta_fast);
+    double last = pair_that_rotates(beta_slow);
     if (truncate) {
         first = std::floor(first);
         last = std::ceil(last);
@@ -79,8 +79,8 @@ Array<T> loop::scale_frequencies(const Array<T>& inverse_frequencies, const Rope
         T share = 1;
         if (scaling.kind == Kind::llama3) {
             const T wavelength = number(2 * std::numbers::pi) / frequency;
-            const T turns = number(scaling.length) / wavelength;
-            const T kept = (turns - number(scaling.low)) / number(scaling.high - scaling.low);
+            const T rotations = number(scaling.length) / wavelength;
+            const T kept = (rotations - number(scaling.low)) / number(scaling.high - scaling.low);
             share = T{1} - std::clamp(kept, T{0}, T{1});
         } else if (scaling.kind == Kind::yarn) {
             const T along = (static_cast<T>(i) - number(first)) / number(last - first);
@@ -109,9 +109,10 @@ Array<T> vectorized::scale_frequencies(const Array<T>& inverse_frequencies,
             return evaluated<T>(frequencies / as_xtensor(shares));
         }
         case RopeScaling::Kind::llama3: {
-            const auto turns =
+            const auto rotations =
                 number(scaling.length) / (number(2 * std::numbers::pi) / frequencies);
-            const auto kept = (turns - number(scaling.low)) / number(scaling.high - scaling.low);
+            const auto kept =
+                (rotations - number(scaling.low)) / number(scaling.high - scaling.low);
             shares = evaluated<T>(T{1} - xt::clip(kept, T{0}, T{1}));
             break;
         }
