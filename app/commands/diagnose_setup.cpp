@@ -142,10 +142,22 @@ void take_sizes(const attn::Ledger& named, bool says_heads, attn::WalkConfig& co
         heads = cells->shape()[1];
         tokens = cells->shape()[2];
     }
+    const attn::Shape key = named["key"].shape();
+    const attn::Shape value = named["value"].shape();
+    std::size_t keys =
+        cells != nullptr && cells->dimension() > 1 ? cells->shape().back() : key[key.size() - 2];
     if (says_heads) heads = static_cast<std::size_t>(config.heads);
+    // (head, token, feature) where all heads are as wide as what the output is made of.
+    if (const attn::Tensor* w = config.parameters.find("w_output");
+        w != nullptr && w->dimension() == 2 && query.size() == 3 && cells == nullptr) {
+        const bool in_out = config.weight_layout == attn::WeightLayout::in_out;
+        if (samples * value.back() == w->shape()[in_out ? 0 : 1]) heads = samples;
+    }
     // (batch * head, token, feature) beside (batch * head, query, key).
-    const bool joined = query.size() == 3 && cells != nullptr && cells->dimension() == 3 &&
-                        cells->shape()[0] == samples && samples % heads == 0;
+    const bool joined =
+        query.size() == 3 && samples % heads == 0 &&
+        (cells == nullptr ? heads == samples
+                          : cells->dimension() == 3 && cells->shape()[0] == samples);
     if (joined) samples /= heads;
     const std::size_t all = std::max<std::size_t>(samples, 1) * heads * tokens;
     if (samples != 0 && !config.batch) config.batch = static_cast<std::int64_t>(samples);
@@ -153,14 +165,18 @@ void take_sizes(const attn::Ledger& named, bool says_heads, attn::WalkConfig& co
     config.query_len = static_cast<std::int64_t>(tokens);
     config.head_dim =
         static_cast<std::int64_t>(named["query"].size() / std::max<std::size_t>(all, 1));
-    const attn::Shape key = named["key"].shape();
+    if (keys != tokens && !config.memory && !config.past) {
+        config.memory = attn::RandomInput{};
+        config.key_len = static_cast<std::int64_t>(keys);
+    }
     if (key.size() == 4 && key[1] < heads && !config.kv_heads) {
         config.kv_heads = static_cast<std::int64_t>(key[1]);
     }
     const auto kv_heads =
         static_cast<std::size_t>(std::max<std::int64_t>(config.kv_heads.value_or(config.heads), 1));
-    config.value_dim = static_cast<std::int64_t>(named["value"].size() /
-                                                 std::max<std::size_t>(all / heads * kv_heads, 1));
+    const std::size_t rows = std::max<std::size_t>(samples, 1) * kv_heads * keys;
+    config.value_dim =
+        static_cast<std::int64_t>(named["value"].size() / std::max<std::size_t>(rows, 1));
 }
 
 /// Their tensors under the steps' names, where these leave no doubt.

@@ -9,6 +9,8 @@
 #include <random>
 #include <string>
 
+#include "attn/tensor/error.hpp"
+
 namespace {
 
 std::string fixed(double value, int precision) {
@@ -65,6 +67,15 @@ TEST_SUITE("number_text") {
             check_as_printf(half, precision);
             check_as_printf(std::nextafter(half, infinity), precision);
             check_as_printf(std::nextafter(half, -infinity), precision);
+        }
+    }
+
+    TEST_CASE("decimals that no buffer has room for are refused") {
+        using namespace attn;
+        NumberBuffer buffer;
+        for (const int precision : {-1, most_decimals + 1}) {
+            CHECK_THROWS_AS(write_fixed(buffer.data(), 0.5, precision), ConfigError);
+            CHECK_THROWS_AS(write_scientific(buffer.data(), 0.5, precision), ConfigError);
         }
     }
 }

@@ -243,6 +243,18 @@ private:
 
     /// Enters what was found, and makes the mistake in all that follows.
     void enter(const TheirTensor& theirs, const std::string& step, Match match) {
+        // Their name may stand for a step before this one, which the numbers are.
+        for (const std::string& before : steps_called(theirs.name, plan_)) {
+            const StepTable& table = step_table(plan_);
+            const Tensor* right = replay_.step(before);
+            if (!right || replay_.is_given(before) ||
+                place_of(table, before) >= place_of(table, step) ||
+                !judge_(before, theirs, match.reading.tensor, *right, uses_theirs_).right())
+                continue;
+            match.finding.evidence.push_back(theirs.name + " is the right " + before +
+                                             ": if you saved it before " + step +
+                                             " was made of it, nothing is wrong");
+        }
         diagnosis_.steps.push_back(verdict_on(theirs, step, match.reading));
         for (const Mistake* made : {match.finding.beside, match.finding.also_beside,
                                     match.finding.mistake, match.finding.second}) {

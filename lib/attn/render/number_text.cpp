@@ -6,12 +6,18 @@
 #include <string_view>
 
 #include "attn/render/digits.hpp"
+#include "attn/tensor/error.hpp"
 
 namespace attn {
 namespace {
 
 char* write_word(char* out, std::string_view word) {
     return std::copy(word.begin(), word.end(), out);
+}
+
+void require_room(int precision) {
+    if (precision >= 0 && precision <= most_decimals) return;
+    throw ConfigError(std::to_string(precision) + " decimals: give 0 to 1074");
 }
 
 char* write_non_finite(char* out, double value) {
@@ -88,12 +94,14 @@ char* write_fixed_quickly(char* out, double value, int precision) {
 }  // namespace
 
 char* write_fixed(char* out, double value, int precision) {
+    require_room(precision);
     if (!std::isfinite(value)) return write_non_finite(out, value);
     if (char* end = write_fixed_quickly(out, value, precision)) return end;
     return std::to_chars(out, limit(out), value, std::chars_format::fixed, precision).ptr;
 }
 
 char* write_scientific(char* out, double value, int precision) {
+    require_room(precision);
     if (!std::isfinite(value)) return write_non_finite(out, value);
     return std::to_chars(out, limit(out), value, std::chars_format::scientific, precision).ptr;
 }

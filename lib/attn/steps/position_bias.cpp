@@ -4,11 +4,27 @@
 #include <bit>
 #include <cmath>
 
+#include "attn/steps/groups.hpp"
 #include "attn/steps/rows.hpp"
 #include "attn/tensor/broadcast.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {
+namespace {
+
+/// Errors  ShapeError without slopes and table, or with less rows than buckets, or no token.
+template <class T>
+void require_bias(const DistanceBias<T>& bias, std::size_t query_len, std::size_t key_len) {
+    const auto buckets = static_cast<std::size_t>(bias.rule.buckets);
+    const bool fits = bias.slopes.numbers || (bias.table.numbers && bias.table.rows >= buckets);
+    require_fit(fits && query_len > 0 && key_len > 0,
+                "a bias of " + std::to_string(query_len) + " queries and " +
+                    std::to_string(key_len) + " keys does not fit a table of " +
+                    std::to_string(bias.table.rows) + " rows for " + std::to_string(buckets) +
+                    " buckets: give a row for each");
+}
+
+}  // namespace
 
 std::vector<double> alibi_slopes(std::size_t heads) {
     const std::size_t lower = std::bit_floor(heads);
@@ -22,6 +38,10 @@ std::vector<double> alibi_slopes(std::size_t heads) {
 }
 
 std::int64_t bucket_of(std::int64_t distance, const BucketRule& rule) {
+    if (rule.exact() < 1 || rule.max_distance <= rule.exact()) {
+        throw ConfigError(std::to_string(rule.buckets) + " buckets for distances up to " +
+                          std::to_string(rule.max_distance) + ": give more of either");
+    }
     const std::int64_t half = rule.bidirectional ? rule.buckets / 2 : rule.buckets;
     const std::int64_t offset = rule.bidirectional && distance > 0 ? half : 0;
     const std::int64_t n =
@@ -39,6 +59,7 @@ std::int64_t bucket_of(std::int64_t distance, const BucketRule& rule) {
 template <class T>
 Array<T> bias_by_distance(const DistanceBias<T>& bias, std::ptrdiff_t first, std::size_t query_len,
                           std::size_t key_len) {
+    require_bias(bias, query_len, key_len);
     constexpr std::size_t room = 64;
     const std::size_t count = query_len + key_len - 1;
     const auto last_key = static_cast<std::int64_t>(key_len) - 1;
@@ -53,6 +74,9 @@ Array<T> bias_by_distance(const DistanceBias<T>& bias, std::ptrdiff_t first, std
 
 template <class T>
 BiasView<T> view_by_distance(const Array<T>& by_distance, std::size_t key_len) {
+    require_fit(
+        by_distance.dimension() == 2 && key_len > 0 && by_distance.shape(1) >= key_len,
+        "a bias by distance " + shape_text(by_distance.shape()) + " has less columns than keys");
     BiasView<T> view;
     view.numbers = by_distance.data() + key_len - 1;
     view.heads = by_distance.shape(0);
@@ -80,6 +104,7 @@ BiasView<T> bias_view(const Array<T>& bias, const Shape& scores) {
 template <class T>
 Array<T> loop::position_bias(const DistanceBias<T>& bias, std::ptrdiff_t first,
                              std::size_t query_len, std::size_t key_len) {
+    require_bias(bias, query_len, key_len);
     Array<T> result = empty_array<T>({bias.heads(), query_len, key_len});
     for (std::size_t h = 0; h < bias.heads(); ++h) {
         for (std::size_t q = 0; q < query_len; ++q) {
