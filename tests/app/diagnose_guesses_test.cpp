@@ -311,6 +311,30 @@ TEST_SUITE("app: diagnose does not guess") {
         }
     }
 
+    TEST_CASE("scores that hold their bias are biased scores") {
+        for (const std::string bug : {"", " --bug scale-t5"}) {
+            TheirFile theirs("--preset t5" + bug);
+            theirs.save("scores", "biased_scores");
+            theirs.save("attn_weights", "weights");
+            const program::Result result =
+                theirs.diagnose("--preset t5 --given " + (theirs.folder / "walk.npz"));
+            CHECK_MESSAGE(result.exit_code == (bug.empty() ? 0 : 1), result.out);
+            CHECK(tells(result.out, "biased_scores: scale-t5") == !bug.empty());
+        }
+    }
+
+    TEST_CASE("what was turned in an unknown way is not called unturned") {
+        const std::string flags = "--heads 3 --head-dim 4 --mask causal --rope half ";
+        TheirFile theirs(flags + "--rope-theta 7");
+        theirs.save("q", "rotated_query");
+        theirs.save("k", "rotated_key");
+        theirs.save("attn", "weights");
+        const program::Result result =
+            theirs.diagnose(flags + "--given " + (theirs.folder / "walk.npz"));
+        CHECK_MESSAGE(tells(result.out, "rotated_key: no known mistake"), result.out);
+        CHECK_FALSE(tells(result.out, "rope-missing"));
+    }
+
     TEST_CASE("numbers pasted with their names are diagnosed under these") {
         TheirFile theirs("--heads 2");
         std::string text = "attn = tensor([";

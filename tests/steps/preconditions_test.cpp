@@ -91,7 +91,8 @@ TEST_SUITE("steps: preconditions") {
         CHECK_REFUSED(normalise<float>(cube, zeros({4}), NormOver::all, 1e-6, 0));
         CHECK_REFUSED(position_bias<float>({}, 0, 3, 4));
         CHECK_REFUSED(position_bias<float>({{}, matrices_of(matrix), {}}, 0, 3, 4));
-        CHECK_REFUSED(position_bias<float>({matrices_of(matrix), {}, {}}, 0, 0, 0));
+        CHECK_THROWS_AS(vectorized::position_bias<float>({matrices_of(matrix), {}, {}}, 0, 0, 0),
+                        ShapeError);
         CHECK_REFUSED(raise_to_sink<float>({}, MatrixView<float>{nullptr, 2, 1, 1, 1, 1}));
         CHECK_REFUSED(sink_weight<float>({}, matrices_of(cube), matrices_of(cube),
                                          MatrixView<float>{nullptr, 3, 1, 1, 1, 1}));

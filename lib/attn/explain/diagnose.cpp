@@ -243,6 +243,18 @@ private:
 
     /// Enters what was found, and makes the mistake in all that follows.
     void enter(const TheirTensor& theirs, const std::string& step, Match match) {
+        // Where nothing turns what is unknown already, it was the turned one that was saved.
+        const bool unturned = match.finding.mistake->step.starts_with("rotated_");
+        const auto turn = [&](Finding& finding) {
+            const bool side = finding.step == "query" || finding.step == "key";
+            if (!unturned || finding.mistake != nullptr || !side) return false;
+            finding.step.insert(0, "rotated_");
+            return true;
+        };
+        if (std::ranges::count_if(diagnosis_.findings, turn) > 0) {
+            diagnosis_.steps.push_back(verdict_on(theirs, step, match.reading));
+            return take(step, match.reading.tensor);
+        }
         // Their name may stand for a step before this one, which the numbers are.
         for (const std::string& before : steps_called(theirs.name, plan_)) {
             const StepTable& table = step_table(plan_);

@@ -135,13 +135,9 @@ std::string_view call_of(std::string_view text) {
 
 bool begins_array(std::string_view text) { return text.starts_with('[') || !call_of(text).empty(); }
 
-// The name that stands in front of an array: `q = [`, `q: tensor(`, `>>> q` above it.
-struct Head {
-    std::string_view name;  // empty where there is none
-    std::size_t size = 0;   // up to the array
-};
-
-Head head_of(std::string_view text) {
+// The name in front of an array, `q = [`, `q: tensor(` or `>>> q` above it, and how far off that
+// is.
+std::pair<std::string_view, std::size_t> head_of(std::string_view text) {
     const std::size_t start = text.starts_with(">>> ") ? 4 : 0;
     const std::size_t end =
         std::min(text.find_first_not_of(
@@ -160,8 +156,8 @@ public:
 
     NamedTensor parse() {
         place_ = text_.size() - without_blanks(text_.substr(place_)).size();
-        const Head head = head_of(text_.substr(place_));
-        place_ += head.size;
+        const auto [name, size] = head_of(text_.substr(place_));
+        place_ += size;
         const std::string_view call = call_of(text_.substr(place_));
         place_ += call.size();
         values();
@@ -170,7 +166,7 @@ public:
         if (!call.empty() && behind.empty()) fail_behind();
         place_ += behind.size();
         NamedTensor array = finished(call, behind);
-        array.name = head.name;
+        array.name = name;
         return array;
     }
 
@@ -346,7 +342,7 @@ private:
 
 bool looks_like_printed_array(std::string_view text) {
     text = without_blanks(text);
-    return begins_array(text) || head_of(text).size > 0;
+    return begins_array(text) || head_of(text).second > 0;
 }
 
 std::vector<NamedTensor> parse_printed_arrays(std::string_view text, const std::string& label) {
@@ -357,7 +353,7 @@ std::vector<NamedTensor> parse_printed_arrays(std::string_view text, const std::
         place = array.end();
         const std::string_view rest = without_blanks(text.substr(place));
         if (rest.empty()) return arrays;
-        if (arrays.back().name.empty() || head_of(rest).size == 0) array.fail_behind();
+        if (arrays.back().name.empty() || head_of(rest).second == 0) array.fail_behind();
     }
 }
 

@@ -6,18 +6,12 @@
 #include <string_view>
 
 #include "attn/render/digits.hpp"
-#include "attn/tensor/error.hpp"
 
 namespace attn {
 namespace {
 
 char* write_word(char* out, std::string_view word) {
     return std::copy(word.begin(), word.end(), out);
-}
-
-void require_room(int precision) {
-    if (precision >= 0 && precision <= most_decimals) return;
-    throw ConfigError(std::to_string(precision) + " decimals: give 0 to 1074");
 }
 
 char* write_non_finite(char* out, double value) {
@@ -61,7 +55,7 @@ char* write_scalar_as(char* out, T value) {
 /// Fixed form by integers, for usual sizes. Returns null where the general way must be taken.
 char* write_fixed_quickly(char* out, double value, int precision) {
     constexpr double most = 4503599627370496.0;  // 2^52: below it doubles have halves
-    if (precision > 9) return nullptr;
+    if (precision < 0 || precision > 9) return nullptr;
     const double power = power_of_ten(precision);
     const double magnitude = std::fabs(value);
     const double product = magnitude * power;
@@ -94,14 +88,12 @@ char* write_fixed_quickly(char* out, double value, int precision) {
 }  // namespace
 
 char* write_fixed(char* out, double value, int precision) {
-    require_room(precision);
     if (!std::isfinite(value)) return write_non_finite(out, value);
     if (char* end = write_fixed_quickly(out, value, precision)) return end;
     return std::to_chars(out, limit(out), value, std::chars_format::fixed, precision).ptr;
 }
 
 char* write_scientific(char* out, double value, int precision) {
-    require_room(precision);
     if (!std::isfinite(value)) return write_non_finite(out, value);
     return std::to_chars(out, limit(out), value, std::chars_format::scientific, precision).ptr;
 }

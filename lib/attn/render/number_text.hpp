@@ -15,10 +15,10 @@ using NumberBuffer = std::array<char, 311 + most_decimals>;
 /// return its end. Digits are rounded correctly, ties on the exact binary value to even. Every
 /// not-a-number is `nan`, whatever its sign bit; infinities are `inf` and `-inf`.
 
-/// C's `%.{precision}f`.  Errors  ConfigError unless precision is from 0 to most_decimals.
+/// C's `%.{precision}f`.  Range  precision from 0 to most_decimals.
 char* write_fixed(char* out, double value, int precision);
 
-/// C's `%.{precision}e`.  Errors  as write_fixed.
+/// C's `%.{precision}e`.  Range  as write_fixed.
 char* write_scientific(char* out, double value, int precision);
 
 /// The fewest digits that identify the value among those of its type, in exponent form:

@@ -10,22 +10,6 @@
 #include "attn/tensor/error.hpp"
 
 namespace attn {
-namespace {
-
-/// Errors  ShapeError without slopes and table, or with less rows than buckets, or no token.
-template <class T>
-void require_bias(const DistanceBias<T>& bias, std::size_t query_len, std::size_t key_len) {
-    const auto buckets = static_cast<std::size_t>(bias.rule.buckets);
-    const bool fits = bias.slopes.numbers || (bias.table.numbers && bias.table.rows >= buckets);
-    require_fit(fits && query_len > 0 && key_len > 0,
-                "a bias of " + std::to_string(query_len) + " queries and " +
-                    std::to_string(key_len) + " keys does not fit a table of " +
-                    std::to_string(bias.table.rows) + " rows for " + std::to_string(buckets) +
-                    " buckets: give a row for each");
-}
-
-}  // namespace
-
 std::vector<double> alibi_slopes(std::size_t heads) {
     const std::size_t lower = std::bit_floor(heads);
     std::vector<double> slopes;
@@ -59,9 +43,8 @@ std::int64_t bucket_of(std::int64_t distance, const BucketRule& rule) {
 template <class T>
 Array<T> bias_by_distance(const DistanceBias<T>& bias, std::ptrdiff_t first, std::size_t query_len,
                           std::size_t key_len) {
-    require_bias(bias, query_len, key_len);
     constexpr std::size_t room = 64;
-    const std::size_t count = query_len + key_len - 1;
+    const std::size_t count = query_len + std::max<std::size_t>(key_len, 1) - 1;
     const auto last_key = static_cast<std::int64_t>(key_len) - 1;
     Array<T> result = Array<T>::filled({bias.heads(), count + room}, 0);
     for (std::size_t h = 0; h < bias.heads(); ++h) {
@@ -104,7 +87,6 @@ BiasView<T> bias_view(const Array<T>& bias, const Shape& scores) {
 template <class T>
 Array<T> loop::position_bias(const DistanceBias<T>& bias, std::ptrdiff_t first,
                              std::size_t query_len, std::size_t key_len) {
-    require_bias(bias, query_len, key_len);
     Array<T> result = empty_array<T>({bias.heads(), query_len, key_len});
     for (std::size_t h = 0; h < bias.heads(); ++h) {
         for (std::size_t q = 0; q < query_len; ++q) {

@@ -17,9 +17,9 @@ std::size_t heads_together(const Shape& x, const Shape& gain, NormOver over, std
     const std::size_t together = over == NormOver::all ? heads : 1;
     const bool fits = together > 0 && groups_of(x).count % together == 0 &&
                       (over == NormOver::l2 || gain == Shape{together * x.back()});
-    require_fit(fits, "rows " + shape_text(x) + " of " + std::to_string(heads) +
-                          " heads do not fit a gain " + shape_text(gain) +
-                          ": it has one number for each feature that is normalised together");
+    require_fit(fits, "rows " + shape_text(x) + " do not fit a gain " + shape_text(gain) +
+                          ": it has one number for each feature of " + std::to_string(together) +
+                          " heads");
     return together;
 }
 
