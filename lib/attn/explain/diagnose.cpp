@@ -312,10 +312,8 @@ private:
     /// True when this step differs and the weights and everything after them are right all the
     /// same.
     void mark_if_harmless(Finding& finding) {
-        bool judged = false;
         bool right = true;
-        bool after = false;
-        bool behind_scores = false;
+        bool judged = false, after = false, behind_scores = false;
         for (const StepVerdict& verdict : diagnosis_.steps) {
             const StepTable& table = step_table(plan_);
             behind_scores =
@@ -391,8 +389,7 @@ bool Diagnosis::judges_a_step() const {
 }
 
 bool Diagnosis::has_unknown() const {
-    return std::any_of(findings.begin(), findings.end(),
-                       [](const Finding& finding) { return finding.mistake == nullptr; });
+    return std::ranges::any_of(findings, [](const Finding& each) { return !each.mistake; });
 }
 
 Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
