@@ -92,7 +92,7 @@ std::vector<StoredArray> text_arrays(InputFile& file, std::vector<std::string>& 
     const std::string& label = file.label();
     if (looks_like_json_object(text)) return json_arrays(text, label);
     if (looks_like_printed_array(text) || label.ends_with(".json")) {
-        return in_memory({parse_printed_array(text, label)});
+        return in_memory(parse_printed_arrays(text, label));
     }
     const std::size_t nul = text.find('\0');
     if (nul != text.npos) {

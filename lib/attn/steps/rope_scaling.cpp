@@ -5,6 +5,7 @@
 #include <numbers>
 #include <xtensor/xmath.hpp>
 
+#include "attn/steps/groups.hpp"
 #include "attn/steps/twins.hpp"
 #include "attn/tensor/xtensor.hpp"
 
@@ -14,6 +15,15 @@ namespace {
 /// `0.1 weight ln(factor) + 1`: what yarn multiplies by.
 double magnitude(double factor, double weight) {
     return factor <= 1 ? 1 : 0.1 * weight * std::log(factor) + 1;
+}
+
+/// longrope's list of factors, one for each pair.
+const std::vector<double>& factors_of(const RopeScaling& scaling, std::int64_t tokens,
+                                      std::size_t pairs) {
+    const std::vector<double>& factors = scaling.pair_factors(tokens);
+    require_fit(factors.size() == pairs, std::to_string(factors.size()) + " factors do not fit " +
+                                             std::to_string(pairs) + " pairs: give one for each");
+    return factors;
 }
 
 }  // namespace
@@ -67,9 +77,8 @@ Array<T> loop::scale_frequencies(const Array<T>& inverse_frequencies, const Rope
     Array<T> result = inverse_frequencies;
     if (scaling.kind == Kind::dynamic) return result;
     if (scaling.kind == Kind::longrope) {
-        for (std::size_t i = 0; i < result.size(); ++i) {
-            result(i) /= number(scaling.pair_factors(tokens)[i]);
-        }
+        const std::vector<double>& factors = factors_of(scaling, tokens, result.size());
+        for (std::size_t i = 0; i < result.size(); ++i) result(i) /= number(factors[i]);
         return result;
     }
 
@@ -104,7 +113,7 @@ Array<T> vectorized::scale_frequencies(const Array<T>& inverse_frequencies,
         case RopeScaling::Kind::dynamic:
             return inverse_frequencies;
         case RopeScaling::Kind::longrope: {
-            const auto& factors = scaling.pair_factors(tokens);
+            const auto& factors = factors_of(scaling, tokens, shares.size());
             std::ranges::transform(factors, shares.begin(), number);
             return evaluated<T>(frequencies / as_xtensor(shares));
         }
