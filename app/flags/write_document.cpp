@@ -15,6 +15,7 @@
 #include "attn/io/output_folder.hpp"
 #include "attn/render/changes.hpp"
 #include "attn/render/summary.hpp"
+#include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/text/width.hpp"
 
@@ -194,6 +195,21 @@ std::string list_entry(const Arguments& arguments, std::string name, std::size_t
         text += (text.empty() ? name : std::string(indent, ' ')) + line + "\n";
     }
     return text;
+}
+
+std::string list_of_steps(const Arguments& arguments, const std::vector<attn::Section>& sections,
+                          const std::string& others) {
+    const bool json = wants_json(arguments);
+    std::string text;
+    for (const attn::Section& each : sections) {
+        text +=
+            json ? (text.empty() ? "[" : ",\n ") + ("{\"name\": " + attn::json_string(each.name)) +
+                       ", \"title\": " + attn::json_string(each.title) +
+                       ", \"shown\": " + (each.shown ? "true" : "false") + "}"
+                 : list_entry(arguments, each.name, 18,
+                              each.title + (each.shown ? "" : " (printed with " + others + ")"));
+    }
+    return json ? text + "]\n" : text;
 }
 
 std::string command_line(const std::string& command, const Arguments& arguments) {
