@@ -83,9 +83,8 @@ std::string bug_text(const Model& model, const WrittenText& right, const Compare
     } else {
         text += "# No number differs.\n";
     }
-    for (const std::string& other : compared.same) {
+    for (const std::string& other : compared.same)
         text += "# " + other + " is the same mistake in this model.\n";
-    }
     return text +
            "# Fluent text is no test: a model can be run with a mistake and still write "
            "sentences. Compare numbers.\n";
@@ -106,10 +105,7 @@ std::string bug_json(const Model& model, const Compared& compared) {
             parting.head ? std::to_string(*parting.head) : "null", parting.token,
             attn::json_number(parting.right), attn::json_number(parting.wrong));
     }
-    const std::string same =
-        compared.same.empty() ? "" : "\"" + attn::joined(compared.same, "\", \"") + "\"";
-    return json + ",\n \"same_as\": [" + same + "],\n " + written_json(model, compared.written) +
-           "}";
+    return json + ",\n " + written_json(model, compared.written) + "}";
 }
 
 /// A line of --all-bugs, with the text from the first token on that differs.
@@ -128,9 +124,9 @@ std::string bug_line(const Model& model, const WrittenText& right, const Compare
         text = "..." + std::string(attn::trimmed("_" + text)).substr(1);
     }
     // The first of those that are one shows the text.
-    const std::string same = compared.same.empty() ? "" : compared.same.front();
-    if (!same.empty() && &attn::models::find_model_mistake(same) < compared.mistake) {
-        text = "same as " + same;
+    if (!compared.same.empty() &&
+        &attn::models::find_model_mistake(compared.same.front()) < compared.mistake) {
+        text = "same as " + compared.same.front();
     }
     return fmt::format("{:20}{:>5}  {:{}}  {}\n", compared.mistake->id, token,
                        compared.parting ? place_of(*compared.parting) : "nowhere", place_columns,

@@ -46,7 +46,7 @@ TEST_SUITE("app: notebook") {
                 CHECK_MESSAGE(at != std::string::npos, name);
             }
         }
-        CHECK(program::has(run("notebook 3 --list-steps").out, "(printed with --only)\n"));
+        CHECK(program::has(run("notebook 2 --list-steps").out, "(printed with --only)\n"));
         CHECK(program::has(run("notebook 3 --list-steps --only ids").err, "--only has no effect"));
         CHECK(program::has(run("notebook --list-steps").err, "--list-steps has no effect"));
     }
