@@ -29,4 +29,8 @@ double gain_of_other_pairing(const Model& model, const std::vector<std::int64_t>
 /// The settings of a model with this mistake.  Errors  ConfigError when it cannot show.
 AttentionSettings settings_with(const ModelMistake& mistake, const Architecture& architecture);
 
+/// The other mistakes that change the settings of such a model alike, but for rounding.
+std::vector<std::string> same_mistakes(const ModelMistake& mistake,
+                                       const Architecture& architecture);
+
 }  // namespace attn::models

@@ -26,6 +26,7 @@ struct RopeScaling {
     /// longer ones.
     std::vector<double> short_factors{}, long_factors{};
 
+    bool operator==(const RopeScaling&) const = default;
     /// Whether the frequencies of inputs longer than `length` are others.
     bool follows_length() const { return kind == Kind::dynamic || kind == Kind::longrope; }
     /// Whether an input of so many tokens is longer than those of training.
