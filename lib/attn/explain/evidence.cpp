@@ -3,7 +3,7 @@
 
 #include "attn/explain/diagnose.hpp"
 #include "attn/explain/words.hpp"
-#include "attn/steps/groups.hpp"
+#include "attn/tensor/groups.hpp"
 #include "attn/tensor/same_numbers.hpp"
 
 namespace attn {

@@ -3,7 +3,7 @@
 
 #include "attn/explain/lint_checks.hpp"
 #include "attn/explain/words.hpp"
-#include "attn/steps/groups.hpp"
+#include "attn/tensor/groups.hpp"
 #include "attn/walk/words.hpp"
 
 namespace attn::lint_checks {

@@ -2,8 +2,8 @@
 
 #include <xtensor/xview.hpp>
 
-#include "attn/steps/groups.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/groups.hpp"
 #include "attn/tensor/matmul.hpp"
 #include "attn/tensor/matrix_view.hpp"
 #include "attn/tensor/xtensor.hpp"

@@ -1,6 +1,6 @@
 #include "attn/steps/projection.hpp"
 
-#include "attn/steps/groups.hpp"
+#include "attn/tensor/groups.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/matmul.hpp"
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "attn/tensor/array.hpp"
-#include "attn/tensor/error.hpp"
+#include "attn/tensor/groups.hpp"
 
 namespace attn {
 
@@ -25,15 +25,6 @@ struct MatrixView {
         return row(group, r)[column];
     }
 
-    /// `count` rows from `first` on of one matrix.
-    MatrixView block(std::size_t group, std::size_t first, std::size_t count) const {
-        return {row(group, first), 1, count, columns, row_stride, group_stride};
-    }
-    /// The first columns of every row.
-    MatrixView first_columns(std::size_t count) const {
-        return {numbers, groups, rows, count, row_stride, group_stride};
-    }
-
     operator MatrixView<const T>() const {  // NOLINT: reading what may be written is safe
         return {numbers, groups, rows, columns, row_stride, group_stride};
     }
@@ -42,14 +33,7 @@ struct MatrixView {
 /// The matrices of an array with at least two axes: its leading axes (batch, head) are folded.
 template <class T>
 MatrixView<const T> matrices_of(const Array<T>& array) {
-    const Shape& shape = array.shape();
-    if (shape.size() < 2) {
-        throw ShapeError("matrices are needed, not " + shape_text(shape) + ": give it two axes");
-    }
-    const std::size_t rows = shape[shape.size() - 2];
-    const std::size_t columns = shape.back();
-    std::size_t groups = 1;
-    for (std::size_t i = 0; i + 2 < shape.size(); ++i) groups *= shape[i];
+    const auto [groups, rows, columns] = groups_of(array.shape());
     return {array.data(), groups, rows, columns, columns, rows * columns};
 }
 template <class T>
