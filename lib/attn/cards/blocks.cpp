@@ -25,6 +25,7 @@ FusedOptions kernel_options(const Plan& plan, const MaskView& mask, std::span<co
     options.softcap = plan.config.softcap;
     options.mask = mask;
     options.empty_row = plan.config.empty_row;
+    options.threads = plan.arithmetic.threads;
     return options;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "attn/models/experts.hpp"
+#include "attn/simd/kernels.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn::models {
