@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "attn/models/experts.hpp"
+#include "attn/simd/kernels.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn::models {
@@ -168,9 +169,9 @@ void Runtime<Real>::rotate(const LayerKind& kind, Array<Real>& rows, std::size_t
             for (std::size_t head = 0; head < rows.shape(1); head += head_dim) {
                 Real& a = rows(t, head + pair.first);
                 Real& b = rows(t, head + pair.second);
-                const Real turned = a * cos - b * sin;
+                const Real rotated = a * cos - b * sin;
                 b = a * sin + b * cos;
-                a = turned;
+                a = rotated;
             }
         }
     }
