@@ -26,6 +26,7 @@ struct Compared {
     WrittenText written;
     std::optional<std::size_t> first_other;  ///< place of the first token that differs
     std::optional<Parting> parting;
+    std::vector<std::string> same;  ///< mistakes that are this one in such a model
 };
 
 /// The text of a model as it was trained, and what its mistakes are compared with.
@@ -39,7 +40,8 @@ struct Right {
 Compared compare_with(const Right& right, const ModelMistake& mistake) {
     const Architecture& architecture = right.model.architecture;
     const AttentionSettings settings = settings_with(mistake, architecture);
-    Compared compared{&mistake, right.writer.write(settings), {}, {}};
+    Compared compared{
+        &mistake, right.writer.write(settings), {}, {}, same_mistakes(mistake, architecture)};
     const TokenIds ids = right.written.ids();
     const TokenIds others = compared.written.ids();
     const auto parted = std::mismatch(ids.begin(), ids.end(), others.begin(), others.end()).first;
@@ -81,6 +83,8 @@ std::string bug_text(const Model& model, const WrittenText& right, const Compare
     } else {
         text += "# No number differs.\n";
     }
+    for (const std::string& other : compared.same)
+        text += "# " + other + " is the same mistake in this model.\n";
     return text +
            "# Fluent text is no test: a model can be run with a mistake and still write "
            "sentences. Compare numbers.\n";
@@ -118,6 +122,11 @@ std::string bug_line(const Model& model, const WrittenText& right, const Compare
         std::replace(text.begin(), text.end(), '\n', ' ');
         text.resize(text.size() - unfinished(text));
         text = "..." + std::string(attn::trimmed("_" + text)).substr(1);
+    }
+    // The first of those that are one shows the text.
+    if (!compared.same.empty() &&
+        &attn::models::find_model_mistake(compared.same.front()) < compared.mistake) {
+        text = "same as " + compared.same.front();
     }
     return fmt::format("{:20}{:>5}  {:{}}  {}\n", compared.mistake->id, token,
                        compared.parting ? place_of(*compared.parting) : "nowhere", place_columns,

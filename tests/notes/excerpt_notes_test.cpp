@@ -5,8 +5,8 @@
 #include <set>
 
 #include "attn/notes/labels.hpp"
-#include "attn/steps/groups.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/groups.hpp"
 #include "attn/walk/parts.hpp"
 #include "tests/notes/small_walks.hpp"
 #include "tests/plan/random_plans.hpp"
@@ -73,7 +73,7 @@ std::vector<std::string> numbers_in(const std::string& text) {
     return found;
 }
 
-/// What can be read off the cells of a part: each of them, and the sum and the length of each row.
+/// Numbers readable from the cells of a part: each of them, and the sum and the length of each row.
 std::set<std::string> readable_from(const Tensor& part) {
     std::set<std::string> all;
     const std::size_t columns = part.dimension() == 0 ? 1 : part.shape().back();

@@ -34,10 +34,11 @@ std::string place(std::string_view text, std::size_t offset) {
     throw InputError(label + ": " + what + ": " + advice);
 }
 
-// JSON as Python writes it, turned into JSON, and where in the text each byte was.
+// JSON as Python writes it, rewritten as JSON, and where in the text each byte was.
 class Normalized {
 public:
     explicit Normalized(std::string_view text) {
+        text_.reserve(text.size());
         bool quoted = false;
         for (std::size_t i = 0; i < text.size();) {
             const auto [from, to] = quoted ? Change{} : change_at(text.substr(i));
@@ -71,6 +72,7 @@ private:
     };
     // nlohmann-json reads -0 as an integer, which has no sign.
     static Change change_at(std::string_view text) {
+        if (std::string_view("NI-").find(text.front()) == text.npos) return {};
         for (const Change& each : {Change{"NaN", "\"nan\""}, Change{"Infinity", "\"inf\""},
                                    Change{"-Infinity", "\"-inf\""}}) {
             if (text.starts_with(each.from)) return each;
@@ -189,7 +191,7 @@ NamedTensor step_tensor(const Json& step, const std::string& file_label) {
 }
 
 /// Builds the value of a text, and refuses what nests too deep and keys that occur twice. The
-/// parser's own callback would look at all values of a list or object behind each one that ends.
+/// parser's own callback would look at all values of a list or object after each one that ends.
 class Builder : public nlohmann::detail::json_sax_dom_parser<Json> {
 public:
     using Base = nlohmann::detail::json_sax_dom_parser<Json>;

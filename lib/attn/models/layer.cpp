@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attn/simd/kernels.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn::models {
@@ -9,6 +10,16 @@ namespace {
 
 template <class Real>
 constexpr DType dtype_of = sizeof(Real) == 8 ? DType::float64 : DType::float32;
+
+/// Errors  ShapeError when rows are not made of groups of so many features, or of so many groups.
+void require_width(const Shape& rows, std::size_t features, std::size_t most_groups = 1) {
+    if (rows.size() == 2 && features != 0 && rows[1] % features == 0 &&
+        rows[1] / features <= most_groups) {
+        return;
+    }
+    throw ShapeError("rows " + shape_text(rows) + " do not fit a layer of " +
+                     std::to_string(features) + " features: give (tokens, features)");
+}
 
 }  // namespace
 
@@ -19,21 +30,36 @@ Array<Real> numbers_of(const Model& model, const std::string& name) {
 }
 
 template <class Real>
+Array<Real> input_major(const Array<Real>& matrix) {
+    Array<Real> result = empty_array<Real>({matrix.shape(1), matrix.shape(0)});
+    for (std::size_t o = 0; o < matrix.shape(0); ++o) {
+        for (std::size_t i = 0; i < matrix.shape(1); ++i) result(i, o) = matrix(o, i);
+    }
+    return result;
+}
+
+template <class Real>
 Linear<Real>::Linear(const Model& model, const std::string& weight, const std::string& bias_name)
     : bias(numbers_of<Real>(model, bias_name)) {
     if (!model.has(weight)) return;
-    const Tensor tensor = cast(model.read(weight), dtype_of<Real>);
-    const Shape shape = tensor.shape();
-    matrix = PackedMatrix<Real>(tensor.as<Real>().data(), shape[0], shape[1]);
+    matrix = input_major(numbers_of<Real>(model, weight));
 }
 
 template <class Real>
 Array<Real> Linear<Real>::operator()(const Array<Real>& rows) const {
+    require_width(rows.shape(), matrix.shape(0));
     const std::size_t count = rows.shape(0);
-    Array<Real> result = empty_array<Real>({count, matrix.out()});
-    matrix.multiply(rows.data(), count, result.data());
+    const std::size_t out = matrix.shape(1);
+    const RowOperations<Real>& operations = simd::kernels_for().of<Real>().rows;
+    Array<Real> result = Array<Real>::filled({count, out}, 0);
+    // A row of the matrix is read once for all rows of x.
+    for (std::size_t i = 0; i < matrix.shape(0); ++i) {
+        for (std::size_t r = 0; r < count; ++r) {
+            operations.add_exact_multiple(&matrix(i, 0), rows(r, i), &result(r, 0), out);
+        }
+    }
     for (std::size_t r = 0; r < count && bias.size() > 0; ++r) {
-        for (std::size_t o = 0; o < matrix.out(); ++o) result(r, o) += bias(o);
+        for (std::size_t o = 0; o < out; ++o) result(r, o) += bias(o);
     }
     return result;
 }
@@ -51,6 +77,7 @@ Norm<Real>::Norm(const Model& model, const std::string& gain_name, const std::st
 template <class Real>
 Array<Real> Norm<Real>::operator()(const Array<Real>& rows) const {
     if (gain.size() == 0) return rows;
+    require_width(rows.shape(), gain.size(), rows.size());
     if (gain.size() == rows.shape(1)) return loop::norm(rows, gain, bias, kind, eps);
     Array<Real> groups = rows;
     groups.reshape({rows.size() / gain.size(), gain.size()});
@@ -75,6 +102,8 @@ template <class Real>
 void KeyValueCache<Real>::append(const Array<Real>& key, const Array<Real>& value) {
     const std::size_t count = key.shape(0);
     const std::size_t features = kv_heads_ * head_dim_;
+    require_width(key.shape(), features);
+    require_width(value.shape(), features);
     reserve(tokens_ + count);
     for (std::size_t t = 0; t < count; ++t) {
         for (std::size_t f = 0; f < features; ++f) {
@@ -131,6 +160,8 @@ const Linear<Real>& Parameters<Real>::vocabulary() const {
 
 template Array<float> numbers_of(const Model&, const std::string&);
 template Array<double> numbers_of(const Model&, const std::string&);
+template Array<float> input_major(const Array<float>&);
+template Array<double> input_major(const Array<double>&);
 template struct Linear<float>;
 template struct Linear<double>;
 template struct Norm<float>;

@@ -25,9 +25,10 @@ struct LayerKind {
     std::optional<Pairing> pairing;     ///< unset: this layer does not rotate
     double theta = 10000;
     std::optional<RopeScaling> scaling;
-    std::vector<double> inverse_frequencies;  ///< one for each pair of features that turns
+    std::vector<double> inverse_frequencies;  ///< one for each pair of features that rotates
     double rotation_factor = 1;               ///< on cosines and sines
     double scale = 1;                         ///< on the model's scale of the scores
+    bool operator==(const LayerKind&) const = default;
 
     std::size_t rotary_dim() const { return 2 * inverse_frequencies.size(); }
 };

@@ -50,7 +50,7 @@ void narrow(const Architecture&, Settings& settings) {
 
 const std::vector<ModelMistake>& model_mistakes() {
     static const std::vector<ModelMistake> all{
-        {"rope-style", "The other two features of each pair are turned: half for interleaved",
+        {"rope-style", "The other two features of each pair are rotated: half for interleaved",
          [](const Architecture&, Settings& settings) {
              for (LayerKind& layer : settings.layers) {
                  if (!layer.pairing) continue;
@@ -163,6 +163,22 @@ const ModelMistake& find_model_mistake(std::string_view id) {
     throw ConfigError(
         "--bug: there is no mistake " + shown(id) + " of a model" +
         (meant.empty() ? ": choose one of " + joined(ids) : "; did you mean " + meant + "?"));
+}
+
+std::vector<std::string> same_mistakes(const ModelMistake& mistake,
+                                       const Architecture& architecture) {
+    const auto settings = [&](const ModelMistake& of) {
+        AttentionSettings made = settings_with(of, architecture);
+        made.scale = static_cast<float>(made.scale);  // a root, squared, is not quite what it was
+        return made;
+    };
+    std::vector<std::string> same;
+    if (settings(mistake) == settings_of(architecture)) return same;
+    for (const ModelMistake& other : model_mistakes()) {
+        if (other.id == mistake.id || !other.no_effect(architecture).empty()) continue;
+        if (settings(other) == settings(mistake)) same.push_back(other.id);
+    }
+    return same;
 }
 
 AttentionSettings settings_with(const ModelMistake& mistake, const Architecture& architecture) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "attn/models/experts.hpp"
+#include "attn/simd/kernels.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn::models {
@@ -168,9 +169,9 @@ void Runtime<Real>::rotate(const LayerKind& kind, Array<Real>& rows, std::size_t
             for (std::size_t head = 0; head < rows.shape(1); head += head_dim) {
                 Real& a = rows(t, head + pair.first);
                 Real& b = rows(t, head + pair.second);
-                const Real turned = a * cos - b * sin;
+                const Real rotated = a * cos - b * sin;
                 b = a * sin + b * cos;
-                a = turned;
+                a = rotated;
             }
         }
     }
@@ -275,6 +276,7 @@ Array<Real> Runtime<Real>::logits(const Array<Real>& x) const {
 
 template <class Real>
 Array<Real> Runtime<Real>::last_logits(const Array<Real>& x) const {
+    refuse_unless(x.dimension() == 2 && x.size() > 0, "there is no token to go on from: give one");
     Array<Real> last = empty_array<Real>({1, x.shape(1)});
     std::copy_n(x.end() - x.shape(1), x.shape(1), last.data());
     return logits(last);
@@ -311,6 +313,8 @@ template class Runtime<double>;
 
 std::vector<Array<double>> inputs_of_layers(const Model& model, std::span<const std::int64_t> ids,
                                             std::size_t last) {
+    refuse_unless(last <= model.architecture.layers.size(),
+                  model.label + " has no layer " + std::to_string(last));
     Runtime<double> earlier(std::make_shared<Parameters<double>>(model, last),
                             settings_of(model.architecture));
     std::vector<Array<double>> inputs;

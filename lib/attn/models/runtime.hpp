@@ -26,6 +26,7 @@ struct AttentionSettings {
     bool query_from_zero = false;     ///< positions of new queries forget the past: never right
     std::size_t first_position = 0;   ///< of the first token
     bool one_in_denominator = false;  ///< softmax off by one
+    bool operator==(const AttentionSettings&) const = default;
 };
 
 /// The settings that a model was trained with.

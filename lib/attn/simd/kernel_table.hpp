@@ -5,13 +5,12 @@
 #include "attn/simd/block_kernel.hpp"
 #include "attn/simd/kernels.hpp"
 #include "attn/simd/normal_kernel.hpp"
-#include "attn/simd/panel_kernel.hpp"
 #include "attn/simd/row_kernel.hpp"
 
 // Included only by the files that are compiled for one instruction set: see vector_math.hpp.
 namespace attn::simd {
 
-/// Multiply-adds on registers alone. SSE2 has no fused form: it multiplies, then adds.
+/// Multiply-adds on registers alone. SSE2 has no FMA: it multiplies, then adds.
 template <class Arch>
 class PeakLoop {
     using Batch = xsimd::batch<float, Arch>;
@@ -42,13 +41,11 @@ private:
 template <class Real, class Arch>
 constexpr KernelsOf<Real> kernels_of_type() {
     using Rows = RowKernel<Real, Arch>;
-    using Products = PanelKernel<Real, Arch>;
     using Blocks = BlockKernel<Real, Arch>;
-    return {
-        {&Rows::multiply, &Rows::divide, &Rows::multiply_add, &Rows::add_multiple, &Rows::soft_cap,
-         &Rows::normalize, &Rows::hide, &Rows::maximum, &Rows::exponentials, &Rows::sum},
-        {&Products::size, &Products::pack, &Products::multiply},
-        {Blocks::lanes, Blocks::query_block, &Blocks::scratch_size, &Blocks::attend}};
+    return {{&Rows::multiply, &Rows::divide, &Rows::multiply_add, &Rows::add_multiple,
+             &Rows::add_exact_multiple, &Rows::soft_cap, &Rows::normalize, &Rows::hide,
+             &Rows::maximum, &Rows::exponentials, &Rows::sum},
+            {Blocks::lanes, Blocks::query_block, &Blocks::scratch_size, &Blocks::attend}};
 }
 
 /// Everything that is compiled for one instruction set.

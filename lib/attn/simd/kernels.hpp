@@ -4,12 +4,12 @@
 
 #include "attn/simd/instruction_set.hpp"
 
-// What is compiled once for each instruction set, and the one place that chooses among them: tables
-// of numbers and pointers only, so that no inline function can end up in code for another
-// processor.
+// Interface to the code compiled once for each instruction set, and the one place that chooses
+// among them: tables of numbers and pointers only, so that no inline function can end up in code
+// for another processor.
 namespace attn {
 
-/// What the steps do to one row of numbers in plain memory. `result` may be `row` itself.
+/// Operations of the steps on one row of numbers in plain memory. `result` may be `row` itself.
 template <class Real>
 struct RowOperations {
     void (*multiply)(const Real* row, Real number, Real* result, std::size_t count);
@@ -19,6 +19,8 @@ struct RowOperations {
                          std::size_t count);
     /// result + row * factor.
     void (*add_multiple)(const Real* row, Real factor, Real* result, std::size_t count);
+    /// The same, rounded once.
+    void (*add_exact_multiple)(const Real* row, Real factor, Real* result, std::size_t count);
     /// cap * tanh(row / cap)
     void (*soft_cap)(const Real* row, Real cap, Real* result, std::size_t count);
     /// The exponentials as parts of their sum. In vectors by its reciprocal: a division takes ten
@@ -30,35 +32,8 @@ struct RowOperations {
     Real (*maximum)(const Real* row, std::size_t count);
     /// exp(row - maximum), where no number is larger than `maximum`; returns their sum.
     Real (*exponentials)(const Real* row, Real maximum, Real* result, std::size_t count);
-    /// The sum. In vectors, zeros behind the row change no bit of it.
+    /// The sum. In vectors, zeros after the row change no bit of it.
     Real (*sum)(const Real* row, std::size_t count);
-};
-
-/// The second factor of a matrix product, packed once for first factors that come some rows at a
-/// time: BLAS would pack it anew for each of them. See simd::PanelKernel for the layout.
-///
-/// Shapes  (steps, columns) as a matrix.
-template <class Real>
-struct Panels {
-    const Real* numbers;  ///< aligned to 64 bytes
-    std::size_t steps, columns;
-};
-
-/// Products with such a factor.
-template <class Real>
-struct PanelOperations {
-    /// How many numbers the packed factor takes.
-    std::size_t (*size)(std::size_t steps, std::size_t columns);
-    /// Packs a matrix (steps, columns), or (columns, steps) when it is stored transposed.
-    void (*pack)(const Real* matrix, std::size_t steps, std::size_t columns, bool transposed,
-                 Real* panels);
-    /// The product of `count` rows of `steps` numbers, `row_stride` apart, with the first `steps`
-    /// rows and `columns` columns of the factor.
-    ///
-    /// Range  Sums of up to 192 products are added one by one; longer ones are sums of such sums.
-    void (*multiply)(const Real* rows, std::size_t row_stride, std::size_t count,
-                     const Panels<Real>& panels, std::size_t steps, std::size_t columns,
-                     Real* result, std::size_t result_stride);
 };
 
 /// One block of queries and all the keys it may see, in one head, for fused attention.
@@ -76,8 +51,8 @@ struct QueryBlock {
 
     Real scale;
     Real cap;        ///< of the scores; 0: none
-    Real empty_row;  ///< what a query that sees no key receives
-    Real sink;       ///< a score that every query meets, of value 0; -inf without
+    Real empty_row;  ///< the context of a query that sees no key
+    Real sink;       ///< the logit of a key of value 0 that every query sees; -inf without
 
     bool causal;
     std::ptrdiff_t last_visible;  ///< if causal: the last key that the first query sees
@@ -110,7 +85,6 @@ namespace simd {
 template <class Real>
 struct KernelsOf {
     RowOperations<Real> rows;
-    PanelOperations<Real> panels;
     BlockOperations<Real> blocks;
 };
 
@@ -160,11 +134,5 @@ inline constexpr std::size_t vector_row_length = 64;
 ///        processor.
 template <class Real>
 const RowOperations<Real>& row_operations(std::size_t length);
-
-/// The products on the widest vectors of this processor.
-template <class Real>
-const PanelOperations<Real>& panel_operations() {
-    return simd::kernels_for().of<Real>().panels;
-}
 
 }  // namespace attn

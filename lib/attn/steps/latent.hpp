@@ -4,7 +4,7 @@
 
 namespace attn {
 
-/// Puts features that all heads share behind the features of each head.
+/// Appends features that all heads share to the features of each head.
 ///
 ///     result(b,h,t,:) = rows(b,h,t,:) | shared(b,t,:)
 ///
@@ -24,7 +24,7 @@ Array<T> append_shared(const Array<T>& rows, const Array<T>& shared);
 ///
 ///     result(b,h,t,o) = sum over features f of rows(b,h,t,f) * matrices(h,f,o)
 ///
-/// Shapes  rows (..., heads, tokens, features), of which those behind the matrices' are left out;
+/// Shapes  rows (..., heads, tokens, features), of which those after the matrices' are left out;
 ///         matrices (heads, features, outputs); result (..., heads, tokens, outputs).
 /// Errors  ShapeError when the heads differ or the rows are too short.
 namespace loop {
@@ -42,6 +42,7 @@ Array<T> multiply_heads(const Array<T>& rows, const Array<T>& matrices,
 /// matrix for each head: (heads, count, in).
 ///
 /// Shapes  weight (heads * width, in), or (in, heads * width) with in_out.
+/// Errors  ShapeError when a head has fewer features.
 template <class T>
 Array<T> head_matrices(const Array<T>& weight, WeightLayout layout, std::size_t heads,
                        std::size_t first, std::size_t count);

@@ -7,9 +7,9 @@
 #include "attn/steps/rows.hpp"
 #include "attn/tensor/broadcast.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/groups.hpp"
 
 namespace attn {
-
 std::vector<double> alibi_slopes(std::size_t heads) {
     const std::size_t lower = std::bit_floor(heads);
     std::vector<double> slopes;
@@ -22,6 +22,10 @@ std::vector<double> alibi_slopes(std::size_t heads) {
 }
 
 std::int64_t bucket_of(std::int64_t distance, const BucketRule& rule) {
+    if (rule.exact() < 1 || rule.max_distance <= rule.exact()) {
+        throw ConfigError(std::to_string(rule.buckets) + " buckets for distances up to " +
+                          std::to_string(rule.max_distance) + ": give more of either");
+    }
     const std::int64_t half = rule.bidirectional ? rule.buckets / 2 : rule.buckets;
     const std::int64_t offset = rule.bidirectional && distance > 0 ? half : 0;
     const std::int64_t n =
@@ -40,7 +44,7 @@ template <class T>
 Array<T> bias_by_distance(const DistanceBias<T>& bias, std::ptrdiff_t first, std::size_t query_len,
                           std::size_t key_len) {
     constexpr std::size_t room = 64;
-    const std::size_t count = query_len + key_len - 1;
+    const std::size_t count = query_len + std::max<std::size_t>(key_len, 1) - 1;
     const auto last_key = static_cast<std::int64_t>(key_len) - 1;
     Array<T> result = Array<T>::filled({bias.heads(), count + room}, 0);
     for (std::size_t h = 0; h < bias.heads(); ++h) {
@@ -53,6 +57,9 @@ Array<T> bias_by_distance(const DistanceBias<T>& bias, std::ptrdiff_t first, std
 
 template <class T>
 BiasView<T> view_by_distance(const Array<T>& by_distance, std::size_t key_len) {
+    require_fit(
+        by_distance.dimension() == 2 && key_len > 0 && by_distance.shape(1) >= key_len,
+        "a bias by distance " + shape_text(by_distance.shape()) + " has less columns than keys");
     BiasView<T> view;
     view.numbers = by_distance.data() + key_len - 1;
     view.heads = by_distance.shape(0);
@@ -109,27 +116,18 @@ Array<T> vectorized::position_bias(const DistanceBias<T>& bias, std::ptrdiff_t f
 }
 
 template <class T>
-Array<T> loop::add_bias(const Array<T>& scores, const BiasView<T>& bias) {
-    Array<T> result = empty_array<T>(scores.shape());
-    const MatrixView<const T> before = matrices_of(scores);
-    const MatrixView<T> after = matrices_of(result);
-    for (std::size_t g = 0; g < after.groups; ++g) {
-        for (std::size_t q = 0; q < after.rows; ++q) {
-            for (std::size_t k = 0; k < after.columns; ++k) {
-                after(g, q, k) = before(g, q, k) + bias.at(g, q, k);
-            }
-        }
-    }
-    return result;
+Array<T> loop::add_bias(Array<T> scores, const BiasView<T>& bias) {
+    return with_each_cell(std::move(scores), [&](std::size_t g, std::size_t q, std::size_t k,
+                                                 T& score) { score += bias.at(g, q, k); });
 }
 
 template <class T>
-Array<T> vectorized::add_bias(const Array<T>& scores, const BiasView<T>& bias) {
-    const MatrixView<const T> matrices = matrices_of(scores);
-    return with_each_row(scores, [&](std::size_t row, const auto&, const T* from, T* to) {
-        const T* const added = bias.row(row / matrices.rows, row % matrices.rows);
-        for (std::size_t k = 0; k < matrices.columns; ++k) {
-            to[k] = from[k] + added[static_cast<std::ptrdiff_t>(k) * bias.key_stride];
+Array<T> vectorized::add_bias(Array<T> scores, const BiasView<T>& bias) {
+    const auto [groups, queries, keys] = groups_of(scores.shape());
+    return with_each_row(std::move(scores), [&](std::size_t row, const auto&, T* cells) {
+        const T* const added = bias.row(row / queries, row % queries);
+        for (std::size_t k = 0; k < keys; ++k) {
+            cells[k] += added[static_cast<std::ptrdiff_t>(k) * bias.key_stride];
         }
     });
 }
@@ -143,8 +141,8 @@ Array<T> vectorized::add_bias(const Array<T>& scores, const BiasView<T>& bias) {
                                           std::size_t);                                        \
     template Array<T> vectorized::position_bias(const DistanceBias<T>&, std::ptrdiff_t,        \
                                                 std::size_t, std::size_t);                     \
-    template Array<T> loop::add_bias(const Array<T>&, const BiasView<T>&);                     \
-    template Array<T> vectorized::add_bias(const Array<T>&, const BiasView<T>&);
+    template Array<T> loop::add_bias(Array<T>, const BiasView<T>&);                            \
+    template Array<T> vectorized::add_bias(Array<T>, const BiasView<T>&);
 ATTN_INSTANTIATE(float)
 ATTN_INSTANTIATE(double)
 #undef ATTN_INSTANTIATE

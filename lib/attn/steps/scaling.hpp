@@ -3,7 +3,7 @@
 
 namespace attn {
 
-/// What scales the scores: a number that divides them, or one that multiplies them.
+/// The scale of the scores: a number that divides them, or one that multiplies them.
 struct ScaleFactor {
     enum class Operation { divide, multiply };
     Operation operation = Operation::divide;
@@ -20,11 +20,11 @@ struct ScaleFactor {
 /// Source  Vaswani et al. 2017, section 3.2.1.
 namespace loop {
 template <class T>
-Array<T> scale(const Array<T>& scores, const ScaleFactor& factor);
+Array<T> scale(Array<T> scores, const ScaleFactor& factor);
 }  // namespace loop
 namespace vectorized {
 template <class T>
-Array<T> scale(const Array<T>& scores, const ScaleFactor& factor);
+Array<T> scale(Array<T> scores, const ScaleFactor& factor);
 }  // namespace vectorized
 
 }  // namespace attn

@@ -128,9 +128,9 @@ char* write_fixed(char* out, double value, int precision, std::size_t width) {
     if (!std::isfinite(value)) return write_not_finite(out, value, width);
 
     // Round to an integer that has the digits of the text.
-    const double power = powers_of_ten[static_cast<std::size_t>(std::min(precision, 14))];
+    const double power = powers_of_ten[static_cast<std::size_t>(std::clamp(precision, 0, 14))];
     const RoundedToEven rounded(std::fabs(value) * power);
-    if (precision > 14 || !rounded.is_certain) {
+    if (precision < 0 || precision > 14 || !rounded.is_certain) {
         return write_slowly(out, value, std::chars_format::fixed, precision, width);
     }
     // Write what is before the point, then what is behind it. The quotient of such integers never
@@ -155,7 +155,7 @@ char* write_scientific(char* out, double value, int precision, std::size_t width
     const int binary = static_cast<int>(std::bit_cast<std::uint64_t>(magnitude) >> 52) - 1023;
     int exponent = magnitude == 0.0 ? 0 : binary * 315653 >> 20;  // log10(2) * 2^20
     const int most = static_cast<int>(powers_of_ten.size()) - 1;
-    if (precision > 14 || std::abs(precision - exponent) >= most) {
+    if (precision < 0 || precision > 14 || std::abs(precision - exponent) >= most) {
         return write_slowly(out, value, std::chars_format::scientific, precision, width);
     }
     const auto scaled = [&] {

@@ -1,13 +1,12 @@
 #include "attn/walk/walk.hpp"
 
 #include "attn/plan/memory.hpp"
-#include "attn/simd/parallel.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {
 namespace {
 
-/// What a walk starts from has the shapes of its plan.
+/// Requires that inputs and parameters have the shapes of the plan.
 void require_shape(const Step& step, const Plan& plan, const Tensor& given) {
     if (step.kind != Step::Kind::input && step.kind != Step::Kind::parameter) return;
     const Shape needed = step.outline(plan).shape;
@@ -21,7 +20,6 @@ void require_shape(const Step& step, const Plan& plan, const Tensor& given) {
 
 void perform(std::span<const Step> steps, const Plan& plan, const Ledger& given, Details details,
              Ledger& ledger) {
-    most_threads = static_cast<std::size_t>(plan.config.threads);
     for (const Step& step : steps) {
         if (!step.applies(plan)) continue;
         if (step.kind == Step::Kind::detail && details == Details::skipped) continue;
