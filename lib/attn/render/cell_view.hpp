@@ -6,7 +6,7 @@
 
 #include "attn/document/document.hpp"
 #include "attn/render/color_scale.hpp"
-#include "attn/render/torch_numbers.hpp"
+#include "attn/render/number_form.hpp"
 
 namespace attn {
 
@@ -14,14 +14,14 @@ namespace attn {
 /// others the largest of the tensor; `fixed`: 1 (and -1) for all.
 enum class ScaleEnd { automatic, row, tensor, fixed };
 
-/// How the cells of one tensor are shown: one style for all numbers, the tokens along the axes, a
+/// How the cells of one tensor are shown: one form for all numbers, the tokens along the axes, a
 /// place on the colour scale for each value.
 ///
 /// Reads the shown cells once, all cells where each row has a scale of its own; afterwards each
 /// cell costs the same however large the tensor is.
 class CellView {
 public:
-    /// `shown` says which cells will be asked for: the style suits all of these.
+    /// `shown` says which cells will be asked for: the form suits all of these.
     CellView(const Section& section, const Document& document, const PrintOptions& options,
              const Shown& shown, ScaleEnd end = ScaleEnd::automatic);
 
@@ -29,7 +29,7 @@ public:
     std::string number(double value) const;
     /// The columns of the longest number.
     std::size_t width() const { return width_; }
-    const TorchStyle& style() const { return style_; }
+    const NumberForm& form() const { return form_; }
 
     /// The token, or else the number, of index `i` on an axis. `batch` is the sequence.
     std::string label(std::size_t axis, std::size_t i, std::optional<std::size_t> batch) const;
@@ -57,7 +57,7 @@ private:
     const Section& section_;
     const Document& document_;
     const Tensor& tensor_;
-    TorchStyle style_;
+    NumberForm form_;
     ScaleEnd end_;
     ScaleKind kind_;
     std::size_t width_ = 1;

@@ -24,6 +24,17 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
 /// The same for a sentence, which names a dozen of them: `a, b and 3 others`.
 std::string some_of(const std::vector<std::string>& words);
 
+/// The first code point of a text that is not empty, and its bytes: -1 and one byte where the text
+/// is not UTF-8.
+struct Utf8Point {
+    std::int32_t point;
+    std::string_view bytes;
+};
+Utf8Point first_point(std::string_view text);
+
+/// A code point as UTF-8.
+std::string utf8_of(std::int32_t point);
+
 /// The characters of a text, each with its code point.  Errors  InputError for bytes that are not
 /// UTF-8.
 std::vector<std::pair<std::int32_t, std::string_view>> points_of(std::string_view text);
