@@ -11,8 +11,6 @@
 
 namespace app {
 
-using attn::models::Architecture;
-using attn::models::AttentionSettings;
 using attn::models::Model;
 using attn::models::ModelMistake;
 using attn::models::Parameters;
@@ -33,21 +31,18 @@ struct Right {
     const Model& model;
     Writer writer;
     std::shared_ptr<const Parameters<double>> parameters = writer.precise();
-    WrittenText written = writer.write(attn::models::settings_of(model.architecture));
+    WrittenText written = writer.write();
 };
 
 Compared compare_with(const Right& right, const ModelMistake& mistake) {
-    const Architecture& architecture = right.model.architecture;
-    const AttentionSettings settings = settings_with(mistake, architecture);
-    Compared compared{&mistake, right.writer.write(settings), {}, {}};
+    Compared compared{&mistake, right.writer.write(&mistake), {}, {}};
     const TokenIds ids = right.written.ids();
     const TokenIds others = compared.written.ids();
     const auto parted = std::mismatch(ids.begin(), ids.end(), others.begin(), others.end()).first;
     if (ids != others) compared.first_other = static_cast<std::size_t>(parted - ids.begin());
     TokenIds read = right.written.prompt;
     read.insert(read.end(), ids.begin(), parted);
-    compared.parting = first_parting(right.parameters, attn::models::settings_of(architecture),
-                                     settings, read, right.written.prompt.size());
+    compared.parting = first_parting(right.parameters, &mistake, read, right.written.prompt.size());
     return compared;
 }
 
@@ -135,7 +130,7 @@ std::string all_bugs(const Arguments& arguments, const Right& right) {
                            "mistake", "token", "the numbers part in", place, "the text goes on");
     std::string between;
     for (const ModelMistake& mistake : attn::models::model_mistakes()) {
-        if (!mistake.no_effect(model.architecture).empty()) continue;
+        if (!mistake.why_not(model).empty()) continue;
         const Compared compared = compare_with(right, mistake);
         text += json ? between + bug_json(model, compared)
                      : bug_line(model, right.written, compared, place);
@@ -156,14 +151,13 @@ void generate_with_bugs(const Arguments& arguments, const Model& model) {
         throw attn::ConfigError(std::string(flag) + " has no effect on texts with a mistake" +
                                 (json ? "" : ", but for --json's") + ": leave it out");
     }
-    const ModelMistake* mistake = nullptr;
+    std::optional<ModelMistake> mistake;
     if (arguments.has("--bug")) {
-        mistake = &attn::models::find_model_mistake(arguments.text("--bug"));
-        settings_with(*mistake, model.architecture);
+        mistake = attn::models::find_model_mistake(arguments.text("--bug"), model);
     }
     const Right right{model, Writer(arguments, model)};
     std::string text;
-    if (mistake == nullptr) {
+    if (!mistake) {
         text = all_bugs(arguments, right);
     } else {
         const Compared compared = compare_with(right, *mistake);

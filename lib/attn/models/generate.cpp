@@ -62,10 +62,10 @@ std::optional<Parting> difference(const Passing& right, const Passing& wrong) {
 }  // namespace
 
 std::optional<Parting> first_parting(const std::shared_ptr<const Parameters<double>>& parameters,
-                                     const AttentionSettings& right, const AttentionSettings& wrong,
+                                     const ModelMistake* mistake,
                                      const std::vector<std::int64_t>& ids, std::size_t prompt) {
-    Runtime<double> first(parameters, right);
-    Runtime<double> second(parameters, wrong);
+    Runtime<double> first(parameters);
+    Runtime<double> second(parameters, mistake);
     std::vector<Passing> rights, wrongs;
     first.watch([&](Passing passing) { rights.push_back(std::move(passing)); });
     second.watch([&](Passing passing) { wrongs.push_back(std::move(passing)); });

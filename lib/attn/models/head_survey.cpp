@@ -74,8 +74,9 @@ std::vector<HeadFigures> survey_heads(const Model& model, const std::vector<std:
     std::vector<HeadFigures> all;
     Runtime<double> runtime(model);
     const auto add_heads = [&](const Passing& passing) {
-        const auto& weights = passing.tensor.as<double>();
-        const std::size_t tokens = weights.shape(1);
+        Array<double> weights = passing.tensor.as<double>();
+        const std::size_t tokens = ids.size();
+        weights.reshape({weights.size() / tokens / tokens, tokens, tokens});
         for (std::size_t head = 0; head < weights.shape(0); ++head) {
             HeadFigures figures;
             figures.layer = passing.layer;
