@@ -142,10 +142,22 @@ void take_sizes(const attn::Ledger& named, bool says_heads, attn::WalkConfig& co
         heads = cells->shape()[1];
         tokens = cells->shape()[2];
     }
+    const attn::Shape key = named["key"].shape();
+    const attn::Shape value = named["value"].shape();
+    std::size_t keys =
+        cells != nullptr && cells->dimension() > 1 ? cells->shape().back() : key[key.size() - 2];
     if (says_heads) heads = static_cast<std::size_t>(config.heads);
+    // (head, token, feature) where all heads are as wide as what the output is made of.
+    if (const attn::Tensor* w = config.parameters.find("w_output");
+        w != nullptr && w->dimension() == 2 && query.size() == 3 && cells == nullptr) {
+        const bool in_out = config.weight_layout == attn::WeightLayout::in_out;
+        if (samples * value.back() == w->shape()[in_out ? 0 : 1]) heads = samples;
+    }
     // (batch * head, token, feature) beside (batch * head, query, key).
-    const bool joined = query.size() == 3 && cells != nullptr && cells->dimension() == 3 &&
-                        cells->shape()[0] == samples && samples % heads == 0;
+    const bool joined =
+        query.size() == 3 && samples % heads == 0 &&
+        (cells == nullptr ? heads == samples
+                          : cells->dimension() == 3 && cells->shape()[0] == samples);
     if (joined) samples /= heads;
     const std::size_t all = std::max<std::size_t>(samples, 1) * heads * tokens;
     if (samples != 0 && !config.batch) config.batch = static_cast<std::int64_t>(samples);
@@ -153,14 +165,18 @@ void take_sizes(const attn::Ledger& named, bool says_heads, attn::WalkConfig& co
     config.query_len = static_cast<std::int64_t>(tokens);
     config.head_dim =
         static_cast<std::int64_t>(named["query"].size() / std::max<std::size_t>(all, 1));
-    const attn::Shape key = named["key"].shape();
+    if (keys != tokens && !config.memory && !config.past) {
+        config.memory = attn::RandomInput{};
+        config.key_len = static_cast<std::int64_t>(keys);
+    }
     if (key.size() == 4 && key[1] < heads && !config.kv_heads) {
         config.kv_heads = static_cast<std::int64_t>(key[1]);
     }
     const auto kv_heads =
         static_cast<std::size_t>(std::max<std::int64_t>(config.kv_heads.value_or(config.heads), 1));
-    config.value_dim = static_cast<std::int64_t>(named["value"].size() /
-                                                 std::max<std::size_t>(all / heads * kv_heads, 1));
+    const std::size_t rows = std::max<std::size_t>(samples, 1) * kv_heads * keys;
+    config.value_dim =
+        static_cast<std::int64_t>(named["value"].size() / std::max<std::size_t>(rows, 1));
 }
 
 /// Their tensors under the steps' names, where these leave no doubt.
@@ -193,10 +209,6 @@ attn::Ledger inputs_by_step(const attn::Ledger& file) {
     }
     if (!unused.empty()) report_note("--given: not used: " + unused);
     return named;
-}
-
-bool says_mask(const Arguments& arguments, const attn::WalkConfig& config) {
-    return arguments.has("--mask") || arguments.has("--mask-file") || config.mask.any();
 }
 
 /// Whether a square tensor has one value up to the diagonal and another one behind it.
@@ -294,6 +306,10 @@ private:
 
 }  // namespace
 
+bool says_mask(const Arguments& arguments, const attn::WalkConfig& config) {
+    return arguments.has("--mask") || arguments.has("--mask-file") || config.mask.any();
+}
+
 Asked asked_walk(const Arguments& arguments, const attn::Ledger& file,
                  const std::map<std::string, std::string>& said) {
     const attn::Ledger given = arguments.has("--given")
@@ -348,53 +364,6 @@ Asked asked_walk(const Arguments& arguments, const attn::Ledger& file,
         asked.assumed.emplace_back("--mask causal, by your mask");
     }
     return asked;
-}
-
-std::vector<OtherSetting> other_settings(const Arguments& arguments, const Asked& asked) {
-    std::vector<OtherSetting> others;
-    const attn::WalkConfig& config = asked.config;
-    const auto add = [&](const std::string& flag, auto change) {
-        attn::WalkConfig other = config;
-        change(other);
-        others.push_back({flag, std::move(other)});
-    };
-    const auto add_causal = [&](const std::string& flag, const attn::WalkConfig& from) {
-        attn::WalkConfig other = from;
-        other.mask.causal = true;
-        others.push_back({flag + (flag.empty() ? "" : " ") + "--mask causal", std::move(other)});
-    };
-    const attn::Tensor* query = config.parameters.find("w_query");
-    const attn::Tensor* fused = config.parameters.find("w_qkv");
-    if (const attn::Tensor* w = fused != nullptr ? fused : query;
-        !arguments.has("--heads") && config.heads == 1 && w != nullptr) {
-        const bool in_out = config.weight_layout == attn::WeightLayout::in_out;
-        const auto all = static_cast<std::int64_t>(
-            (in_out ? w->shape().back() : w->shape().front()) / (fused != nullptr ? 3 : 1));
-        for (std::int64_t heads = 2; heads <= std::min<std::int64_t>(all / 2, 32); ++heads) {
-            if (all % heads != 0) continue;
-            const std::string flag = "--heads " + std::to_string(heads);
-            add(flag, [heads](attn::WalkConfig& other) {
-                other.heads = heads;
-                other.head_dim.reset();
-                other.value_dim.reset();
-            });
-            if (!says_mask(arguments, config)) add_causal(flag, others.back().config);
-        }
-    }
-    if (!says_mask(arguments, config)) add_causal("", config);
-    if (!arguments.has("--projection") && config.projection == attn::Projection::fused) {
-        add("--projection fused-by-head",
-            [](attn::WalkConfig& other) { other.projection = attn::Projection::fused_by_head; });
-        others.back().is_ambiguous = true;
-    }
-    const bool square = query != nullptr && query->dimension() == 2 &&
-                        query->shape().front() == query->shape().back();
-    if (!arguments.has("--weight-layout") && square && !config.weight_layout) {
-        add("--weight-layout in-out",
-            [](attn::WalkConfig& other) { other.weight_layout = attn::WeightLayout::in_out; });
-        others.back().is_ambiguous = true;
-    }
-    return others;
 }
 
 }  // namespace app

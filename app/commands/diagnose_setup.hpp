@@ -28,6 +28,9 @@ struct Asked {
 Asked asked_walk(const Arguments& arguments, const attn::Ledger& file,
                  const std::map<std::string, std::string>& said);
 
+/// Whether flags or given tensors say what is hidden.
+bool says_mask(const Arguments& arguments, const attn::WalkConfig& config);
+
 /// Other settings that nothing has fixed, each a small change: another mask, order of a fused
 /// weight, layout of a square one, or number of heads.
 struct OtherSetting {

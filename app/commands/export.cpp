@@ -3,8 +3,10 @@
 #include "app/commands/commands.hpp"
 #include "app/flags/model_flags.hpp"
 #include "app/flags/output_flags.hpp"
+#include "app/terminal/messages.hpp"
 #include "app/terminal/signals.hpp"
 #include "attn/io/atomic_file.hpp"
+#include "attn/io/input_file.hpp"
 #include "attn/io/output_folder.hpp"
 #include "attn/io/safetensors.hpp"
 #include "attn/models/export_model.hpp"
@@ -36,6 +38,27 @@ void write_hugging_face(const Model& model, const std::string& path) {
     folder.commit();
 }
 
+/// A .bin file and, where there is none yet, the tokenizer beside it that llama2.c looks for.
+void write_llama2c(const Model& model, const std::string& path) {
+    attn::OutputFile file(path);
+    attn::models::write_llama2c(model, [&file](std::string_view bytes) { file.write(bytes); });
+    file.commit();
+    const std::string tokenizer = model.tokenizer ? model.tokenizer->as_llama2c() : "";
+    const std::string name = "tok" + std::to_string(model.architecture.vocab_size) + ".bin";
+    const std::string beside = std::filesystem::path(path).replace_filename(name);
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(path, ignored)) return;
+    if (tokenizer.empty()) {
+        report_note(path + " has no tokenizer beside it: to read it, name one with --tokenizer");
+    } else if (!std::filesystem::exists(beside, ignored)) {
+        attn::write_file(beside, tokenizer);
+    } else if (attn::InputFile(beside).all() != tokenizer) {
+        report_note(beside +
+                    " is another tokenizer and stays: write the model into a folder of "
+                    "its own, and its tokenizer is put beside it");
+    }
+}
+
 int run_export(const Arguments& arguments) {
     const std::string path = arguments.text("--output");
     if (path.empty() || path == "-") {
@@ -46,9 +69,7 @@ int run_export(const Arguments& arguments) {
     const Model model = model_of(arguments);
     remove_temporaries_on_signals();
     if (arguments.text("--as") == "llama2c") {
-        attn::OutputFile file(path);
-        attn::models::write_llama2c(model, [&file](std::string_view bytes) { file.write(bytes); });
-        file.commit();
+        write_llama2c(model, path);
     } else {
         write_hugging_face(model, path);
     }
@@ -60,9 +81,11 @@ std::vector<std::string> kinds() { return {"hf", "llama2c"}; }
 const std::vector<Flag>& export_flags() {
     static const std::vector<Flag> all = [] {
         std::vector<Flag> rows = grouped(
-            "Model", {{"--as", "KIND",
-                       "hf: a folder that Hugging Face's transformers load; llama2c: a .bin file",
-                       one_of(kinds), "hf"}});
+            "Model",
+            {{"--as", "KIND",
+              "hf: a folder that Hugging Face's transformers load; llama2c: a .bin file and its "
+              "tokenizer",
+              one_of(kinds), "hf"}});
         for (const Flag& flag : model_flags()) {
             if (flag.name != "--text" && flag.name != "--ids") rows.push_back(flag);
         }

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 
 #include "app/commands/written_text.hpp"
 #include "app/flags/model_flags.hpp"
@@ -24,7 +26,20 @@ struct Compared {
     WrittenText written;
     std::optional<std::size_t> first_other;  ///< place of the first token that differs
     std::optional<Parting> parting;
+    std::vector<std::string> same;  ///< mistakes that are this one in such a model
 };
+
+/// What a layer makes of the same tokens with each mistake.
+using Samples = std::map<std::string, std::vector<double>>;
+
+Samples samples_of(const Parameters<double>& parameters) {
+    Samples samples;
+    for (const ModelMistake& mistake : attn::models::model_mistakes()) {
+        std::vector<double> sample = attn::models::sample_of(parameters, &mistake);
+        if (!sample.empty()) samples[mistake.id] = std::move(sample);
+    }
+    return samples;
+}
 
 /// The text of a model as it was trained, and what its mistakes are compared with.
 struct Right {
@@ -32,10 +47,33 @@ struct Right {
     Writer writer;
     std::shared_ptr<const Parameters<double>> parameters = writer.precise();
     WrittenText written = writer.write();
+    std::vector<double> sample = attn::models::sample_of(*parameters, nullptr);
+    Samples samples = samples_of(*parameters);
 };
 
+bool are_alike(const std::vector<double>& one, const std::vector<double>& other) {
+    return std::ranges::equal(one, other, [](double a, double b) {
+        return std::abs(a - b) <= 1e-9 * std::max(1.0, std::abs(a));
+    });
+}
+
+/// The other mistakes of the table that are this one in such a model; none where it changes
+/// nothing.
+std::vector<std::string> same_mistakes(const Right& right, const ModelMistake& mistake) {
+    const std::vector<double> sample = attn::models::sample_of(*right.parameters, &mistake);
+    std::vector<std::string> same;
+    if (are_alike(sample, right.sample)) return same;
+    for (const ModelMistake& other : attn::models::model_mistakes()) {
+        const auto found = right.samples.find(other.id);
+        if (other.id == mistake.id || found == right.samples.end()) continue;
+        if (are_alike(sample, found->second)) same.push_back(other.id);
+    }
+    return same;
+}
+
 Compared compare_with(const Right& right, const ModelMistake& mistake) {
-    Compared compared{&mistake, right.writer.write(&mistake), {}, {}};
+    Compared compared{
+        &mistake, right.writer.write(&mistake), {}, {}, same_mistakes(right, mistake)};
     const TokenIds ids = right.written.ids();
     const TokenIds others = compared.written.ids();
     const auto parted = std::mismatch(ids.begin(), ids.end(), others.begin(), others.end()).first;
@@ -76,6 +114,8 @@ std::string bug_text(const Model& model, const WrittenText& right, const Compare
     } else {
         text += "# No number differs.\n";
     }
+    for (const std::string& other : compared.same)
+        text += "# " + other + " is the same mistake in this model.\n";
     return text +
            "# Fluent text is no test: a model can be run with a mistake and still write "
            "sentences. Compare numbers.\n";
@@ -113,6 +153,14 @@ std::string bug_line(const Model& model, const WrittenText& right, const Compare
         std::replace(text.begin(), text.end(), '\n', ' ');
         text.resize(text.size() - unfinished(text));
         text = "..." + std::string(attn::trimmed("_" + text)).substr(1);
+    }
+    // The first of those that are one shows the text.
+    const auto place_of_mistake = [](std::string_view id) {
+        return std::ranges::find(attn::models::model_mistakes(), id, &ModelMistake::id);
+    };
+    if (!compared.same.empty() &&
+        place_of_mistake(compared.same.front()) < place_of_mistake(compared.mistake->id)) {
+        text = "same as " + compared.same.front();
     }
     return fmt::format("{:20}{:>5}  {:{}}  {}\n", compared.mistake->id, token,
                        compared.parting ? place_of(*compared.parting) : "nowhere", place_columns,

@@ -129,7 +129,7 @@ int run_heads(const Arguments& arguments) {
     const double gain = attn::models::gain_of_other_pairing(model, ids);
     if (gain > 0.5) {
         report_note(fmt::format(
-            "this text would be {:.1f} nats a token likelier if the other features turned "
+            "this text would be {:.1f} nats a token likelier if the other features rotated "
             "together: the rows of w_query and w_key may not be in the order of this format "
             "(half and interleaved)",
             gain));

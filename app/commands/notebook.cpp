@@ -214,6 +214,13 @@ int run_notebook(const Arguments& arguments) {
         const auto both = format.runs ? attn::one_after_the_other : attn::both_replays;
         document = both(changed_page(arguments, notebook, faithful), document);
     }
+    if (arguments.has("--list-steps")) {
+        note_unused_flags(arguments.narrowed_to({step_flags, output_flags, print_flags}),
+                          {"--format", "--color"},
+                          "the notebook's numbers: leave --list-steps out");
+        write_text(arguments, list_of_steps(arguments, document.sections, "--only"));
+        return 0;
+    }
     const NoteOfPart note_of_part = notes_of_cells(arguments, notebook, replay);
     if (arguments.has("--step")) {
         Arguments walks = arguments.narrowed_to({walk_flags, bug_flags, notebook_walk_flags});
@@ -260,6 +267,7 @@ const std::vector<Flag>& notebook_flags() {
         {"CELL", "CELL", "one cell, by its name or number: for --as-flags"},
         {"--as-flags", "",
          "print for each cell the command of a plain walk that gives its numbers"},
+        {"--list-steps", "", "list its cells, as --only takes them"},
         {"--corrected", "", "with its mistakes corrected too, both side by side where they differ"},
         {"--step", "", "step through it, by keys or from a script"},
     };

@@ -28,25 +28,17 @@ namespace {
 
 constexpr double most_on_page = 4e6;  // numbers: some 50 MB
 
-std::string json_of_steps(const attn::Plan& plan) {
-    std::string text;
+/// The steps of a walk, without their numbers.
+std::vector<attn::Section> steps_of(const attn::Plan& plan) {
+    std::vector<attn::Section> sections;
     for (const attn::Step& step : attn::step_table(plan)) {
         if (!step.applies(plan)) continue;
-        text += (text.empty() ? "[" : ",\n ") + ("{\"name\": " + attn::json_string(step.name)) +
-                ", \"title\": " + attn::json_string(step.title) +
-                ", \"shown\": " + (step.shown ? "true" : "false") + "}";
+        attn::Section& section = sections.emplace_back();
+        section.name = step.name;
+        section.title = step.title;
+        section.shown = step.shown;
     }
-    return text + "]\n";
-}
-
-std::string list_of_steps(const Arguments& arguments, const attn::Plan& plan) {
-    std::string text;
-    for (const attn::Step& step : attn::step_table(plan)) {
-        if (!step.applies(plan)) continue;
-        text += list_entry(arguments, step.name, 18,
-                           step.title + (step.shown ? "" : " (printed with --detail)"));
-    }
-    return text;
+    return sections;
 }
 
 /// How many rows hide every key. Where attention went block by block, the context tells: such a row
@@ -237,8 +229,7 @@ int run_walk(const Arguments& arguments) {
     if (arguments.has("--list-steps")) {
         note_unused_flags(arguments.narrowed_to({output_flags, print_flags}),
                           {"--format", "--color"}, "a walk: leave --list-steps out");
-        write_text(arguments,
-                   wants_json(arguments) ? json_of_steps(plan) : list_of_steps(arguments, plan));
+        write_text(arguments, list_of_steps(arguments, steps_of(plan), "--detail"));
         return 0;
     }
     if (arguments.has("--watch")) watch(arguments, walk_once);

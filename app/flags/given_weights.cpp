@@ -24,16 +24,6 @@ bool has(const std::vector<attn::NamedTensor>& tensors, std::string_view name) {
                        [&](const attn::NamedTensor& each) { return each.name == name; });
 }
 
-std::string some_of(const std::vector<std::string>& names) {
-    constexpr std::size_t most = 12;
-    std::string text;
-    for (std::size_t i = 0; i < std::min(names.size(), most); ++i) {
-        text += (i > 0 ? ", " : "") + names[i];
-    }
-    if (names.size() > most) text += " and " + std::to_string(names.size() - most) + " more";
-    return text;
-}
-
 void contradict(const std::string& flag, const std::string& model, const std::string& has_it) {
     throw attn::ConfigError(flag + " contradicts --model " + model + ", which " + has_it +
                             ": leave " + flag.substr(0, flag.find(' ')) + " out");
@@ -179,16 +169,17 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config) {
     }
     if (config.parameters.entries().empty()) {
         throw attn::InputError(label + ": holds none of the parameters of this walk, " +
-                               some_of(needed) + ": it has " +
-                               (unused.empty() ? "no array" : some_of(unused)) +
+                               attn::some_of(needed) + ": it has " +
+                               (unused.empty() ? "no array" : attn::some_of(unused)) +
                                " (--model gpt2 or bert reads the names of those models)");
     }
     config.weights_file = weights;
     std::string note;
     if (!drawn.empty())
         note = (has_model ? "not read, so drawn: " : "drawn, as it does not hold them: ") +
-               some_of(drawn);
-    if (!unused.empty()) note += (note.empty() ? "" : "; ") + ("not used: " + some_of(unused));
+               attn::some_of(drawn);
+    if (!unused.empty())
+        note += (note.empty() ? "" : "; ") + ("not used: " + attn::some_of(unused));
     if (!note.empty()) report_note(label + ": " + note);
 }
 

@@ -113,6 +113,11 @@ std::string command_line(const std::string& command, const Arguments& arguments)
 /// The columns of the terminal that the output goes to; nothing where it goes to none.
 std::optional<std::size_t> terminal_columns(const Arguments& arguments);
 
+/// The names and titles of sections, one a line, as text or JSON; `others` says how those are
+/// printed that are not shown.
+std::string list_of_steps(const Arguments& arguments, const std::vector<attn::Section>& sections,
+                          const std::string& others);
+
 /// An entry of a list: a name, and words from column `indent` on. On a terminal they go on there in
 /// the next line; elsewhere an entry is one line.
 std::string list_entry(const Arguments& arguments, std::string name, std::size_t indent,

@@ -225,14 +225,14 @@ std::vector<Flag> position_rows() {
                 {nullptr, counts, "positions: add --rope half or --position-embedding learned"}),
         setting<&WalkConfig::rotary, &Rotary::pairing>(
             "--rope", "PAIRING",
-            "rotary positions: turn pairs of features of query and key, each with the one half a "
+            "rotary positions: rotate pairs of features of query and key, each with the one half a "
             "head away (Llama, Qwen) or with its neighbour (GPT-J)",
             "none"),
         setting<&WalkConfig::rotary, &Rotary::theta>(
             "--rope-theta", "X", "base of the rotary frequencies theta^(-2i/rotary-dim)")
             .needing(rope),
         setting<&WalkConfig::rotary, &Rotary::dim>(
-            "--rotary-dim", "N", "features of each head that turn, from the first", "head-dim")
+            "--rotary-dim", "N", "features of each head that rotate, from the first", "head-dim")
             .needing(rope),
         Flag{"--rope-scaling", "KIND:N:...",
              "rotary frequencies for inputs longer than those of training: linear:F, "
@@ -255,7 +255,7 @@ std::vector<Flag> position_rows() {
             "together (OLMo 2), or each row to length 1",
             "none"),
         setting<&WalkConfig::qk_norm, &QkNorm::place>(
-            "--qk-norm-place", "WHERE", "normalise query and key before they turn, or after")
+            "--qk-norm-place", "WHERE", "normalise query and key before they rotate, or after")
             .needing({nullptr, norms_and_rotates, "--qk-norm head and --rope half"}),
         setting<&WalkConfig::qk_norm, &QkNorm::eps>(
             "--norm-eps", "X",

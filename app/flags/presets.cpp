@@ -7,7 +7,7 @@
 
 namespace app {
 
-// Small sizes that keep what matters: how many heads share keys, which part of a head turns, and
+// Small sizes that keep what matters: how many heads share keys, which part of a head rotates, and
 // widths that are not equal by chance. Numbers that do not depend on the size are the family's own.
 const std::vector<Preset>& presets() {
     static const std::vector<Preset> all{
@@ -19,10 +19,10 @@ const std::vector<Preset>& presets() {
          "learned"},
         {"t5", "unscaled scores, a learned bias for each distance (here the encoder's)",
          "--heads 3 --head-dim 4 --output-projection --scale none --position-bias t5"},
-        {"neox", "weights head by head, a quarter of each head turns (GPT-NeoX, Pythia)",
+        {"neox", "weights head by head, a quarter of each head rotates (GPT-NeoX, Pythia)",
          "--projection fused-by-head --heads 3 --head-dim 8 --bias --output-projection "
          "--output-bias --mask causal --rope half --rotary-dim 2"},
-        {"phi", "part of each head turns (Phi-2)",
+        {"phi", "part of each head rotates (Phi-2)",
          "--heads 3 --head-dim 10 --bias --output-projection --output-bias --mask causal --rope "
          "half --rotary-dim 4"},
         {"phi3", "one weight for query, key and value, a divisor for each pair (Phi-3, 128k)",

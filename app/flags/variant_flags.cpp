@@ -31,7 +31,7 @@ std::vector<Flag> variant_rows() {
         setting<&WalkConfig::latent, &Latent::rank>(
             "--mla", "RANK",
             "multi-head latent attention (DeepSeek): keys and values of all heads from RANK "
-            "features of each token; --rotary-dim more features of each head turn"),
+            "features of each token; --rotary-dim more features of each head rotate"),
         setting<&WalkConfig::latent, &Latent::query_rank>(
             "--mla-query-rank", "RANK", "latent attention: make the queries of a latent too")
             .needing(mla),

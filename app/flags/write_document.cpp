@@ -17,6 +17,7 @@
 #include "attn/io/npy.hpp"
 #include "attn/io/output_folder.hpp"
 #include "attn/render/render.hpp"
+#include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/text/width.hpp"
 
@@ -196,6 +197,21 @@ std::string list_entry(const Arguments& arguments, std::string name, std::size_t
         text += (text.empty() ? name : std::string(indent, ' ')) + line + "\n";
     }
     return text;
+}
+
+std::string list_of_steps(const Arguments& arguments, const std::vector<attn::Section>& sections,
+                          const std::string& others) {
+    const bool json = wants_json(arguments);
+    std::string text;
+    for (const attn::Section& each : sections) {
+        text +=
+            json ? (text.empty() ? "[" : ",\n ") + ("{\"name\": " + attn::json_string(each.name)) +
+                       ", \"title\": " + attn::json_string(each.title) +
+                       ", \"shown\": " + (each.shown ? "true" : "false") + "}"
+                 : list_entry(arguments, each.name, 18,
+                              each.title + (each.shown ? "" : " (printed with " + others + ")"));
+    }
+    return json ? text + "]\n" : text;
 }
 
 std::string command_line(const std::string& command, const Arguments& arguments) {

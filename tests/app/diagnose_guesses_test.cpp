@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <map>
 
 #include "attn/io/npz.hpp"
@@ -250,6 +251,111 @@ TEST_SUITE("app: diagnose does not guess") {
         CHECK_FALSE(tells(result.out, "in other places"));
         theirs.file = {{"att", full_of({1, 2, 4, 4}, 0.25F)}};
         CHECK_FALSE(tells(theirs.diagnose(given).out, "pass --heads"));
+    }
+
+    TEST_CASE("a result that may have been saved before its projection is said to be that") {
+        const std::string flags = "--heads 3 --output-projection --mask causal --embed-dim 12";
+        const std::string saved_before = "if you saved it before output was made";
+        TheirFile theirs(flags + " --batch 2");
+        theirs.save("attn_out", "merged");
+        const std::string given = flags + " --given " + (theirs.folder / "walk.npz");
+        const std::string alone = theirs.diagnose(given).out;
+        CHECK_MESSAGE(tells(alone, "The output projection was not applied"), alone);
+        CHECK_MESSAGE(tells(alone, saved_before), alone);
+        theirs.save("concat", "merged");
+        const program::Result twice = theirs.diagnose(given);
+        CHECK(twice.exit_code == 1);
+        CHECK_FALSE(tells(twice.out, saved_before));
+        // Heads in front and no batch: what the output is made of says how many they are.
+        TheirFile lone(flags);
+        for (const char* step : {"query", "key", "value", "w_output"}) lone.save(step, step);
+        lone.save("y", "merged");
+        const program::Result result = lone.diagnose("--mask causal");
+        CHECK_MESSAGE(tells(result.out, "is the right merged: "), result.out << result.err);
+        lone.file.back().second = lone.walk.at("output");
+        CHECK(lone.diagnose("--mask causal").exit_code == 0);
+    }
+
+    TEST_CASE("keys are as many as their own key and weights have") {
+        const std::string flags = "--heads 4 --projection none --head-dim 6 --batch 2 --seq-len 3 ";
+        for (const std::string more : {"--memory-len 7", "--memory-len 2 --value-dim 5"}) {
+            TheirFile theirs(flags + more);
+            for (const char* step : {"query", "key", "value"}) theirs.save(step, step);
+            theirs.save("z", "context");
+            CHECK_MESSAGE(theirs.diagnose().exit_code == 0, more);
+            theirs.save("attn", "weights");
+            CHECK_MESSAGE(theirs.diagnose().exit_code == 0, more);
+            theirs.file.back().second = full_of(theirs.walk.at("weights").shape(), 0.5F);
+            CHECK_MESSAGE(theirs.diagnose().exit_code != 0, more);
+        }
+    }
+
+    TEST_CASE("the key that all heads share may be saved turned, right code or wrong") {
+        for (const std::string bug : {"", " --bug scale-missing"}) {
+            TheirFile theirs("--preset deepseek" + bug);
+            const attn::Tensor& turned = theirs.walk.at("rotated_key");
+            const attn::Tensor& shared = theirs.walk.at("rotary_key");
+            const std::size_t width = shared.shape().back();
+            attn::Array<float> cells = shared.as<float>();
+            for (std::size_t i = 0; i < cells.size(); ++i) {
+                const std::size_t row = (i / width + 1) * turned.shape().back();
+                cells.data()[i] = static_cast<float>(turned.at(row - width + i % width));
+            }
+            theirs.file.emplace_back("k_pe", attn::Tensor(shared.axes(), cells));
+            theirs.save("probs", "weights");
+            const program::Result result =
+                theirs.diagnose("--preset deepseek --given " + (theirs.folder / "walk.npz"));
+            CHECK_MESSAGE(tells(result.out, "turned by its positions already"), result.out);
+            CHECK(result.exit_code == (bug.empty() ? 0 : 1));
+            CHECK(tells(result.out, "weights: scale-missing") == !bug.empty());
+        }
+    }
+
+    TEST_CASE("scores that hold their bias are biased scores") {
+        for (const std::string bug : {"", " --bug scale-t5"}) {
+            TheirFile theirs("--preset t5" + bug);
+            theirs.save("scores", "biased_scores");
+            theirs.save("attn_weights", "weights");
+            const program::Result result =
+                theirs.diagnose("--preset t5 --given " + (theirs.folder / "walk.npz"));
+            CHECK_MESSAGE(result.exit_code == (bug.empty() ? 0 : 1), result.out);
+            CHECK(tells(result.out, "biased_scores: scale-t5") == !bug.empty());
+        }
+    }
+
+    TEST_CASE("what was turned in an unknown way is not called unturned") {
+        const std::string flags = "--heads 3 --head-dim 4 --mask causal --rope half ";
+        TheirFile theirs(flags + "--rope-theta 7");
+        theirs.save("q", "rotated_query");
+        theirs.save("k", "rotated_key");
+        theirs.save("attn", "weights");
+        const program::Result result =
+            theirs.diagnose(flags + "--given " + (theirs.folder / "walk.npz"));
+        CHECK_MESSAGE(tells(result.out, "rotated_key: no known mistake"), result.out);
+        CHECK_FALSE(tells(result.out, "rope-missing"));
+    }
+
+    TEST_CASE("numbers pasted with their names are diagnosed under these") {
+        TheirFile theirs("--heads 2");
+        std::string text = "attn = tensor([";
+        for (std::size_t h = 0; h < 2; ++h) {
+            text += h == 0 ? "[" : ",\n        [";
+            for (std::size_t q = 0; q < 6; ++q) {
+                text += q == 0 ? "[" : ",\n         [";
+                for (std::size_t k = 0; k < 6; ++k) {
+                    const double cell = theirs.walk.at("weights").at((h * 6 + q) * 6 + k);
+                    text += (k == 0 ? "" : ", ") + std::to_string(cell);
+                }
+                text += "]";
+            }
+            text += "]";
+        }
+        const std::string pasted = theirs.folder / "pasted.txt";
+        std::ofstream(pasted) << text << "], grad_fn=<SoftmaxBackward0>)\nloss = tensor(2.5)\n";
+        const program::Result result =
+            run("diagnose " + pasted + " --heads 2 --decimals 6 --partial");
+        CHECK_MESSAGE(result.exit_code == 0, result.out << result.err);
+        CHECK(tells(result.out, "right: weights"));
     }
 
     TEST_CASE("a mistake stands before what is only written otherwise") {

@@ -51,6 +51,32 @@ TEST_SUITE("app: export") {
             CHECK(attn::models::text_of(*theirs, theirs->encode(text)) == text);
         }
     }
+    TEST_CASE("a model of llama2.c has its tokenizer beside it, and another's file stays") {
+        const program::Folder folder;
+        const std::string file = folder / "small.bin";
+        const auto made = run("export --as llama2c -o " + file);
+        CHECK(made.exit_code == 0);
+        CHECK(read_file(folder / "tok512.bin") ==
+              read_file(ATTN_SOURCE_DIR "/data/models/tok512.bin"));
+        CHECK(run("generate -q --tokens 30 --text Lily --model-file " + file).out ==
+              run("generate -q --tokens 30 --text Lily").out);
+        std::ofstream(folder / "tok512.bin") << "something else";
+        const auto again = run("export --as llama2c -o " + file);
+        CHECK(read_file(folder / "tok512.bin") == "something else");
+        CHECK(program::has(again.err, "tok512.bin"));
+        // Merges have no scores: there it is said how to give the model its tokenizer.
+        REQUIRE(run("export -o " + (folder / "hf")).exit_code == 0);
+        std::filesystem::remove(folder / "tok512.bin");
+        const auto merged =
+            run("export --model-file " + (folder / "hf") + " --as llama2c -o " + file);
+        CHECK(merged.exit_code == 0);
+        CHECK(program::has(merged.err, "--tokenizer"));
+        CHECK_FALSE(std::filesystem::exists(folder / "tok512.bin"));
+        check_refused("generate --text Lily --model-file " + file, "--tokenizer");
+        CHECK(run("generate -q --tokens 9 --text Lily --model-file " + file +
+                  " --tokenizer data/models/tok512.bin")
+                  .exit_code == 0);
+    }
     TEST_CASE("rows of query and key change their order, those of value do not") {
         const program::Folder folder;
         const std::string hf = folder / "hf";

@@ -1,5 +1,7 @@
 // Files as other programs and people leave them, given to the program.
 
+#include <chrono>
+
 #include "attn/io/atomic_file.hpp"
 #include "attn/text/json.hpp"
 #include "tests/support/program.hpp"
@@ -61,6 +63,31 @@ TEST_SUITE("app: foreign files") {
         check_refused("compare '' '" + (folder / "closed") + "'", "closed");
     }
 
+    TEST_CASE("a file of very many arrays is read in a moment, and a dozen of them are named") {
+        constexpr std::size_t count = 50'000;
+        std::string header = "{";
+        for (std::size_t i = 0; i < count; ++i) {
+            header += (i > 0 ? "," : "") + ("\"blocks." + std::to_string(i)) +
+                      ".gain\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[" +
+                      std::to_string(i) + "," + std::to_string(i + 1) + "]}";
+        }
+        header += "}";
+        const program::Folder folder;
+        const std::string file = folder / "many.safetensors";
+        std::string length;
+        for (int i = 0; i < 8; ++i) length += static_cast<char>(header.size() >> (8 * i) & 0xFFU);
+        std::ofstream(file, std::ios::binary) << length << header << std::string(count, '\1');
+        const auto begin = std::chrono::steady_clock::now();
+        const auto same = run("compare " + file + " " + file);
+        CHECK(same.exit_code == 0);
+        CHECK(program::has(same.out, "blocks.49999.gain"));
+        const auto refused = run("diagnose " + file);
+        CHECK(refused.exit_code == 2);
+        CHECK(refused.err.size() < 2000);
+        CHECK(program::has(refused.err, "blocks.11.gain (1,) and 49988 others is"));
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+        CHECK_MESSAGE(took.count() < 5, took.count());
+    }
     TEST_CASE("names from a file reach neither the terminal nor a page as they are") {
         const Folder folder;
         attn::write_file(folder / "evil.json", "{\"\\u001b[2Jw\": [\"text\"], \"x\": [[1, 2]]}");

@@ -81,6 +81,21 @@ TEST_SUITE("app: generate") {
         CHECK(all.size() > 15);
         CHECK(run("generate --all-bugs --tokens 5 --model-file sorter --text ABC").exit_code == 0);
     }
+    TEST_CASE("two mistakes that are one in a model say so") {
+        // The root of 64 features is the width of a head, 8.
+        const std::string table = run("generate --all-bugs --tokens 3").out;
+        CHECK(program::has(table, "same as scale-twice\n"));
+        CHECK_FALSE(program::has(table, "same as scale-dmodel"));
+        CHECK_FALSE(program::has(table, "same as rope"));
+        CHECK(program::has(run("generate --bug scale-twice --tokens 3").out,
+                           "# scale-dmodel is the same mistake in this model.\n"));
+        CHECK_FALSE(
+            program::has(run("generate --bug scale-missing --tokens 3").out, "is the same"));
+        // Where heads are not as wide as the root, they are two.
+        const std::string llama =
+            " --model-file tests/models/fixtures/llama --ids 1,2,3 --tokens 3";
+        CHECK_FALSE(program::has(run("generate --all-bugs" + llama).out, "same as"));
+    }
     TEST_CASE("why takes the logit of a token apart: the parts add up to it") {
         for (const std::string model : {"stories --text 'Once'", "sorter --text CBABBC"}) {
             const std::string token = model.starts_with("stories") ? "upon" : "A";

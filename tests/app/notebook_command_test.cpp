@@ -28,6 +28,29 @@ TEST_SUITE("app: notebook") {
         CHECK(json["steps"].size() == 40);
     }
 
+    TEST_CASE("--list-steps names every cell that --only takes, once") {
+        for (const std::string notebook : {"000", "001", "sentence", "2 --corrected"}) {
+            INFO(notebook);
+            const program::Result list = run("notebook " + notebook + " --list-steps");
+            CHECK(list.exit_code == 0);
+            CHECK(list.err.empty());
+            const auto cells = nlohmann::json::parse(run("notebook " + notebook + " --json").out);
+            const auto listed =
+                nlohmann::json::parse(run("notebook " + notebook + " --list-steps --json").out);
+            REQUIRE(listed.size() == cells["steps"].size());
+            std::size_t at = 0;
+            for (std::size_t i = 0; i < listed.size(); ++i) {
+                const auto name = listed[i]["name"].get<std::string>();
+                CHECK(name == cells["steps"][i]["name"]);
+                at = list.out.find((i > 0 ? "\n" : "") + name + " ", at);
+                CHECK_MESSAGE(at != std::string::npos, name);
+            }
+        }
+        CHECK(program::has(run("notebook 2 --list-steps").out, "(printed with --only)\n"));
+        CHECK(program::has(run("notebook 3 --list-steps --only ids").err, "--only has no effect"));
+        CHECK(program::has(run("notebook --list-steps").err, "--list-steps has no effect"));
+    }
+
     TEST_CASE("corrected, what is asked for is printed in both replays, side by side") {
         for (const std::string asked :
              {"head_weights_sum", "head_weights_sum,head_weights_sum_corrected"}) {

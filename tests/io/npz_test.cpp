@@ -70,7 +70,7 @@ TEST_SUITE("npz") {
         const ScratchFolder scratch;
         write_file(scratch / "many.npz", zipped(many));
         const std::string message = refusal([&] { read_tensor(scratch / "many.npz"); });
-        CHECK(message.find("'w10', 'w11' and 3 more: pick one") != std::string::npos);
+        CHECK(message.find("'w10', 'w11' and 3 others: pick one") != std::string::npos);
     }
 
     TEST_CASE("values survive a round trip bit for bit") {

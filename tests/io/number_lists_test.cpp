@@ -17,6 +17,31 @@ NamedTensor pasted(std::string_view text) { return read_tensors_from_bytes(text,
 }  // namespace
 
 TEST_SUITE("printed arrays") {
+    TEST_CASE("several arrays stand in a text under their names") {
+        for (const char* text :
+             {"w_q = tensor([[1.5, 2.0]])\nself.att = tensor([3.0, 4.0],\n  device='cuda:0')\n",
+              "w_q: [[1.5 2. ]]\nself.att: [3. 4.]\n",
+              ">>> w_q\ntensor([[1.5, 2.0]], grad_fn=<MmBackward0>)\n>>> self.att\n"
+              "Parameter containing:\ntensor([3., 4.], requires_grad=True)",
+              "w_q = np.array([[1.5, 2.0]], dtype=float32) self.att=array([3, 4])"}) {
+            INFO(text);
+            const auto arrays = read_tensors_from_bytes(text, "pasted.txt");
+            REQUIRE(arrays.size() == 2);
+            CHECK(arrays[0].name == "w_q");
+            CHECK(arrays[0].tensor.shape() == Shape{1, 2});
+            CHECK(arrays[1].name == "self.att");
+            CHECK(arrays[1].tensor.at(1) == 4);
+        }
+        CHECK(read_tensors_from_bytes("\nloss = tensor(2.5)", "t").at(0).name == "loss");
+        CHECK(read_tensors_from_bytes("q [1, 2]", "t").at(0).name == "q");
+        for (const char* text : {"a = [1, 2]\n[3, 4]", "[1, 2]\nb = [3, 4]", "a = [1] = [2]",
+                                 "a = tensor([1, 2]", "a = [1]\nb =", "a = [1]\nb = x"}) {
+            CHECK_MESSAGE(
+                refusal_of(text, "t").find("the array does not end here") != std::string::npos,
+                text);
+        }
+    }
+
     TEST_CASE("what torch prints is read, with the type that it leaves out") {
         const Tensor x =
             pasted("tensor([[ 1.0000, -0.5000],\n        [    nan,     inf]])\n").tensor;
@@ -57,28 +82,28 @@ TEST_SUITE("printed arrays") {
         CHECK(refusal_of("[[1, 2],\n [3, x]]", "t") ==
               "t: line 2, column 6: 'x' is no number: write it as 1.5 or 1e-3");
         for (const std::string text : {"[",
-                                 "[1",
-                                 "[1]]",
-                                 "[1,]",
-                                 "[,1]",
-                                 "[1,,2]",
-                                 "[[1][2]]",
-                                 "[1.5[2]]",
-                                 "tensor(",
-                                 "tensor([1]",
-                                 "tensor([1]) tensor([2])",
-                                 "[1] 2",
-                                 "[[1], 2]",
-                                 "[1, [2]]",
-                                 "[[1], [[2]]]",
-                                 "[[], [1]]",
-                                 "[[[]], []]",
-                                 "[\"one\"]",
-                                 "['1']",
-                                 "[\"nan]",
-                                 "[{}]",
-                                 "[1e999]",
-                                 "[1+2j]"}) {
+                                       "[1",
+                                       "[1]]",
+                                       "[1,]",
+                                       "[,1]",
+                                       "[1,,2]",
+                                       "[[1][2]]",
+                                       "[1.5[2]]",
+                                       "tensor(",
+                                       "tensor([1]",
+                                       "tensor([1]) tensor([2])",
+                                       "[1] 2",
+                                       "[[1], 2]",
+                                       "[1, [2]]",
+                                       "[[1], [[2]]]",
+                                       "[[], [1]]",
+                                       "[[[]], []]",
+                                       "[\"one\"]",
+                                       "['1']",
+                                       "[\"nan]",
+                                       "[{}]",
+                                       "[1e999]",
+                                       "[1+2j]"}) {
             CAPTURE(text);
             CHECK(refusal_of(text, "t").starts_with("t: "));
         }

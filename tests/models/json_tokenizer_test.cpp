@@ -1,10 +1,15 @@
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include <nlohmann/json.hpp>
 
+#include "attn/models/open_model.hpp"
 #include "attn/models/text_cuts.hpp"
 #include "attn/models/tokenizer.hpp"
 #include "attn/tensor/error.hpp"
+#include "tests/io/scratch.hpp"
 #include "tests/support/refusal.hpp"
 
 namespace {
@@ -283,5 +288,37 @@ TEST_SUITE("models: tokenizer.json") {
         const auto cuts = text_cuts_in(
             nlohmann::json::parse(R"({"normalizer": {"type": "Lowercase"}})"), "t.json");
         CHECK(cuts.normalized("İX") == "i̇x");
+    }
+    TEST_CASE("GPT-2's tokenizer is two files, in its older form") {
+        namespace fs = std::filesystem;
+        const fs::path checkpoints = ATTN_SOURCE_DIR "/tests/models/fixtures";
+        const ScratchFolder scratch;
+        const fs::path folder = scratch / "older";
+        fs::copy(checkpoints / "gpt2", folder);
+        std::ofstream(folder / "vocab.json")
+            << R"({"t": 0, "h": 1, "e": 2, "th": 3, "\u0120": 4, "the": 5, "\u0120the": 6, "#": 7,
+                   "\u00c3": 8, "\u00a9": 9, "\u00c3\u00a9": 10, "<|endoftext|>": 12})";
+        const auto trouble = [&folder] { return open_model(folder).tokenizer_trouble; };
+        CHECK(trouble().find("vocab.json and no merges.txt") != std::string::npos);
+        std::ofstream(folder / "merges.txt")
+            << "#version: 0.2\nt h\nth e\r\n\xc4\xa0 the\n\xc3\x83 \xc2\xa9\n\n";
+        const Model model = open_model(folder);
+        REQUIRE(model.tokenizer != nullptr);
+        CHECK(model.tokenizer->encode("the the") == Ids{5, 6});
+        CHECK(model.tokenizer->encode("# he  the") == Ids{7, 4, 1, 2, 4, 6});
+        CHECK(model.tokenizer->encode("th\u00e9<|endoftext|>the") == Ids{3, 10, 12, 5});
+        CHECK(text_of(*model.tokenizer, {3, 10, 6}) == "th\u00e9 the");
+        // Either name is the pair; a first line that is no version is a merge.
+        std::ofstream(folder / "merges.txt") << "h e\nt he\n";
+        CHECK(open_model(folder, folder / "merges.txt").tokenizer->encode("the") == Ids{5});
+        CHECK(open_model(folder, folder / "vocab.json").tokenizer->encode("h")[0] == 1);
+        std::ofstream(folder / "merges.txt") << "t h e\n";
+        CHECK(trouble().find("merges.txt: line 1") != std::string::npos);
+        // Other families cut words by other patterns, which the two files do not say.
+        fs::copy(checkpoints / "qwen2", scratch / "qwen2");
+        fs::copy(folder / "vocab.json", scratch / "qwen2" / "vocab.json");
+        fs::copy(folder / "merges.txt", scratch / "qwen2" / "merges.txt");
+        CHECK(open_model(scratch / "qwen2").tokenizer_trouble.find("no tokenizer.json") !=
+              std::string::npos);
     }
 }

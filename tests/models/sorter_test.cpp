@@ -7,8 +7,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "attn/models/contributions.hpp"
+#include "attn/models/generate.hpp"
 #include "attn/models/open_model.hpp"
 #include "attn/models/runtime.hpp"
+#include "attn/tensor/error.hpp"
 
 namespace {
 
@@ -117,5 +120,22 @@ TEST_SUITE("models: sorter") {
         CHECK(query.shape() == Shape{48, 48});
         CHECK(query.at(0) != key.at(0));
         CHECK(model.encode("c b, A") == std::vector<std::int64_t>{2, 1, 0});
+    }
+
+    TEST_CASE("what is called with no token, no layer or other widths is refused") {
+        const Model model = open_model("sorter");
+        Runtime<double> runtime(model);
+        const auto zeros = [](const Shape& shape) { return Array<double>::filled(shape, 0); };
+        CHECK_THROWS_AS(runtime.last_logits(zeros({0, 48})), Error);
+        CHECK_THROWS_AS(runtime.logits(zeros({2, 47})), ShapeError);
+        CHECK_THROWS_AS(runtime.logits(zeros({2, 96})), ShapeError);
+        CHECK_THROWS_AS(next_token(model, settings_of(model.architecture), {}, 1), Error);
+        CHECK_THROWS_AS(inputs_of_layers(model, std::vector<std::int64_t>{0, 1}, 99), Error);
+        KeyValueCache<double> cache(2, 4);
+        CHECK_THROWS_AS(cache.append(zeros({3, 7}), zeros({3, 7})), ShapeError);
+        CHECK_THROWS_AS(cache.append(zeros({3, 8}), zeros({3, 4})), ShapeError);
+        const auto read = parameters_of<double>(model);
+        const AttentionSettings right = settings_of(model.architecture);
+        CHECK_FALSE(first_parting(read, right, right, {0, 1, 2}, 9).has_value());
     }
 }

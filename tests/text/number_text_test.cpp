@@ -67,4 +67,8 @@ TEST_SUITE("number_text") {
             check_as_printf(std::nextafter(half, -infinity), precision);
         }
     }
+
+    TEST_CASE("less than no decimals are six, as printf has it") {
+        for (const int precision : {-1, -308}) check_as_printf(0.25, precision);
+    }
 }

@@ -96,7 +96,7 @@ Step positions_card(bool of_memory) {
 
 namespace {
 
-// inverse_frequencies: how fast each pair turns.
+// inverse_frequencies: how fast each pair rotates.
 
 Tensor compute_inverse_frequencies(const Plan& plan, const Ledger&) {
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
@@ -161,7 +161,7 @@ std::string scaling_sentence(const Plan& plan) {
     const std::string factor = digits(scaling->factor);
     switch (scaling->kind) {
         case Kind::linear:
-            return "All pairs turn " + factor + " times slower than without scaling.";
+            return "All pairs rotate " + factor + " times slower than without scaling.";
         case Kind::dynamic:
             if (plan.rotary_base() == plan.config.rotary.theta) {
                 return "No position is beyond " + digits(scaling->length) +
@@ -173,27 +173,27 @@ std::string scaling_sentence(const Plan& plan) {
             const bool is_long = scaling->exceeds(plan.rotary_tokens());
             return (is_long ? "Positions go beyond " : "No position is beyond ") +
                    digits(scaling->length) + ": the " + (is_long ? "long" : "short") +
-                   " list of factors says how much slower each pair turns.";
+                   " list of factors says how much slower each pair rotates.";
         }
         case Kind::llama3:
         case Kind::yarn:
             break;
     }
-    return "Fast pairs turn as in training, slow ones " + factor +
+    return "Fast pairs rotate as in training, slow ones " + factor +
            " times slower, and those between are blended.";
 }
 
 std::string inverse_frequencies_note(const Subject& subject) {
     const Cells cells(subject.tensor);
     const std::size_t last = subject.tensor.size() - 1;
-    const auto turn = [&](std::size_t pair) {
+    const auto rotation = [&](std::size_t pair) {
         return brief(2 * std::numbers::pi / cells[pair]) + " positions";
     };
     const auto pair = [&](std::size_t i) {
         return std::to_string(subject.excerpt.index("pair", i));
     };
-    std::string note = "Pair " + pair(0) + " makes a full turn in " + turn(0);
-    if (last > 0) note += ", pair " + pair(last) + " in " + turn(last);
+    std::string note = "Pair " + pair(0) + " makes a full turn in " + rotation(0);
+    if (last > 0) note += ", pair " + pair(last) + " in " + rotation(last);
     note += ".";
     say(note, scaling_sentence(subject.plan));
     return note;
@@ -246,8 +246,8 @@ std::string scaling_code(const StepLines& of, const RopeScaling& scaling) {
     }
     std::string share;
     if (scaling.kind == Kind::llama3) {
-        const std::string turns = digits(scaling.length) + " / (2 * math.pi / " + name + ")";
-        share = "1 - ((" + turns + " - " + digits(scaling.low) + ") / " +
+        const std::string rotations = digits(scaling.length) + " / (2 * math.pi / " + name + ")";
+        share = "1 - ((" + rotations + " - " + digits(scaling.low) + ") / " +
                 digits(scaling.high - scaling.low) + ").clip(0, 1)";
     } else {
         const auto [first, last] = scaling.ramp(of.plan.rotary_base(), 2 * of.plan.rotary_pairs());
@@ -269,7 +269,7 @@ std::string inverse_frequencies_code(const StepLines& of) {
 Step inverse_frequencies_card() {
     return {
         .name = "inverse_frequencies",
-        .title = "how far each pair of features turns from one position to the next, in radians",
+        .title = "how far each pair of features rotates from one position to the next, in radians",
         .shown = false,
         .applies = [](const Plan& plan) { return plan.rotates(); },
         .outline =
@@ -295,7 +295,7 @@ Step angles_card(const Standing& standing) {
     const std::string positions = standing.name("positions");
     return {
         .name = name,
-        .title = "by how much each pair of features of each token turns, in radians",
+        .title = "by how much each pair of features of each token rotates, in radians",
         .shown = false,
         .tokens = standing.of_memory ? "key" : "query",
         .applies = [standing](const Plan& plan) { return standing.applies(plan); },
@@ -313,7 +313,7 @@ Step angles_card(const Standing& standing) {
         },
         .note = [](const Subject&) -> std::string {
             return "One row of angles for each token: twice the position, twice the angle. A token "
-                   "at position 0 does not turn.";
+                   "at position 0 does not rotate.";
         },
         .why =
             [positions](const WalkView& view, Derivation& derivation) {
@@ -363,7 +363,7 @@ Step circle_card(const Standing& standing, const std::string& function) {
             });
         },
         .note = [cosine](const Subject&) -> std::string {
-            return cosine ? "How much of itself a feature keeps when its pair turns."
+            return cosine ? "How much of itself a feature keeps when its pair rotates."
                           : "How much a feature takes of the other one of its pair.";
         },
         .why =

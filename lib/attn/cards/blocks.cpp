@@ -311,7 +311,7 @@ StepTable block_cards() {
     running_max.note = running_max_note;
     running_max.why = why_running_max;
     Step correction =
-        running_card("correction", "what a new maximum makes of everything gathered before",
+        running_card("correction", "the factor that rescales running sum and context",
                      compute_running<&FusedBlock::correction>);
     correction.formula = always("correction(q, b) = exp(running_max(q, b-1) - running_max(q, b))");
     correction.note = correction_note;

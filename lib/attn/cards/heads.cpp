@@ -182,7 +182,7 @@ std::string part_code(const StepLines& of, const Projected& part) {
 
 Step part_card(const Projected& part) {
     static constexpr std::array titles{"what each token looks for",
-                                       "what each token can be found by",
+                                       "what a query is compared with",
                                        "what each token contributes when it is attended to"};
     static constexpr std::array chains{Chain::queries, Chain::keys, Chain::values};
     return {

@@ -120,7 +120,7 @@ LatentProduct query_latent() {
 LatentProduct projected_latent() {
     return {
         "projected_latent",
-        "the latent of each token, and the part of its key that turns",
+        "the latent of each token, and the part of its key that rotates",
         "w_latent",
         [](const Plan& plan) { return key_part().source(plan); },
         [](const Plan& plan) {
@@ -156,12 +156,14 @@ LatentProduct projected_key_value() {
 
 // latent and rotary_key: the two parts of projected_latent.
 
-std::size_t first_of_part(const Plan& plan, bool turns) { return turns ? plan.latent_rank() : 0; }
-std::size_t width_of_part(const Plan& plan, bool turns) {
-    return turns ? 2 * plan.rotary_pairs() : plan.latent_rank();
+std::size_t first_of_part(const Plan& plan, bool rotates) {
+    return rotates ? plan.latent_rank() : 0;
+}
+std::size_t width_of_part(const Plan& plan, bool rotates) {
+    return rotates ? 2 * plan.rotary_pairs() : plan.latent_rank();
 }
 
-Step cut_card(const std::string& name, const std::string& title, bool turns,
+Step cut_card(const std::string& name, const std::string& title, bool rotates,
               const std::string& note) {
     return {
         .name = name,
@@ -169,37 +171,40 @@ Step cut_card(const std::string& name, const std::string& title, bool turns,
         .applies = has_latents,
         .reads = these({"projected_latent"}),
         .outline =
-            [turns](const Plan& plan) { return latent_outline(plan, width_of_part(plan, turns)); },
+            [rotates](const Plan& plan) {
+                return latent_outline(plan, width_of_part(plan, rotates));
+            },
         .formula =
-            [name, turns](const PlannedStep& of) {
-                const std::size_t first = first_of_part(of.plan, turns);
+            [name, rotates](const PlannedStep& of) {
+                const std::size_t first = first_of_part(of.plan, rotates);
                 return name + " = features " + std::to_string(first) + " to " +
-                       std::to_string(first + width_of_part(of.plan, turns) - 1) +
+                       std::to_string(first + width_of_part(of.plan, rotates) - 1) +
                        " of projected_latent";
             },
-        .compute = [turns](const Plan& plan, const Ledger& ledger) -> Tensor {
+        .compute = [rotates](const Plan& plan, const Ledger& ledger) -> Tensor {
             return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
                 using T = decltype(zero);
                 const Tensor& whole = ledger["projected_latent"];
-                std::vector<std::size_t> features(width_of_part(plan, turns));
+                std::vector<std::size_t> features(width_of_part(plan, rotates));
                 for (std::size_t f = 0; f < features.size(); ++f) {
-                    features[f] = first_of_part(plan, turns) + f;
+                    features[f] = first_of_part(plan, rotates) + f;
                 }
                 return {whole.axes(), take_features(whole.as<T>(), features)};
             });
         },
         .note = [note](const Subject&) { return note; },
         .why =
-            [turns](const WalkView& view, Derivation& derivation) {
+            [rotates](const WalkView& view, Derivation& derivation) {
                 const std::size_t feature =
-                    first_of_part(view.plan, turns) + view.place.at("feature");
+                    first_of_part(view.plan, rotates) + view.place.at("feature");
                 derivation.copy(view.at("projected_latent", with(view.place, "feature", feature)),
                                 "cut out of projected_latent");
             },
         .code =
-            [name, turns](const StepLines& of) {
+            [name, rotates](const StepLines& of) {
                 return name + " = projected_latent[..., " +
-                       head_range(first_of_part(of.plan, turns), width_of_part(of.plan, turns)) +
+                       head_range(first_of_part(of.plan, rotates),
+                                  width_of_part(of.plan, rotates)) +
                        "]";
             },
     };
@@ -212,7 +217,7 @@ RmsStep latent_norm() {
         .before = "latent",
         .gain = "g_latent",
         .eps = latent_eps,
-        .why_here = "Only the latent is normalised, not the part of the key that turns.",
+        .why_here = "Only the latent is normalised, not the part of the key that rotates.",
         .applies = has_latents,
         .outline = [](const Plan& plan) { return latent_outline(plan, plan.latent_rank()); },
     };
@@ -240,7 +245,7 @@ StepTable latent_cards() {
                            has_query_latent),
         latent_weight_card("w_latent", "the weight matrix that makes the latents",
                            "Its first rows make the latent, the last ones the part of the key "
-                           "that turns.",
+                           "that rotates.",
                            has_latents),
         latent_weight_card("w_key_value", "the weight matrix that makes keys and values of latents",
                            "Head by head: the rows of its key, then those of its value.",
@@ -254,7 +259,7 @@ StepTable latent_cards() {
                  "head can see."),
         rms_gain_card(latent_norm()),
         rms_card(latent_norm()),
-        cut_card("rotary_key", "the part of the key that will turn, one for all heads", true,
+        cut_card("rotary_key", "the part of the key that will rotate, one for all heads", true,
                  "Positions cannot go through the latent, for a rotation would stand between the "
                  "two matrices: they have features of their own, which all heads share."),
         product_card(projected_key_value()),

@@ -7,7 +7,7 @@ namespace attn {
 
 // What the cards of latent attention share: where key and value lie in w_key_value.
 
-/// Features of a query or key that do not turn.
+/// Features of a query or key that do not rotate.
 inline std::size_t still_dim(const Plan& plan) { return plan.head_dim - 2 * plan.rotary_pairs(); }
 /// Features of key and value of one head side by side.
 inline std::size_t pair_width(const Plan& plan) { return still_dim(plan) + plan.value_dim; }

@@ -60,12 +60,13 @@ std::string latent_part_formula(const Plan& plan, const Projected& part) {
 std::string latent_part_note(const Plan& plan, const Projected& part) {
     const bool is_key = part.letter() == 'k';
     if (plan.absorbs()) {
-        return is_key ? "One key for all heads: the latent itself, and the part that turns behind "
-                        "it. Keys of " +
-                            counted(plan.heads, "head") +
-                            " are never made, for the queries have taken their matrix up."
-                      : "The latent itself, in the place of the values of all heads: what makes "
-                        "values of it comes behind the weighted sum.";
+        return is_key
+                   ? "One key for all heads: the latent itself, and the part that rotates behind "
+                     "it. Keys of " +
+                         counted(plan.heads, "head") +
+                         " are never made, for the queries have taken their matrix up."
+                   : "The latent itself, in the place of the values of all heads: what makes "
+                     "values of it comes behind the weighted sum.";
     }
     if (!is_key) {
         return "Cut into " + counted(plan.heads, "head") + " of " +
@@ -73,7 +74,7 @@ std::string latent_part_note(const Plan& plan, const Projected& part) {
     }
     return counted(still_dim(plan), "feature") + " of each head's own, then " +
            std::to_string(2 * plan.rotary_pairs()) +
-           " that are the same in all heads: the part that will turn.";
+           " that are the same in all heads: the part that will rotate.";
 }
 
 void why_latent_part(const WalkView& view, const Projected& part, Derivation& derivation) {
@@ -84,7 +85,7 @@ void why_latent_part(const WalkView& view, const Projected& part, Derivation& de
     const std::size_t own = plan.absorbs() ? plan.latent_rank() : still_dim(plan);
     if (is_key && feature >= own) {
         derivation.copy(view.at("rotary_key", with(token, "feature", feature - own)),
-                        "the part that turns, the same for all heads");
+                        "the part that rotates, the same for all heads");
     } else if (plan.absorbs()) {
         derivation.copy(view.at("normed_latent", with(token, "feature", feature)),
                         "the latent itself");
@@ -160,13 +161,13 @@ Tensor compute_absorbed_query(const Plan& plan, const Ledger& ledger) {
         shape.back() = plan.key_dim();
         Array<T> result = empty_array<T>(shape);
 
-        // The features that turn stay behind.
-        const std::size_t turned = plan.key_dim() - rank;
+        // The features that rotate stay behind.
+        const std::size_t rotated = plan.key_dim() - rank;
         const T* behind = query.as<T>().data() + still_dim(plan);
         for (std::size_t row = 0; row < result.size() / plan.key_dim(); ++row) {
             T* to = result.data() + row * plan.key_dim();
             std::copy_n(absorbed.data() + row * rank, rank, to);
-            std::copy_n(behind + row * plan.head_dim, turned, to + rank);
+            std::copy_n(behind + row * plan.head_dim, rotated, to + rank);
         }
         return {query.axes(), std::move(result)};
     });
@@ -178,7 +179,7 @@ void why_absorbed_query(const WalkView& view, Derivation& derivation) {
     if (feature >= plan.latent_rank()) {
         const std::size_t own = still_dim(plan) + feature - plan.latent_rank();
         derivation.copy(view.latest(Chain::queries, with(view.place, "feature", own)),
-                        "a feature that turns is not absorbed");
+                        "a feature that rotates is not absorbed");
         return;
     }
     derivation.rule = "sum over features f of the query of head h * w_key_value(h, f)";

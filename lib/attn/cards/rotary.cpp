@@ -16,8 +16,8 @@ namespace {
 
 using namespace notes;
 
-/// Query or key: what turns.
-struct Turned {
+/// Query or key: what rotates.
+struct Rotated {
     std::string name;
     Chain chain;
     bool is_key;
@@ -26,34 +26,34 @@ struct Turned {
     Standing standing(const Plan& plan) const { return {is_key && plan.has_memory}; }
 };
 
-const Projected& part_of(const Turned& turned) { return projected_of(turned.name.front()); }
+const Projected& part_of(const Rotated& rotated) { return projected_of(rotated.name.front()); }
 
-std::string turned_formula(const Turned& turned, const PlannedStep& of) {
+std::string rotated_formula(const Rotated& rotated, const PlannedStep& of) {
     const bool half = of.plan.config.rotary.pairing == Pairing::half;
     const std::string pairs = std::to_string(of.plan.rotary_pairs());
-    const std::size_t skipped = of.plan.first_turned(part_of(turned).width(of.plan));
+    const std::size_t skipped = of.plan.first_rotated(part_of(rotated).width(of.plan));
     const auto feature = [&](const std::string& place, std::size_t more) {
         return "(t, " + place + (more > 0 ? "+" + std::to_string(more) : "") + ")";
     };
     const std::string first = feature(half ? "i" : "2i", skipped);
     const std::string second =
         feature(half ? "i" : "2i", skipped + (half ? of.plan.rotary_pairs() : 1));
-    const std::string before = of.latest(turned.chain);
-    const Standing standing = turned.standing(of.plan);
+    const std::string before = of.latest(rotated.chain);
+    const Standing standing = rotated.standing(of.plan);
     const std::string cos = standing.name("cos") + "(t, i)";
     const std::string sin = standing.name("sin") + "(t, i)";
-    return turned.step() + first + " = " + before + first + " * " + cos + " - " + before + second +
-           " * " + sin + ", " + turned.step() + second + " = " + before + second + " * " + cos +
+    return rotated.step() + first + " = " + before + first + " * " + cos + " - " + before + second +
+           " * " + sin + ", " + rotated.step() + second + " = " + before + second + " * " + cos +
            " + " + before + first + " * " + sin + ", i < " + pairs;
 }
 
-/// The first token that turns, its first pair before and after.
-std::string turned_pair(const Turned& turned, const Subject& subject) {
+/// The first token that rotates, its first pair before and after.
+std::string rotated_pair(const Rotated& rotated, const Subject& subject) {
     const Plan& plan = subject.plan;
-    const Ledger::Entry* before = subject.ledger.find_latest(turned.chain, subject.step.name);
+    const Ledger::Entry* before = subject.ledger.find_latest(rotated.chain, subject.step.name);
     if (before == nullptr || before->tensor.shape() != subject.tensor.shape()) return {};
     if (!subject.excerpt.has_all_in_order("feature")) return {};
-    const std::vector<std::int64_t>& positions = turned.standing(plan).positions(plan);
+    const std::vector<std::int64_t>& positions = rotated.standing(plan).positions(plan);
     const std::string& rows = subject.tensor.axes()[subject.tensor.dimension() - 2];
     const std::size_t tokens = Matrices(subject.tensor).rows;
     const auto position = [&](std::size_t token) {
@@ -62,48 +62,48 @@ std::string turned_pair(const Turned& turned, const Subject& subject) {
     std::size_t token = 0;
     while (token < tokens && position(token) == 0) ++token;
     if (token == tokens) {
-        return tokens > 1 ? "All tokens stand at position 0, where nothing turns."
-                          : "The token stands at position 0, where nothing turns.";
+        return tokens > 1 ? "All tokens stand at position 0, where nothing rotates."
+                          : "The token stands at position 0, where nothing rotates.";
     }
     auto [a, b] = feature_pair(*plan.config.rotary.pairing, 0, 2 * plan.rotary_pairs());
     const std::size_t width = subject.tensor.shape().back();
-    a += plan.first_turned(width);
-    b += plan.first_turned(width);
+    a += plan.first_rotated(width);
+    b += plan.first_rotated(width);
     const std::size_t row = token * width;
     const auto pair = [&, a = a, b = b](const Tensor& tensor) {
         const Cells cells(tensor);
         return "(" + number(cells[row + a]) + ", " + number(cells[row + b]) + ")";
     };
     const std::string who =
-        turned.is_key ? column_label(subject, token) : row_label(subject, token);
+        rotated.is_key ? column_label(subject, token) : row_label(subject, token);
     return in_matrix(subject) + "features " + std::to_string(a) + " and " + std::to_string(b) +
-           " of " + who + ", at position " + std::to_string(position(token)) + ", turn from " +
+           " of " + who + ", at position " + std::to_string(position(token)) + ", rotate from " +
            pair(before->tensor) + " to " + pair(subject.tensor) + ".";
 }
 
-std::string turned_note(const Turned& turned, const Subject& subject) {
+std::string rotated_note(const Rotated& rotated, const Subject& subject) {
     const double factor = subject.plan.rotary_factor();
     std::string note =
-        "Each pair of features turns by its angle and " +
+        "Each pair of features rotates by its angle and " +
         (factor == 1 ? "keeps its length." : "becomes " + brief(factor) + " times as long.");
-    say(note, capitalised(turned_pair(turned, subject)));
-    if (turned.is_key) {
+    say(note, capitalised(rotated_pair(rotated, subject)));
+    if (rotated.is_key) {
         say(note, "A score now depends on how far apart query and key stand, not on where.");
     }
     return note;
 }
 
-void why_turned(const Turned& turned, const WalkView& view, Derivation& derivation) {
+void why_rotated(const Rotated& rotated, const WalkView& view, Derivation& derivation) {
     const std::size_t pairs = view.plan.rotary_pairs();
-    const std::size_t skipped = view.plan.first_turned(part_of(turned).width(view.plan));
-    const Cell itself = view.latest(turned.chain);
+    const std::size_t skipped = view.plan.first_rotated(part_of(rotated).width(view.plan));
+    const Cell itself = view.latest(rotated.chain);
     if (view.place.at("feature") < skipped) {
-        derivation.copy(itself, "a feature in front of the rotary ones does not turn");
+        derivation.copy(itself, "a feature in front of the rotary ones does not rotate");
         return;
     }
     const std::size_t feature = view.place.at("feature") - skipped;
     if (feature >= 2 * pairs) {
-        derivation.copy(itself, "a feature from rotary_dim on does not turn");
+        derivation.copy(itself, "a feature from rotary_dim on does not rotate");
         return;
     }
     const bool half = view.plan.config.rotary.pairing == Pairing::half;
@@ -111,8 +111,8 @@ void why_turned(const Turned& turned, const WalkView& view, Derivation& derivati
     const auto [first, second] = feature_pair(*view.plan.config.rotary.pairing, pair, 2 * pairs);
     const bool is_first = feature == first;
     const Cell other = view.latest(
-        turned.chain, with(view.place, "feature", skipped + (is_first ? second : first)));
-    const Standing standing = turned.standing(view.plan);
+        rotated.chain, with(view.place, "feature", skipped + (is_first ? second : first)));
+    const Standing standing = rotated.standing(view.plan);
     const Place angle = with(at_position(view.place, "token"), "pair", pair);
     const Cell cos = view.at(standing.name("cos"), angle);
     const Cell sin = view.at(standing.name("sin"), angle);
@@ -124,17 +124,17 @@ void why_turned(const Turned& turned, const WalkView& view, Derivation& derivati
     derivation.sources = {itself, cos, other, sin};
 }
 
-std::string turned_code(const Turned& turned, const StepLines& of) {
+std::string rotated_code(const Rotated& rotated, const StepLines& of) {
     const bool half = of.plan.config.rotary.pairing == Pairing::half;
     const std::size_t pairs = of.plan.rotary_pairs();
-    const std::size_t all = part_of(turned).width(of.plan);
-    const std::size_t skipped = of.plan.first_turned(all);
+    const std::size_t all = part_of(rotated).width(of.plan);
+    const std::size_t skipped = of.plan.first_rotated(all);
     const std::string start = skipped > 0 ? std::to_string(skipped) : "";
     const std::string width = std::to_string(2 * pairs);
     const std::string end = std::to_string(skipped + 2 * pairs);
     const std::string middle = std::to_string(skipped + pairs);
-    const std::string before = of.latest(turned.chain);
-    const Standing standing = turned.standing(of.plan);
+    const std::string before = of.latest(rotated.chain);
+    const Standing standing = rotated.standing(of.plan);
     const std::string cos = standing.name("cos");
     const std::string sin = standing.name("sin");
     const std::string axis = of.torch() ? "dim=-1)" : "axis=-1)";
@@ -150,57 +150,59 @@ std::string turned_code(const Turned& turned, const StepLines& of) {
     const std::string both =
         "first * " + cos + " - second * " + sin + ", second * " + cos + " + first * " + sin;
     std::string lines = "first, second = " + features + firsts + ", " + features + seconds + "\n";
-    if (half) return lines + turned.step() + " = " + cat + still + both + rest + "), " + axis;
+    if (half) return lines + rotated.step() + " = " + cat + still + both + rest + "), " + axis;
     const std::string stacked =
         of.module() + ".stack((" + both + "), " + axis +
         (of.torch() ? ".flatten(-2)" : ".reshape(" + before + ".shape[:-1] + (" + width + ",))");
-    if (rest.empty() && still.empty()) return lines + turned.step() + " = " + stacked;
-    return lines + "turned = " + stacked + "\n" + turned.step() + " = " + cat + still + "turned" +
-           rest + "), " + axis;
+    if (rest.empty() && still.empty()) return lines + rotated.step() + " = " + stacked;
+    return lines + "rotated = " + stacked + "\n" + rotated.step() + " = " + cat + still +
+           "rotated" + rest + "), " + axis;
 }
 
-Step turned_card(const Turned& turned) {
+Step rotated_card(const Rotated& rotated) {
     return {
-        .name = turned.step(),
-        .title = "the " + turned.name + ", turned by the positions of its tokens",
-        .chain = turned.chain,
+        .name = rotated.step(),
+        .title = "the " + rotated.name + ", rotated by the positions of its tokens",
+        .chain = rotated.chain,
         .applies = [](const Plan& plan) { return plan.rotates(); },
         .reads =
-            [turned](const Plan& plan) {
-                const Standing standing = turned.standing(plan);
-                return std::vector<Input>{turned.chain, standing.name("cos"), standing.name("sin")};
+            [rotated](const Plan& plan) {
+                const Standing standing = rotated.standing(plan);
+                return std::vector<Input>{rotated.chain, standing.name("cos"),
+                                          standing.name("sin")};
             },
         .outline =
-            [turned](const Plan& plan) {
-                const Projected& part = part_of(turned);
+            [rotated](const Plan& plan) {
+                const Projected& part = part_of(rotated);
                 return Outline{
                     plan.per_head_axes(part.axis(plan), "feature"),
                     plan.per_head_shape(part.length(plan), part.width(plan), part.heads(plan))};
             },
-        .formula = [turned](const PlannedStep& of) { return turned_formula(turned, of); },
-        .compute = [turned](const Plan& plan, const Ledger& ledger) -> Tensor {
+        .formula = [rotated](const PlannedStep& of) { return rotated_formula(rotated, of); },
+        .compute = [rotated](const Plan& plan, const Ledger& ledger) -> Tensor {
             return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
                 using T = decltype(zero);
-                const Tensor& before = ledger.latest(turned.chain, turned.step());
-                const Standing standing = turned.standing(plan);
+                const Tensor& before = ledger.latest(rotated.chain, rotated.step());
+                const Standing standing = rotated.standing(plan);
                 const auto step = twin(plan, loop::rotate<T>, vectorized::rotate<T>);
                 return {before.axes(),
                         step(before.as<T>(), ledger[standing.name("cos")].as<T>(),
                              ledger[standing.name("sin")].as<T>(), *plan.config.rotary.pairing,
-                             plan.first_turned(before.shape().back()))};
+                             plan.first_rotated(before.shape().back()))};
             });
         },
-        .note = [turned](const Subject& subject) { return turned_note(turned, subject); },
-        .why = [turned](const WalkView& view,
-                        Derivation& derivation) { why_turned(turned, view, derivation); },
-        .code = [turned](const StepLines& of) { return turned_code(turned, of); },
+        .note = [rotated](const Subject& subject) { return rotated_note(rotated, subject); },
+        .why = [rotated](const WalkView& view,
+                         Derivation& derivation) { why_rotated(rotated, view, derivation); },
+        .code = [rotated](const StepLines& of) { return rotated_code(rotated, of); },
     };
 }
 
 }  // namespace
 
 StepTable rotary_cards() {
-    return {turned_card({"query", Chain::queries, false}), turned_card({"key", Chain::keys, true})};
+    return {rotated_card({"query", Chain::queries, false}),
+            rotated_card({"key", Chain::keys, true})};
 }
 
 }  // namespace attn

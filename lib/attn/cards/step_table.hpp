@@ -6,7 +6,7 @@ namespace attn {
 /// The reference table: attention, step by step.
 const StepTable& step_table();
 
-/// The same in the order of one walk: query and key may be normalised after they turn.
+/// The same in the order of one walk: query and key may be normalised after they rotate.
 const StepTable& step_table(const Plan& plan);
 
 /// Walks the reference table.

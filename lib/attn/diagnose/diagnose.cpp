@@ -243,6 +243,30 @@ private:
 
     /// Enters what was found, and makes the mistake in all that follows.
     void enter(const TheirTensor& theirs, const std::string& step, Match match) {
+        // Where nothing turns what is unknown already, it was the turned one that was saved.
+        const bool unturned = match.finding.mistake->step.starts_with("rotated_");
+        const auto turn = [&](Finding& finding) {
+            const bool side = finding.step == "query" || finding.step == "key";
+            if (!unturned || finding.mistake != nullptr || !side) return false;
+            finding.step.insert(0, "rotated_");
+            return true;
+        };
+        if (std::ranges::count_if(diagnosis_.findings, turn) > 0) {
+            diagnosis_.steps.push_back(verdict_on(theirs, step, match.reading));
+            return take(step, match.reading.tensor);
+        }
+        // Their name may stand for a step before this one, which the numbers are.
+        for (const std::string& before : steps_called(theirs.name, plan_)) {
+            const StepTable& table = step_table(plan_);
+            const Tensor* right = replay_.step(before);
+            if (!right || replay_.is_given(before) ||
+                place_of(table, before) >= place_of(table, step) ||
+                !judge_(before, theirs, match.reading.tensor, *right, uses_theirs_).right())
+                continue;
+            match.finding.evidence.push_back(theirs.name + " is the right " + before +
+                                             ": if you saved it before " + step +
+                                             " was made of it, nothing is wrong");
+        }
         diagnosis_.steps.push_back(verdict_on(theirs, step, match.reading));
         for (const Mistake* made : {match.finding.beside, match.finding.also_beside,
                                     match.finding.mistake, match.finding.second}) {
@@ -267,7 +291,7 @@ private:
 
     void examine_mask(const TheirTensor& theirs);
 
-    /// Whether their query and key, some of them turned already, have the product of ours.
+    /// Whether their query and key, some of them rotated already, have the product of ours.
     bool have_same_product() {
         for (const char* id : {"rope-missing", "rope-q-only"}) {
             Replay ours(plan_, intake_.given);
@@ -288,10 +312,8 @@ private:
     /// True when this step differs and the weights and everything after them are right all the
     /// same.
     void mark_if_harmless(Finding& finding) {
-        bool judged = false;
         bool right = true;
-        bool after = false;
-        bool behind_scores = false;
+        bool judged = false, after = false, behind_scores = false;
         for (const StepVerdict& verdict : diagnosis_.steps) {
             const StepTable& table = step_table(plan_);
             behind_scores =
@@ -367,8 +389,7 @@ bool Diagnosis::judges_a_step() const {
 }
 
 bool Diagnosis::has_unknown() const {
-    return std::any_of(findings.begin(), findings.end(),
-                       [](const Finding& finding) { return finding.mistake == nullptr; });
+    return std::ranges::any_of(findings, [](const Finding& each) { return !each.mistake; });
 }
 
 Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,

@@ -97,7 +97,7 @@ void refuse_tensors(const Ledger& theirs, const Ledger& reference) {
     std::vector<std::string> ours;
     for (const auto& entry : reference.entries()) ours.push_back(entry.name);
     throw ConfigError((names.empty() ? "there is no tensor to compare"
-                                     : "none of " + joined(names) + " is a step of this walk") +
+                                     : "none of " + some_of(names) + " is a step of this walk") +
                       ": say which is which with --map theirs:ours; the steps are " + joined(ours));
 }
 

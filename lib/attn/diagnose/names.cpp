@@ -20,7 +20,7 @@ const std::vector<Names>& known_names() {
         {{"memory"},
          "enc encoder encoder_out encoder_output encoder_outputs enc_out enc_output "
          "encoder_hidden_states source"},
-        // Many programs give the turned ones the name of those before.
+        // Many programs give the rotated ones the name of those before.
         {{"query", "rotated_query", "normed_query", "x"},
          "query q queries querys qs qh q_heads query_heads query_layer q_split xq qq query_states"},
         {{"key", "rotated_key", "normed_key", "repeated_key", "present_key", "x"},
@@ -59,11 +59,11 @@ const std::vector<Names>& known_names() {
         {{"projected_query", "query"}, "q_proj projected_queries q_lin query_projected"},
         {{"projected_key", "key"}, "k_proj projected_keys k_lin key_projected"},
         {{"projected_value", "value"}, "v_proj projected_values v_lin value_projected"},
-        {{"scores", "scaled_scores", "masked_scores", "weights"},
+        {{"scores", "scaled_scores", "capped_scores", "biased_scores", "masked_scores", "weights"},
          "s score scores attn_scores attention_scores raw_scores attn_score attention_score qk qkt "
          "qk_t q_k dots dot dot_products dot_product products sim sims similarity similarities "
          "energy energies logits attn_logits attention_logits e raw scores_raw unscaled"},
-        {{"scaled_scores", "masked_scores", "scores"},
+        {{"scaled_scores", "capped_scores", "biased_scores", "masked_scores", "scores"},
          "scaled scores_scaled scaled_logits scaled_attn_scores scaled_attention_scores "
          "scaled_dots scaled_energy scaled_attention_logits scaled_dot_product scaled_qk s_scaled"},
         {{"masked_scores", "scaled_scores"},

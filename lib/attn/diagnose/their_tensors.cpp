@@ -6,6 +6,7 @@
 
 #include "attn/compare/compare.hpp"
 #include "attn/diagnose/replay.hpp"
+#include "attn/steps/rotary.hpp"
 #include "attn/tensor/broadcast.hpp"
 #include "attn/tensor/same_numbers.hpp"
 #include "attn/tensor/slice.hpp"
@@ -289,6 +290,17 @@ Judged Judge::operator()(const std::string& step, const TheirTensor& theirs, con
                   tolerance(step, theirs, expected, from_theirs));
 }
 
+/// The key that all heads share, turned as it will be as a part of each of theirs.
+Tensor Judge::turned(const Tensor& rotary_key) const {
+    const std::string side = plan_.has_memory ? "memory_" : "";
+    return with_floating(rotary_key.dtype(), [&](auto zero) -> Tensor {
+        using T = decltype(zero);
+        return {rotary_key.axes(),
+                vectorized::rotate(rotary_key.as<T>(), reference_[side + "cos"].as<T>(),
+                                   reference_[side + "sin"].as<T>(), *plan_.config.rotary.pairing)};
+    });
+}
+
 bool Judge::may_look_away(const TheirTensor& theirs) const {
     return reference_.has("mask") &&
            std::ranges::any_of(theirs.steps, [&](const std::string& step) {
@@ -302,6 +314,11 @@ std::optional<Reading> Judge::right_reading(const TheirTensor& theirs,
     if (expected == nullptr) return std::nullopt;
     for (Reading& reading : readings(theirs.tensor, *expected)) {
         if ((*this)(step, theirs, reading.tensor, *expected, false).right()) return reading;
+        if (step != "rotary_key" || !plan_.rotates()) continue;
+        // One variable holds it before and after its turn.
+        if ((*this)(step, theirs, reading.tensor, turned(*expected), false).right()) {
+            return Reading{*expected, "turned by its positions already"};
+        }
     }
     return std::nullopt;
 }

@@ -46,6 +46,7 @@ public:
                         bool from_theirs) const;
 
 private:
+    Tensor turned(const Tensor& rotary_key) const;
     double amplification(const std::string& step) const;
     Tolerance rounding(const std::string& step, const Tensor& expected, DType coarser) const;
 

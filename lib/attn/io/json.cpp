@@ -38,6 +38,7 @@ std::string place(std::string_view text, std::size_t offset) {
 class Normalized {
 public:
     explicit Normalized(std::string_view text) {
+        text_.reserve(text.size());
         bool quoted = false;
         for (std::size_t i = 0; i < text.size();) {
             const auto [from, to] = quoted ? Change{} : change_at(text.substr(i));
@@ -71,6 +72,7 @@ private:
     };
     // nlohmann-json reads -0 as an integer, which has no sign.
     static Change change_at(std::string_view text) {
+        if (std::string_view("NI-").find(text.front()) == text.npos) return {};
         for (const Change& each : {Change{"NaN", "\"nan\""}, Change{"Infinity", "\"inf\""},
                                    Change{"-Infinity", "\"-inf\""}}) {
             if (text.starts_with(each.from)) return each;

@@ -133,22 +133,49 @@ std::string_view call_of(std::string_view text) {
     return {};
 }
 
+bool begins_array(std::string_view text) { return text.starts_with('[') || !call_of(text).empty(); }
+
+// The name in front of an array, `q = [`, `q: tensor(` or `>>> q` above it, and how far off that
+// is.
+std::pair<std::string_view, std::size_t> head_of(std::string_view text) {
+    const std::size_t start = text.starts_with(">>> ") ? 4 : 0;
+    const std::size_t end =
+        std::min(text.find_first_not_of(
+                     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.", start),
+                 text.size());
+    std::string_view rest = without_blanks(text.substr(end));
+    if (rest.starts_with('=') || rest.starts_with(':')) rest = without_blanks(rest.substr(1));
+    if (end == start || begins_array(text) || !begins_array(rest)) return {};
+    return {text.substr(start, end - start), text.size() - rest.size()};
+}
+
 class PrintedArray {
 public:
-    PrintedArray(std::string_view text, const std::string& label)
-        : text_(text), label_(label), lists_(label) {}
+    PrintedArray(std::string_view text, const std::string& label, std::size_t place)
+        : text_(text), label_(label), lists_(label), place_(place) {}
 
     NamedTensor parse() {
-        place_ = text_.size() - without_blanks(text_).size();
+        place_ = text_.size() - without_blanks(text_.substr(place_)).size();
+        const auto [name, size] = head_of(text_.substr(place_));
+        place_ += size;
         const std::string_view call = call_of(text_.substr(place_));
         place_ += call.size();
         values();
-        std::string_view behind = text_.substr(place_);
-        behind = behind.substr(0, behind.find_last_not_of(blanks) + 1);
-        if (call.empty() ? !behind.empty() : !closes_call(behind)) {
-            fail("the array does not end here", "give one array, whole, with nothing behind it");
-        }
-        return finished(call, behind);
+        const std::string_view behind =
+            text_.substr(place_, call.empty() ? 0 : end_of_call(text_.substr(place_)));
+        if (!call.empty() && behind.empty()) fail_behind();
+        place_ += behind.size();
+        NamedTensor array = finished(call, behind);
+        array.name = name;
+        return array;
+    }
+
+    // Where the array ends.
+    std::size_t end() const { return place_; }
+
+    [[noreturn]] void fail_behind() const {
+        fail("the array does not end here",
+             "give one array, whole, with nothing behind it, or several with their names: q = ...");
     }
 
 private:
@@ -252,14 +279,14 @@ private:
         place_ = end + 1;
     }
 
-    // Whether options follow and then the parenthesis that closes the call, which ends the text.
-    static bool closes_call(std::string_view behind) {
+    // How much belongs to a call behind its numbers: options and the parenthesis that closes it.
+    static std::size_t end_of_call(std::string_view behind) {
         std::size_t depth = 1;
         for (std::size_t i = 0; i < behind.size(); ++i) {
             if (behind[i] == '(') ++depth;
-            if (behind[i] == ')' && --depth == 0) return i + 1 == behind.size();
+            if (behind[i] == ')' && --depth == 0) return i + 1;
         }
-        return false;
+        return 0;
     }
 
     // The word behind `key=`, without the name of a module.
@@ -307,7 +334,7 @@ private:
     std::string_view text_;
     const std::string& label_;
     NumberLists lists_;
-    std::size_t place_ = 0;
+    std::size_t place_;
     bool just_opened_ = false;
 };
 
@@ -315,11 +342,19 @@ private:
 
 bool looks_like_printed_array(std::string_view text) {
     text = without_blanks(text);
-    return text.starts_with('[') || !call_of(text).empty();
+    return begins_array(text) || head_of(text).second > 0;
 }
 
-NamedTensor parse_printed_array(std::string_view text, const std::string& label) {
-    return PrintedArray(text, label).parse();
+std::vector<NamedTensor> parse_printed_arrays(std::string_view text, const std::string& label) {
+    std::vector<NamedTensor> arrays;
+    for (std::size_t place = 0;;) {
+        PrintedArray array(text, label, place);
+        arrays.push_back(array.parse());
+        place = array.end();
+        const std::string_view rest = without_blanks(text.substr(place));
+        if (rest.empty()) return arrays;
+        if (arrays.back().name.empty() || head_of(rest).second == 0) array.fail_behind();
+    }
 }
 
 }  // namespace attn

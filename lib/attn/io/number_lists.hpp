@@ -53,16 +53,17 @@ private:
     std::size_t integers_ = 0;
 };
 
-/// Whether a text begins like a printed array: with `tensor(`, `array(` or `[`.
+/// Whether a text begins like a printed array: with `tensor(`, `array(` or `[`, or a name and that.
 bool looks_like_printed_array(std::string_view text);
 
-/// Reads one array as PyTorch, NumPy, Python and JSON write it: numbers in brackets, separated by
-/// commas or blanks; `nan`, `inf`, `True`, `null` and the like in any of their spellings. Of what
-/// stands behind the numbers only dtype and size are read.
+/// Reads one array, or several with their names (`q = tensor(...)`, `q: [...]`), as PyTorch, NumPy,
+/// Python and JSON write it: numbers in brackets, separated by commas or blanks; `nan`, `inf`,
+/// `True`, `null` and the like in any of their spellings. Of what stands behind the numbers only
+/// dtype and size are read.
 ///
 /// Range   bool, int64 or float64 as the numbers are; `tensor(` is float32 unless it has a dtype.
 /// Errors  InputError, starting with `label`, naming line and column: lists of unequal length, what
 ///         is no number, an array shortened with `...`. NotATensor for a list of words.
-NamedTensor parse_printed_array(std::string_view text, const std::string& label);
+std::vector<NamedTensor> parse_printed_arrays(std::string_view text, const std::string& label);
 
 }  // namespace attn

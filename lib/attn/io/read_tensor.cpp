@@ -18,7 +18,6 @@
 namespace attn {
 namespace {
 
-constexpr std::size_t most_names = 12;  // as many as fit a message
 constexpr const char* formats = "give .npy, .npz, .safetensors, .pt, .csv or .json";
 
 struct Spec {
@@ -45,15 +44,9 @@ Spec split_spec(const std::string& spec) {
 }
 
 std::string listed_names(const std::vector<StoredArray>& arrays) {
-    std::string text;
-    for (std::size_t i = 0; i < std::min(arrays.size(), most_names); ++i) {
-        if (i > 0) text += ", ";
-        text += shown(arrays[i].name);
-    }
-    if (arrays.size() > most_names) {
-        text += " and " + std::to_string(arrays.size() - most_names) + " more";
-    }
-    return text;
+    std::vector<std::string> names;
+    for (const StoredArray& each : arrays) names.push_back(shown(each.name));
+    return some_of(names);
 }
 
 // What some well-known files that cannot be read begin with, and what to do about each.
@@ -92,7 +85,7 @@ std::vector<StoredArray> text_arrays(InputFile& file, std::vector<std::string>& 
     const std::string& label = file.label();
     if (looks_like_json_object(text)) return json_arrays(text, label);
     if (looks_like_printed_array(text) || label.ends_with(".json")) {
-        return in_memory({parse_printed_array(text, label)});
+        return in_memory(parse_printed_arrays(text, label));
     }
     const std::size_t nul = text.find('\0');
     if (nul != text.npos) {

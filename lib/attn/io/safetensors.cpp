@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -53,24 +54,31 @@ struct Entry {
     std::uint64_t end = 0;
 };
 
-[[noreturn]] void fail(const std::string& label, const std::string& what,
-                       const std::string& advice = "save it anew") {
-    throw InputError(label + ": " + what + ": " + advice);
+/// Where a file is wrong: in itself, or in one of its arrays.
+struct Place {
+    const std::string& label;
+    const std::string* array = nullptr;
+
+    std::string text() const { return label + (array ? ": array " + shown(*array) : ""); }
+};
+
+[[noreturn]] void fail(const Place& place, const std::string& what) {
+    throw InputError(place.text() + ": " + what + ": save it anew");
 }
 
-std::vector<std::uint64_t> parse_sizes(const Json& value, const char* key,
-                                       const std::string& label) {
+std::vector<std::uint64_t> parse_sizes(const Json& value, const char* key, const Place& place) {
     const auto natural = [](const Json& each) { return each.is_number_unsigned(); };
     if (!value.is_array() || !std::all_of(value.begin(), value.end(), natural)) {
-        fail(label, std::string(key) + " is no list of sizes");
+        fail(place, std::string(key) + " is no list of sizes");
     }
     return value.get<std::vector<std::uint64_t>>();
 }
 
 Entry parse_entry(const std::string& name, const Json& value, const std::string& label) {
+    const Place place{label, &name};
     if (!value.is_object() || !value.contains("dtype") || !value.contains("shape") ||
         !value.contains("data_offsets")) {
-        fail(label, "the header lacks one of 'dtype', 'shape' and 'data_offsets'");
+        fail(place, "the header lacks one of 'dtype', 'shape' and 'data_offsets'");
     }
     Entry entry;
     entry.name = name;
@@ -79,21 +87,21 @@ Entry parse_entry(const std::string& name, const Json& value, const std::string&
         if (each.name == entry.type_word) entry.type = each.type;
     }
     if (!entry.type && std::ranges::find(other_types, entry.type_word) == std::end(other_types)) {
-        fail(label, "the type " + shown(entry.type_word) + " is none of the format's");
+        fail(place, "the type " + shown(entry.type_word) + " is none of the format's");
     }
-    const std::vector<std::uint64_t> shape = parse_sizes(value["shape"], "'shape'", label);
-    if (shape.size() > 32) fail(label, "the shape has more than 32 axes");
+    const std::vector<std::uint64_t> shape = parse_sizes(value["shape"], "'shape'", place);
+    if (shape.size() > 32) fail(place, "the shape has more than 32 axes");
     entry.shape.assign(shape.begin(), shape.end());
 
     const std::vector<std::uint64_t> offsets =
-        parse_sizes(value["data_offsets"], "'data_offsets'", label);
+        parse_sizes(value["data_offsets"], "'data_offsets'", place);
     if (offsets.size() != 2 || offsets[0] > offsets[1]) {
-        fail(label, "'data_offsets' is no pair of a beginning and an end");
+        fail(place, "'data_offsets' is no pair of a beginning and an end");
     }
     entry.begin = offsets[0];
     entry.end = offsets[1];
     if (entry.type && byte_count(entry.shape, entry.type->size) != entry.end - entry.begin) {
-        fail(label, "shape " + shape_text(entry.shape) + " does not take the " +
+        fail(place, "shape " + shape_text(entry.shape) + " does not take the " +
                         std::to_string(entry.end - entry.begin) + " bytes that it is given");
     }
     return entry;
@@ -110,25 +118,26 @@ bool looks_like_safetensors(const InputFile& file) {
 std::vector<StoredArray> safetensors_arrays(const InputFile& file) {
     // Read the header: its length, then JSON.
     const std::string& label = file.label();
-    if (file.size() < length_size) fail(label, "the file ends within the first 8 bytes");
+    if (file.size() < length_size) fail({label}, "the file ends within the first 8 bytes");
     const std::uint64_t length = little_endian(file.text(0, length_size), length_size);
     if (length > longest_header || length > file.size() - length_size) {
-        fail(label, "the header claims " + std::to_string(length) + " bytes at offset 0, but the " +
-                        (length > longest_header ? "format allows 100000000" : "file ends before"));
+        fail({label},
+             "the header claims " + std::to_string(length) + " bytes at offset 0, but the " +
+                 (length > longest_header ? "format allows 100000000" : "file ends before"));
     }
     const std::string text = file.text(length_size, length);
     const Json header = parse_json(text, label + ": header");
-    if (!header.is_object() || text.front() != '{') fail(label, "the header is no JSON object");
+    if (!header.is_object() || text.front() != '{') fail({label}, "the header is no JSON object");
     std::vector<Entry> entries;
     for (const auto& [name, value] : header.items()) {
         if (name == "__metadata__") {
             const bool has_texts =
                 value.is_object() && std::all_of(value.begin(), value.end(),
                                                  [](const Json& each) { return each.is_string(); });
-            if (!has_texts) fail(label, "'__metadata__' does not hold texts by their names");
+            if (!has_texts) fail({label}, "'__metadata__' does not hold texts by their names");
             continue;
         }
-        entries.push_back(parse_entry(name, value, label + ": array " + shown(name)));
+        entries.push_back(parse_entry(name, value, label));
     }
 
     // Check that the arrays cover the values without hole or overlap.
@@ -139,29 +148,31 @@ std::vector<StoredArray> safetensors_arrays(const InputFile& file) {
     });
     std::uint64_t covered = 0;
     for (const Entry& entry : entries) {
-        const std::string array_label = label + ": array " + shown(entry.name);
+        const Place place{label, &entry.name};
         if (entry.begin != covered) {
-            fail(array_label, "the values should begin at " + std::to_string(covered) + ", not " +
-                                  std::to_string(entry.begin) + " (a hole or an overlap)");
+            fail(place, "the values should begin at " + std::to_string(covered) + ", not " +
+                            std::to_string(entry.begin) + " (a hole or an overlap)");
         }
         if (entry.end > values_size) {
-            fail(array_label, "the values end at " + std::to_string(entry.end) +
-                                  ", but the file has only " + std::to_string(values_size) +
-                                  " bytes of them");
+            fail(place, "the values end at " + std::to_string(entry.end) +
+                            ", but the file has only " + std::to_string(values_size) +
+                            " bytes of them");
         }
         covered = entry.end;
     }
     if (covered != values_size) {
-        fail(label, std::to_string(values_size - covered) + " bytes too many at offset " +
-                        std::to_string(values_offset + covered));
+        fail({label}, std::to_string(values_size - covered) + " bytes too many at offset " +
+                          std::to_string(values_offset + covered));
     }
 
     // Each array is read where it lies when it is asked for.
     std::vector<StoredArray> arrays;
-    for (const Entry& entry : entries) {
-        const auto read = [&file, entry, values_offset](const Shape& shape,
-                                                        const std::vector<std::size_t>& rows) {
-            const std::string array_label = file.label() + ": array " + shown(entry.name);
+    for (Entry& each : entries) {
+        const auto shared = std::make_shared<const Entry>(std::move(each));
+        const auto read = [&file, shared, values_offset](const Shape& shape,
+                                                         const std::vector<std::size_t>& rows) {
+            const Entry& entry = *shared;
+            const std::string array_label = Place{file.label(), &entry.name}.text();
             if (!entry.type) {
                 throw NotATensor(array_label,
                                  "the type " + shown(entry.type_word) + " is not supported",
@@ -174,13 +185,13 @@ std::vector<StoredArray> safetensors_arrays(const InputFile& file) {
             return NamedTensor{entry.name, read_elements(*entry.type, shape, fetch, array_label),
                                entry.type->widened()};
         };
-        const auto read_rows = [read, entry](const std::vector<std::size_t>& rows) {
-            Shape shape = entry.shape;
+        const auto read_rows = [read, shared](const std::vector<std::size_t>& rows) {
+            Shape shape = shared->shape;
             shape[0] = rows.size();
             return read(shape, rows);
         };
-        arrays.push_back(
-            {entry.name, [read, entry] { return read(entry.shape, {}); }, read_rows, entry.shape});
+        arrays.push_back({shared->name, [read, shared] { return read(shared->shape, {}); },
+                          read_rows, shared->shape});
     }
     return arrays;
 }

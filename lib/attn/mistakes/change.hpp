@@ -88,7 +88,7 @@ std::string needs_padding(const Plan& plan);
 std::string needs_scale(const Plan& plan);
 std::string needs_square(const Plan& plan);
 
-/// Where nothing turns, or something else is missing, why a mistake of the rotation cannot show.
+/// Where nothing rotates, or something else is missing, why a mistake of the rotation cannot show.
 NotApplicable needs_rope();
 NotApplicable rope_and(std::function<bool(const Plan&)> possible, std::string reason);
 

@@ -212,11 +212,11 @@ const std::vector<Mistake>& harmless_differences() {
                      "The rows of padded queries hold other numbers",
                      "nothing that is read changes",
                      "Nobody reads the rows of padded queries, so any number may stand there."),
-            read_off("same-scores", "rotated_query",
-                     "Query and key differ, and their product does not",
-                     "what was done to one side undoes what was done to the other",
-                     "Only the product of query and key is read: turn or mirror both, and no score "
-                     "changes, until they meet others."),
+            read_off(
+                "same-scores", "rotated_query", "Query and key differ, and their product does not",
+                "what was done to one side undoes what was done to the other",
+                "Only the product of query and key is read: rotate or mirror both, and no score "
+                "changes, until they meet others."),
             read_off("mask-polarity", "mask", "The mask says keep where ours says hidden",
                      "the same cells are hidden as long as the code means keep where it says true",
                      "masked_fill takes true for hidden, scaled_dot_product_attention takes it for "

@@ -6,7 +6,7 @@
 namespace attn {
 namespace {
 
-/// Features of a query that do not turn.
+/// Features of a query that do not rotate.
 std::size_t unturned(const Plan& plan) { return plan.head_dim - 2 * plan.rotary_pairs(); }
 
 /// What of each head lies where in w_key_value, its value in front of its key.
@@ -117,7 +117,7 @@ void add_latent_mistakes(std::vector<Mistake>& list) {
                                     "$2, $1, $3)"),
                            "cut as (head, token)")},
             {"mla-scale", "scaled_scores",
-             "The scores were divided by the root of the width that does not turn",
+             "The scores were divided by the root of the width that does not rotate",
              "all scores are too large by one factor, those of a token with itself too",
              "scale = (nope_dim + rope_dim) ** -0.5", "scale = (nope_dim + rope_dim) ** -0.5",
              "A dot product runs over both parts of a key, and so does its scale.", "",

@@ -85,10 +85,10 @@ Lines aligned_at_start() {
 /// The padding part along the queries: alone, or along the keys too.
 Lines padding_lines(bool keys_too) {
     return [keys_too](const StepLines& of, const std::string& right) {
-        const std::string turned = of.swapped("padding", "-2, -1");
+        const std::string transposed = of.swapped("padding", "-2, -1");
         return over_the_grid()(
-            of, replaced("(padding = .*)", "$1\npadding = " + (keys_too ? "padding | " + turned
-                                                                        : turned))(of, right));
+            of, replaced("(padding = .*)", "$1\npadding = " + (keys_too ? "padding | " + transposed
+                                                                        : transposed))(of, right));
     };
 }
 

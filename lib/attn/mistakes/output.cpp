@@ -19,7 +19,7 @@ void add_output_mistakes(std::vector<Mistake>& list) {
         {
             {"no-output-projection",
              "output",
-             "The output projection was left out",
+             "The output projection was not applied",
              "the result is the merged heads, which nothing has mixed",
              "return self.w_output(merged)",
              "output = merged @ w_output",

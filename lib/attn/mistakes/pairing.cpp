@@ -5,10 +5,10 @@
 namespace attn {
 namespace {
 
-/// The features of each row that turn, the even ones first, then the odd ones.
+/// The features of each row that rotate, the even ones first, then the odd ones.
 Tensor even_ones_first(const Tensor& tensor, const Plan& plan) {
     const std::size_t pairs = plan.rotary_pairs();
-    const std::size_t first = plan.first_turned(tensor.shape().back());
+    const std::size_t first = plan.first_rotated(tensor.shape().back());
     return rearranged(tensor, [pairs, first](GridCell cell, const Grid&) {
         if (cell.c < first || cell.c >= first + 2 * pairs) return cell;
         const std::size_t place = cell.c - first;
@@ -24,7 +24,7 @@ Lines even_ones_first_lines(const std::string& name) {
                                                                        : of.latest(Chain::keys);
         const bool is_query = of.step.name == "rotated_query";
         const std::size_t width = projected_of(is_query ? 'q' : 'k').width(of.plan);
-        const std::size_t first = of.plan.first_turned(width);
+        const std::size_t first = of.plan.first_rotated(width);
         const std::size_t last = first + 2 * of.plan.rotary_pairs();
         const std::string end = std::to_string(last);
         const std::string part = variable + "[..., ";
@@ -39,7 +39,7 @@ Lines even_ones_first_lines(const std::string& name) {
 }
 
 TableEdit rearranged_before() {
-    return for_each_step(turned_steps, [](const std::string& step) {
+    return for_each_step(rotated_steps, [](const std::string& step) {
         return with_ledger({step}, [step](Ledger& ledger, const Plan& of) {
             const auto [name, tensor] = *ledger.find_latest(chain_of(step), step);
             ledger.record(name, even_ones_first(tensor, of));
@@ -103,13 +103,13 @@ bool norms_first_or_alike(const Plan& plan) {
            !(given.has("g_query") || given.has("g_key"));
 }
 
-/// The halves of turned pairs one behind the other: harmless where query and key are permuted
+/// The halves of rotated pairs one behind the other: harmless where query and key are permuted
 /// alike, a mistake beside keys of a cache that are not.
 Mistake concatenated(bool harmless) {
     return {
         harmless ? "rope-concat-both" : "rope-concat-output",
         "rotated_query",
-        "Interleaved pairs were turned and put down as two halves",
+        "Interleaved pairs were rotated and put down as two halves",
         harmless ? "query and key are permuted alike: the scores are right until they meet others"
                  : "scores among the new tokens are right, those with cached keys are not",
         "rotated = torch.stack((even, odd), dim=-1).flatten(-2)",
@@ -128,11 +128,11 @@ Mistake concatenated(bool harmless) {
                   unless([harmless](const Plan& plan) { return harmless == (plan.past_len == 0); },
                          harmless ? "the keys of the past are in order"
                                   : "there are no earlier keys: pass --past")}),
-        replace_step(turned_steps,
+        replace_step(rotated_steps,
                      [](const Plan& plan, const Ledger& ledger, const Compute& before) {
                          return even_ones_first(before(plan, ledger), plan);
                      }),
-        lines_of_each(turned_steps, even_ones_first_lines(""), "even features first")};
+        lines_of_each(rotated_steps, even_ones_first_lines(""), "even features first")};
 }
 
 }  // namespace
@@ -145,7 +145,7 @@ void add_pairing_mistakes(std::vector<Mistake>& list) {
              "pairs = half  # Llama, Qwen, NeoX: (i, i + d/2); Meta's files, GPT-J: (2i, 2i + 1)",
              "pairs = half  # (i, i + d/2), or interleaved: (2i, 2i + 1), as the weights were made",
              "Which features make a pair is a property of the weights, and no shape shows it.",
-             "the other pairs", several_pairs(), with_plan(turned_steps, other_pairing)},
+             "the other pairs", several_pairs(), with_plan(rotated_steps, other_pairing)},
             {"rope-permute-missing", "rotated_query",
              "Query and key were rearranged for the other pairing, which is not used",
              "each token's score with itself is right, the others are not",
@@ -153,14 +153,14 @@ void add_pairing_mistakes(std::vector<Mistake>& list) {
              "w_query = permute(w_query)  # once, when the file is converted",
              "Rearranging the rows of a checkpoint and choosing the pairing go together.",
              "the other pairs", several_pairs(), rearranged_before(),
-             lines_of_each(turned_steps, even_ones_first_lines("before"), "even features first")},
+             lines_of_each(rotated_steps, even_ones_first_lines("before"), "even features first")},
             {"rope-partial-pairing", "rotated_query",
-             "Partners were half a head apart, not half of what turns",
-             "features turn that should stay, and others stay that should turn",
+             "Partners were half a head apart, not half of what rotates",
+             "features rotate that should stay, and others stay that should rotate",
              "first, second = q[..., :r // 2], q[..., r // 2:r]",
              "first, second = q[..., :r // 2], q[..., r // 2:r]",
-             "With a partial rotation the halves are those of the part that turns.", "",
-             first_of({rope_and(is_partial, "all features turn here"),
+             "With a partial rotation the halves are those of the part that rotates.", "",
+             first_of({rope_and(is_partial, "all features rotate here"),
                        unless(
                            [](const Plan& plan) {
                                return plan.config.rotary.pairing == Pairing::half &&
@@ -169,7 +169,7 @@ void add_pairing_mistakes(std::vector<Mistake>& list) {
                            "the pairs are neighbours, or the head has an odd width")}),
              all_of({replace_step({"rotated_query"}, partners_half_a_head_apart("rotated_query")),
                      replace_step({"rotated_key"}, partners_half_a_head_apart("rotated_key"))}),
-             lines_of_each(turned_steps, half_a_head_lines(), "partners half a head apart")},
+             lines_of_each(rotated_steps, half_a_head_lines(), "partners half a head apart")},
             concatenated(false),
         });
 }

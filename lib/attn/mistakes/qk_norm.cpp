@@ -23,7 +23,7 @@ NotApplicable norm_and(std::function<bool(const Plan&)> possible, std::string re
          unless(std::move(possible), std::move(reason))});
 }
 
-/// Whether a gain is given that is not the same number everywhere in each pair that turns.
+/// Whether a gain is given that is not the same number everywhere in each pair that rotates.
 bool has_uneven_gain(const Plan& plan) {
     for (const char* name : {"g_query", "g_key"}) {
         const Tensor* gain = plan.config.parameters.find(name);
@@ -97,11 +97,11 @@ TableEdit norm_after_rotation() {
         return replace_step(
             {"rotated_" + part},
             [part](const Plan& of, const Ledger& ledger, const Compute& before) -> Tensor {
-                const Tensor turned = before(of, ledger);
+                const Tensor rotated = before(of, ledger);
                 return with_floating(of.compute_dtype, [&](auto zero) -> Tensor {
                     using T = decltype(zero);
-                    return {turned.axes(),
-                            loop::normalise(turned.as<T>(), ledger["g_" + part].as<T>(),
+                    return {rotated.axes(),
+                            loop::normalise(rotated.as<T>(), ledger["g_" + part].as<T>(),
                                             NormOver::head, of.config.qk_norm.eps, 1)};
                 });
             });
@@ -222,7 +222,7 @@ void add_qk_norm_mistakes(std::vector<Mistake>& list) {
                },
                formula("{right}, but over the other axes")}}},
             {"qk-norm-after-rope", "normed_query",
-             "Query and key were normalised after they turned",
+             "Query and key were normalised after they rotated",
              "features of a pair meet each other's gain: right at position 0 alone",
              "q = rotate(q_norm(q))", "q = rotate(rms_norm(q))",
              "A gain that differs within a pair does not commute with the rotation.", "",

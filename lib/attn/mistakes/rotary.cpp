@@ -21,8 +21,8 @@ struct OtherAngles {
 };
 using Angles = std::function<OtherAngles(const Plan&, const Array<std::int64_t>& positions)>;
 
-/// The named rotations turn by the angles of other positions, or of another width.
-TableEdit turned_by(const std::vector<std::string>& steps, const Angles& angles) {
+/// The named rotations rotate by the angles of other positions, or of another width.
+TableEdit rotated_by(const std::vector<std::string>& steps, const Angles& angles) {
     return for_each_step(steps, [&](const std::string& step) {
         return with_ledger({step}, [step, angles](Ledger& ledger, const Plan& of) {
             const std::string prefix = angle_prefix(of, step);
@@ -57,14 +57,14 @@ Lines lines_with_angles(std::function<std::string(const StepLines&)> angles) {
     return [angles = std::move(angles)](const StepLines& of, const std::string& right) {
         const std::string name = angle_prefix(of.plan, of.step.name) + "moved_angles";
         const double factor = of.plan.rotary_factor();
-        const auto turned = [&](const std::string& text, const std::string& function) {
+        const auto rotated = [&](const std::string& text, const std::string& function) {
             const std::string value = of.module() + "." + function + "(" + name + ")";
             return std::regex_replace(
                 text, std::regex("\\b(memory_)?" + function + "\\b(?!\\()"),
                 factor == 1 ? value : fmt::format("({} * {})", value, factor));
         };
         return name + " = " + angles(of) + " * inverse_frequencies\n" +
-               turned(turned(right, "cos"), "sin");
+               rotated(rotated(right, "cos"), "sin");
     };
 }
 
@@ -77,9 +77,9 @@ Lines moved_lines(const std::string& shift) {
     });
 }
 
-/// Turns every token of a head by the number of the head.
-TableEdit turned_by_head() {
-    return for_each_step(turned_steps, [](const std::string& step) {
+/// Rotates every token of a head by the number of the head.
+TableEdit rotated_by_head() {
+    return for_each_step(rotated_steps, [](const std::string& step) {
         return replace_step(
             {step}, [step](const Plan& of, const Ledger& ledger, const Compute&) -> Tensor {
                 const Tensor& before = ledger.latest(chain_of(step), step);
@@ -93,12 +93,12 @@ TableEdit turned_by_head() {
                     const Array<T> angles =
                         loop::angles(heads, ledger["inverse_frequencies"].as<T>());
                     const double factor = of.rotary_factor();
-                    const Tensor turned(
+                    const Tensor rotated(
                         before.axes(),
                         loop::rotate(tokens_first.as<T>(), loop::cosines(angles, factor),
                                      loop::sines(angles, factor), *of.config.rotary.pairing,
-                                     of.first_turned(before.shape().back())));
-                    return exchanged(turned, axes - 3, axes - 2);
+                                     of.first_rotated(before.shape().back())));
+                    return exchanged(rotated, axes - 3, axes - 2);
                 });
             });
     });
@@ -112,7 +112,7 @@ bool starts_alike(const Plan& plan) {
     return !plan.has_memory || plan.config.positions[0] == plan.config.memory_positions[0];
 }
 
-void turn_all(Plan& plan) { plan.config.rotary.dim = static_cast<std::int64_t>(plan.head_dim); }
+void rotate_all(Plan& plan) { plan.config.rotary.dim = static_cast<std::int64_t>(plan.head_dim); }
 
 /// Query and key counted from another position: harmless by itself, and a mistake beside keys of a
 /// cache that were counted otherwise.
@@ -125,7 +125,7 @@ Mistake moved_together(std::string id, std::string title, bool harmless, NotAppl
         std::move(id),
         "rotated_query",
         std::move(title),
-        harmless ? "query and key turn alike: no score changes, until they meet others"
+        harmless ? "query and key rotate alike: no score changes, until they meet others"
                  : "scores among the new tokens are right, those with cached keys are not",
         "positions = past_length + torch.arange(T)",
         "positions = past_length + np.arange(T)",
@@ -133,16 +133,16 @@ Mistake moved_together(std::string id, std::string title, bool harmless, NotAppl
         "",
         first_of({needs_rope(),
                   unless([harmless](const Plan& plan) { return harmless == (plan.past_len == 0); },
-                         harmless ? "the keys of the past have turned already"
+                         harmless ? "the keys of the past have rotated already"
                                   : "there are no earlier keys: pass --past"),
                   std::move(possible)}),
-        turned_by(turned_steps,
-                  [shift](const Plan& plan, const Array<std::int64_t>& positions) {
-                      OtherAngles other{positions, 2 * plan.rotary_pairs()};
-                      for (std::int64_t& position : other.positions) position += shift(plan);
-                      return other;
-                  }),
-        lines_of_each(turned_steps, moved_lines_of, "other positions")};
+        rotated_by(rotated_steps,
+                   [shift](const Plan& plan, const Array<std::int64_t>& positions) {
+                       OtherAngles other{positions, 2 * plan.rotary_pairs()};
+                       for (std::int64_t& position : other.positions) position += shift(plan);
+                       return other;
+                   }),
+        lines_of_each(rotated_steps, moved_lines_of, "other positions")};
 }
 
 /// The three ways to count all tokens from another position.
@@ -175,67 +175,67 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
     const NotApplicable late =
         rope_and(starts_late, "the first token stands at position 0: pass --positions");
     add(list, {
-                  {"rope-q-only", "rotated_key", "Only the query was turned",
+                  {"rope-q-only", "rotated_key", "Only the query was rotated",
                    "scores depend on where the query stands, not on the distance to the key", call,
-                   numpy_call, "A rotation tells distances only when both sides turn.", "",
+                   numpy_call, "A rotation tells distances only when both sides rotate.", "",
                    needs_rope(), left_out({"rotated_key"}), left_out_lines({"rotated_key"})},
-                  {"rope-k-only", "rotated_query", "Only the key was turned",
+                  {"rope-k-only", "rotated_query", "Only the key was rotated",
                    "scores depend on where the key stands, not on the distance to the query", call,
-                   numpy_call, "A rotation tells distances only when both sides turn.", "",
+                   numpy_call, "A rotation tells distances only when both sides rotate.", "",
                    needs_rope(), left_out({"rotated_query"}), left_out_lines({"rotated_query"})},
-                  {"rope-missing", "rotated_query", "Neither query nor key was turned",
+                  {"rope-missing", "rotated_query", "Neither query nor key was rotated",
                    "scores are those without positions: equal tokens have equal rows", call,
                    numpy_call, "Without positions attention sees a bag of tokens.", "",
-                   needs_rope(), left_out(turned_steps), left_out_lines(turned_steps)},
+                   needs_rope(), left_out(rotated_steps), left_out_lines(rotated_steps)},
               });
-    add_turned_value_mistakes(list);
+    add_rotated_value_mistakes(list);
     add(list,
         {
-            {"rope-sign", "rotated_query", "Query and key were turned the other way round",
+            {"rope-sign", "rotated_query", "Query and key were rotated the other way round",
              "each token's score with itself is right; the order of the tokens is read backwards",
              "q * cos + rotate_half(q) * sin  # rotate_half(x) = (-x2, x1)",
              "first * cos - second * sin, second * cos + first * sin",
-             "Turning by minus the angle exchanges before and after.", "", needs_rope(),
-             turned_by(turned_steps,
-                       [](const Plan& plan, const Array<std::int64_t>& positions) {
-                           OtherAngles other{positions, 2 * plan.rotary_pairs()};
-                           for (std::int64_t& position : other.positions) position = -position;
-                           return other;
-                       }),
-             lines_of_each(turned_steps, moved_lines("-POSITIONS"), "positions negated")},
-            {"rope-offset-q", "rotated_query", "The query was turned as if it stood at position 0",
+             "Rotating by minus the angle exchanges before and after.", "", needs_rope(),
+             rotated_by(rotated_steps,
+                        [](const Plan& plan, const Array<std::int64_t>& positions) {
+                            OtherAngles other{positions, 2 * plan.rotary_pairs()};
+                            for (std::int64_t& position : other.positions) position = -position;
+                            return other;
+                        }),
+             lines_of_each(rotated_steps, moved_lines("-POSITIONS"), "positions negated")},
+            {"rope-offset-q", "rotated_query", "The query was rotated as if it stood at position 0",
              "every score is that of another distance",
              "q = rotate(q, past_length + torch.arange(T))",
              "q = rotate(q, past_length + np.arange(T))",
              "With a cache the new token stands behind it: its position is not its row.", "", late,
-             turned_by({"rotated_query"}, moved(-1, 0)),
+             rotated_by({"rotated_query"}, moved(-1, 0)),
              lines_of_each({"rotated_query"}, moved_lines("POSITIONS - POSITIONS[0]"),
                            "positions from 0")},
-            {"rope-offset-drift", "rotated_query", "The query was turned one position too far",
+            {"rope-offset-drift", "rotated_query", "The query was rotated one position too far",
              "every score is that of a distance larger by one", "positions = torch.arange(T)",
              "positions = np.arange(T)",
              "Count the cached tokens once: a distance of 0 belongs to the token itself.", "",
-             needs_rope(), turned_by({"rotated_query"}, moved(0, 1)),
+             needs_rope(), rotated_by({"rotated_query"}, moved(0, 1)),
              lines_of_each({"rotated_query"}, moved_lines("POSITIONS + 1"), "positions + 1")},
             {"rope-partial-ignored", "rotated_query",
-             "All features turned, not the first ones alone",
+             "All features rotated, not the first ones alone",
              "features that should stay differ from those of query and key",
              "q[..., :rotary_dim] = rotate(q[..., :rotary_dim])",
              "q[..., :rotary_dim] = rotate(q[..., :rotary_dim])",
              "partial_rotary_factor (or rotary_dim) says how many features tell positions.", "",
-             first_of({rope_and(is_partial, "all features turn here"),
+             first_of({rope_and(is_partial, "all features rotate here"),
                        unless([](const Plan& plan) { return plan.head_dim % 2 == 0; },
-                              "a head of odd width does not turn as a whole")}),
-             all_of({turned_by(turned_steps,
-                               [](const Plan& plan, const Array<std::int64_t>& positions) {
-                                   return OtherAngles{positions, plan.head_dim};
-                               }),
-                     written_with_plan(turned_steps, turn_all)}),
+                              "a head of odd width does not rotate as a whole")}),
+             all_of({rotated_by(rotated_steps,
+                                [](const Plan& plan, const Array<std::int64_t>& positions) {
+                                    return OtherAngles{positions, plan.head_dim};
+                                }),
+                     written_with_plan(rotated_steps, rotate_all)}),
              lines_of_each(
-                 turned_steps,
+                 rotated_steps,
                  [](const StepLines& of, const std::string& right) {
                      Plan plan = of.plan;
-                     turn_all(plan);
+                     rotate_all(plan);
                      const Step& step = find_step(of.table, "inverse_frequencies");
                      const std::string frequencies =
                          step.code({{plan, of.table, step}, of.language});
@@ -246,9 +246,9 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
                                                std::regex("inverse_frequencies"),
                                                "all_frequencies");
                  },
-                 "all features turn")},
+                 "all features rotate")},
             {"rope-wrong-axis", "rotated_query", "Heads were counted in the place of tokens",
-             "all tokens of a head turn alike: the scores know no positions",
+             "all tokens of a head rotate alike: the scores know no positions",
              "cos[None, :, None, :]  # beside (B, T, H, D), or cos[None, None] beside (B, H, T, D)",
              "cos[:, None, :]  # beside (B, T, H, D), or cos beside (B, H, T, D)",
              "Say which axis holds the tokens: shape[1] is the heads once they were moved in "
@@ -256,8 +256,8 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
              "positions that cancel",
              rope_and([](const Plan& plan) { return plan.has_head && plan.heads > 1; },
                       "there is one head"),
-             turned_by_head(),
-             lines_of_each(turned_steps, lines_with_angles([](const StepLines& of) {
+             rotated_by_head(),
+             lines_of_each(rotated_steps, lines_with_angles([](const StepLines& of) {
                                const bool query = of.step.name == "rotated_query";
                                return of.module() + ".arange(" +
                                       std::to_string(query ? of.plan.heads : of.plan.kv_heads) +
@@ -276,17 +276,17 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
                  {rope_and([](const Plan& plan) { return plan.query_len > 1 && !plan.has_memory; },
                            "there are no tokens behind the first"),
                   unless([](const Plan& plan) { return plan.past_len == 0; },
-                         "the first tokens are in the past, which has turned")}),
-             turned_by(turned_steps,
-                       [](const Plan& plan, const Array<std::int64_t>& positions) {
-                           OtherAngles other{positions, 2 * plan.rotary_pairs()};
-                           for (std::size_t t = kept_tokens(plan); t < positions.size(); ++t) {
-                               ++other.positions(t);
-                           }
-                           return other;
-                       }),
+                         "the first tokens are in the past, which has rotated")}),
+             rotated_by(rotated_steps,
+                        [](const Plan& plan, const Array<std::int64_t>& positions) {
+                            OtherAngles other{positions, 2 * plan.rotary_pairs()};
+                            for (std::size_t t = kept_tokens(plan); t < positions.size(); ++t) {
+                                ++other.positions(t);
+                            }
+                            return other;
+                        }),
              lines_of_each(
-                 turned_steps,
+                 rotated_steps,
                  [](const StepLines& of, const std::string& right) {
                      return moved_lines(
                          "POSITIONS + (MODULE.arange(" + std::to_string(of.plan.query_len) +
@@ -294,19 +294,19 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
                  },
                  "later tokens one position on")},
             {"streaming-positions=new-key", "rotated_key",
-             "The newest key was turned for its place in the text, not in the cache",
+             "The newest key was rotated for its place in the text, not in the cache",
              "the column of the newest key has other scores",
              "key = rotate(key, torch.arange(cache_length))  # after the eviction",
              "key = rotate(key, np.arange(cache_length))  # after the eviction",
-             "When a token is evicted, all behind it move up: keys turn by their new places.", "",
+             "When a token is evicted, all behind it move up: keys rotate by their new places.", "",
              rope_and([](const Plan& plan) { return plan.query_len > 1 && !plan.has_memory; },
                       "there is no newest of several keys"),
-             turned_by({"rotated_key"},
-                       [](const Plan& plan, const Array<std::int64_t>& positions) {
-                           OtherAngles other{positions, 2 * plan.rotary_pairs()};
-                           ++other.positions(positions.size() - 1);
-                           return other;
-                       }),
+             rotated_by({"rotated_key"},
+                        [](const Plan& plan, const Array<std::int64_t>& positions) {
+                            OtherAngles other{positions, 2 * plan.rotary_pairs()};
+                            ++other.positions(positions.size() - 1);
+                            return other;
+                        }),
              lines_of_each(
                  {"rotated_key"},
                  [](const StepLines& of, const std::string& right) {

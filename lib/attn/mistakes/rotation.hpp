@@ -8,9 +8,9 @@ namespace attn {
 
 // What mistakes of the rotation share.
 
-inline const std::vector<std::string> turned_steps{"rotated_query", "rotated_key"};
+inline const std::vector<std::string> rotated_steps{"rotated_query", "rotated_key"};
 
-/// What stands in front of the names of the angles that turn a step.
+/// What stands in front of the names of the angles that rotate a step.
 inline std::string angle_prefix(const Plan& plan, const std::string& step) {
     return step == "rotated_key" && plan.has_memory ? "memory_" : "";
 }
@@ -20,7 +20,7 @@ inline bool is_partial(const Plan& plan) {
     return 2 * plan.rotary_pairs() < plan.head_dim && !plan.has_latent();
 }
 
-/// Values that turn with query and key.
-void add_turned_value_mistakes(std::vector<Mistake>& list);
+/// Values that rotate with query and key.
+void add_rotated_value_mistakes(std::vector<Mistake>& list);
 
 }  // namespace attn

@@ -15,8 +15,8 @@ bool is_t5(const Plan& plan) {
 
 NotApplicable needs_t5() { return unless(is_t5, "there is no bias of T5"); }
 
-/// T5's bias with the sign of the distance turned round.
-Tensor turned_buckets(const Plan& plan, const Ledger& ledger, const Compute& before) {
+/// T5's bias with the sign of the distance reversed.
+Tensor mirrored_buckets(const Plan& plan, const Ledger& ledger, const Compute& before) {
     const Tensor right = before(plan, ledger);
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
@@ -113,7 +113,7 @@ void add_t5_bias_mistakes(std::vector<Mistake>& list) {
                formula("{right} + position_bias")}}},
             {"t5-direction",
              "position_bias",
-             "The sign of the distance was turned round",
+             "The sign of the distance was reversed",
              "earlier keys take the numbers of later ones",
              t5_torch,
              t5_torch,
@@ -121,7 +121,7 @@ void add_t5_bias_mistakes(std::vector<Mistake>& list) {
              "",
              first_of({needs_t5(), unless([](const Plan& plan) { return plan.key_len > 1; },
                                           "there is only one key")}),
-             replace_step({"position_bias"}, turned_buckets),
+             replace_step({"position_bias"}, mirrored_buckets),
              {{"position_bias", replaced("(distance = .*)", "$1\ndistance = -distance")}}},
             {"t5-direction=flag", "position_bias", "The buckets of the other direction were used",
              "an encoder's table is read as a decoder's, or the other way round", t5_torch,

@@ -9,7 +9,7 @@
 namespace attn::models {
 
 /// A model of the Llama kind as Hugging Face's transformers keep it: config.json and tensors. Where
-/// features turn with their neighbours, the rows of w_query and w_key are put into the order of
+/// features rotate with their neighbours, the rows of w_query and w_key are put into the order of
 /// halves: row 2i + b of a head goes to row b * head_dim / 2 + i.
 ///
 /// Errors  ConfigError for a model of another kind, which these names cannot say.

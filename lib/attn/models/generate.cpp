@@ -70,7 +70,7 @@ std::optional<Parting> first_parting(const std::shared_ptr<const Parameters<doub
     first.watch([&](Passing passing) { rights.push_back(std::move(passing)); });
     second.watch([&](Passing passing) { wrongs.push_back(std::move(passing)); });
     for (std::size_t token = 0; token < ids.size();) {
-        const std::size_t count = token == 0 ? std::max<std::size_t>(prompt, 1) : 1;
+        const std::size_t count = token == 0 ? std::clamp<std::size_t>(prompt, 1, ids.size()) : 1;
         rights.clear();
         wrongs.clear();
         first.advance({&ids[token], count});

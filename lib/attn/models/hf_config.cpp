@@ -198,9 +198,9 @@ LayerKind rotation_in(const Config& config, Family family, const char* kind, Arc
                : family == Family::phi ? 0.5
                                        : 1.0);
     const auto dim = static_cast<std::size_t>(static_cast<double>(made.head_dim) * partial);
-    const bool part_turns = is_one_of(family, {Family::neox, Family::phi, Family::phi3});
+    const bool part_rotates = is_one_of(family, {Family::neox, Family::phi, Family::phi3});
     if (dim < 2 || dim > made.head_dim || !(theta > 0) || dim % 2 != 0 ||
-        (!part_turns && partial != 1)) {
+        (!part_rotates && partial != 1)) {
         config.refuse("rope_theta or partial_rotary_factor cannot be");
     }
     const std::optional<RopeScaling> scaling = scaling_in(config, rope);

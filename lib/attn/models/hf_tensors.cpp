@@ -50,11 +50,11 @@ Picked picked(Lies lies, const Architecture& a) {
 /// Their tensor as ours, or as it is where it has another shape, which reading it then refuses.
 Tensor taken_from(const Tensor& theirs, bool columns, const Picked& ours) {
     const Shape shape = theirs.shape();
-    const bool turned = columns && shape.size() == 2;
-    if (shape.empty() || (!turned && !theirs.is_floating())) return theirs;
-    const std::size_t all = turned ? shape[1] : shape[0];
+    const bool by_column = columns && shape.size() == 2;
+    if (shape.empty() || (!by_column && !theirs.is_floating())) return theirs;
+    const std::size_t all = by_column ? shape[1] : shape[0];
     const bool takes_all = ours.count == 0 || ours.all != all;
-    if (turned) {
+    if (by_column) {
         return strided(theirs, {takes_all ? all : ours.count, shape[0]}, {1, shape[1]},
                        takes_all ? 0 : ours.first);
     }

@@ -1,7 +1,9 @@
 #include "attn/models/hugging_face.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -111,24 +113,59 @@ Json config_in(const fs::path& folder, const std::string& label) {
     return config;
 }
 
+/// GPT-2's older form, vocab.json and merges.txt beside it, as the text of a tokenizer.json.
+std::string gpt2_tokenizer(const fs::path& folder) {
+    const Json vocab = json_in(folder / "vocab.json");
+    const std::shared_ptr<InputFile> file = file_in(folder / "merges.txt", 64U << 20U);
+    std::istringstream lines{std::string(file->all())};
+    Json merges = Json::array();
+    std::string line;
+    for (std::size_t number = 1; std::getline(lines, line); ++number) {
+        line = trimmed(line);
+        if (line.empty() || (number == 1 && line.starts_with("#version"))) continue;
+        if (std::ranges::count(line, ' ') != 1) {
+            throw InputError(file->label() + ": line " + std::to_string(number) +
+                             " is no pair of pieces: give the merges.txt of the model");
+        }
+        merges.push_back(line);
+    }
+    Json whole{{"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}}},
+               {"model", {{"type", "BPE"}, {"vocab", vocab}, {"merges", merges}}}};
+    const char* const end = "<|endoftext|>";
+    if (vocab.contains(end)) whole["added_tokens"] = {{{"content", end}, {"id", vocab[end]}}};
+    return whole.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 /// The tokenizer beside a model. What it cannot read refuses texts alone, not --ids.
 void add_tokenizer(Model& model, const fs::path& folder, const std::string& named) {
-    const fs::path path = named.empty() ? folder / "tokenizer.json" : fs::path(named);
     std::error_code ignored;
+    fs::path path = named.empty() ? folder / "tokenizer.json" : fs::path(named);
+    const bool is_gpt2 = model.architecture.family == "gpt2";
     if (named.empty() && !fs::exists(path, ignored)) {
+        std::string there;
         for (const char* other : {"tokenizer.model", "vocab.json", "vocab.txt", "tekken.json"}) {
-            if (!fs::exists(folder / other, ignored)) continue;
-            model.tokenizer_trouble = model.label + " has " + other +
-                                      " and no tokenizer.json, which save_pretrained of a fast "
-                                      "tokenizer writes: pass --ids instead of --text";
+            if (fs::exists(folder / other, ignored)) there = other;
         }
-        return;
+        if (there.empty()) return;
+        const bool in_two = is_gpt2 && there == "vocab.json";
+        if (!in_two || !fs::exists(folder / "merges.txt", ignored)) {
+            model.tokenizer_trouble =
+                model.label + " has " + there + " and no " +
+                (in_two ? "merges.txt beside it"
+                        : "tokenizer.json, which save_pretrained of a fast tokenizer writes") +
+                ": pass --ids instead of --text";
+            return;
+        }
+        path = folder / there;
     }
     try {
         constexpr std::uint64_t largest = 256U << 20U;
+        const bool is_older =
+            is_gpt2 && (path.filename() == "vocab.json" || path.filename() == "merges.txt");
         const std::shared_ptr<InputFile> file = file_in(path, largest);
         model.tokenizer =
-            read_json_tokenizer(file->all(), file->label(), model.architecture.vocab_size);
+            read_json_tokenizer(is_older ? gpt2_tokenizer(path.parent_path()) : file->all(),
+                                file->label(), model.architecture.vocab_size);
     } catch (const InputError& error) {
         if (!named.empty()) throw;
         model.tokenizer_trouble = std::string(error.what()) + ", or pass --ids instead of --text";

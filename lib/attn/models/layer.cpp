@@ -11,6 +11,16 @@ namespace {
 template <class Real>
 constexpr DType dtype_of = sizeof(Real) == 8 ? DType::float64 : DType::float32;
 
+/// Errors  ShapeError when rows are not made of groups of so many features, or of so many groups.
+void require_width(const Shape& rows, std::size_t features, std::size_t most_groups = 1) {
+    if (rows.size() == 2 && features != 0 && rows[1] % features == 0 &&
+        rows[1] / features <= most_groups) {
+        return;
+    }
+    throw ShapeError("rows " + shape_text(rows) + " do not fit a layer of " +
+                     std::to_string(features) + " features: give (tokens, features)");
+}
+
 }  // namespace
 
 template <class Real>
@@ -39,6 +49,7 @@ Linear<Real>::Linear(const Model& model, const std::string& weight, const std::s
 
 template <class Real>
 Array<Real> Linear<Real>::operator()(const Array<Real>& rows) const {
+    require_width(rows.shape(), matrix.in());
     const std::size_t count = rows.shape(0);
     Array<Real> result = empty_array<Real>({count, matrix.out()});
     matrix.multiply(rows.data(), count, result.data());
@@ -61,6 +72,7 @@ Norm<Real>::Norm(const Model& model, const std::string& gain_name, const std::st
 template <class Real>
 Array<Real> Norm<Real>::operator()(const Array<Real>& rows) const {
     if (gain.size() == 0) return rows;
+    require_width(rows.shape(), gain.size(), rows.size());
     if (gain.size() == rows.shape(1)) return loop::norm(rows, gain, bias, kind, eps);
     Array<Real> groups = rows;
     groups.reshape({rows.size() / gain.size(), gain.size()});

@@ -118,6 +118,26 @@ ModelMistake find_model_mistake(std::string_view id, const Model& model) {
     return mistake;
 }
 
+std::vector<double> sample_of(const Parameters<double>& parameters, const ModelMistake* mistake) {
+    constexpr std::size_t tokens = 40;  // more than the widest window
+    const auto& layers = parameters.layers;
+    const auto shows = std::ranges::find_if(layers, [&](const Layer<double>& layer) {
+        return mistake == nullptr || mistake->why_not(layer.attention).empty();
+    });
+    if (shows == layers.end()) return {};
+    Array<double> x = empty_array<double>({tokens / 2, parameters.model.architecture.embed_dim});
+    for (std::size_t i = 0; i < x.size(); ++i) x.data()[i] = std::sin(static_cast<double>(i * i));
+    LayerWalk walk(shows->attention, mistake);
+    std::vector<double> numbers;
+    // As a prompt, and behind it.
+    for (int half = 0; half < 2; ++half) {
+        const Ledger ledger = walk.advance({{"token", "feature"}, x});
+        const auto& output = ledger["output"].as<double>();
+        numbers.insert(numbers.end(), output.begin(), output.end());
+    }
+    return numbers;
+}
+
 namespace {
 
 /// The mean logarithm of the probability that a model gives each token behind those before it.

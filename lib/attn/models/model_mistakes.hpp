@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "attn/mistakes/mistake.hpp"
+#include "attn/models/layer.hpp"
 #include "attn/models/model.hpp"
 
 namespace attn::models {
@@ -33,9 +34,13 @@ ModelMistake find_model_mistake(std::string_view id);
 /// The same, for a model in which it can show.  Errors  ConfigError when it cannot.
 ModelMistake find_model_mistake(std::string_view id, const Model& model);
 
-/// How much likelier a text is, in nats a token, when the other features turn together: above 0 by
-/// a half or more, the rows of w_query and w_key were probably not put into the order of this file.
-/// 0 for models that do not rotate, and for fewer than 8 tokens.
+/// What a layer makes of some tokens, right or with a mistake that can show in it: mistakes of
+/// which that is the same, but for rounding, are the same in such a model.
+std::vector<double> sample_of(const Parameters<double>& parameters, const ModelMistake* mistake);
+
+/// How much likelier a text is, in nats a token, when the other features rotate together: above 0
+/// by a half or more, the rows of w_query and w_key were probably not put into the order of this
+/// file. 0 for models that do not rotate, and for fewer than 8 tokens.
 double gain_of_other_pairing(const Model& model, const std::vector<std::int64_t>& ids);
 
 }  // namespace attn::models

@@ -158,6 +158,7 @@ Array<Real> Runtime<Real>::logits(const Array<Real>& x) const {
 
 template <class Real>
 Array<Real> Runtime<Real>::last_logits(const Array<Real>& x) const {
+    refuse_unless(x.dimension() == 2 && x.size() > 0, "there is no token to go on from: give one");
     Array<Real> last = empty_array<Real>({1, x.shape(1)});
     std::copy_n(x.end() - x.shape(1), x.shape(1), last.data());
     return logits(last);
@@ -199,6 +200,8 @@ template class Runtime<double>;
 
 std::vector<Array<double>> inputs_of_layers(const Model& model, std::span<const std::int64_t> ids,
                                             std::size_t last) {
+    refuse_unless(last <= model.architecture.layers.size(),
+                  model.label + " has no layer " + std::to_string(last));
     Runtime<double> earlier(std::make_shared<Parameters<double>>(model, last));
     std::vector<Array<double>> inputs;
     earlier.watch([&](const Passing& passing) { inputs.push_back(passing.tensor.as<double>()); },

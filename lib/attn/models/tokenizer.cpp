@@ -119,6 +119,20 @@ public:
                vocabulary + "},\n  \"merges\": [" + pairs + "]}}\n";
     }
 
+    std::string as_llama2c() const override {
+        std::string file;
+        const auto append = [&file](auto number) {
+            file.append(reinterpret_cast<const char*>(&number), sizeof number);
+        };
+        const auto length = [](const Piece& piece) { return static_cast<int>(piece.text.size()); };
+        append(length(std::ranges::max(pieces_, {}, length)));
+        for (const Piece& piece : pieces_) {
+            append(piece.score), append(length(piece));
+            file += piece.text;
+        }
+        return file;
+    }
+
 private:
     /// A piece as sentencepiece writes it, its blanks as marks.
     static std::string with_marks(const std::string& text) {

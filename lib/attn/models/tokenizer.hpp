@@ -27,6 +27,9 @@ public:
 
     /// The same tokenizer as tokenizer.json of Hugging Face; empty when that cannot say it.
     virtual std::string as_json() const { return {}; }
+
+    /// The same tokenizer as a file of llama2.c; empty where pieces have no scores.
+    virtual std::string as_llama2c() const { return {}; }
 };
 
 /// The text of tokens one after another.

@@ -94,11 +94,11 @@ struct MaskChoice {
     bool is_causal() const { return causal && !prefix; }
 };
 
-/// Rotary positions: pairs of features of query and key turn by an angle for each position.
+/// Rotary positions: pairs of features of query and key rotate by an angle for each position.
 struct Rotary {
-    std::optional<Pairing> pairing;   ///< unset: nothing turns
+    std::optional<Pairing> pairing;   ///< unset: nothing rotates
     double theta = 10000;             ///< its powers divide the position: the angles
-    std::optional<std::int64_t> dim;  ///< features of a head that turn; default head_dim
+    std::optional<std::int64_t> dim;  ///< features of a head that rotate; default head_dim
     std::optional<RopeScaling> scaling{};
 };
 

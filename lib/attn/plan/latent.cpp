@@ -39,7 +39,7 @@ void resolve_latent(Plan& plan) {
     const auto half = static_cast<std::int64_t>(plan.head_dim / 4 * 2);
     rotary.dim = rotary.dim.value_or(half > 0 ? half : 2);
     require_for_latent(*rotary.dim >= 2 && *rotary.dim % 2 == 0,
-                       "needs a --rotary-dim of 2, 4 or more: features turn in pairs, not " +
+                       "needs a --rotary-dim of 2, 4 or more: features rotate in pairs, not " +
                            std::to_string(*rotary.dim));
     plan.head_dim += static_cast<std::size_t>(*rotary.dim);
 }

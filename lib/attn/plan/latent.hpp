@@ -3,7 +3,7 @@
 
 namespace attn {
 
-/// Checks multi-head latent attention and says which features of a head turn: the widths of the
+/// Checks multi-head latent attention and says which features of a head rotate: the widths of the
 /// heads must be known. Does nothing without a latent.
 ///
 /// Errors  ConfigError naming the setting.

@@ -7,20 +7,17 @@
 namespace attn {
 
 void Ledger::record(std::string name, Tensor tensor) {
-    for (Entry& entry : entries_) {
-        if (entry.name == name) {
-            entry.tensor = std::move(tensor);
-            return;
-        }
+    const auto [place, is_new] = places_.try_emplace(name, entries_.size());
+    if (is_new) {
+        entries_.push_back({std::move(name), std::move(tensor)});
+    } else {
+        entries_[place->second].tensor = std::move(tensor);
     }
-    entries_.push_back({std::move(name), std::move(tensor)});
 }
 
 const Ledger::Entry* Ledger::entry(std::string_view name) const {
-    for (const Entry& entry : entries_) {
-        if (entry.name == name) return &entry;
-    }
-    return nullptr;
+    const auto place = places_.find(name);
+    return place == places_.end() ? nullptr : &entries_[place->second];
 }
 
 const Tensor* Ledger::find(std::string_view name) const {

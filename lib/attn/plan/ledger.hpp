@@ -1,5 +1,7 @@
 #pragma once
 #include <array>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -52,6 +54,7 @@ private:
     const Entry* entry(std::string_view name) const;
 
     std::vector<Entry> entries_;
+    std::map<std::string, std::size_t, std::less<>> places_;  // of the names in entries_
     std::shared_ptr<const Chains> chains_;
 };
 

@@ -53,12 +53,12 @@ double bytes_needed(const Plan& plan, Kept kept) {
         hidden = broadcast_shape(hidden, kind.shape(plan));
     }
     const double hidden_cells = hidden.empty() ? 0 : static_cast<double>(element_count(hidden));
-    // query and key once more where they turn, and where they are normalised
-    const double turned = static_cast<double>((plan.rotates() + plan.norms()) * plan.head_dim *
-                                              (plan.heads + plan.kv_heads));
+    // query and key once more where they rotate, and where they are normalised
+    const double rotated = static_cast<double>((plan.rotates() + plan.norms()) * plan.head_dim *
+                                               (plan.heads + plan.kv_heads));
     // x and memory, each projected, split, mixed, merged and projected again
     const double token_cells = batch * (queries + keys) *
-                               (static_cast<double>(plan.embed_dim) + 4 * width + turned +
+                               (static_cast<double>(plan.embed_dim) + 4 * width + rotated +
                                 static_cast<double>(plan.output_dim));
     double parameter_cells = 0;
     for (const DrawnTensor& row : draw_list(plan)) {

@@ -24,7 +24,7 @@ struct Plan {
     std::size_t memory_dim = 0;  ///< features of memory; embed_dim without one
     std::size_t heads = 1;     ///< of queries and scores; two for each head of differential values
     std::size_t kv_heads = 1;  ///< heads of key
-    std::size_t head_dim = 0;  ///< features of a query; with a latent those that turn come last
+    std::size_t head_dim = 0;  ///< features of a query; with a latent those that rotate come last
     std::size_t value_dim = 0;
     std::size_t output_dim = 0;
 
@@ -50,7 +50,7 @@ struct Plan {
     /// Whether the norms of query and key have a gain for each feature.
     bool has_gains() const { return norms() && config.qk_norm.over != NormOver::l2; }
     bool rotates() const { return config.rotary.pairing.has_value(); }
-    /// How many pairs of features of a head turn.
+    /// How many pairs of features of a head rotate.
     std::size_t rotary_pairs() const { return static_cast<std::size_t>(*config.rotary.dim) / 2; }
     /// How many tokens there are up to the last position.
     std::int64_t rotary_tokens() const;
@@ -60,8 +60,8 @@ struct Plan {
     double rotary_factor() const {
         return config.rotary.scaling ? config.rotary.scaling->cosine_factor() : 1;
     }
-    /// The first feature that turns in rows of so many.
-    std::size_t first_turned(std::size_t width) const {
+    /// The first feature that rotates in rows of so many.
+    std::size_t first_rotated(std::size_t width) const {
         return has_latent() ? width - 2 * rotary_pairs() : 0;
     }
     /// Whether one softmax of each pair of heads is taken from the other.

@@ -83,13 +83,13 @@ void resolve_rotary(Plan& plan) {
     const auto head_dim = static_cast<std::int64_t>(plan.head_dim);
     const std::string width = std::to_string(head_dim);
     refuse_unless(rotary.dim || head_dim % 2 == 0,
-                  "--rope turns features in pairs, and head-dim " + width +
+                  "--rope rotates features in pairs, and head-dim " + width +
                       " is odd: pass another --head-dim" +
                       (head_dim > 1 ? ", or --rotary-dim " + std::to_string(head_dim - 1) : ""));
     rotary.dim = rotary.dim.value_or(head_dim);
     const std::string given = "--rotary-dim " + std::to_string(*rotary.dim);
     refuse_unless(*rotary.dim >= 2 && *rotary.dim % 2 == 0,
-                  given + " is no even number from 2 on: features turn in pairs");
+                  given + " is no even number from 2 on: features rotate in pairs");
     refuse_unless(*rotary.dim <= head_dim, given + " is more than the " + width +
                                                " features of a head: pass at most " + width);
     refuse_unless(
@@ -102,7 +102,7 @@ void resolve_rotary(Plan& plan) {
                       "--rope-scaling longrope: the " + std::string(name) + " list has " +
                           std::to_string(list->size()) + " factors for the " +
                           std::to_string(plan.rotary_pairs()) +
-                          " pairs of features that turn: give one for each");
+                          " pairs of features that rotate: give one for each");
     }
 }
 

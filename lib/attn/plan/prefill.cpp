@@ -29,12 +29,12 @@ void refuse_prefill(const Plan& plan) {
     refuse_unless(!plan.has_memory && plan.past_len == 0,
                   "prefill fills the cache from x alone: leave the memory and the past out");
     refuse_unless(!config.mask.given, "prefill cannot cut a mask file: leave it out");
-    refuse_unless(
-        !config.rotary.scaling || !config.rotary.scaling->follows_length() ||
-            !config.rotary.scaling->exceeds(plan.rotary_tokens()),
-        "prefill with --rope-scaling " + scaling +
-            " would turn the keys of each chunk by another base or list, which follow the longest "
-            "position so far: pass another scaling");
+    refuse_unless(!config.rotary.scaling || !config.rotary.scaling->follows_length() ||
+                      !config.rotary.scaling->exceeds(plan.rotary_tokens()),
+                  "prefill with --rope-scaling " + scaling +
+                      " would rotate the keys of each chunk by another base or list, which follow "
+                      "the longest "
+                      "position so far: pass another scaling");
     refuse_unless(config.softmax_axis == SoftmaxAxis::key,
                   "prefill needs softmax over the keys: leave --softmax-axis out");
 }

@@ -236,7 +236,7 @@ private:
     }
 
     /// Raises the running maximum, replaces the scores by their exponentials and adds these to the
-    /// running sum. `correction` is what the new maximum makes of everything gathered before.
+    /// running sum. `correction` rescales running sum and context to the new maximum.
     template <std::size_t Vectors>
     static void exponentials(Real* scores, std::size_t count, Batch (&maximum)[Vectors],
                              Batch (&sum)[Vectors], Batch (&correction)[Vectors]) {

@@ -4,6 +4,7 @@
 #include <xtensor/xmath.hpp>
 #include <xtensor/xview.hpp>
 
+#include "attn/steps/groups.hpp"
 #include "attn/steps/twins.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/xtensor.hpp"
@@ -15,15 +16,16 @@ template <class T>
 void require_vectors(const Array<T>& q1, const Array<T>& k1, const Array<T>& q2,
                      const Array<T>& k2) {
     for (const Array<T>* other : {&k1, &q2, &k2}) {
-        if (other->shape() == q1.shape()) continue;
+        if (other->shape() == q1.shape() && q1.dimension() == 1) continue;
         throw ShapeError("lambda needs four vectors of one length, not " + shape_text(q1.shape()) +
                          " and " + shape_text(other->shape()));
     }
 }
 
 /// The shape of the differences: half the heads.
-Shape shape_of_pairs(const Shape& weights) {
+Shape shape_of_pairs(const Shape& weights, const Shape& lambda) {
     Shape shape = weights;
+    require_fit(lambda == Shape{1}, "lambda is one number, not " + shape_text(lambda));
     if (shape.size() < 3 || shape[shape.size() - 3] % 2 != 0) {
         throw ShapeError("weights " + shape_text(weights) +
                          " need an even number of heads, two for each difference");
@@ -60,7 +62,7 @@ Array<T> vectorized::lambda(const Array<T>& q1, const Array<T>& k1, const Array<
 
 template <class T>
 Array<T> loop::subtract_pairs(const Array<T>& weights, const Array<T>& lambda) {
-    Array<T> result = empty_array<T>(shape_of_pairs(weights.shape()));
+    Array<T> result = empty_array<T>(shape_of_pairs(weights.shape(), lambda.shape()));
     const std::size_t cells = weights.shape().back() * weights.shape(weights.dimension() - 2);
     if (cells == 0) return result;
 
@@ -77,7 +79,7 @@ Array<T> loop::subtract_pairs(const Array<T>& weights, const Array<T>& lambda) {
 
 template <class T>
 Array<T> vectorized::subtract_pairs(const Array<T>& weights, const Array<T>& lambda) {
-    const Shape shape = shape_of_pairs(weights.shape());
+    const Shape shape = shape_of_pairs(weights.shape(), lambda.shape());
     const std::size_t rows = shape[shape.size() - 2];
     const std::size_t pairs = weights.size() == 0 ? 0 : element_count(shape) / rows / shape.back();
     const auto heads = xt::adapt(weights.data(), weights.size(), xt::no_ownership(),

@@ -7,6 +7,11 @@
 
 namespace attn {
 
+/// Errors  ShapeError with this message unless all fits.
+inline void require_fit(bool fits, const std::string& message) {
+    if (!fits) throw ShapeError(message);
+}
+
 /// A tensor seen as a list of matrices: all leading axes (batch, head) folded into one.
 struct Groups {
     std::size_t count;    ///< how many matrices
@@ -16,9 +21,8 @@ struct Groups {
 
 /// Folds the leading axes of `shape`.  Errors  ShapeError for fewer than two axes.
 inline Groups groups_of(const Shape& shape) {
-    if (shape.size() < 2) {
-        throw ShapeError("matrices are needed, not " + shape_text(shape) + ": give it two axes");
-    }
+    require_fit(shape.size() >= 2,
+                "matrices are needed, not " + shape_text(shape) + ": give it two axes");
     Groups groups{1, shape[shape.size() - 2], shape[shape.size() - 1]};
     for (std::size_t i = 0; i + 2 < shape.size(); ++i) groups.count *= shape[i];
     return groups;
@@ -33,10 +37,8 @@ struct AxisView {
 
 /// Errors  ShapeError when there is no such axis.
 inline AxisView axis_view(const Shape& shape, std::size_t axis) {
-    if (axis >= shape.size()) {
-        throw ShapeError("there is no axis " + std::to_string(axis) + " in " + shape_text(shape) +
-                         ": count from 0");
-    }
+    require_fit(axis < shape.size(), "there is no axis " + std::to_string(axis) + " in " +
+                                         shape_text(shape) + ": count from 0");
     AxisView view{1, shape[axis], 1};
     for (std::size_t i = 0; i < axis; ++i) view.outer *= shape[i];
     for (std::size_t i = axis + 1; i < shape.size(); ++i) view.inner *= shape[i];

@@ -15,12 +15,10 @@ namespace {
 Shape appended_shape(const Shape& rows, const Shape& shared) {
     Shape one_head = rows;
     if (rows.size() > 2) one_head.erase(one_head.end() - 3);
-    const bool fits = rows.size() == shared.size() + 1 && rows.size() > 2 &&
+    const bool fits = rows.size() == shared.size() + 1 && (rows.size() == 3 || rows.size() == 4) &&
                       std::equal(one_head.begin(), one_head.end() - 1, shared.begin());
-    if (!fits) {
-        throw ShapeError("features " + shape_text(shared) + " cannot stand behind those of " +
-                         shape_text(rows) + ": batch and tokens must be the same");
-    }
+    require_fit(fits, "features " + shape_text(shared) + " cannot stand behind those of " +
+                          shape_text(rows) + ": batch and tokens must be the same");
     Shape shape = rows;
     shape.back() += shared.back();
     return shape;
@@ -33,10 +31,8 @@ Array<T> room_for_products(const Array<T>& rows, const Array<T>& matrices) {
     const bool fits = shape.size() > 2 && matrices.dimension() == 3 &&
                       shape[shape.size() - 3] == matrices.shape(0) &&
                       shape.back() >= matrices.shape(1);
-    if (!fits) {
-        throw ShapeError("the heads of " + shape_text(shape) + " do not fit the matrices " +
-                         shape_text(matrices.shape()));
-    }
+    require_fit(fits, "the heads of " + shape_text(shape) + " do not fit the matrices " +
+                          shape_text(matrices.shape()));
     shape.back() = matrices.shape(2);
     return empty_array<T>(shape);
 }
@@ -124,6 +120,11 @@ template <class T>
 Array<T> head_matrices(const Array<T>& weight, WeightLayout layout, std::size_t heads,
                        std::size_t first, std::size_t count) {
     const bool out_in = layout == WeightLayout::out_in;
+    require_fit(weight.dimension() == 2 && heads > 0 &&
+                    first + count <= weight.shape(out_in ? 0 : 1) / heads,
+                "a weight " + shape_text(weight.shape()) + " does not hold features " +
+                    std::to_string(first) + " to " + std::to_string(first + count) + " of " +
+                    std::to_string(heads) + " heads: it must have their rows and no others");
     const std::size_t inputs = weight.shape(out_in ? 1 : 0);
     const std::size_t width = weight.shape(out_in ? 0 : 1) / heads;
     Array<T> result = empty_array<T>({heads, count, inputs});

@@ -42,6 +42,7 @@ Array<T> multiply_heads(const Array<T>& rows, const Array<T>& matrices,
 /// matrix for each head: (heads, count, in).
 ///
 /// Shapes  weight (heads * width, in), or (in, heads * width) with in_out.
+/// Errors  ShapeError when a head has fewer features.
 template <class T>
 Array<T> head_matrices(const Array<T>& weight, WeightLayout layout, std::size_t heads,
                        std::size_t first, std::size_t count);

@@ -9,8 +9,9 @@ namespace attn {
 namespace {
 
 void require_features(const Shape& x, const Shape& gain, const Shape& bias) {
-    const std::size_t features = x.back();
-    const bool fits = gain == Shape{features} && (bias == Shape{features} || bias == Shape{0});
+    const std::size_t features = x.empty() ? 0 : x.back();
+    const bool fits =
+        !x.empty() && gain == Shape{features} && (bias == Shape{features} || bias == Shape{0});
     if (fits) return;
     throw ShapeError("a norm of " + std::to_string(features) + " features has a gain " +
                      shape_text(gain) + " and a bias " + shape_text(bias) +

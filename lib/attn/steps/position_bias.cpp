@@ -4,12 +4,12 @@
 #include <bit>
 #include <cmath>
 
+#include "attn/steps/groups.hpp"
 #include "attn/steps/rows.hpp"
 #include "attn/tensor/broadcast.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {
-
 std::vector<double> alibi_slopes(std::size_t heads) {
     const std::size_t lower = std::bit_floor(heads);
     std::vector<double> slopes;
@@ -22,6 +22,10 @@ std::vector<double> alibi_slopes(std::size_t heads) {
 }
 
 std::int64_t bucket_of(std::int64_t distance, const BucketRule& rule) {
+    if (rule.exact() < 1 || rule.max_distance <= rule.exact()) {
+        throw ConfigError(std::to_string(rule.buckets) + " buckets for distances up to " +
+                          std::to_string(rule.max_distance) + ": give more of either");
+    }
     const std::int64_t half = rule.bidirectional ? rule.buckets / 2 : rule.buckets;
     const std::int64_t offset = rule.bidirectional && distance > 0 ? half : 0;
     const std::int64_t n =
@@ -40,7 +44,7 @@ template <class T>
 Array<T> bias_by_distance(const DistanceBias<T>& bias, std::ptrdiff_t first, std::size_t query_len,
                           std::size_t key_len) {
     constexpr std::size_t room = 64;
-    const std::size_t count = query_len + key_len - 1;
+    const std::size_t count = query_len + std::max<std::size_t>(key_len, 1) - 1;
     const auto last_key = static_cast<std::int64_t>(key_len) - 1;
     Array<T> result = Array<T>::filled({bias.heads(), count + room}, 0);
     for (std::size_t h = 0; h < bias.heads(); ++h) {
@@ -53,6 +57,9 @@ Array<T> bias_by_distance(const DistanceBias<T>& bias, std::ptrdiff_t first, std
 
 template <class T>
 BiasView<T> view_by_distance(const Array<T>& by_distance, std::size_t key_len) {
+    require_fit(
+        by_distance.dimension() == 2 && key_len > 0 && by_distance.shape(1) >= key_len,
+        "a bias by distance " + shape_text(by_distance.shape()) + " has less columns than keys");
     BiasView<T> view;
     view.numbers = by_distance.data() + key_len - 1;
     view.heads = by_distance.shape(0);

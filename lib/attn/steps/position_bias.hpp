@@ -46,7 +46,14 @@ struct DistanceBias {
     MatrixView<const T> table{};
     BucketRule rule{};
 
-    std::size_t heads() const { return slopes.numbers ? slopes.rows : table.columns; }
+    /// Errors  ShapeError for a table with less rows than buckets.
+    std::size_t heads() const {
+        if (slopes.numbers) return slopes.rows;
+        if (table.numbers && table.rows >= static_cast<std::size_t>(rule.buckets))
+            return table.columns;
+        throw ShapeError("a table of " + std::to_string(table.rows) + " rows for " +
+                         std::to_string(rule.buckets) + " buckets: give one for each");
+    }
     /// The bias of head `h` for a key at this distance behind (or, below 0, before) the query.
     T at(std::size_t h, std::int64_t distance) const {
         if (!slopes.numbers) {

@@ -10,12 +10,26 @@
 #include "attn/tensor/xtensor.hpp"
 
 namespace attn {
+namespace {
+
+/// How many heads are normalised together.
+std::size_t heads_together(const Shape& x, const Shape& gain, NormOver over, std::size_t heads) {
+    const std::size_t together = over == NormOver::all ? heads : 1;
+    const bool fits = together > 0 && groups_of(x).count % together == 0 &&
+                      (over == NormOver::l2 || gain == Shape{together * x.back()});
+    require_fit(fits, "rows " + shape_text(x) + " do not fit a gain " + shape_text(gain) +
+                          ": it has one number for each feature of " + std::to_string(together) +
+                          " heads");
+    return together;
+}
+
+}  // namespace
 
 template <class T>
 Array<T> loop::normalise(const Array<T>& x, const Array<T>& gain, NormOver over, double eps,
                          std::size_t heads) {
     const auto [groups, tokens, features] = groups_of(x.shape());
-    const std::size_t together = over == NormOver::all ? heads : 1;
+    const std::size_t together = heads_together(x.shape(), gain.shape(), over, heads);
     const T smallest = static_cast<T>(eps);
     Array<T> result = empty_array<T>(x.shape());
     const auto cell = [&, tokens = tokens, features = features](std::size_t group, std::size_t t,
@@ -54,7 +68,7 @@ template <class T>
 Array<T> vectorized::normalise(const Array<T>& x, const Array<T>& gain, NormOver over, double eps,
                                std::size_t heads) {
     const auto [groups, tokens, features] = groups_of(x.shape());
-    const std::size_t together = over == NormOver::all ? heads : 1;
+    const std::size_t together = heads_together(x.shape(), gain.shape(), over, heads);
     const T smallest = static_cast<T>(eps);
     const Shape folded{groups / together, together, tokens, features};
     Array<T> squares = Array<T>::filled({groups / together, 1, tokens, 1}, T{0});

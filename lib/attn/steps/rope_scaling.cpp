@@ -5,6 +5,7 @@
 #include <numbers>
 #include <xtensor/xmath.hpp>
 
+#include "attn/steps/groups.hpp"
 #include "attn/steps/twins.hpp"
 #include "attn/tensor/xtensor.hpp"
 
@@ -14,6 +15,15 @@ namespace {
 /// `0.1 weight ln(factor) + 1`: what yarn multiplies by.
 double magnitude(double factor, double weight) {
     return factor <= 1 ? 1 : 0.1 * weight * std::log(factor) + 1;
+}
+
+/// longrope's list of factors, one for each pair.
+const std::vector<double>& factors_of(const RopeScaling& scaling, std::int64_t tokens,
+                                      std::size_t pairs) {
+    const std::vector<double>& factors = scaling.pair_factors(tokens);
+    require_fit(factors.size() == pairs, std::to_string(factors.size()) + " factors do not fit " +
+                                             std::to_string(pairs) + " pairs: give one for each");
+    return factors;
 }
 
 }  // namespace
@@ -44,11 +54,11 @@ double RopeScaling::scaled_theta(double theta, std::size_t rotary_dim, std::int6
 
 std::pair<double, double> RopeScaling::ramp(double theta, std::size_t rotary_dim) const {
     const auto width = static_cast<double>(rotary_dim);
-    const auto pair_that_turns = [&](double times) {
+    const auto pair_that_rotates = [&](double times) {
         return width * std::log(length / (times * 2 * std::numbers::pi)) / (2 * std::log(theta));
     };
-    double first = pair_that_turns(beta_fast);
-    double last = pair_that_turns(beta_slow);
+    double first = pair_that_rotates(beta_fast);
+    double last = pair_that_rotates(beta_slow);
     if (truncate) {
         first = std::floor(first);
         last = std::ceil(last);
@@ -67,9 +77,8 @@ Array<T> loop::scale_frequencies(const Array<T>& inverse_frequencies, const Rope
     Array<T> result = inverse_frequencies;
     if (scaling.kind == Kind::dynamic) return result;
     if (scaling.kind == Kind::longrope) {
-        for (std::size_t i = 0; i < result.size(); ++i) {
-            result(i) /= number(scaling.pair_factors(tokens)[i]);
-        }
+        const std::vector<double>& factors = factors_of(scaling, tokens, result.size());
+        for (std::size_t i = 0; i < result.size(); ++i) result(i) /= number(factors[i]);
         return result;
     }
 
@@ -79,8 +88,8 @@ Array<T> loop::scale_frequencies(const Array<T>& inverse_frequencies, const Rope
         T share = 1;
         if (scaling.kind == Kind::llama3) {
             const T wavelength = number(2 * std::numbers::pi) / frequency;
-            const T turns = number(scaling.length) / wavelength;
-            const T kept = (turns - number(scaling.low)) / number(scaling.high - scaling.low);
+            const T rotations = number(scaling.length) / wavelength;
+            const T kept = (rotations - number(scaling.low)) / number(scaling.high - scaling.low);
             share = T{1} - std::clamp(kept, T{0}, T{1});
         } else if (scaling.kind == Kind::yarn) {
             const T along = (static_cast<T>(i) - number(first)) / number(last - first);
@@ -104,14 +113,15 @@ Array<T> vectorized::scale_frequencies(const Array<T>& inverse_frequencies,
         case RopeScaling::Kind::dynamic:
             return inverse_frequencies;
         case RopeScaling::Kind::longrope: {
-            const auto& factors = scaling.pair_factors(tokens);
+            const auto& factors = factors_of(scaling, tokens, shares.size());
             std::ranges::transform(factors, shares.begin(), number);
             return evaluated<T>(frequencies / as_xtensor(shares));
         }
         case RopeScaling::Kind::llama3: {
-            const auto turns =
+            const auto rotations =
                 number(scaling.length) / (number(2 * std::numbers::pi) / frequencies);
-            const auto kept = (turns - number(scaling.low)) / number(scaling.high - scaling.low);
+            const auto kept =
+                (rotations - number(scaling.low)) / number(scaling.high - scaling.low);
             shares = evaluated<T>(T{1} - xt::clip(kept, T{0}, T{1}));
             break;
         }

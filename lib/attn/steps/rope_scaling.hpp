@@ -9,14 +9,14 @@
 
 namespace attn {
 
-/// How a model trained on short inputs turns its features on longer ones.
+/// How a model trained on short inputs rotates its features on longer ones.
 struct RopeScaling {
     enum class Kind { linear, dynamic, llama3, yarn, longrope };
     Kind kind = Kind::linear;
     double factor = 1;  ///< how many times longer the inputs may be
     double length = 0;  ///< that the model was trained on: not for linear
-    /// llama3: pairs that turn less often than `low` times in that length are stretched, those that
-    /// turn `high` times or more are kept.
+    /// llama3: pairs that rotate less often than `low` times in that length are stretched, those
+    /// that rotate `high` times or more are kept.
     double low = 1, high = 4;
     /// yarn: the same limits, as pairs; `truncate` takes whole ones.
     double beta_slow = 1, beta_fast = 32;
@@ -26,6 +26,7 @@ struct RopeScaling {
     /// longer ones.
     std::vector<double> short_factors{}, long_factors{};
 
+    bool operator==(const RopeScaling&) const = default;
     /// Whether the frequencies of inputs longer than `length` are others.
     bool follows_length() const { return kind == Kind::dynamic || kind == Kind::longrope; }
     /// Whether an input of so many tokens is longer than those of training.
@@ -45,8 +46,8 @@ struct RopeScaling {
     std::pair<double, double> ramp(double theta, std::size_t rotary_dim) const;
 };
 
-/// Stretches the inverse frequencies of slow pairs, so that a long input turns them no further than
-/// the inputs that the model was trained on.
+/// Stretches the inverse frequencies of slow pairs, so that a long input rotates them no further
+/// than the inputs that the model was trained on.
 ///
 ///     scaled(i) = f(i) / factor * share(i) + f(i) * (1 - share(i)),   f the inverse frequencies
 ///     linear    share = 1

@@ -18,7 +18,7 @@ void require_angles(const Shape& x, const Shape& angles, const Shape& sines, std
         x.back() >= first + 2 * angles[1]) {
         return;
     }
-    throw ShapeError("cannot turn " + shape_text(x) + " by angles " + shape_text(angles) +
+    throw ShapeError("cannot rotate " + shape_text(x) + " by angles " + shape_text(angles) +
                      ": there must be one row of angles for each token, half as long at most");
 }
 
@@ -96,7 +96,7 @@ Array<T> loop::rotate(const Array<T>& x, const Array<T>& cosines, const Array<T>
     const std::size_t pairs = cosines.shape(1);
     Array<T> result = x;
 
-    // Turn every pair of features of every token by the angle of its position.
+    // Rotate every pair of features of every token by the angle of its position.
     for (std::size_t g = 0; g < groups; ++g) {
         for (std::size_t t = 0; t < tokens; ++t) {
             const T* from = x.data() + (g * tokens + t) * features + first;

@@ -5,7 +5,7 @@
 
 namespace attn {
 
-/// Which features of a head turn together: each with the one half the rotary width away, or each
+/// Which features of a head rotate together: each with the one half the rotary width away, or each
 /// even one with its odd neighbour.
 enum class Pairing { half, interleaved };
 
@@ -14,14 +14,14 @@ struct FeaturePair {
     std::size_t first, second;
 };
 
-/// Pair number `pair` of a head whose first `rotary_dim` features turn.
+/// Pair number `pair` of a head whose first `rotary_dim` features rotate.
 inline FeaturePair feature_pair(Pairing pairing, std::size_t pair, std::size_t rotary_dim) {
     if (pairing == Pairing::interleaved) return {2 * pair, 2 * pair + 1};
     return {pair, pair + rotary_dim / 2};
 }
 
-/// Rotary positions: each pair of features is a point in a plane, which turns by an angle that
-/// grows with the token's position. Early pairs turn fast, late ones slowly.
+/// Rotary positions: each pair of features is a point in a plane, which rotates by an angle that
+/// grows with the token's position. Early pairs rotate fast, late ones slowly.
 ///
 ///     inverse_frequencies(i) = theta^(-2i / rotary_dim)
 ///     angles(t,i)            = positions(t) * inverse_frequencies(i)
@@ -30,10 +30,10 @@ inline FeaturePair feature_pair(Pairing pairing, std::size_t pair, std::size_t r
 ///
 /// Shapes  positions (tokens); inverse_frequencies (pairs), half as many as rotary_dim; angles,
 ///         cosines and sines (tokens, pairs); x and its rotation (..., tokens, features). The
-///         rotary_dim features from `first` on turn, the others stay as they are.
+///         rotary_dim features from `first` on rotate, the others stay as they are.
 /// Range   a pair keeps its length (times factor); position 0 changes nothing.
 /// Errors  ShapeError when there is not one row of cosines for each token.
-/// Why     the dot product of two turned rows depends on how far apart they stand, not on where.
+/// Why     the dot product of two rotated rows depends on how far apart they stand, not on where.
 ///         The roundings are those of Hugging Face's models: three for an inverse frequency, one
 ///         for an angle, two products and a sum for a feature, none of them fused.
 /// Source  Su et al. 2021, RoFormer, section 3.2.

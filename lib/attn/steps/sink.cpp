@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "attn/steps/groups.hpp"
 #include "attn/steps/softmax.hpp"
 #include "attn/steps/twins.hpp"
 
@@ -11,6 +12,9 @@ namespace {
 /// Calls `row(group, query, the head's sink)` for every row.
 template <class T, class Row>
 void for_each_row(std::span<const T> sink, const MatrixView<T>& rows, Row row) {
+    require_fit(!sink.empty() && rows.groups % sink.size() == 0,
+                "rows of " + std::to_string(rows.groups) + " heads do not fit " +
+                    std::to_string(sink.size()) + " sinks: give one for each head");
     for (std::size_t g = 0; g < rows.groups; ++g) {
         for (std::size_t q = 0; q < rows.rows; ++q) row(g, q, sink[g % sink.size()]);
     }

@@ -55,7 +55,7 @@ char* write_scalar_as(char* out, T value) {
 /// Fixed form by integers, for usual sizes. Returns null where the general way must be taken.
 char* write_fixed_quickly(char* out, double value, int precision) {
     constexpr double most = 4503599627370496.0;  // 2^52: below it doubles have halves
-    if (precision > 9) return nullptr;
+    if (precision < 0 || precision > 9) return nullptr;
     const double power = power_of_ten(precision);
     const double magnitude = std::fabs(value);
     const double product = magnitude * power;

@@ -48,6 +48,14 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
     return text;
 }
 
+std::string some_of(const std::vector<std::string>& words) {
+    constexpr std::size_t most = 12;
+    if (words.size() <= most) return joined(words);
+    const std::size_t others = words.size() - most;
+    return joined({words.begin(), words.begin() + most}) + " and " + std::to_string(others) +
+           (others == 1 ? " other" : " others");
+}
+
 std::string lower(std::string_view text) {
     std::string small(text);
     for (char& c : small) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);

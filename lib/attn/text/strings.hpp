@@ -21,6 +21,9 @@ std::optional<double> parse_number(std::string_view text);
 /// The words one after another, with `between` between them.
 std::string joined(const std::vector<std::string>& words, std::string_view between = ", ");
 
+/// The same for a sentence, which names a dozen of them: `a, b and 3 others`.
+std::string some_of(const std::vector<std::string>& words);
+
 /// The characters of a text, each with its code point.  Errors  InputError for bytes that are not
 /// UTF-8.
 std::vector<std::pair<std::int32_t, std::string_view>> points_of(std::string_view text);

@@ -8,9 +8,9 @@
 namespace attn {
 namespace {
 
-// Values that turn with query and key: where the context reads them, or as soon as they are made.
+// Values that rotate with query and key: where the context reads them, or as soon as they are made.
 
-/// The steps of the angles by which the values would turn, in order.
+/// The steps of the angles by which the values would rotate, in order.
 std::vector<std::string> angle_steps(const Plan& plan) {
     const std::string prefix = plan.has_memory ? "memory_" : "";
     return {prefix + "positions", "inverse_frequencies", prefix + "angles", prefix + "cos",
@@ -27,7 +27,7 @@ Ledger with_angles(const Plan& plan, const Ledger& ledger) {
     return result;
 }
 
-Tensor turned(const Tensor& value, const Plan& plan, const Ledger& ledger) {
+Tensor rotated(const Tensor& value, const Plan& plan, const Ledger& ledger) {
     const std::vector<std::string> angles = angle_steps(plan);
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
@@ -36,7 +36,7 @@ Tensor turned(const Tensor& value, const Plan& plan, const Ledger& ledger) {
     });
 }
 
-/// The lines that turn the key, with `value` in its place.
+/// The lines that rotate the key, with `value` in its place.
 std::string rotation_lines(const StepLines& of, const std::string& value) {
     const Step& key = find_step(of.table, "rotated_key");
     const std::string before = PlannedStep{of.plan, of.table, key}.latest(Chain::keys);
@@ -60,42 +60,42 @@ std::string value_lines(const StepLines& of, const std::string& right) {
     return lines + "\n" + rotation_lines(of, "value") + "\nvalue = rotated_value";
 }
 
-Mistake values_turn(const char* id, const char* step, const char* title, TableEdit edit,
-                    WrongLines lines) {
+Mistake values_rotate(const char* id, const char* step, const char* title, TableEdit edit,
+                      WrongLines lines) {
     return {id,
             step,
             title,
             "weights are right, the context is not, except for tokens at position 0",
             "q, k = apply_rotary_pos_emb(q, k, cos, sin)  # and leave v alone",
             "q, k = rotate(q, cos, sin), rotate(k, cos, sin)  # and leave v alone",
-            "Positions say whom to look at, not what is there: values do not turn.",
-            "values that turn",
+            "Positions say whom to look at, not what is there: values do not rotate.",
+            "values that rotate",
             rope_and(
                 [](const Plan& plan) {
                     return plan.value_dim >= 2 * plan.rotary_pairs() && !plan.fused() &&
                            plan.past_len == 0 && !plan.has_latent();
                 },
-                "the values have fewer features than turn, or a past or a latent"),
+                "the values have fewer features than rotate, or a past or a latent"),
             std::move(edit),
             {std::move(lines)}};
 }
 
 }  // namespace
 
-void add_turned_value_mistakes(std::vector<Mistake>& list) {
-    const TableEdit read_turned = with_ledger({"context"}, [](Ledger& ledger, const Plan& plan) {
+void add_rotated_value_mistakes(std::vector<Mistake>& list) {
+    const TableEdit read_rotated = with_ledger({"context"}, [](Ledger& ledger, const Plan& plan) {
         const Tensor value = ledger.latest(Chain::values);
-        replace_latest(ledger, Chain::values, turned(value, plan, ledger));
+        replace_latest(ledger, Chain::values, rotated(value, plan, ledger));
     });
-    const TableEdit keep_turned =
+    const TableEdit keep_rotated =
         replace_step({"value"}, [](const Plan& plan, const Ledger& ledger, const Compute& before) {
-            return turned(before(plan, ledger), plan, with_angles(plan, ledger));
+            return rotated(before(plan, ledger), plan, with_angles(plan, ledger));
         });
     add(list,
-        {values_turn("rope-value", "context", "The values were turned too", read_turned,
-                     {"context", context_lines, formula("context = weights @ rotated value")}),
-         values_turn("rope-value=kept", "value", "The values were turned too, and kept so",
-                     keep_turned, {"value", value_lines, formula("{right}, turned")})});
+        {values_rotate("rope-value", "context", "The values were rotated too", read_rotated,
+                       {"context", context_lines, formula("context = weights @ rotated value")}),
+         values_rotate("rope-value=kept", "value", "The values were rotated too, and kept so",
+                       keep_rotated, {"value", value_lines, formula("{right}, rotated")})});
 }
 
 }  // namespace attn
