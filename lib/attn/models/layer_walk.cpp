@@ -5,6 +5,7 @@
 
 #include "attn/cards/step_table.hpp"
 #include "attn/models/layer.hpp"
+#include "attn/plan/memory.hpp"
 #include "attn/walk/walk.hpp"
 
 namespace attn::models {
@@ -51,15 +52,6 @@ void set_layer(const Model& model, std::size_t layer, WalkConfig& config) {
 }
 
 void give_parameters(const Model& model, std::size_t layer, WalkConfig& config) {
-    const auto give_stored = [&](const char* name) {
-        const std::string theirs = in_layer(layer, name);
-        if (model.has(theirs)) config.parameters.record(name, model.read(theirs));
-    };
-    for (const char* name :
-         {"w_query", "b_query", "w_key", "b_key", "w_value", "b_value", "w_output", "b_output"}) {
-        give_stored(name);
-    }
-    if (config.sink == SinkLogit::given) give_stored("sink");
     const auto give = [&](const char* name, const Array<double>& numbers) {
         if (numbers.size() > 0) config.parameters.record(name, Tensor({"feature"}, numbers));
     };
@@ -69,6 +61,15 @@ void give_parameters(const Model& model, std::size_t layer, WalkConfig& config) 
     const Norm<double> norm(model, in_layer(layer, "g_attention"), in_layer(layer, "b_attention"));
     give("g_x", norm.gain);
     give("b_x", norm.bias);
+    const auto give_stored = [&](const char* name) {
+        const std::string theirs = in_layer(layer, name);
+        if (model.has(theirs)) config.parameters.record(name, model.read(theirs));
+    };
+    for (const char* name :
+         {"w_query", "b_query", "w_key", "b_key", "w_value", "b_value", "w_output", "b_output"}) {
+        give_stored(name);
+    }
+    if (config.sink == SinkLogit::given) give_stored("sink");
 }
 
 LayerWalk::LayerWalk(WalkConfig config, const ModelMistake* mistake)
@@ -86,6 +87,7 @@ void LayerWalk::prepare(std::size_t tokens) {
     config.query_len = static_cast<std::int64_t>(tokens);
     if (past_ > 0) config.past = static_cast<std::int64_t>(past_);
     plan_ = resolve(std::move(config));
+    require_memory(*plan_);
     StepTable table = step_table(*plan_);
     if (mistake_ != nullptr && mistake_->entry != nullptr) {
         table = mistake_->entry->apply(std::move(table), *plan_);

@@ -112,7 +112,9 @@ ModelMistake find_model_mistake(std::string_view id) {
 ModelMistake find_model_mistake(std::string_view id, const Model& model) {
     ModelMistake mistake = find_model_mistake(id);
     if (const std::string reason = mistake.why_not(model); !reason.empty()) {
-        throw ConfigError("--bug " + mistake.id + " cannot show: " + reason +
+        // The catalogue says how a walk is set; a model is as it is.
+        throw ConfigError("--bug " + mistake.id +
+                          " cannot show: " + reason.substr(0, reason.find(": pass ")) +
                           ": choose another mistake or model");
     }
     return mistake;

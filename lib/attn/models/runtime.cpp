@@ -33,7 +33,7 @@ void add(const Array<Real>& more, Array<Real>& x) {
 template <class Real>
 Runtime<Real>::Runtime(std::shared_ptr<const Parameters<Real>> parameters,
                        const ModelMistake* mistake)
-    : parameters_(std::move(parameters)) {
+    : parameters_(std::move(parameters)), mistaken_(mistake != nullptr) {
     for (const Layer<Real>& layer : parameters_->layers) {
         walks_.emplace_back(layer.attention, mistake);
     }
@@ -47,8 +47,8 @@ Array<Real> Runtime<Real>::advance(std::span<const std::int64_t> ids) {
         throw ConfigError(parameters_->model.label + " was made for " +
                           std::to_string(a.most_tokens) + " tokens: ask for fewer");
     }
-    // A long prompt goes in pieces, whose scores take little memory.
-    const std::size_t piece = watch_ || !a.causal ? ids.size() : 64;
+    // A long prompt goes in pieces, whose scores take little memory; a mistake may tell them apart.
+    const std::size_t piece = mistaken_ || watch_ || !a.causal ? ids.size() : 64;
     Array<Real> all = empty_array<Real>({ids.size(), a.embed_dim});
     for (std::size_t first = 0; first < ids.size(); first += piece) {
         const Array<Real> x = advance_all(ids.subspan(first, std::min(piece, ids.size() - first)));

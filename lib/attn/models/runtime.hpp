@@ -44,8 +44,7 @@ std::shared_ptr<const Parameters<Real>> parameters_of(const Model& model) {
 ///
 /// Why    attention is the step table, walked with these tokens as queries; what stands around it
 ///        in a model is here.
-/// Range  tokens one at a time and all at once give the same bits, as long as the matrices are so
-///        small that their products need no BLAS.
+/// Range  tokens one at a time and all at once give the same numbers but for rounding.
 template <class Real>
 class Runtime {
 public:
@@ -92,6 +91,7 @@ private:
 
     std::shared_ptr<const Parameters<Real>> parameters_;
     std::vector<LayerWalk> walks_;
+    bool mistaken_;
     std::size_t past_ = 0;
     std::function<void(Passing)> watch_;
     std::vector<std::string_view> watched_;  // no names: all tensors
