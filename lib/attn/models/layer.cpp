@@ -11,12 +11,9 @@ namespace {
 template <class Real>
 constexpr DType dtype_of = sizeof(Real) == 8 ? DType::float64 : DType::float32;
 
-/// Errors  ShapeError when rows are not made of groups of so many features, or of so many groups.
-void require_width(const Shape& rows, std::size_t features, std::size_t most_groups = 1) {
-    if (rows.size() == 2 && features != 0 && rows[1] % features == 0 &&
-        rows[1] / features <= most_groups) {
-        return;
-    }
+/// Errors  ShapeError when rows have another number of features.
+void require_width(const Shape& rows, std::size_t features) {
+    if (rows.size() == 2 && rows[1] == features) return;
     throw ShapeError("rows " + shape_text(rows) + " do not fit a layer of " +
                      std::to_string(features) + " features: give (tokens, features)");
 }
@@ -72,13 +69,7 @@ Norm<Real>::Norm(const Model& model, const std::string& gain_name, const std::st
 template <class Real>
 Array<Real> Norm<Real>::operator()(const Array<Real>& rows) const {
     if (gain.size() == 0) return rows;
-    require_width(rows.shape(), gain.size(), rows.size());
-    if (gain.size() == rows.shape(1)) return loop::norm(rows, gain, bias, kind, eps);
-    Array<Real> groups = rows;
-    groups.reshape({rows.size() / gain.size(), gain.size()});
-    Array<Real> result = loop::norm(groups, gain, bias, kind, eps);
-    result.reshape(rows.shape());
-    return result;
+    return loop::norm(rows, gain, bias, kind, eps);
 }
 
 namespace {

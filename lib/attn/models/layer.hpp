@@ -29,7 +29,7 @@ struct Linear {
     Array<Real> operator()(const Array<Real>& rows) const;
 };
 
-/// loop::norm of each row, or of each group of `gain.size()` neighbours of it.
+/// loop::norm of each row.
 template <class Real>
 struct Norm {
     NormKind kind = NormKind::rms;

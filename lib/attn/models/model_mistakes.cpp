@@ -48,39 +48,42 @@ ModelMistake of_catalogue(std::string id, std::string_view entry) {
 }  // namespace
 
 const std::vector<ModelMistake>& model_mistakes() {
-    static const std::vector<ModelMistake> all = [] {
-        std::vector<ModelMistake> list;
-        const auto same = [&](const char* id) { list.push_back(of_catalogue(id, id)); };
-        for (const char* id :
-             {"rope-style", "rope-missing", "rope-q-only", "rope-k-only", "rope-offset-q"}) {
-            same(id);
-        }
-        list.push_back(of_catalogue("rope-value", "rope-value=kept"));
-        list.push_back({"rope-exponent", nullptr,
-                        "The exponent of the frequencies is divided by the embedding width",
-                        divide_by_embedding_width, needs_rotation});
-        for (const char* id : {"rope-theta", "positions-plus-one", "gqa-tile", "scale-missing",
-                               "scale-twice", "scale-dmodel"}) {
-            same(id);
-        }
-        list.push_back({"window=8", nullptr, "Each query sees 8 keys only", narrow<8>});
-        list.push_back({"window=16", nullptr, "Each query sees 16 keys only", narrow<16>});
-        list.push_back({"window=32", nullptr, "Each query sees 32 keys only", narrow<32>});
-        list.push_back({"softmax-off-by-one", nullptr,
-                        "1 is added to the sum that softmax divides by", add_one_to_sums});
-        return list;
-    }();
+    const auto same = [](const char* id) { return of_catalogue(id, id); };
+    const auto of_past = [](const char* id, const char* entry) {
+        ModelMistake mistake = of_catalogue(id, entry);
+        mistake.is_of_past = true;
+        return mistake;
+    };
+    static const std::vector<ModelMistake> all{
+        same("rope-style"),
+        same("rope-missing"),
+        same("rope-q-only"),
+        same("rope-k-only"),
+        same("rope-offset-q"),
+        of_past("rope-value", "rope-value=kept"),
+        {"rope-exponent", nullptr,
+         "The exponent of the frequencies is divided by the embedding width",
+         divide_by_embedding_width, needs_rotation},
+        same("rope-theta"),
+        of_past("positions-plus-one", "positions-plus-one"),
+        same("gqa-tile"),
+        same("scale-missing"),
+        same("scale-twice"),
+        same("scale-dmodel"),
+        {"window=8", nullptr, "Each query sees 8 keys only", narrow<8>},
+        {"window=16", nullptr, "Each query sees 16 keys only", narrow<16>},
+        {"window=32", nullptr, "Each query sees 32 keys only", narrow<32>},
+        {"softmax-off-by-one", nullptr, "1 is added to the sum that softmax divides by",
+         add_one_to_sums}};
     return all;
 }
 
 std::string ModelMistake::why_not(const WalkConfig& layer) const {
     if (entry == nullptr) return no_effect == nullptr ? "" : no_effect(layer);
-    WalkConfig prompt = layer;
-    prompt.query_len = 2;
-    std::string reason = entry->not_applicable(resolve(prompt));
-    if (reason.empty()) return reason;
-    prompt.past = 3;
-    return entry->not_applicable(resolve(prompt)).empty() ? "" : reason;
+    WalkConfig text = layer;
+    text.query_len = is_of_past ? 3 : 1;
+    if (!is_of_past) text.past = 2;
+    return entry->not_applicable(resolve(std::move(text)));
 }
 
 std::string ModelMistake::why_not(const Model& model) const {

@@ -18,8 +18,10 @@ struct ModelMistake {
     /// Why the setting changes nothing in such a layer; empty when it can.
     std::string (*no_effect)(const WalkConfig&) = nullptr;
 
-    /// Why it changes nothing in such a layer, neither in a prompt nor behind it; empty when it
-    /// does.
+    /// It is made of the past too, which the catalogue takes to be right.
+    bool is_of_past = false;
+
+    /// Why it changes nothing where such a layer goes on behind a text; empty when it does.
     std::string why_not(const WalkConfig& layer) const;
     /// Why it changes nothing in any layer.
     std::string why_not(const Model& model) const;

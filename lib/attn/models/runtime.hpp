@@ -76,6 +76,7 @@ public:
     }
 
     const Model& model() const { return parameters_->model; }
+    bool is_mistaken() const { return mistaken_; }
     /// How many tokens it has seen.
     std::size_t tokens() const { return past_; }
 
