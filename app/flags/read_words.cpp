@@ -50,6 +50,15 @@ bool is_name_of(const Flag& flag, const std::string& word) {
             word.find(flag.letter.back()) + 1 == word.size());
 }
 
+/// Whether a word may name the flag: CLI11 compares each flag that it is told with all the others.
+bool may_be_named(const Flag& flag, const std::vector<std::string>& words) {
+    return flag.is_positional() || std::ranges::any_of(words, [&](const std::string& word) {
+               return word.starts_with(flag.name) ||
+                      (word.starts_with("-") && !word.starts_with("--") && !flag.letter.empty() &&
+                       word.find(flag.letter.back()) != std::string::npos);
+           });
+}
+
 bool is_whole_number(const std::string& word) {
     return !word.empty() && word.find_first_not_of("0123456789") == std::string::npos;
 }
@@ -62,13 +71,14 @@ bool looks_like_flag(const std::string& word) {
 }
 
 TypedWords read_words(const std::vector<FlagTable>& tables, const std::vector<std::string>& words) {
-    // Tell CLI11 the names alone: all that is checked and said of a flag stands in its row.
+    // Tell CLI11 no more than the names: all that is checked and said of a flag stands in its row.
     CLI::App cli;
     cli.set_help_flag();
     cli.allow_extras();
     std::map<const CLI::Option*, const Flag*> rows;
     for (const FlagTable table : tables) {
         for (const Flag& flag : table()) {
+            if (!may_be_named(flag, words)) continue;
             const std::string names =
                 flag.letter.empty() ? flag.name : flag.letter + "," + flag.name;
             CLI::Option* option = flag.takes_value() || flag.is_positional() ? cli.add_option(names)

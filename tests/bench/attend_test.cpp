@@ -107,11 +107,10 @@ TEST_SUITE("bench: attention") {
     }
     TEST_CASE("memory is that of the tensors kept") {
         const BenchSeries loop = all_series().front();
-        // scores, scaled_scores and weights of 9 cells, and a context of 6; then mask and
-        // masked_scores
-        CHECK(attn::held_bytes(loop, {1, 3, 2}, false) == 4 * (3 * 9 + 6));
-        CHECK(attn::held_bytes(loop, {1, 3, 2}, true) == 4 * (4 * 9 + 6) + 9);
-        CHECK(attn::held_bytes(loop, {5, 3, 2}, true) == 5 * 4 * (4 * 9 + 6) + 9);
+        // weights of 9 cells, and a context of 6; then a mask
+        CHECK(attn::held_bytes(loop, {1, 3, 2}, false) == 4 * (9 + 6));
+        CHECK(attn::held_bytes(loop, {1, 3, 2}, true) == 4 * (9 + 6) + 9);
+        CHECK(attn::held_bytes(loop, {5, 3, 2}, true) == 5 * 4 * (9 + 6) + 9);
         if (attn::available_instruction_sets().empty()) return;
         // Fused keeps no more at twice the length than twice the context.
         const BenchSeries fused = all_series().back();

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "attn/notes/labels.hpp"
-#include "attn/steps/groups.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/groups.hpp"
 #include "attn/walk/parts.hpp"
 #include "tests/notes/small_walks.hpp"
 #include "tests/plan/random_plans.hpp"

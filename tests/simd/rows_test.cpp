@@ -67,6 +67,12 @@ void check_ends(InstructionSet instruction_set) {
     }
     CHECK(rows.maximum(nullptr, 0) == -infinity<Real>);
     CHECK(rows.sum(nullptr, 0) == Real(0));
+    for (std::size_t length = 0; length < 100; ++length) {
+        const std::vector<Real> row(length, Real(1) + std::numeric_limits<Real>::epsilon());
+        std::vector<Real> result(length, Real(-1));
+        rows.add_exact_multiple(row.data(), row.empty() ? 0 : row[0], result.data(), length);
+        for (const Real number : result) REQUIRE(number == std::fma(row[0], row[0], Real(-1)));
+    }
 }
 
 }  // namespace

@@ -13,9 +13,7 @@ T dot(const std::vector<T>& x, const std::vector<T>& y, bool fma, bool single_ch
     Arithmetic arithmetic;
     arithmetic.fma = fma;
     arithmetic.single_chain = single_chain;
-    loop::Dot<T> dot(arithmetic);
-    for (std::size_t i = 0; i < x.size(); ++i) dot.add(x[i], y[i]);
-    return dot.sum();
+    return loop::dot<T>(arithmetic, x.size(), [&](std::size_t i) { return std::pair(x[i], y[i]); });
 }
 
 }  // namespace

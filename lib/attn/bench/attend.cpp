@@ -9,7 +9,6 @@
 #include "attn/plan/words.hpp"
 #include "attn/random/generator.hpp"
 #include "attn/simd/kernels.hpp"
-#include "attn/simd/parallel.hpp"
 #include "attn/steps/context.hpp"
 #include "attn/steps/heads.hpp"
 #include "attn/steps/mask.hpp"
@@ -32,12 +31,15 @@ MaskView mask_of(const BenchInput& input) {
     return mask;
 }
 
-/// One step after the other, as a walk goes: every tensor has a name and lives until the context is
-/// done.
-Array<float> attend_in_steps(const BenchInput& input, bool in_loops) {
+/// One step after the other, as a walk goes; but nobody keeps the scores, so that scaling, mask and
+/// softmax work where they lie.
+Array<float> attend_in_steps(const BenchInput& input, const BenchSeries& series) {
     const BenchShape shape = input.shape();
-    const Arithmetic arithmetic;
-    const auto twin = [in_loops](auto loops, auto whole) { return in_loops ? loops : whole; };
+    Arithmetic arithmetic;
+    arithmetic.threads = series.threads;
+    const auto twin = [&](auto loops, auto whole) {
+        return series.variant == Variant::loop ? loops : whole;
+    };
     const auto repeat = twin(loop::repeat_heads<float>, vectorized::repeat_heads<float>);
     const auto scores_of = twin(loop::scores<float>, vectorized::scores<float>);
     const auto scale = twin(loop::scale<float>, vectorized::scale<float>);
@@ -48,20 +50,16 @@ Array<float> attend_in_steps(const BenchInput& input, bool in_loops) {
     const bool repeats = shape.queries_per_key > 1;
     const Array<float> key = repeats ? repeat(input.key, shape.queries_per_key) : input.key;
     const Array<float> value = repeats ? repeat(input.value, shape.queries_per_key) : input.value;
-    const Array<float> scores = scores_of(input.query, key, arithmetic);
-    const Array<float> scaled_scores = scale(scores, scale_of(shape));
+    Array<float> scores = scale(scores_of(input.query, key, arithmetic), scale_of(shape));
     const MaskView view = mask_of(input);
-    if (!view.causal && !view.window) {
-        const Array<float> weights = softmax(scaled_scores, 2, EmptyRow::nan, {});
-        return mix(weights, value, arithmetic);
+    if (view.causal || view.window) {
+        Array<bool> mask = empty_array<bool>({shape.length, shape.length});
+        for (std::size_t q = 0; q < shape.length; ++q) {
+            for (std::size_t k = 0; k < shape.length; ++k) mask(q, k) = view.hides(0, q, k);
+        }
+        scores = apply_mask(std::move(scores), mask);
     }
-    Array<bool> mask = empty_array<bool>({shape.length, shape.length});
-    for (std::size_t q = 0; q < shape.length; ++q) {
-        for (std::size_t k = 0; k < shape.length; ++k) mask(q, k) = view.hides(0, q, k);
-    }
-    const Array<float> masked_scores = apply_mask(scaled_scores, mask);
-    const Array<float> weights = softmax(masked_scores, 2, EmptyRow::nan, {});
-    return mix(weights, value, arithmetic);
+    return mix(softmax(std::move(scores), 2, EmptyRow::nan, {}), value, arithmetic);
 }
 
 void attend_fused(const BenchInput& input, const BenchSeries& series, Array<float>& context) {
@@ -118,8 +116,7 @@ void attend(const BenchSeries& series, const BenchInput& input, Array<float>& co
     if (series.variant == Variant::fused) {
         attend_fused(input, series, context);
     } else {
-        most_threads = series.threads;
-        context = attend_in_steps(input, series.variant == Variant::loop);
+        context = attend_in_steps(input, series);
     }
 }
 
@@ -135,8 +132,7 @@ double held_bytes(const BenchSeries& series, const BenchShape& shape, bool causa
     }
     const double repeated = shape.queries_per_key > 1 ? 2 * context : 0;
     const double cells = length * length;
-    const double kept = causal ? 4 : 3;  // scores, scaled_scores, weights; masked_scores
-    return kept * groups * cells * sizeof(float) + (causal ? cells * sizeof(bool) : 0) + context +
+    return groups * cells * sizeof(float) + (causal ? cells * sizeof(bool) : 0) + context +
            repeated;
 }
 

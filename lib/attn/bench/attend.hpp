@@ -63,8 +63,8 @@ Array<float> room_for_context(const BenchSeries& series, const BenchShape& shape
 /// Errors  ConfigError when this processor lacks the instruction set.
 void attend(const BenchSeries& series, const BenchInput& input, Array<float>& context);
 
-/// The bytes that attend() holds when it is done. loop and vectorized: scores, scaled_scores, mask,
-/// masked_scores, weights and context, and the repeated keys and values where these are shared;
+/// The bytes that attend() holds when it is done. loop and vectorized: weights (where the scores
+/// lay), mask and context, and the repeated keys and values where these are shared;
 /// fused: the context and a block of scores for each thread, should all of them be worth starting.
 /// The inputs do not count, nor what a step or a library uses for itself.
 double held_bytes(const BenchSeries& series, const BenchShape& shape, bool causal);

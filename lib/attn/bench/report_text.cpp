@@ -80,15 +80,17 @@ std::string legend_text(const BenchReport& report) {
     double tolerance = 0;
     for (const BenchRow& row : report.rows) tolerance = std::max(tolerance, row.tolerance);
     const std::vector<std::string> paragraphs{
-        fmt::format("time: of one run, the median of {}, taken in turn; vectorized and fused write "
-                    "to memory that they have already.",
-                    counted(report.rounds, "round")),
+        fmt::format(
+            "time: of one run, the median of {}, taken in turn; fused writes to memory that "
+            "it has already, the others take theirs.",
+            counted(report.rounds, "round")),
         "GFLOP/s: useful ones, a multiplication and an addition for each feature of each visible "
         "cell, once for the scores and once for the context; what a causal mask hides does not "
         "count. of peak: their share of the measured peak, fused of its own instruction set's.",
-        "memory: what a run holds at its end, computed from the shapes: the context and, for loop, "
-        "the tensors of all steps, for vectorized scores and weights, for fused the threads' "
-        "blocks; not the inputs.",
+        "memory: what a run holds at its end, computed from the shapes: the context and, for loop "
+        "and vectorized, the weights, made where the scores lay, for fused the threads' blocks; "
+        "not "
+        "the inputs.",
         fmt::format("apart: the largest difference from the context of the first variant; rounding "
                     "explains up to {:.1e}.",
                     tolerance),

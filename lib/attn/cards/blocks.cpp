@@ -25,6 +25,7 @@ FusedOptions kernel_options(const Plan& plan, const MaskView& mask, std::span<co
     options.softcap = plan.config.softcap;
     options.mask = mask;
     options.empty_row = plan.config.empty_row;
+    options.threads = plan.arithmetic.threads;
     return options;
 }
 
@@ -310,9 +311,8 @@ StepTable block_cards() {
     };
     running_max.note = running_max_note;
     running_max.why = why_running_max;
-    Step correction =
-        running_card("correction", "the factor that rescales running sum and context",
-                     compute_running<&FusedBlock::correction>);
+    Step correction = running_card("correction", "the factor that rescales running sum and context",
+                                   compute_running<&FusedBlock::correction>);
     correction.formula = always("correction(q, b) = exp(running_max(q, b-1) - running_max(q, b))");
     correction.note = correction_note;
     correction.why = why_correction;

@@ -3,7 +3,7 @@
 
 #include "attn/diagnose/diagnose.hpp"
 #include "attn/diagnose/words.hpp"
-#include "attn/steps/groups.hpp"
+#include "attn/tensor/groups.hpp"
 #include "attn/tensor/same_numbers.hpp"
 
 namespace attn {

@@ -16,7 +16,7 @@ struct FusedOptions {
     EmptyRow empty_row = EmptyRow::nan;
     /// One logit for each head that joins its softmax with a value of zero; empty without.
     std::span<const double> sink;
-    /// At most this many threads; 0 is what simd/parallel.hpp says. Small work keeps to one.
+    /// At most this many threads; 0: one for each core. Small work keeps to one.
     std::size_t threads = 0;
     InstructionSet instruction_set = InstructionSet::automatic;
 };

@@ -3,7 +3,7 @@
 
 #include "attn/lint/lint_checks.hpp"
 #include "attn/plan/words.hpp"
-#include "attn/steps/groups.hpp"
+#include "attn/tensor/groups.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/numbers.hpp"
 

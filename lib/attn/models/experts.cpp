@@ -38,10 +38,10 @@ Linear<Real> linear_of(const Model& model, std::size_t layer, const std::string&
     const auto read = [&](const std::string& name) {
         return cast(model.read_rows(in_layer(layer, name + part), {expert}), type);
     };
-    const Tensor weight = read("w_experts_");
     Linear<Real> linear;
-    linear.matrix =
-        PackedMatrix<Real>(weight.as<Real>().data(), weight.shape()[1], weight.shape()[2]);
+    Array<Real> matrix = read("w_experts_").template as<Real>();
+    matrix.reshape({matrix.shape(1), matrix.shape(2)});
+    linear.matrix = input_major(matrix);
     linear.bias = read("b_experts_").template as<Real>();
     linear.bias.reshape({linear.bias.size()});
     return linear;

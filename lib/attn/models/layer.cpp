@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attn/models/layer_walk.hpp"
+#include "attn/simd/kernels.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn::models {
@@ -27,7 +28,7 @@ Array<Real> numbers_of(const Model& model, const std::string& name) {
 }
 
 template <class Real>
-Array<Real> turned(const Array<Real>& matrix) {
+Array<Real> input_major(const Array<Real>& matrix) {
     Array<Real> result = empty_array<Real>({matrix.shape(1), matrix.shape(0)});
     for (std::size_t o = 0; o < matrix.shape(0); ++o) {
         for (std::size_t i = 0; i < matrix.shape(1); ++i) result(i, o) = matrix(o, i);
@@ -39,19 +40,24 @@ template <class Real>
 Linear<Real>::Linear(const Model& model, const std::string& weight, const std::string& bias_name)
     : bias(numbers_of<Real>(model, bias_name)) {
     if (!model.has(weight)) return;
-    const Tensor tensor = cast(model.read(weight), dtype_of<Real>);
-    const Shape shape = tensor.shape();
-    matrix = PackedMatrix<Real>(tensor.as<Real>().data(), shape[0], shape[1]);
+    matrix = input_major(numbers_of<Real>(model, weight));
 }
 
 template <class Real>
 Array<Real> Linear<Real>::operator()(const Array<Real>& rows) const {
-    require_width(rows.shape(), matrix.in());
+    require_width(rows.shape(), matrix.shape(0));
     const std::size_t count = rows.shape(0);
-    Array<Real> result = empty_array<Real>({count, matrix.out()});
-    matrix.multiply(rows.data(), count, result.data());
+    const std::size_t out = matrix.shape(1);
+    const RowOperations<Real>& operations = simd::kernels_for().of<Real>().rows;
+    Array<Real> result = Array<Real>::filled({count, out}, 0);
+    // A row of the matrix is read once for all rows of x.
+    for (std::size_t i = 0; i < matrix.shape(0); ++i) {
+        for (std::size_t r = 0; r < count; ++r) {
+            operations.add_exact_multiple(&matrix(i, 0), rows(r, i), &result(r, 0), out);
+        }
+    }
     for (std::size_t r = 0; r < count && bias.size() > 0; ++r) {
-        for (std::size_t o = 0; o < matrix.out(); ++o) result(r, o) += bias(o);
+        for (std::size_t o = 0; o < out; ++o) result(r, o) += bias(o);
     }
     return result;
 }
@@ -86,7 +92,7 @@ WalkConfig walk_through(const Model& model, std::size_t n) {
     config.weight_layout = WeightLayout::in_out;
     for (const auto& [name, tensor] : stored.parameters.entries()) {
         Tensor numbers = cast(tensor, dtype_of<Real>);
-        if (numbers.dimension() == 2) numbers = {{"in", "out"}, turned(numbers.as<Real>())};
+        if (numbers.dimension() == 2) numbers = {{"in", "out"}, input_major(numbers.as<Real>())};
         config.parameters.record(name, numbers);
     }
     return config;
@@ -131,6 +137,8 @@ const Linear<Real>& Parameters<Real>::vocabulary() const {
 
 template Array<float> numbers_of(const Model&, const std::string&);
 template Array<double> numbers_of(const Model&, const std::string&);
+template Array<float> input_major(const Array<float>&);
+template Array<double> input_major(const Array<double>&);
 template struct Linear<float>;
 template struct Linear<double>;
 template struct Norm<float>;

@@ -5,7 +5,7 @@
 
 #include "attn/models/model.hpp"
 #include "attn/plan/config.hpp"
-#include "attn/simd/packed_matrix.hpp"
+#include "attn/tensor/tensor.hpp"
 
 namespace attn::models {
 
@@ -15,17 +15,17 @@ Array<Real> numbers_of(const Model& model, const std::string& name);
 
 /// A matrix (out, in) as (in, out).
 template <class Real>
-Array<Real> turned(const Array<Real>& matrix);
+Array<Real> input_major(const Array<Real>& matrix);
 
-/// y = x W^T + b for each row of x.
+/// y = x W^T + b for each row of x. The digits of a row do not depend on those beside it.
 template <class Real>
 struct Linear {
-    PackedMatrix<Real> matrix;
+    Array<Real> matrix;  ///< (in, out), so that a result is a sum of its rows
     Array<Real> bias;
 
     Linear() = default;
     Linear(const Model& model, const std::string& weight, const std::string& bias_name);
-    bool present() const { return matrix.out() > 0; }
+    bool present() const { return matrix.size() > 0; }
     Array<Real> operator()(const Array<Real>& rows) const;
 };
 
@@ -52,7 +52,7 @@ struct Layer {
     Layer(const Model& model, std::size_t n);
 };
 
-/// The numbers of a model that all its runs share, read and packed once; but for the tables of
+/// The numbers of a model that all its runs share, read once; but for the tables of
 /// tokens and positions, of which runs read the rows that they need.
 template <class Real>
 class Parameters {

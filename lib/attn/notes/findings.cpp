@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "attn/notes/labels.hpp"
-#include "attn/steps/groups.hpp"
+#include "attn/tensor/groups.hpp"
 
 namespace attn::notes {
 

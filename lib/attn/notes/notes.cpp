@@ -1,5 +1,7 @@
 #include "attn/notes/notes.hpp"
 
+#include <algorithm>
+
 #include "attn/text/strings.hpp"
 
 namespace attn {
@@ -36,6 +38,9 @@ std::map<std::string, std::string> mistakes_behind(const PlannedStep& of) {
 
 std::string told_title(const PlannedStep& of) {
     std::vector<std::string> ids;
+    const bool right =
+        std::ranges::all_of(of.table, [](const Step& step) { return step.mistake.empty(); });
+    if (right) return of.step.title;
     for (const auto& [step, mistakes] : mistakes_behind(of)) ids.push_back(mistakes);
     return of.step.title + (ids.empty() ? "" : " (after " + joined(ids) + ")");
 }

@@ -6,7 +6,7 @@
 #include "attn/notes/attention_rows.hpp"
 #include "attn/notes/chunks.hpp"
 #include "attn/notes/labels.hpp"
-#include "attn/steps/groups.hpp"
+#include "attn/tensor/groups.hpp"
 
 namespace attn::notes {
 namespace {

@@ -371,6 +371,7 @@ Plan resolve(WalkConfig config) {
     if (plan.config.prefill) refuse_prefill(plan);
     plan.scale = scale_factor(plan);
     plan.arithmetic = {plan.config.torch_build == TorchBuild::avx2};
+    plan.arithmetic.threads = static_cast<std::size_t>(plan.config.threads);
     plan.attention_arithmetic = plan.arithmetic;
     plan.attention_arithmetic.single_chain = plan.config.single_chain;
     plan.query_tokens =

@@ -5,7 +5,6 @@
 #include "attn/simd/block_kernel.hpp"
 #include "attn/simd/kernels.hpp"
 #include "attn/simd/normal_kernel.hpp"
-#include "attn/simd/panel_kernel.hpp"
 #include "attn/simd/row_kernel.hpp"
 
 // Included only by the files that are compiled for one instruction set: see vector_math.hpp.
@@ -42,13 +41,11 @@ private:
 template <class Real, class Arch>
 constexpr KernelsOf<Real> kernels_of_type() {
     using Rows = RowKernel<Real, Arch>;
-    using Products = PanelKernel<Real, Arch>;
     using Blocks = BlockKernel<Real, Arch>;
-    return {
-        {&Rows::multiply, &Rows::divide, &Rows::multiply_add, &Rows::add_multiple, &Rows::soft_cap,
-         &Rows::normalize, &Rows::hide, &Rows::maximum, &Rows::exponentials, &Rows::sum},
-        {&Products::size, &Products::pack, &Products::multiply},
-        {Blocks::lanes, Blocks::query_block, &Blocks::scratch_size, &Blocks::attend}};
+    return {{&Rows::multiply, &Rows::divide, &Rows::multiply_add, &Rows::add_multiple,
+             &Rows::add_exact_multiple, &Rows::soft_cap, &Rows::normalize, &Rows::hide,
+             &Rows::maximum, &Rows::exponentials, &Rows::sum},
+            {Blocks::lanes, Blocks::query_block, &Blocks::scratch_size, &Blocks::attend}};
 }
 
 /// Everything that is compiled for one instruction set.

@@ -60,6 +60,10 @@ struct PlainRows {
         for (std::size_t i = 0; i < count; ++i) result[i] += row[i] * factor;
     }
 
+    static void add_exact_multiple(const Real* row, Real factor, Real* result, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) result[i] = std::fma(row[i], factor, result[i]);
+    }
+
     static void soft_cap(const Real* row, Real cap, Real* result, std::size_t count) {
         for (std::size_t i = 0; i < count; ++i) result[i] = cap * std::tanh(row[i] / cap);
     }
@@ -97,11 +101,17 @@ struct PlainRows {
 };
 
 template <class Real>
-constexpr RowOperations<Real> plain_rows{
-    &PlainRows<Real>::multiply,     &PlainRows<Real>::divide,   &PlainRows<Real>::multiply_add,
-    &PlainRows<Real>::add_multiple, &PlainRows<Real>::soft_cap, &PlainRows<Real>::divide,
-    &PlainRows<Real>::hide,         &PlainRows<Real>::maximum,  &PlainRows<Real>::exponentials,
-    &PlainRows<Real>::sum};
+constexpr RowOperations<Real> plain_rows{&PlainRows<Real>::multiply,
+                                         &PlainRows<Real>::divide,
+                                         &PlainRows<Real>::multiply_add,
+                                         &PlainRows<Real>::add_multiple,
+                                         &PlainRows<Real>::add_exact_multiple,
+                                         &PlainRows<Real>::soft_cap,
+                                         &PlainRows<Real>::divide,
+                                         &PlainRows<Real>::hide,
+                                         &PlainRows<Real>::maximum,
+                                         &PlainRows<Real>::exponentials,
+                                         &PlainRows<Real>::sum};
 
 }  // namespace
 

@@ -19,6 +19,8 @@ struct RowOperations {
                          std::size_t count);
     /// result + row * factor.
     void (*add_multiple)(const Real* row, Real factor, Real* result, std::size_t count);
+    /// The same, rounded once.
+    void (*add_exact_multiple)(const Real* row, Real factor, Real* result, std::size_t count);
     /// cap * tanh(row / cap)
     void (*soft_cap)(const Real* row, Real cap, Real* result, std::size_t count);
     /// The exponentials as parts of their sum. In vectors by its reciprocal: a division takes ten
@@ -32,33 +34,6 @@ struct RowOperations {
     Real (*exponentials)(const Real* row, Real maximum, Real* result, std::size_t count);
     /// The sum. In vectors, zeros behind the row change no bit of it.
     Real (*sum)(const Real* row, std::size_t count);
-};
-
-/// The second factor of a matrix product, packed once for first factors that come some rows at a
-/// time: BLAS would pack it anew for each of them. See simd::PanelKernel for the layout.
-///
-/// Shapes  (steps, columns) as a matrix.
-template <class Real>
-struct Panels {
-    const Real* numbers;  ///< aligned to 64 bytes
-    std::size_t steps, columns;
-};
-
-/// Products with such a factor.
-template <class Real>
-struct PanelOperations {
-    /// How many numbers the packed factor takes.
-    std::size_t (*size)(std::size_t steps, std::size_t columns);
-    /// Packs a matrix (steps, columns), or (columns, steps) when it is stored transposed.
-    void (*pack)(const Real* matrix, std::size_t steps, std::size_t columns, bool transposed,
-                 Real* panels);
-    /// The product of `count` rows of `steps` numbers, `row_stride` apart, with the first `steps`
-    /// rows and `columns` columns of the factor.
-    ///
-    /// Range  Sums of up to 192 products are added one by one; longer ones are sums of such sums.
-    void (*multiply)(const Real* rows, std::size_t row_stride, std::size_t count,
-                     const Panels<Real>& panels, std::size_t steps, std::size_t columns,
-                     Real* result, std::size_t result_stride);
 };
 
 /// One block of queries and all the keys it may see, in one head, for fused attention.
@@ -110,7 +85,6 @@ namespace simd {
 template <class Real>
 struct KernelsOf {
     RowOperations<Real> rows;
-    PanelOperations<Real> panels;
     BlockOperations<Real> blocks;
 };
 
@@ -160,11 +134,5 @@ inline constexpr std::size_t vector_row_length = 64;
 ///        processor.
 template <class Real>
 const RowOperations<Real>& row_operations(std::size_t length);
-
-/// The products on the widest vectors of this processor.
-template <class Real>
-const PanelOperations<Real>& panel_operations() {
-    return simd::kernels_for().of<Real>().panels;
-}
 
 }  // namespace attn

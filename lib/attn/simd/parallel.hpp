@@ -46,15 +46,11 @@ struct EvenParts {
     }
 };
 
-/// The most threads that large work is shared among, set by who begins it; 0: one for each core.
-inline std::size_t most_threads = 0;
-
-/// How many threads `multiply_adds` of work are worth: starting one costs as much as some 0.1 ms of
-/// it.
+/// How many threads `multiply_adds` of work are worth, at most `most`, or one for each core if that
+/// is 0: starting one costs as much as some 0.1 ms of it.
 inline std::size_t worthwhile_threads(std::size_t most, double multiply_adds, std::size_t tasks) {
     constexpr double too_small = 3e7;
     if (multiply_adds < too_small) return 1;
-    if (most == 0) most = most_threads;
     if (most == 0) most = std::thread::hardware_concurrency();
     return most == 0 ? 1 : (most < tasks ? most : tasks);
 }
@@ -88,22 +84,6 @@ void share_tasks(std::size_t tasks, std::size_t threads, const Work& work) {
         run(0);
     }
     if (failed) std::rethrow_exception(failure);
-}
-
-/// Calls work(row) for each of `rows` rows of `columns` numbers; many are shared among threads.
-template <class Work>
-void for_each_row(std::size_t rows, std::size_t columns, const Work& work) {
-    constexpr std::size_t most_shares = 64;
-    constexpr double operations_a_cell = 8;
-    const EvenParts shares{rows, 1, std::min(rows, most_shares)};
-    const double operations =
-        operations_a_cell * static_cast<double>(rows) * static_cast<double>(columns);
-    share_tasks(shares.count, worthwhile_threads(0, operations, shares.count),
-                [&](std::size_t share, std::size_t) {
-                    for (std::size_t r = shares.begin(share); r < shares.begin(share + 1); ++r) {
-                        work(r);
-                    }
-                });
 }
 
 }  // namespace attn

@@ -32,12 +32,12 @@ public:
     static void multiply_add(const Real* row, Real factor, Real addend, Real* result,
                              std::size_t count) {
         for (std::size_t i = 0; i < count; ++i) {
-            if constexpr (sizeof(Real) == sizeof(float)) {
-                result[i] = __builtin_fmaf(row[i], factor, addend);
-            } else {
-                result[i] = __builtin_fma(row[i], factor, addend);
-            }
+            result[i] = fused(row[i], factor, addend);
         }
+    }
+
+    static void add_exact_multiple(const Real* row, Real factor, Real* result, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) result[i] = fused(row[i], factor, result[i]);
     }
 
     static void add_multiple(const Real* row, Real factor, Real* result, std::size_t count) {
@@ -104,6 +104,11 @@ public:
 
 private:
     static constexpr std::size_t group = vectors * lanes;
+
+    [[gnu::always_inline]] static inline Real fused(Real a, Real b, Real c) {
+        if constexpr (sizeof(Real) == sizeof(float)) return __builtin_fmaf(a, b, c);
+        return static_cast<Real>(__builtin_fma(a, b, c));
+    }
 
     /// Calls work(numbers, first, count) for each group of numbers; the last one is filled up.
     template <class Work>

@@ -1,6 +1,7 @@
 #pragma once
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
 #include "attn/tensor/matrix_view.hpp"
 
@@ -11,48 +12,32 @@ struct Arithmetic {
     bool fma = true;  ///< loop twins: round each product and sum together, as PyTorch's AVX2
                       ///< build does
     bool single_chain = false;  ///< loop twins: sum each dot product in a single chain
+    std::size_t threads = 0;    ///< vectorized twins: the most that share large products; 0: all
+                                ///< cores
 };
 
 namespace loop {
 
-/// One dot product, summed as a build of PyTorch sums it: the even and the odd positions in a chain
-/// each, the two chains added at the end; an odd last position is added after that. With
-/// `single_chain` all positions make one chain: so does PyTorch when a factor is a vector.
-template <class T>
-class Dot {
-public:
-    explicit Dot(const Arithmetic& arithmetic) : arithmetic_(arithmetic) {}
-
-    /// Adds the product of the next two numbers.
-    void add(T x, T y) {
-        if (arithmetic_.single_chain) {
-            even_ = plus_product(even_, x, y);
-        } else if (!waits_) {
-            x_ = x;
-            y_ = y;
-            waits_ = true;
-        } else {
-            even_ = plus_product(even_, x_, y_);
-            odd_ = plus_product(odd_, x, y);
-            waits_ = false;
-        }
+/// One dot product, of the pairs of numbers that `pair_at(position)` gives, summed as a build of
+/// PyTorch sums it: the even and the odd positions in a chain each, the two chains added at the
+/// end; an odd last position is added after that. With `single_chain` all positions make one chain:
+/// so does PyTorch when a factor is a vector.
+template <class T, class PairAt>
+T dot(const Arithmetic& arithmetic, std::size_t count, const PairAt& pair_at) {
+    const auto add = [&](T& sum, std::size_t position) {
+        const auto [x, y] = pair_at(position);
+        sum = arithmetic.fma ? std::fma(x, y, sum) : sum + x * y;
+    };
+    T even = 0, odd = 0;
+    std::size_t position = 0;
+    for (; position + 1 < count && !arithmetic.single_chain; position += 2) {
+        add(even, position);
+        add(odd, position + 1);
     }
-
-    T sum() const {
-        const T both = arithmetic_.single_chain ? even_ : even_ + odd_;
-        return waits_ ? plus_product(both, x_, y_) : both;
-    }
-
-private:
-    T plus_product(T sum, T x, T y) const {
-        return arithmetic_.fma ? std::fma(x, y, sum) : sum + x * y;
-    }
-
-    const Arithmetic& arithmetic_;
-    T even_ = 0, odd_ = 0;
-    T x_ = 0, y_ = 0;  ///< the last even position, until it is known whether an odd one follows
-    bool waits_ = false;
-};
+    T sum = even + odd;
+    for (; position < count; ++position) add(sum, position);
+    return sum;
+}
 
 }  // namespace loop
 }  // namespace attn

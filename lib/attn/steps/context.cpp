@@ -36,11 +36,9 @@ Array<T> loop::context(const Array<T>& weights, const Array<T>& value,
     for (std::size_t g = 0; g < context.groups; ++g) {
         for (std::size_t q = 0; q < context.rows; ++q) {
             for (std::size_t f = 0; f < context.columns; ++f) {
-                Dot<T> dot(arithmetic);
-                for (std::size_t k = 0; k < shares.columns; ++k) {
-                    dot.add(shares(g, q, k), values(g, k, f));
-                }
-                context(g, q, f) = dot.sum();
+                context(g, q, f) = dot<T>(arithmetic, shares.columns, [&](std::size_t k) {
+                    return std::pair(shares(g, q, k), values(g, k, f));
+                });
             }
         }
     }
@@ -48,9 +46,10 @@ Array<T> loop::context(const Array<T>& weights, const Array<T>& value,
 }
 
 template <class T>
-Array<T> vectorized::context(const Array<T>& weights, const Array<T>& value, const Arithmetic&) {
+Array<T> vectorized::context(const Array<T>& weights, const Array<T>& value,
+                             const Arithmetic& arithmetic) {
     context_shape(weights.shape(), value.shape());
-    return matmul(weights, value, Second::as_stored);
+    return matmul(weights, value, Second::as_stored, arithmetic.threads);
 }
 
 #define ATTN_INSTANTIATE(variant, T) \

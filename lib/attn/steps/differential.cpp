@@ -4,9 +4,9 @@
 #include <xtensor/xmath.hpp>
 #include <xtensor/xview.hpp>
 
-#include "attn/steps/groups.hpp"
 #include "attn/steps/twins.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/groups.hpp"
 #include "attn/tensor/xtensor.hpp"
 
 namespace attn {

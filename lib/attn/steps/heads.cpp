@@ -2,8 +2,8 @@
 
 #include <numeric>
 
-#include "attn/steps/groups.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/groups.hpp"
 #include "attn/tensor/xtensor.hpp"
 
 namespace attn {

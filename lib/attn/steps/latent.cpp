@@ -3,8 +3,8 @@
 #include <xtensor/xview.hpp>
 
 #include "attn/simd/matmul.hpp"
-#include "attn/steps/groups.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/groups.hpp"
 #include "attn/tensor/matrix_view.hpp"
 #include "attn/tensor/xtensor.hpp"
 
@@ -91,11 +91,9 @@ Array<T> loop::multiply_heads(const Array<T>& rows, const Array<T>& matrices,
     for (std::size_t g = 0; g < to.groups; ++g) {
         for (std::size_t t = 0; t < to.rows; ++t) {
             for (std::size_t f = 0; f < to.columns; ++f) {
-                Dot<T> dot(arithmetic);
-                for (std::size_t i = 0; i < by.rows; ++i) {
-                    dot.add(from(g, t, i), by(g % by.groups, i, f));
-                }
-                to(g, t, f) = dot.sum();
+                to(g, t, f) = dot<T>(arithmetic, by.rows, [&](std::size_t i) {
+                    return std::pair(from(g, t, i), by(g % by.groups, i, f));
+                });
             }
         }
     }

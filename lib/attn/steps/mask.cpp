@@ -9,34 +9,26 @@
 namespace attn {
 
 template <class T>
-Array<T> loop::apply_mask(const Array<T>& scores, const Array<bool>& mask) {
+Array<T> loop::apply_mask(Array<T> scores, const Array<bool>& mask) {
     const MaskView view = view_of(mask, scores.shape());
-    Array<T> result = empty_array<T>(scores.shape());
-    const MatrixView<const T> before = matrices_of(scores);
-    const MatrixView<T> after = matrices_of(result);
 
     // Hide each cell that the mask hides and keep the scores of the others.
-    for (std::size_t g = 0; g < after.groups; ++g) {
-        for (std::size_t q = 0; q < after.rows; ++q) {
-            for (std::size_t k = 0; k < after.columns; ++k) {
-                after(g, q, k) = view.hides(g, q, k) ? minus_infinity<T> : before(g, q, k);
-            }
-        }
-    }
-    return result;
+    return with_each_cell(std::move(scores),
+                          [&](std::size_t g, std::size_t q, std::size_t k, T& score) {
+                              if (view.hides(g, q, k)) score = minus_infinity<T>;
+                          });
 }
 
 template <class T>
-Array<T> vectorized::apply_mask(const Array<T>& scores, const Array<bool>& mask) {
+Array<T> vectorized::apply_mask(Array<T> scores, const Array<bool>& mask) {
     const MaskView view = view_of(mask, scores.shape());
-    const MatrixView<const T> matrices = matrices_of(scores);
-    return with_each_row(scores, [&](std::size_t row, const auto& rows, const T* from, T* to) {
-        const bool* const hidden = view.cells(row / matrices.rows, row % matrices.rows);
+    const auto [groups, queries, keys] = groups_of(scores.shape());
+    return with_each_row(std::move(scores), [&](std::size_t row, const auto& rows, T* cells) {
+        const bool* const hidden = view.cells(row / queries, row % queries);
         if (view.key_stride != 0) {
-            rows.hide(from, hidden, to, matrices.columns);
-        } else {  // one cell for all keys
-            *hidden ? std::fill_n(to, matrices.columns, minus_infinity<T>)
-                    : std::copy_n(from, matrices.columns, to);
+            rows.hide(cells, hidden, cells, keys);
+        } else if (*hidden) {  // one cell for all keys
+            std::fill_n(cells, keys, minus_infinity<T>);
         }
     });
 }
@@ -56,7 +48,7 @@ MaskView view_of(const Array<bool>& mask, const Shape& scores) {
 }
 
 #define ATTN_INSTANTIATE(variant, T) \
-    template Array<T> variant::apply_mask(const Array<T>&, const Array<bool>&);
+    template Array<T> variant::apply_mask(Array<T>, const Array<bool>&);
 ATTN_FOR_EACH_TWIN(ATTN_INSTANTIATE)
 #undef ATTN_INSTANTIATE
 

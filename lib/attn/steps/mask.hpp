@@ -1,6 +1,6 @@
 #pragma once
-#include "attn/tensor/attention_shape.hpp"
 #include "attn/tensor/array.hpp"
+#include "attn/tensor/attention_shape.hpp"
 
 namespace attn {
 
@@ -11,11 +11,11 @@ namespace attn {
 /// Errors  ShapeError when the mask does not broadcast to the scores.
 namespace loop {
 template <class T>
-Array<T> apply_mask(const Array<T>& scores, const Array<bool>& mask);
+Array<T> apply_mask(Array<T> scores, const Array<bool>& mask);
 }  // namespace loop
 namespace vectorized {
 template <class T>
-Array<T> apply_mask(const Array<T>& scores, const Array<bool>& mask);
+Array<T> apply_mask(Array<T> scores, const Array<bool>& mask);
 }  // namespace vectorized
 
 /// The cells of a mask that broadcasts to scores of this shape, which outlive the view.

@@ -4,10 +4,10 @@
 #include <bit>
 #include <cmath>
 
-#include "attn/steps/groups.hpp"
 #include "attn/steps/rows.hpp"
 #include "attn/tensor/broadcast.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/groups.hpp"
 
 namespace attn {
 std::vector<double> alibi_slopes(std::size_t heads) {
@@ -116,27 +116,18 @@ Array<T> vectorized::position_bias(const DistanceBias<T>& bias, std::ptrdiff_t f
 }
 
 template <class T>
-Array<T> loop::add_bias(const Array<T>& scores, const BiasView<T>& bias) {
-    Array<T> result = empty_array<T>(scores.shape());
-    const MatrixView<const T> before = matrices_of(scores);
-    const MatrixView<T> after = matrices_of(result);
-    for (std::size_t g = 0; g < after.groups; ++g) {
-        for (std::size_t q = 0; q < after.rows; ++q) {
-            for (std::size_t k = 0; k < after.columns; ++k) {
-                after(g, q, k) = before(g, q, k) + bias.at(g, q, k);
-            }
-        }
-    }
-    return result;
+Array<T> loop::add_bias(Array<T> scores, const BiasView<T>& bias) {
+    return with_each_cell(std::move(scores), [&](std::size_t g, std::size_t q, std::size_t k,
+                                                 T& score) { score += bias.at(g, q, k); });
 }
 
 template <class T>
-Array<T> vectorized::add_bias(const Array<T>& scores, const BiasView<T>& bias) {
-    const MatrixView<const T> matrices = matrices_of(scores);
-    return with_each_row(scores, [&](std::size_t row, const auto&, const T* from, T* to) {
-        const T* const added = bias.row(row / matrices.rows, row % matrices.rows);
-        for (std::size_t k = 0; k < matrices.columns; ++k) {
-            to[k] = from[k] + added[static_cast<std::ptrdiff_t>(k) * bias.key_stride];
+Array<T> vectorized::add_bias(Array<T> scores, const BiasView<T>& bias) {
+    const auto [groups, queries, keys] = groups_of(scores.shape());
+    return with_each_row(std::move(scores), [&](std::size_t row, const auto&, T* cells) {
+        const T* const added = bias.row(row / queries, row % queries);
+        for (std::size_t k = 0; k < keys; ++k) {
+            cells[k] += added[static_cast<std::ptrdiff_t>(k) * bias.key_stride];
         }
     });
 }
@@ -150,8 +141,8 @@ Array<T> vectorized::add_bias(const Array<T>& scores, const BiasView<T>& bias) {
                                           std::size_t);                                        \
     template Array<T> vectorized::position_bias(const DistanceBias<T>&, std::ptrdiff_t,        \
                                                 std::size_t, std::size_t);                     \
-    template Array<T> loop::add_bias(const Array<T>&, const BiasView<T>&);                     \
-    template Array<T> vectorized::add_bias(const Array<T>&, const BiasView<T>&);
+    template Array<T> loop::add_bias(Array<T>, const BiasView<T>&);                            \
+    template Array<T> vectorized::add_bias(Array<T>, const BiasView<T>&);
 ATTN_INSTANTIATE(float)
 ATTN_INSTANTIATE(double)
 #undef ATTN_INSTANTIATE

@@ -105,11 +105,11 @@ Array<T> position_bias(const DistanceBias<T>& bias, std::ptrdiff_t first, std::s
 /// Shapes  scores (..., query_len, key_len); result the same.
 namespace loop {
 template <class T>
-Array<T> add_bias(const Array<T>& scores, const BiasView<T>& bias);
+Array<T> add_bias(Array<T> scores, const BiasView<T>& bias);
 }
 namespace vectorized {
 template <class T>
-Array<T> add_bias(const Array<T>& scores, const BiasView<T>& bias);
+Array<T> add_bias(Array<T> scores, const BiasView<T>& bias);
 }
 
 }  // namespace attn

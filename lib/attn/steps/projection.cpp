@@ -1,8 +1,8 @@
 #include "attn/steps/projection.hpp"
 
 #include "attn/simd/matmul.hpp"
-#include "attn/steps/groups.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/groups.hpp"
 
 namespace attn {
 namespace {
@@ -64,11 +64,9 @@ Array<T> loop::project(const Array<T>& x, const Array<T>& weight, const Array<T>
         const std::size_t h = g % s.heads;
         for (std::size_t t = 0; t < s.tokens; ++t) {
             for (std::size_t o = 0; o < s.out; ++o) {
-                Dot<T> dot(arithmetic);
-                for (std::size_t i = 0; i < s.in; ++i) {
-                    dot.add(tokens(b, t, i), out_in ? weights(h, o, i) : weights(h, i, o));
-                }
-                projected(g, t, o) = dot.sum();
+                projected(g, t, o) = dot<T>(arithmetic, s.in, [&](std::size_t i) {
+                    return std::pair(tokens(b, t, i), out_in ? weights(h, o, i) : weights(h, i, o));
+                });
             }
         }
     }
@@ -78,18 +76,19 @@ Array<T> loop::project(const Array<T>& x, const Array<T>& weight, const Array<T>
 
 template <class T>
 Array<T> vectorized::project(const Array<T>& x, const Array<T>& weight, const Array<T>& bias,
-                             WeightLayout layout, const Arithmetic&) {
+                             WeightLayout layout, const Arithmetic& arithmetic) {
     const Sizes s = projection_sizes(shape_of(x), shape_of(weight), shape_of(bias), layout);
     const Second second = layout == WeightLayout::out_in ? Second::transposed : Second::as_stored;
     Array<T> result;
     if (weight.dimension() == 2) {
-        result = matmul(x, weight, second);
+        result = matmul(x, weight, second, arithmetic.threads);
     } else {
         result = empty_array<T>(s.result);
         for (std::size_t g = 0; g < s.batch * s.heads; ++g) {
-            multiply(x.data() + g / s.heads * s.tokens * s.in,
-                     weight.data() + g % s.heads * s.in * s.out,
-                     result.data() + g * s.tokens * s.out, s.tokens, s.in, s.out, second);
+            multiply_rows(x.data() + g / s.heads * s.tokens * s.in, s.in,
+                          weight.data() + g % s.heads * s.in * s.out,
+                          result.data() + g * s.tokens * s.out, s.out, s.tokens, s.in, s.out,
+                          second);
         }
     }
     if (bias.size() != 0) add_bias(result, bias, s);

@@ -5,8 +5,8 @@
 #include <xtensor/xmath.hpp>
 #include <xtensor/xview.hpp>
 
-#include "attn/steps/groups.hpp"
 #include "attn/steps/twins.hpp"
+#include "attn/tensor/groups.hpp"
 #include "attn/tensor/xtensor.hpp"
 
 namespace attn {

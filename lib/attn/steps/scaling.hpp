@@ -20,11 +20,11 @@ struct ScaleFactor {
 /// Source  Vaswani et al. 2017, section 3.2.1.
 namespace loop {
 template <class T>
-Array<T> scale(const Array<T>& scores, const ScaleFactor& factor);
+Array<T> scale(Array<T> scores, const ScaleFactor& factor);
 }  // namespace loop
 namespace vectorized {
 template <class T>
-Array<T> scale(const Array<T>& scores, const ScaleFactor& factor);
+Array<T> scale(Array<T> scores, const ScaleFactor& factor);
 }  // namespace vectorized
 
 }  // namespace attn

@@ -35,11 +35,9 @@ Array<T> loop::scores(const Array<T>& query, const Array<T>& key, const Arithmet
     for (std::size_t g = 0; g < scores.groups; ++g) {
         for (std::size_t q = 0; q < scores.rows; ++q) {
             for (std::size_t k = 0; k < scores.columns; ++k) {
-                Dot<T> dot(arithmetic);
-                for (std::size_t f = 0; f < queries.columns; ++f) {
-                    dot.add(queries(g, q, f), keys(g, k, f));
-                }
-                scores(g, q, k) = dot.sum();
+                scores(g, q, k) = dot<T>(arithmetic, queries.columns, [&](std::size_t f) {
+                    return std::pair(queries(g, q, f), keys(g, k, f));
+                });
             }
         }
     }
@@ -47,9 +45,10 @@ Array<T> loop::scores(const Array<T>& query, const Array<T>& key, const Arithmet
 }
 
 template <class T>
-Array<T> vectorized::scores(const Array<T>& query, const Array<T>& key, const Arithmetic&) {
+Array<T> vectorized::scores(const Array<T>& query, const Array<T>& key,
+                            const Arithmetic& arithmetic) {
     scores_shape(query.shape(), key.shape());
-    return matmul(query, key, Second::transposed);
+    return matmul(query, key, Second::transposed, arithmetic.threads);
 }
 
 #define ATTN_INSTANTIATE(variant, T) \

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "attn/steps/groups.hpp"
 #include "attn/steps/softmax.hpp"
 #include "attn/steps/twins.hpp"
+#include "attn/tensor/groups.hpp"
 
 namespace attn {
 namespace {

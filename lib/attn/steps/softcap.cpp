@@ -8,26 +8,23 @@
 namespace attn {
 
 template <class T>
-Array<T> loop::soft_cap(const Array<T>& scores, double cap) {
+Array<T> loop::soft_cap(Array<T> scores, double cap) {
     const T bound = static_cast<T>(cap);
-    Array<T> result = empty_array<T>(scores.shape());
 
     // Divide every score by the cap, take tanh, multiply by the cap.
-    for (std::size_t i = 0; i < scores.size(); ++i) {
-        result.data()[i] = bound * std::tanh(scores.data()[i] / bound);
-    }
-    return result;
+    for (T& score : scores) score = bound * std::tanh(score / bound);
+    return scores;
 }
 
 template <class T>
-Array<T> vectorized::soft_cap(const Array<T>& scores, double cap) {
+Array<T> vectorized::soft_cap(Array<T> scores, double cap) {
     const std::size_t columns = rows_of(scores).columns;
-    return with_each_row(scores, [&](std::size_t, const auto& rows, const T* from, T* to) {
-        rows.soft_cap(from, static_cast<T>(cap), to, columns);
+    return with_each_row(std::move(scores), [&](std::size_t, const auto& rows, T* row) {
+        rows.soft_cap(row, static_cast<T>(cap), row, columns);
     });
 }
 
-#define ATTN_INSTANTIATE(variant, T) template Array<T> variant::soft_cap(const Array<T>&, double);
+#define ATTN_INSTANTIATE(variant, T) template Array<T> variant::soft_cap(Array<T>, double);
 ATTN_FOR_EACH_TWIN(ATTN_INSTANTIATE)
 #undef ATTN_INSTANTIATE
 

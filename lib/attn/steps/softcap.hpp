@@ -14,11 +14,11 @@ namespace attn {
 /// Source  Gemma Team 2024, Gemma 2, section 2.
 namespace loop {
 template <class T>
-Array<T> soft_cap(const Array<T>& scores, double cap);
+Array<T> soft_cap(Array<T> scores, double cap);
 }  // namespace loop
 namespace vectorized {
 template <class T>
-Array<T> soft_cap(const Array<T>& scores, double cap);
+Array<T> soft_cap(Array<T> scores, double cap);
 }  // namespace vectorized
 
 }  // namespace attn

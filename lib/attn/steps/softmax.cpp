@@ -4,24 +4,18 @@
 #include <cmath>
 #include <string>
 
-#include "attn/steps/groups.hpp"
 #include "attn/steps/rows.hpp"
 #include "attn/steps/sink.hpp"
 #include "attn/steps/twins.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/groups.hpp"
 #include "attn/tensor/move_axis.hpp"
 
 namespace attn {
 namespace {
 
-/// Refuses the first fully masked row, if there is one.
-///
-/// Errors  ConfigError naming it.
-template <class T>
-void refuse_empty_rows(const Array<T>& row_max) {
-    const auto found = std::find(row_max.begin(), row_max.end(), minus_infinity<T>);
-    if (found == row_max.end()) return;
-    throw ConfigError("row " + std::to_string(found - row_max.begin()) +
+[[noreturn]] void refuse_empty_row(std::size_t row) {
+    throw ConfigError("row " + std::to_string(row) +
                       " of the scores hides every key, so softmax has nothing to divide 1 among: "
                       "change the mask, or choose nan or zero for empty rows");
 }
@@ -65,9 +59,9 @@ Array<T> loop::row_max(const Array<T>& scores, std::size_t axis) {
 }
 
 template <class T>
-Array<T> loop::exponentials(const Array<T>& scores, const Array<T>& row_max, std::size_t axis) {
+Array<T> loop::exponentials(Array<T> scores, const Array<T>& row_max, std::size_t axis) {
     require_one_a_row(row_max, scores, axis);
-    Array<T> rows = with_axis_last(scores, axis);
+    Array<T> rows = with_axis_last(std::move(scores), axis);
     const MatrixView<T> cells = rows_of(rows);
 
     // Subtract the largest score of the row from each score and take the exponential.
@@ -76,7 +70,7 @@ Array<T> loop::exponentials(const Array<T>& scores, const Array<T>& row_max, std
             cells(0, q, k) = exact_exp(cells(0, q, k) - row_max.data()[q]);
         }
     }
-    return with_last_axis_at(rows, axis);
+    return with_last_axis_at(std::move(rows), axis);
 }
 
 template <class T>
@@ -95,24 +89,25 @@ Array<T> loop::row_sum(const Array<T>& exponentials, std::size_t axis) {
 }
 
 template <class T>
-Array<T> loop::softmax(const Array<T>& scores, std::size_t axis, EmptyRow empty_row,
+Array<T> loop::softmax(Array<T> scores, std::size_t axis, EmptyRow empty_row,
                        std::span<const T> sink) {
     Array<T> largest = row_max(scores, axis);
     if (!sink.empty()) raise_to_sink(sink, one_a_query(largest));
-    if (empty_row == EmptyRow::error) refuse_empty_rows(largest);
-    Array<T> rows = with_axis_last(exponentials(scores, largest, axis), axis);
+    Array<T> rows = with_axis_last(exponentials(std::move(scores), largest, axis), axis);
     const MatrixView<T> weights = rows_of(rows);
     Array<T> sums = row_sum(rows, rows.dimension() - 1);
     if (!sink.empty()) add_sink(sink, one_a_query(std::as_const(largest)), one_a_query(sums));
 
     // Divide each exponential by the sum of its row.
     for (std::size_t q = 0; q < weights.rows; ++q) {
-        const bool zero = empty_row == EmptyRow::zero && largest.data()[q] == minus_infinity<T>;
+        const bool empty = largest.data()[q] == minus_infinity<T>;
+        if (empty && empty_row == EmptyRow::error) refuse_empty_row(q);
+        const bool zero = empty && empty_row == EmptyRow::zero;
         for (std::size_t k = 0; k < weights.columns; ++k) {
             weights(0, q, k) = zero ? 0 : weights(0, q, k) / sums.data()[q];
         }
     }
-    return with_last_axis_at(rows, axis);
+    return with_last_axis_at(std::move(rows), axis);
 }
 
 namespace {
@@ -124,9 +119,9 @@ Array<T> of_rows(const Array<T>& array, std::size_t axis, const Part& part) {
     const Array<T> rows = with_axis_last(array, axis);
     const MatrixView<const T> cells = rows_of(rows);
     const RowOperations<T>& operations = row_operations<T>(cells.columns);
-    for_each_row(cells.rows, cells.columns, [&](std::size_t r) {
+    for (std::size_t r = 0; r < cells.rows; ++r) {
         result.data()[r] = part(operations, cells.row(0, r), cells.columns);
-    });
+    }
     return result;
 }
 
@@ -140,16 +135,14 @@ Array<T> vectorized::row_max(const Array<T>& scores, std::size_t axis) {
 }
 
 template <class T>
-Array<T> vectorized::exponentials(const Array<T>& scores, const Array<T>& row_max,
-                                  std::size_t axis) {
+Array<T> vectorized::exponentials(Array<T> scores, const Array<T>& row_max, std::size_t axis) {
     require_one_a_row(row_max, scores, axis);
     const std::size_t columns = scores.shape(axis);
-    const Array<T> rows =
-        with_each_row(with_axis_last(scores, axis),
-                      [&](std::size_t r, const auto& operations, const T* from, T* to) {
-                          operations.exponentials(from, row_max.data()[r], to, columns);
-                      });
-    return with_last_axis_at(rows, axis);
+    Array<T> rows = with_each_row(with_axis_last(std::move(scores), axis),
+                                  [&](std::size_t r, const auto& operations, T* row) {
+                                      operations.exponentials(row, row_max.data()[r], row, columns);
+                                  });
+    return with_last_axis_at(std::move(rows), axis);
 }
 
 template <class T>
@@ -160,35 +153,33 @@ Array<T> vectorized::row_sum(const Array<T>& exponentials, std::size_t axis) {
 }
 
 template <class T>
-Array<T> vectorized::softmax(const Array<T>& scores, std::size_t axis, EmptyRow empty_row,
+Array<T> vectorized::softmax(Array<T> scores, std::size_t axis, EmptyRow empty_row,
                              std::span<const T> sink) {
-    Array<T> largest = row_max(scores, axis);
-    const std::size_t columns = scores.shape(axis);
-    if (!sink.empty()) raise_to_sink(sink, one_a_query(largest));
-    if (empty_row == EmptyRow::error) refuse_empty_rows(largest);
-    // The sums of the sinks alone; those of the keys join them row by row.
-    Array<T> sums = empty_array<T>(largest.shape());
-    sums.fill(0);
-    if (!sink.empty()) add_sink(sink, one_a_query(std::as_const(largest)), one_a_query(sums));
-    const Array<T> rows = with_each_row(
-        with_axis_last(scores, axis),
-        [&](std::size_t r, const auto& operations, const T* from, T* to) {
-            const T top = largest.data()[r];
-            if (empty_row == EmptyRow::zero && top == minus_infinity<T>) {
-                std::fill_n(to, columns, T(0));
-                return;
-            }
-            operations.exponentials(from, top, to, columns);
-            operations.normalize(to, operations.sum(to, columns) + sums.data()[r], to, columns);
-        });
-    return with_last_axis_at(rows, axis);
+    Array<T> rows = with_axis_last(std::move(scores), axis);
+    const std::size_t columns = rows.shape().back();
+    const std::size_t queries = rows.dimension() > 1 ? rows.shape(rows.dimension() - 2) : 1;
+    // The whole of softmax for one row while it is near.
+    rows = with_each_row(std::move(rows), [&](std::size_t r, const auto& operations, T* row) {
+        const T logit = sink.empty() ? minus_infinity<T> : sink[r / queries % sink.size()];
+        T largest = operations.maximum(row, columns);
+        if (logit > largest || std::isnan(logit)) largest = logit;
+        if (largest == minus_infinity<T> && empty_row != EmptyRow::nan) {
+            if (empty_row == EmptyRow::error) refuse_empty_row(r);
+            std::fill_n(row, columns, T(0));
+            return;
+        }
+        const T sum =
+            operations.exponentials(row, largest, row, columns) + std::exp(logit - largest);
+        operations.normalize(row, sum, row, columns);
+    });
+    return with_last_axis_at(std::move(rows), axis);
 }
 
-#define ATTN_INSTANTIATE(variant, T)                                                        \
-    template Array<T> variant::row_max(const Array<T>&, std::size_t);                       \
-    template Array<T> variant::exponentials(const Array<T>&, const Array<T>&, std::size_t); \
-    template Array<T> variant::row_sum(const Array<T>&, std::size_t);                       \
-    template Array<T> variant::softmax(const Array<T>&, std::size_t, EmptyRow, std::span<const T>);
+#define ATTN_INSTANTIATE(variant, T)                                                 \
+    template Array<T> variant::row_max(const Array<T>&, std::size_t);                \
+    template Array<T> variant::exponentials(Array<T>, const Array<T>&, std::size_t); \
+    template Array<T> variant::row_sum(const Array<T>&, std::size_t);                \
+    template Array<T> variant::softmax(Array<T>, std::size_t, EmptyRow, std::span<const T>);
 ATTN_FOR_EACH_TWIN(ATTN_INSTANTIATE)
 #undef ATTN_INSTANTIATE
 

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <span>
 
-#include "attn/tensor/attention_shape.hpp"
 #include "attn/tensor/array.hpp"
+#include "attn/tensor/attention_shape.hpp"
 
 namespace attn {
 
@@ -37,11 +37,11 @@ Array<T> row_max(const Array<T>& scores, std::size_t axis);
 /// Errors  ShapeError when row_max has not one number for each row.
 namespace loop {
 template <class T>
-Array<T> exponentials(const Array<T>& scores, const Array<T>& row_max, std::size_t axis);
+Array<T> exponentials(Array<T> scores, const Array<T>& row_max, std::size_t axis);
 }
 namespace vectorized {
 template <class T>
-Array<T> exponentials(const Array<T>& scores, const Array<T>& row_max, std::size_t axis);
+Array<T> exponentials(Array<T> scores, const Array<T>& row_max, std::size_t axis);
 }
 
 /// The sum of the exponentials of each row.
@@ -70,12 +70,12 @@ Array<T> row_sum(const Array<T>& exponentials, std::size_t axis);
 /// Source  Vaswani et al. 2017, eq. (1).
 namespace loop {
 template <class T>
-Array<T> softmax(const Array<T>& scores, std::size_t axis, EmptyRow empty_row = EmptyRow::nan,
+Array<T> softmax(Array<T> scores, std::size_t axis, EmptyRow empty_row = EmptyRow::nan,
                  std::span<const T> sink = {});
 }
 namespace vectorized {
 template <class T>
-Array<T> softmax(const Array<T>& scores, std::size_t axis, EmptyRow empty_row = EmptyRow::nan,
+Array<T> softmax(Array<T> scores, std::size_t axis, EmptyRow empty_row = EmptyRow::nan,
                  std::span<const T> sink = {});
 }
 

@@ -1,9 +1,11 @@
 #pragma once
 #include <algorithm>
 #include <cstddef>
+#include <type_traits>
+#include <utility>
 
 #include "attn/tensor/array.hpp"
-#include "attn/tensor/error.hpp"
+#include "attn/tensor/groups.hpp"
 
 namespace attn {
 
@@ -25,50 +27,28 @@ struct MatrixView {
         return row(group, r)[column];
     }
 
-    /// `count` rows from `first` on of one matrix.
-    MatrixView block(std::size_t group, std::size_t first, std::size_t count) const {
-        return {row(group, first), 1, count, columns, row_stride, group_stride};
-    }
-    /// The first columns of every row.
-    MatrixView first_columns(std::size_t count) const {
-        return {numbers, groups, rows, count, row_stride, group_stride};
-    }
-
     operator MatrixView<const T>() const {  // NOLINT: reading what may be written is safe
         return {numbers, groups, rows, columns, row_stride, group_stride};
     }
 };
 
+/// The type of an array's numbers, const as the array is.
+template <class Numbers>
+using NumberOf = std::remove_pointer_t<decltype(std::declval<Numbers&>().data())>;
+
 /// The matrices of an array with at least two axes: its leading axes (batch, head) are folded.
-template <class T>
-MatrixView<const T> matrices_of(const Array<T>& array) {
-    const Shape& shape = array.shape();
-    if (shape.size() < 2) {
-        throw ShapeError("matrices are needed, not " + shape_text(shape) + ": give it two axes");
-    }
-    const std::size_t rows = shape[shape.size() - 2];
-    const std::size_t columns = shape.back();
-    std::size_t groups = 1;
-    for (std::size_t i = 0; i + 2 < shape.size(); ++i) groups *= shape[i];
+template <class Numbers>
+MatrixView<NumberOf<Numbers>> matrices_of(Numbers& array) {
+    const auto [groups, rows, columns] = groups_of(array.shape());
     return {array.data(), groups, rows, columns, columns, rows * columns};
-}
-template <class T>
-MatrixView<T> matrices_of(Array<T>& array) {
-    const MatrixView<const T> view = matrices_of(static_cast<const Array<T>&>(array));
-    return {array.data(), view.groups, view.rows, view.columns, view.row_stride, view.group_stride};
 }
 
 /// The lines along the last axis as the rows of one matrix; a scalar is one row of one number.
-template <class T>
-MatrixView<const T> rows_of(const Array<T>& array) {
+template <class Numbers>
+MatrixView<NumberOf<Numbers>> rows_of(Numbers& array) {
     const std::size_t columns = array.shape().empty() ? 1 : array.shape().back();
     const std::size_t rows = columns == 0 ? 0 : array.size() / columns;
     return {array.data(), 1, rows, columns, columns, array.size()};
-}
-template <class T>
-MatrixView<T> rows_of(Array<T>& array) {
-    const MatrixView<const T> view = rows_of(static_cast<const Array<T>&>(array));
-    return {array.data(), 1, view.rows, view.columns, view.row_stride, view.group_stride};
 }
 
 /// One number for each row of many matrices, as a matrix of one column.
@@ -78,13 +58,8 @@ MatrixView<T> column_of(T* numbers, std::size_t groups, std::size_t rows) {
 }
 
 /// An array with one number for each query, as matrices of one column.
-template <class T>
-MatrixView<T> one_a_query(Array<T>& numbers) {
-    const std::size_t queries = numbers.shape().back();
-    return column_of(numbers.data(), numbers.size() / std::max<std::size_t>(queries, 1), queries);
-}
-template <class T>
-MatrixView<const T> one_a_query(const Array<T>& numbers) {
+template <class Numbers>
+MatrixView<NumberOf<Numbers>> one_a_query(Numbers& numbers) {
     const std::size_t queries = numbers.shape().back();
     return column_of(numbers.data(), numbers.size() / std::max<std::size_t>(queries, 1), queries);
 }

@@ -3,19 +3,18 @@
 #include <numeric>
 #include <vector>
 
-#include "attn/tensor/error.hpp"
+#include "attn/tensor/groups.hpp"
 #include "attn/tensor/xtensor.hpp"
 
 namespace attn {
 
 /// The array with its axis number `axis` behind all others, so that what belongs together along it
 /// is contiguous; with_last_axis_at() undoes it.
+///
+/// Errors  ShapeError when there is no such axis.
 template <class T>
-Array<T> with_axis_last(const Array<T>& array, std::size_t axis) {
-    if (axis >= array.dimension()) {
-        throw ShapeError("there is no axis " + std::to_string(axis) + " in " +
-                         shape_text(array.shape()) + ": count from 0");
-    }
+Array<T> with_axis_last(Array<T> array, std::size_t axis) {
+    axis_view(array.shape(), axis);
     if (axis + 1 == array.dimension()) return array;
     std::vector<std::size_t> order(array.dimension());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -25,7 +24,7 @@ Array<T> with_axis_last(const Array<T>& array, std::size_t axis) {
 }
 
 template <class T>
-Array<T> with_last_axis_at(const Array<T>& array, std::size_t axis) {
+Array<T> with_last_axis_at(Array<T> array, std::size_t axis) {
     if (axis + 1 == array.dimension()) return array;
     std::vector<std::size_t> order(array.dimension());
     std::iota(order.begin(), order.end(), std::size_t{0});

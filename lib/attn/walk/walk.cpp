@@ -1,7 +1,6 @@
 #include "attn/walk/walk.hpp"
 
 #include "attn/plan/memory.hpp"
-#include "attn/simd/parallel.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {
@@ -21,7 +20,6 @@ void require_shape(const Step& step, const Plan& plan, const Tensor& given) {
 
 void perform(std::span<const Step> steps, const Plan& plan, const Ledger& given, Details details,
              Ledger& ledger) {
-    most_threads = static_cast<std::size_t>(plan.config.threads);
     for (const Step& step : steps) {
         if (!step.applies(plan)) continue;
         if (step.kind == Step::Kind::detail && details == Details::skipped) continue;

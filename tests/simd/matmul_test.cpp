@@ -1,5 +1,4 @@
 #include "attn/simd/matmul.hpp"
-#include "attn/simd/parallel.hpp"
 
 #include <doctest/doctest.h>
 
@@ -61,40 +60,35 @@ TEST_SUITE("matmul") {
                 Shape shape = transposed ? Shape{293, 301} : Shape{301, 293};
                 if (!shared) shape.insert(shape.begin(), 3);
                 const Array<float> b = drawn(shape, 2);
-                most_threads = 1;
-                const Array<float> alone = matmul(a, b, second);
+                const Array<float> alone = matmul(a, b, second, 1);
                 CHECK(shape_of(alone) == Shape{3, 211, 293});
                 CHECK(farthest(alone, a, b, second) < 1e-3);
                 for (const std::size_t threads : {0, 2, 5}) {
                     CAPTURE(transposed);
                     CAPTURE(shared);
                     CAPTURE(threads);
-                    most_threads = threads;
-                    CHECK(matmul(a, b, second) == alone);
+                    CHECK(matmul(a, b, second, threads) == alone);
                 }
             }
         }
     }
 
-    TEST_CASE("more threads than rows, and no numbers at all") {
+    TEST_CASE("more threads than products, and no numbers at all") {
         const Array<float> a = drawn({1, 6000}, 3);
         const Array<float> b = drawn({6000, 6000}, 4);
-        most_threads = 8;
-        CHECK(farthest(matmul(a, b, Second::as_stored), a, b, Second::as_stored) < 1e-2);
+        CHECK(farthest(matmul(a, b, Second::as_stored, 8), a, b, Second::as_stored) < 1e-2);
         CHECK(matmul(drawn({0, 4}, 5), drawn({4, 3}, 6), Second::as_stored).size() == 0);
-        most_threads = 0;
         const Array<float> nothing = matmul(drawn({2, 0}, 7), drawn({0, 3}, 8), Second::as_stored);
         CHECK(shape_of(nothing) == Shape{2, 3});
         for (const float number : nothing) CHECK(number == 0.0F);
     }
 
-    TEST_CASE("the rows of a product do not depend on the rows that come with them") {
-        // Small second factors, packed by our own kernels, and more rows than they take at a time.
-        for (const std::size_t inner : {1, 7, 200, 401}) {
+    TEST_CASE("the rows of a small product do not depend on the rows that come with them") {
+        for (const std::size_t inner : {1, 7, 71, 200}) {
             for (const std::size_t columns : {1, 5, 24, 65, 163}) {
                 CAPTURE(inner);
                 CAPTURE(columns);
-                const Array<float> a = drawn({197, inner}, 9);
+                const Array<float> a = drawn({8, inner}, 9);
                 for (const Second second : {Second::as_stored, Second::transposed}) {
                     const bool transposed = second == Second::transposed;
                     const Array<float> b =
@@ -102,9 +96,9 @@ TEST_SUITE("matmul") {
                     const Array<float> product = matmul(a, b, second);
                     CHECK(farthest(product, a, b, second) < 1e-4);
                     std::vector<float> row(columns);
-                    for (const std::size_t r : {0, 95, 96, 196}) {
-                        multiply(a.data() + r * inner, b.data(), row.data(), 1, inner, columns,
-                                 second);
+                    for (const std::size_t r : {0, 3, 7}) {
+                        multiply_rows(a.data() + r * inner, inner, b.data(), row.data(), columns, 1,
+                                      inner, columns, second);
                         CHECK(std::equal(row.begin(), row.end(), product.data() + r * columns));
                     }
                 }
@@ -112,12 +106,15 @@ TEST_SUITE("matmul") {
         }
     }
 
-    TEST_CASE("our own kernels and BLAS agree on both sides of the size that parts them") {
-        for (const std::size_t columns : {255, 256, 257, 258}) {
+    TEST_CASE("loops and BLAS agree on both sides of the size that parts them") {
+        for (const std::size_t columns : {1023, 1024, 1025, 1042}) {
             CAPTURE(columns);
-            const Array<float> a = drawn({5, 256}, 11);
-            const Array<float> b = drawn({256, columns}, 12);
+            const Array<float> a = drawn({2, 4, 64}, 11);
+            const Array<float> b = drawn({64, columns}, 12);
             CHECK(farthest(matmul(a, b, Second::as_stored), a, b, Second::as_stored) < 1e-4);
+            const Array<float> turned = drawn({columns, 64}, 13);
+            CHECK(farthest(matmul(a, turned, Second::transposed), a, turned, Second::transposed) <
+                  1e-4);
         }
     }
 

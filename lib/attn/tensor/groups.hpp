@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "attn/tensor/array.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/tensor/tensor.hpp"
 
 namespace attn {
 
