@@ -125,8 +125,8 @@ struct Plan {
 ///         would need more memory than the machine has.
 Plan resolve(WalkConfig config);
 
-/// Makes a plan with a past that of the `tokens` behind `past` earlier ones; the names of the tokens
-/// stay as they are.
+/// Makes a plan with a past that of the `tokens` behind `past` earlier ones; the names of the
+/// tokens stay as they are.
 ///
 /// Why  a model that writes asks for the next plan at every token, and nothing else changes.
 void move_on(Plan& plan, std::size_t past, std::size_t tokens);
