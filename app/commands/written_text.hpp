@@ -29,8 +29,9 @@ public:
     /// Errors  ConfigError naming the flag, or for a model that writes no text.
     Writer(const Arguments& arguments, const attn::models::Model& model);
 
-    /// The text with these settings. `emit` is called with each token.
-    WrittenText write(const attn::models::AttentionSettings& settings, const Emit& emit = {}) const;
+    /// The text, right or with a mistake. `emit` is called with each token.
+    WrittenText write(const attn::models::ModelMistake* mistake = nullptr,
+                      const Emit& emit = {}) const;
     /// The model in float64.
     std::shared_ptr<const attn::models::Parameters<double>> precise() const;
 
