@@ -124,11 +124,11 @@ TEST_SUITE("models: stories") {
     TEST_CASE("a mistake that cannot show is refused") {
         const Model sorter = open_model("sorter");
         CHECK_THROWS_WITH_AS(settings_with(find_model_mistake("gqa-tile"), sorter.architecture),
-                             "--bug gqa-tile cannot show: every head has a key/value head of its "
+                             "bug gqa-tile cannot show: every head has a key/value head of its "
                              "own: choose another mistake or model",
                              ConfigError);
         CHECK_THROWS_WITH_AS(find_model_mistake("rope-tetha"),
-                             "--bug: there is no mistake 'rope-tetha' of a model; did you mean "
+                             "bug: there is no mistake 'rope-tetha' of a model; did you mean "
                              "rope-theta?",
                              ConfigError);
     }

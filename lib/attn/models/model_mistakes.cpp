@@ -6,6 +6,7 @@
 #include "attn/tensor/error.hpp"
 #include "attn/text/closest.hpp"
 #include "attn/text/strings.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn::models {
 namespace {
@@ -161,7 +162,7 @@ const ModelMistake& find_model_mistake(std::string_view id) {
     }
     const std::string meant = closest(id, ids);
     throw ConfigError(
-        "--bug: there is no mistake " + shown(id) + " of a model" +
+        "$bug: there is no mistake "_told + shown(id) + " of a model" +
         (meant.empty() ? ": choose one of " + joined(ids) : "; did you mean " + meant + "?"));
 }
 
@@ -183,7 +184,7 @@ std::vector<std::string> same_mistakes(const ModelMistake& mistake,
 
 AttentionSettings settings_with(const ModelMistake& mistake, const Architecture& architecture) {
     if (const std::string reason = mistake.no_effect(architecture); !reason.empty()) {
-        throw ConfigError("--bug " + mistake.id + " cannot show: " + reason +
+        throw ConfigError("$bug "_told + mistake.id + " cannot show: " + reason +
                           ": choose another mistake or model");
     }
     AttentionSettings settings = settings_of(architecture);

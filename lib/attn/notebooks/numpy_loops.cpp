@@ -8,6 +8,7 @@
 #include "attn/render/torch_text.hpp"
 #include "attn/steps/projection.hpp"
 #include "attn/tensor/slice.hpp"
+#include "attn/text/told.hpp"
 
 // Notebook 001: attention of one word, of all words in loops, of all words in whole arrays, and
 // with eight heads. The notebook was run without a seed, so its draws cannot be had again.
@@ -144,7 +145,7 @@ Document numpy_loops(const ReplayOptions& replay) {
               "scores = np.stack([query @ key[j] for j in range(4)])")
         .note(replay.seed ? ""
                           : "The notebook sets no seed, so its numbers cannot be drawn again: this "
-                            "replay uses seed 42. --seed N tells the same story with others.");
+                            "replay uses seed 42. $seed N tells the same story with others."_told);
     notebook.tensor("scores", "cell 5, how well the word matches each key", scores)
         .made("scores(j) = query . key(j)")
         .note("Key and value are drawn by themselves here, not made from the words.");
