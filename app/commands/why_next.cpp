@@ -39,7 +39,7 @@ std::string first_piece(const Model& model, const std::string& word) {
                        quoted(model, longest), longest);
 }
 
-/// What goes with a token of the whole model; the rest is of a walk through one layer.
+/// Refuses flags of a walk through one layer: a token of the whole model takes only the rest.
 void refuse_flags_of_walks(const Arguments& arguments) {
     for (const Arguments::Said& said : arguments.said()) {
         const bool goes = std::ranges::any_of(

@@ -45,7 +45,7 @@ private:
 
 attn::models::Sampling sampling_of(const Arguments& arguments);
 
-/// The bytes of a token behind another; of a model without a tokenizer the id.
+/// The bytes of a token after another; of a model without a tokenizer the id.
 std::string piece_of(const attn::models::Model& model, std::int64_t id, std::int64_t previous);
 std::string text_of_ids(const attn::models::Model& model, const TokenIds& ids);
 std::string whole_text(const attn::models::Model& model, const WrittenText& written);

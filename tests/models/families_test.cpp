@@ -40,7 +40,7 @@ double largest_difference(const nlohmann::json& expected, const Array<double>& o
     return largest;
 }
 
-/// What is said when a copy of a checkpoint is opened and read after `damage`.
+/// The error from opening and reading a copy of a checkpoint after `damage`.
 template <class Damage>
 std::string refusal_after(const std::string& family, Damage damage) {
     const ScratchFolder scratch;

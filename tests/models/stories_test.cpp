@@ -159,7 +159,7 @@ TEST_SUITE("models: stories") {
         CHECK(heads[8 + 3].name == "previous token");
         CHECK(heads[8 + 1].name == "first token");
         CHECK(heads[8 + 1].first < 0.5);
-        // What is far from the beginning cannot be said of a text that hardly goes beyond it.
+        // A short text has too few tokens far from the first one for a first_lift.
         for (const HeadFigures& head : survey_heads(model, model.encode("A cat sat."))) {
             CHECK(head.first_lift == 0);
         }

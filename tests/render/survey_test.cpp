@@ -14,7 +14,7 @@ using namespace attn;
 
 namespace {
 
-/// What a look at each value in turn finds.
+/// The survey of the values, one after another.
 template <class T>
 Survey one_by_one(const std::vector<T>& values) {
     Survey found;

@@ -10,7 +10,7 @@
 
 namespace attn {
 
-/// What the end of a colour scale stands for. `automatic`: 1 for weights and their like, for
+/// The value at the end of a colour scale. `automatic`: 1 for weights and their like, for
 /// others the largest of the tensor; `fixed`: 1 (and -1) for all.
 enum class ScaleEnd { automatic, row, tensor, fixed };
 
@@ -41,7 +41,7 @@ public:
     /// Whether colours mean anything here: whole numbers are names, not sizes.
     bool has_colors() const { return tensor_.dtype() != DType::int64; }
     ScaleKind kind() const { return kind_; }
-    /// Weights and masks run from 0 on; other numbers by sign and size. What is not finite stays.
+    /// Weights and masks run from 0 on; other numbers by sign and size. nan and inf stay.
     double share(double value) const { return share_of(value, limit_); }
     /// The same of element number `flat`, which the end of its row may shade.
     double share_at(std::size_t flat) const;

@@ -103,7 +103,7 @@ void write_view(TextPieces& out, const Document& document, const Section& sectio
     out << '}';
 }
 
-/// What the page needs to know beside the walk.
+/// Data of the page beside the walk.
 void write_views(TextPieces& out, const Document& document, const FigureChoices& choices) {
     out << "{\"command\":" << json_string(document.command)
         << ",\"name\":" << json_string(document.name)

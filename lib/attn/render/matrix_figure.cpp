@@ -106,7 +106,7 @@ private:
 
     bool turned() const { return column_labels_ > width_ - 2; }
 
-    /// What stands above the cells: the caption, the name of the axis, the labels.
+    /// Height above the cells: the caption, the name of the axis, the labels.
     double head_room(const std::vector<Panel>& panels) const {
         const double labels = shape_.empty() ? 0 : turned() ? 0.72 * column_labels_ + 14 : 18;
         // The caption stands beside the name of the axis where there is room.
@@ -269,7 +269,7 @@ private:
     double column_labels_ = 0;
 };
 
-/// What a notebook shows that is no tensor.
+/// Draws the text of a cell of a notebook that shows no tensor.
 void draw_text(Svg& svg, const std::string& text, double y) {
     std::size_t begin = 0;
     while (begin < text.size()) {

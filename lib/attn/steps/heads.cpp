@@ -141,7 +141,7 @@ Array<T> loop::repeat_heads(const Array<T>& tensor, std::size_t times) {
 template <class T>
 Array<T> vectorized::repeat_heads(const Array<T>& tensor, std::size_t times) {
     const Shape result_shape = repeated_shape(shape_of(tensor), times);
-    // A new axis behind the heads, as long as the repetition, is then part of their axis.
+    // A new axis after the heads, as long as the repetition, is then part of their axis.
     const std::size_t head = result_shape.back() * result_shape[result_shape.size() - 2];
     const std::size_t heads = head == 0 ? 0 : tensor.size() / head;
     Array<T> with_axis = tensor;
