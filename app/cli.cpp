@@ -11,6 +11,7 @@
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "attn/text/closest.hpp"
+#include "attn/text/told.hpp"
 #include "attn/version.hpp"
 
 namespace app {
@@ -159,6 +160,7 @@ void note_beside_help(const Words& words) {
 }  // namespace
 
 int run(int argc, char** argv) {
+    attn::setting_prefix = "--";
     const Words words(argv + std::min(argc, 1), argv + argc);
     const bool names_one = !words.empty() && is_command(words.front());
     const Command& command = *find_command(names_one ? words.front() : "");

@@ -322,7 +322,7 @@ Asked asked_walk(const Arguments& arguments, const attn::Ledger& file,
     require_all_steps(asked.config, "diagnose");
     take_given(given, asked.config);
     take_mask(given, asked.config);
-    bool has_source = says_a_source(arguments) || given.has("x") || given.has("token_embedding");
+    bool has_source = arguments.has(says_x) || given.has("x") || given.has("token_embedding");
     const attn::Tensor* x = named.find("x");
     if (x != nullptr && !has_source) has_source = draws_this_x(asked.config, *x);
     const bool has_memory = asked.config.memory.has_value();
@@ -351,8 +351,8 @@ Asked asked_walk(const Arguments& arguments, const attn::Ledger& file,
     const bool makes_them =
         !std::ranges::all_of(asked.config.parameters.entries(),
                              [](const auto& entry) { return entry.name.ends_with("_output"); });
-    asked.takes_projections = projected && from_files && !says_a_source(arguments) && !makes_them &&
-                              !says_sizes(arguments);
+    asked.takes_projections =
+        projected && from_files && !arguments.has(says_x) && !makes_them && !says_sizes(arguments);
     if (asked.takes_projections && !given.has("x") && !inputs.has("x")) {
         take_sizes(named, arguments.has("--heads"), asked.config);
     }

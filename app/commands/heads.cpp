@@ -150,6 +150,7 @@ const std::vector<Flag>& form_flags() {
                         "text: a table; json; html: a page with a picture of every head, which "
                         "opens the walk through its layer",
                         one_of(forms)}
+                       .being(of_output)
                        .usually("text")});
     return all;
 }

@@ -18,12 +18,7 @@
 namespace app {
 namespace {
 
-/// These say how a notebook is replayed: with other numbers, in the same lines of code.
-constexpr std::array of_replay{"--seed", "--variant", "--torch-build"};
-
-bool says_replay(const Arguments::Said& said) {
-    return std::ranges::find(of_replay, said.flag->name) != of_replay.end();
-}
+bool says_replay(const Arguments::Said& said) { return said.flag->is(of_replay); }
 
 bool is_change(const Arguments::Said& said) {
     if (says_replay(said)) return false;

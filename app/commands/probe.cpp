@@ -74,7 +74,7 @@ attn::WalkConfig probed_walk(const Arguments& arguments) {
     if (!says_a_walk(arguments)) return attn::probe_config();
     attn::WalkConfig config = config_of(arguments);
     require_all_steps(config, "probe");
-    if (!says_a_source(arguments)) config.input = attn::RandomInput{};
+    if (!arguments.has(says_x)) config.input = attn::RandomInput{};
     return attn::probe_config(std::move(config));
 }
 

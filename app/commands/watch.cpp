@@ -26,9 +26,7 @@ bool is_written(const Arguments& arguments, const std::filesystem::path& read) {
 /// The files and folders that the flags read.
 void add_files(const Arguments& arguments, WatchedFiles& files) {
     for (const auto& [flag, text, implied] : arguments.said()) {
-        const bool may_be_file = flag->takes.kind == Takes::Kind::file || flag->name == "--sink" ||
-                                 flag->name == "--past" || flag->name == "--position-bias";
-        if (flag->writes || !may_be_file || text.starts_with("-")) continue;
+        if (flag->writes || !flag->may_name_file() || text.starts_with("-")) continue;
         const std::string path = attn::file_of(text);
         if (is_written(arguments, real_path(path))) {
             throw attn::ConfigError("--watch: each walk would write " + path + ", which " +

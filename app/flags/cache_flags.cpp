@@ -69,6 +69,7 @@ std::vector<Flag> cache_rows() {
              "a logit for each head that joins the sum of softmax and has no value: zero (softmax "
              "off by one), randn, or a file",
              such_as(zero_or_randn), "none"}
+            .being(or_file)
             .set_by(set_sink)
             .recorded("sink", [](const Plan& plan) { return json_of(plan.config.sink); }),
         Flag{"--past",
@@ -77,11 +78,13 @@ std::vector<Flag> cache_rows() {
              "past_value",
              {},
              "0"}
+            .being(of_model | or_file)
             .set_by(set_past)
             .recorded("past", [](const Plan& plan) { return std::to_string(plan.past_len); }),
         setting<&WalkConfig::prefill>(
             "--prefill", "N",
-            "walk the tokens through the cache too, N at a time, and compare: needs --mask causal"),
+            "walk the tokens through the cache too, N at a time, and compare: needs --mask causal")
+            .being(of_arithmetic),
     };
 }
 

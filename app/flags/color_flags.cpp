@@ -19,6 +19,7 @@ const std::vector<Flag>& color_flags() {
     static const std::vector<Flag> all = grouped(
         "Output", {Flag{"--color", "WHEN", "colours, bold and underlined words",
                         one_of(auto_always_never), "auto"}
+                       .being(of_output)
                        .needing({colors, nullptr, "a printed form: this format has none"})});
     return all;
 }

@@ -18,17 +18,12 @@
 namespace app {
 namespace {
 
-/// Of each of these groups one flag is meant: a typed one puts all others of a file aside.
-const std::vector<std::vector<std::string>>& alternatives() {
-    static const std::vector<std::vector<std::string>> all{
-        {"--text", "--text-file", "--ids", "--random", "--x"},
-        {"--memory-text", "--memory-ids", "--memory-len", "--memory"},
-        {"--merge", "--no-merge"},
-        {"--json", "--format"},
-        {"--only", "--from"},
-        {"--only", "--until"},
+/// Whether of the two one is meant, so that a typed one puts the other of a file aside.
+bool are_rivals(const Flag& a, const Flag& b) {
+    const auto names = [](const Flag& one, const Flag& other) {
+        return std::ranges::find(one.rivals, other.name) != one.rivals.end();
     };
-    return all;
+    return (a.traits & b.traits & (says_x | says_memory)) != 0 || names(a, b) || names(b, a);
 }
 
 /// Only told of a walk, and derived from the other settings.
@@ -98,8 +93,8 @@ bool has_any(const Arguments& arguments, const std::vector<std::string>& names) 
 void take_source(const Arguments& typed, const attn::FileSetting& setting, const std::string& label,
                  Arguments& base) {
     const bool is_input = setting.key == "input";
-    const std::vector<std::string>& all = alternatives()[is_input ? 0 : 1];
-    if (setting.source == "none" || has_any(typed, all) || has_any(base, all)) return;
+    const Trait kind = is_input ? says_x : says_memory;
+    if (setting.source == "none" || typed.has(kind) || base.has(kind)) return;
     if (setting.values.empty()) {
         refuse(label, setting,
                "this record does not hold the " + setting.key + " itself: pass " +
@@ -184,7 +179,7 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
                        " if you want it, and leave it out here");
         }
         // What a record tells of a model, or of the draws of nn.MultiheadAttention, follows.
-        const bool is_models = model_decides(flag.name) || setting.values == std::vector{given};
+        const bool is_models = flag.is(of_model) || setting.values == std::vector{given};
         if ((has_model && is_models) || (has_own_init && flag.name == "--init")) continue;
         const bool may_stand_for_file = settings.is_record && setting.is_text;
         try {
@@ -238,12 +233,13 @@ void put_settings_under(Arguments& typed, Arguments base, bool implied) {
             if (base.find(name) != nullptr) base.forget(name);
         }
     };
-    for (const std::vector<std::string>& group : alternatives()) {
-        if (has_any(typed, group)) put_aside(group);
+    for (const Arguments::Said& said : typed.said()) {
+        for (const Arguments::Said& other : std::vector(base.said())) {
+            if (are_rivals(*said.flag, *other.flag)) base.forget(other.flag->name);
+        }
     }
     // What is said of one source does not hold of another.
-    const std::vector<std::string>& sources = alternatives().front();
-    if (has_any(typed, sources)) put_aside({"--vocab-size", "--pad-id"});
+    if (typed.has(says_x)) put_aside({"--vocab-size", "--pad-id"});
     if (has_any(typed, {"--text", "--text-file", "--ids", "--x"})) put_aside({"--seq-len"});
     if (has_any(typed, {"--x"})) put_aside({"--batch", "--embed-dim"});
     typed.put_under(base, implied);

@@ -87,6 +87,10 @@ bool Arguments::has(std::string_view name) const {
                        [&](const Said& said) { return said.flag == &flag; });
 }
 
+bool Arguments::has(Trait trait) const {
+    return std::ranges::any_of(said_, [&](const Said& said) { return said.flag->is(trait); });
+}
+
 std::vector<std::string> Arguments::all(std::string_view name) const {
     const Flag& flag = row(name);
     std::vector<std::string> texts;

@@ -39,6 +39,19 @@ struct Need {
     std::string_view what{};  ///< `a mask: add --mask causal`
 };
 
+/// What a flag is to those who do not go by its name.
+enum Trait : unsigned {
+    says_x = 1,          ///< says where x comes from: of these one is meant
+    says_memory = 2,     ///< the same of memory
+    of_model = 4,        ///< decided by the model of --model-file, so that no flag may
+    of_draws = 8,        ///< without an effect where nothing is drawn
+    of_arithmetic = 16,  ///< how numbers are computed or named, not what they are of
+    of_replay = 32,      ///< other numbers in the same lines of a notebook
+    filled_in = 64,      ///< told by a record of every walk, said or not
+    or_file = 128,       ///< takes a file as well as its words or its number
+    of_output = 256,     ///< where and how output is shown, which makes no number
+};
+
 /// One flag, or one positional argument: all that the program knows of it. Parsing, messages, help,
 /// completions, man pages and, for the settings of a walk, the configuration and its record in JSON
 /// are made from this row.
@@ -50,6 +63,9 @@ struct Flag {
     std::string usual{};            ///< the default, as it could be typed, or in words
     std::string letter{};           ///< `-o`
     std::string group = "Options";  ///< the heading that it stands under in help
+    unsigned traits = 0;            ///< of Trait
+    /// Others that are meant instead: a typed one puts those of a file aside.
+    std::vector<std::string_view> rivals{};
     bool repeats = false;
     bool required = false;
     /// Its value, if any, follows an equals sign: `--heatmap=row`. Whole numbers may also be the
@@ -75,6 +91,10 @@ struct Flag {
     Flag&& taking(Takes what) && { return takes = what, std::move(*this); }
     Flag&& usually(const std::string& text) && { return usual = text, std::move(*this); }
     Flag&& spelt(const std::string& short_name) && { return letter = short_name, std::move(*this); }
+    Flag&& being(unsigned what) && { return traits = what, std::move(*this); }
+    Flag&& instead_of(std::vector<std::string_view> others) && {
+        return rivals = std::move(others), std::move(*this);
+    }
     Flag&& repeatable() && { return repeats = true, std::move(*this); }
     Flag&& demanded() && { return required = true, std::move(*this); }
     Flag&& typed_only() && { return never_in_files = true, std::move(*this); }
@@ -96,6 +116,8 @@ struct Flag {
     Flag&& or_alone() && { return may_stand_alone = true, std::move(*this); }
     Flag&& in_group(const std::string& heading) && { return group = heading, std::move(*this); }
 
+    bool is(Trait trait) const { return (traits & trait) != 0; }
+    bool may_name_file() const { return takes.kind == Takes::Kind::file || is(or_file); }
     bool is_positional() const { return !name.starts_with('-'); }
     bool takes_value() const { return !value.empty(); }
     /// Whether the word after it is its value.
@@ -156,6 +178,8 @@ public:
     void say(const std::vector<Said>& flags);
 
     bool has(std::string_view name) const;
+    /// Whether such a flag was said.
+    bool has(Trait trait) const;
     /// What was said, else the default, else nothing.
     std::string text(std::string_view name) const;
     /// All that was said by a flag that can be repeated.

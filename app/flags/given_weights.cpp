@@ -144,7 +144,7 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config) {
     set_model_by_names(arguments, tensors, config);
     const bool direct = config.projection == Projection::none &&
                         (has(tensors, "query") || has(tensors, "key") || has(tensors, "value"));
-    if (direct && !says_a_source(arguments)) config.input = attn::RandomInput{};
+    if (direct && !arguments.has(says_x)) config.input = attn::RandomInput{};
     set_leading_axes(arguments, tensors, config);
 
     // Take what this walk has, and say what it has not.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
-#include <span>
 #include <utility>
 
 #include "app/flags/known_words.hpp"
@@ -25,43 +24,19 @@ using attn::models::Architecture;
 using attn::models::LayerKind;
 using attn::models::Model;
 
-/// What the model decides, so that no flag may.
-constexpr const char* decided[]{
-    "--text-file",  "--random",        "--x",          "--memory-text", "--memory-ids",
-    "--memory",     "--memory-len",    "--batch",      "--seq-len",     "--vocab-size",
-    "--pad-id",     "--embed-dim",     "--heads",      "--kv-heads",    "--head-dim",
-    "--value-dim",  "--output-dim",    "--projection", "--bias",        "--init",
-    "--draw-order", "--weight-layout", "--weights",    "--model",       "--output-bias",
-    "--past",       "--preset",        "--qk-norm",    "--no-merge",    "--output-projection",
-    "--split",      "--keep-case"};
-/// What only numbers follow that are drawn, of which few are.
-constexpr const char* of_draws[]{"--seed", "--redraw", "--burn", "--burn-before", "--generator"};
-/// What changes how the numbers are computed, not what they are of.
-constexpr const char* of_arithmetic[]{
-    "--dtype",  "--compute-dtype", "--variant",   "--threads",     "--torch-build", "--rng",
-    "--layer",  "--tokenizer",     "--empty-row", "--model-file",  "--text",        "--ids",
-    "--tokens", "--seed",          "--prefill",   "--single-chain"};
-
-/// What a record says of every walk, as it was filled in.
-constexpr const char* of_records[]{"--positions", "--merge", "--rotary-dim"};
-
-bool is_among(std::string_view flag, std::span<const char* const> names) {
-    return std::find(names.begin(), names.end(), flag) != names.end();
-}
-
 [[noreturn]] void refuse_decided(const std::string& flag) {
     throw attn::ConfigError(flag + " contradicts --model-file, which decides that: leave it out");
 }
 
 void refuse_decided(const Arguments& arguments) {
-    for (const char* flag : decided) {
-        if (arguments.has(flag)) refuse_decided(flag);
+    for (const Flag& flag : walk_flags()) {
+        if (flag.is(of_model) && arguments.has(flag.name)) refuse_decided(flag.name);
     }
     const bool draws = arguments.has("--sink") || arguments.has("--position-bias");
     for (const Arguments::Said& said : arguments.said()) {
         const Arguments::Origin* const origin = arguments.origin(*said.flag);
         if (draws || said.implied || (origin != nullptr && origin->is_record)) continue;
-        if (is_among(said.flag->name, of_draws)) {
+        if (said.flag->is(of_draws)) {
             throw attn::ConfigError(said.flag->name +
                                     " has no effect on --model-file, of which nothing is drawn: "
                                     "leave it out");
@@ -146,17 +121,15 @@ void keep_own(const Arguments& arguments, const ModelRun& run, std::size_t layer
               const WalkConfig& typed, WalkConfig& config) {
     auto own = std::make_shared<WalkConfig>();
     for (const auto& [flag, text, implied] : arguments.said()) {
-        if (flag->set != nullptr && is_among(flag->name, of_arithmetic)) {
-            flag->set(*own, *flag, text);
-        }
+        if (flag->set != nullptr && flag->is(of_arithmetic)) flag->set(*own, *flag, text);
     }
     set_layer(Arguments(arguments.tables()), run, layer, *own);
     for (const auto& [flag, text, implied] : arguments.said()) {
         if (flag->set == nullptr && flag->name != "--mask-file") continue;
-        if (is_among(flag->name, of_arithmetic) || is_among(flag->name, of_draws)) continue;
+        if (flag->is(of_arithmetic) || flag->is(of_draws)) continue;
         const Arguments::Origin* const origin = arguments.origin(*flag);
         const bool is_record = origin != nullptr && origin->is_record;
-        if (is_record && is_among(flag->name, of_records)) continue;
+        if (is_record && flag->is(filled_in)) continue;
         if (flag->said != nullptr) {
             const auto now = flag->said(config);
             if (!is_record && flag->said(typed) != now) refuse_decided(flag->name);
@@ -172,10 +145,6 @@ bool has_model(const attn::Plan& plan) { return !plan.config.model_file.empty();
 bool norms_x(const attn::Plan& plan) { return plan.config.x_norm.has_value(); }
 
 }  // namespace
-
-bool model_decides(std::string_view flag) {
-    return std::find(std::begin(decided), std::end(decided), flag) != std::end(decided);
-}
 
 void set_model_layer(const Arguments& arguments, const ModelRun* run, WalkConfig& config) {
     refuse_decided(arguments);
@@ -231,9 +200,11 @@ std::vector<Flag> trained_rows() {
             "--model-file", "FILE",
             "walk through a layer of a trained model: stories or sorter, which the program holds, "
             "a folder of Hugging Face (config.json and .safetensors files), or a file of llama2.c")
+            .being(of_arithmetic)
             .taking(such_as(shipped_models, Takes::Kind::file)),
         Flag{"--tokenizer", "FILE", "tokenizer of the trained model", file(),
              "the one beside the model"}
+            .being(of_arithmetic)
             .needing(model),
         setting<&WalkConfig::x_norm>(
             "--x-norm", "KIND", "norm of x in front of the projections, as models have it", "none"),

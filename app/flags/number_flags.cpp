@@ -73,21 +73,29 @@ bool start_apart(const Plan& a, const Plan& b) {
 
 std::vector<Flag> number_rows() {
     return {
-        setting<&WalkConfig::rng>("--rng", "GENERATOR", "whose random numbers are drawn"),
+        setting<&WalkConfig::rng>("--rng", "GENERATOR", "whose random numbers are drawn")
+            .being(of_arithmetic),
         setting<&WalkConfig::seed>("--seed", "N", "seed of the random numbers")
+            .being(of_draws | of_arithmetic | of_replay)
             .taking({})
             .set_by(set_seed)
             .needing({nullptr, changes_draws<&WalkConfig::seed>, "numbers that are drawn"}),
         setting<&WalkConfig::torch_build>("--torch-build", "BUILD",
                                           "build of PyTorch whose digits are followed")
+            .being(of_arithmetic | of_replay)
+            .in_group(last_group)
             .needing({nullptr, follows_build,
                       "--variant loop, or numbers that this build draws otherwise"}),
         setting<&WalkConfig::redraw>("--redraw", "N",
                                      "draw the projections N times more before they are used")
+            .being(of_draws)
+            .in_group(last_group)
             .taking(integer(0, 1000))
             .needing({nullptr, changes_draws<&WalkConfig::redraw>, "projections that are drawn"}),
         Flag{"--burn", "DRAWS",
              "random numbers spent before the projections are drawn: rand:384,randn:7"}
+            .being(of_draws)
+            .in_group(last_group)
             .set_by(set_burn<&WalkConfig::burn>)
             .recorded("burn", burn_json<&WalkConfig::burn>)
             .said_by(burn_said<&WalkConfig::burn>)
@@ -95,22 +103,32 @@ std::vector<Flag> number_rows() {
         Flag{"--burn-before", "DRAWS",
              "random numbers spent before anything is drawn, as cells above this one did: "
              "randn:1024"}
+            .being(of_draws)
+            .in_group(last_group)
             .set_by(set_burn<&WalkConfig::burn_before>)
             .recorded("burn_before", burn_json<&WalkConfig::burn_before>)
             .said_by(burn_said<&WalkConfig::burn_before>)
             .needing(
                 {nullptr, changes_draws<&WalkConfig::burn_before>, "numbers that are drawn later"}),
         setting<&WalkConfig::dtype>("--dtype", "TYPE", "type of drawn and loaded tensors",
-                                    "float32; NumPy: float64"),
+                                    "float32; NumPy: float64")
+            .being(of_arithmetic),
         setting<&WalkConfig::compute_dtype>("--compute-dtype", "TYPE", "type of the arithmetic",
-                                            "as --dtype"),
-        setting<&WalkConfig::variant>("--variant", "METHOD", "how attention is computed"),
+                                            "as --dtype")
+            .being(of_arithmetic)
+            .in_group(last_group),
+        setting<&WalkConfig::variant>("--variant", "METHOD", "how attention is computed")
+            .being(of_arithmetic | of_replay),
         setting<&WalkConfig::single_chain>(
             "--single-chain", "",
             "loop: add the products of each score and context in one "
             "chain, as PyTorch does where the query is a vector")
+            .being(of_arithmetic)
+            .in_group(last_group)
             .needing({nullptr, is_loop, "the loops: add --variant loop"}),
         setting<&WalkConfig::threads>("--threads", "N", "threads for large work; 0: all cores")
+            .being(of_arithmetic)
+            .in_group(last_group)
             .taking(integer(0, 4096)),
     };
 }

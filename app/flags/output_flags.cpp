@@ -205,7 +205,8 @@ const std::vector<Flag>& print_flags() {
                 {leaves_steps_out, nullptr, "a printed form without --only"}),
             color_flags().front(),
             Flag{"--only", "STEPS", "these steps only, or slices: weights[0,:,1:3],output",
-                 such_as(step_names, Takes::Kind::list)},
+                 such_as(step_names, Takes::Kind::list)}
+                .instead_of({"--from", "--until"}),
             Flag{"--from", "STEP", "leave out the steps before this one", such_as(step_names)},
             Flag{"--until", "STEP", "leave out the steps after this one", such_as(step_names)},
             Flag{"--precision", "N", "decimals", integer(0, attn::most_decimals), "4; NumPy: 8"}
@@ -232,6 +233,7 @@ const std::vector<Flag>& output_flags() {
         {
             Flag{"--format", "FORMAT", "form of the output", one_of(format_names),
                  "by the name of --output; else torch, or numpy with a NumPy --rng"}
+                .being(of_output)
                 .needing({is_form_printed, nullptr,
                           "tensors that are printed as such: leave "
                           "--heatmap, --summary and --code out"}),
@@ -253,9 +255,10 @@ const std::vector<Flag>& output_flags() {
             Flag{"--theme", "THEME", "page that figures and --format html are made for",
                  one_of<attn::Theme>(), "auto"}
                 .needing(colored_page),
-            Flag{"--pace", "", "wait for Enter between the steps, on a terminal"}.needing(
-                {prints_in_steps, nullptr,
-                 "steps that are printed: they go to files, or in a line"}),
+            Flag{"--pace", "", "wait for Enter between the steps, on a terminal"}
+                .being(of_output)
+                .needing({prints_in_steps, nullptr,
+                          "steps that are printed: they go to files, or in a line"}),
             Flag{"--code", "LANGUAGE", "write a program that makes and prints the same tensors",
                  one_of(languages)}
                 .needing({format_has<&Format::has_code>, nullptr,
@@ -277,7 +280,8 @@ const std::vector<Flag>& file_flags() {
 }
 
 const std::vector<Flag>& json_flags() {
-    static const std::vector<Flag> all = grouped("Output", {{"--json", "", "print JSON"}});
+    static const std::vector<Flag> all = grouped(
+        "Output", {Flag{"--json", "", "print JSON"}.being(of_output).instead_of({"--format"})});
     return all;
 }
 

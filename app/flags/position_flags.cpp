@@ -219,6 +219,7 @@ std::vector<Flag> position_rows() {
              "where the tokens stand: 7,8,9; behind a semicolon those of the memory",
              {},
              "0,1,2,..."}
+            .being(filled_in)
             .set_by(set_positions)
             .recorded("positions", positions_json)
             .needing(
@@ -233,6 +234,7 @@ std::vector<Flag> position_rows() {
             .needing(rope),
         setting<&WalkConfig::rotary, &Rotary::dim>(
             "--rotary-dim", "N", "features of each head that rotate, from the first", "head-dim")
+            .being(filled_in)
             .needing(rope),
         Flag{"--rope-scaling", "KIND:N:...",
              "rotary frequencies for inputs longer than those of training: linear:F, "
@@ -247,13 +249,15 @@ std::vector<Flag> position_rows() {
              "a number added to each score by its distance: alibi, t5 (t5:32:128 are buckets and "
              "the largest distance), or a file",
              such_as(bias_words), "none"}
+            .being(or_file)
             .set_by(set_position_bias)
             .recorded("position_bias", position_bias_json),
         setting<&WalkConfig::qk_norm, &QkNorm::over>(
             "--qk-norm", "OVER",
             "normalise query and key: RMSNorm over each head (Qwen3, Gemma 3), over all heads "
             "together (OLMo 2), or each row to length 1",
-            "none"),
+            "none")
+            .being(of_model),
         setting<&WalkConfig::qk_norm, &QkNorm::place>(
             "--qk-norm-place", "WHERE", "normalise query and key before they rotate, or after")
             .needing({nullptr, norms_and_rotates, "--qk-norm head and --rope half"}),

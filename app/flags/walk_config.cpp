@@ -2,8 +2,6 @@
 #include "app/flags/walk_flags.hpp"
 
 #include <algorithm>
-#include <array>
-#include <span>
 
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/parse.hpp"
@@ -60,18 +58,15 @@ void set_padding(const Arguments& arguments, attn::Tokens& tokens) {
     if (id != "none") tokens.pad_id = parse_integer("--pad-id", id, 0, largest_id);
 }
 
-constexpr std::array sources{"--text", "--text-file", "--ids", "--random", "--x"};
-constexpr std::array memory_sources{"--memory-text", "--memory-ids", "--memory-len", "--memory"};
-
-/// The one of `names` that was said, or nothing.  Errors  ConfigError when two were.
-std::string only_one(const Arguments& arguments, std::span<const char* const> names) {
+/// The one such source that was said, or nothing.  Errors  ConfigError when two were.
+std::string only_one(const Arguments& arguments, Trait kind) {
     std::string used;
-    for (const char* name : names) {
-        if (!arguments.has(name)) continue;
+    for (const Flag& flag : walk_flags()) {
+        if (!flag.is(kind) || !arguments.has(flag.name)) continue;
         if (!used.empty()) {
-            throw attn::ConfigError(used + " and " + name + " are two sources: leave one out");
+            throw attn::ConfigError(used + " and " + flag.name + " are two sources: leave one out");
         }
-        used = name;
+        used = flag.name;
     }
     return used;
 }
@@ -112,7 +107,7 @@ attn::Source table_source(const std::string& spec, std::vector<std::vector<std::
 
 attn::Source input_source(const Arguments& arguments,
                           std::vector<std::vector<std::string>>& names) {
-    const std::string used = only_one(arguments, sources);
+    const std::string used = only_one(arguments, says_x);
     if (used == "--x") return table_source(arguments.text("--x"), names);
     if (used == "--random") {
         return attn::RandomInput{
@@ -139,7 +134,7 @@ attn::Source input_source(const Arguments& arguments,
 
 std::optional<attn::Source> memory_source(const Arguments& arguments, const attn::Source& input,
                                           std::vector<std::vector<std::string>>& names) {
-    const std::string used = only_one(arguments, memory_sources);
+    const std::string used = only_one(arguments, says_memory);
     if (used.empty()) return std::nullopt;
     if (used == "--memory") return table_source(arguments.text("--memory"), names);
     if (used == "--memory-text") return tokens_of(arguments, arguments.all("--memory-text"));
@@ -163,15 +158,14 @@ void set_sources(const Arguments& arguments, attn::WalkConfig& config) {
 /// Refuses two flags that would read standard input.
 void check_standard_input(const Arguments& arguments) {
     std::string reader;
-    for (const char* flag : {"--text-file", "--x", "--memory", "--mask-file", "--weights",
-                             "--position-bias", "--sink"}) {
-        const std::string spec = arguments.text(flag);
+    for (const Flag& flag : walk_flags()) {
+        const std::string spec = flag.may_name_file() ? arguments.text(flag.name) : "";
         if (spec != "-" && !spec.starts_with("-:")) continue;
         if (!reader.empty()) {
-            throw attn::ConfigError(reader + " and " + flag +
+            throw attn::ConfigError(reader + " and " + flag.name +
                                     " would both read standard input: put one into a file");
         }
-        reader = flag;
+        reader = flag.name;
     }
 }
 
@@ -221,11 +215,6 @@ void set_mask_file(const Arguments& arguments, attn::WalkConfig& config) {
 }
 
 }  // namespace
-
-bool says_a_source(const Arguments& arguments) {
-    return std::any_of(sources.begin(), sources.end(),
-                       [&](const char* name) { return arguments.has(name); });
-}
 
 Arguments with_flags(const Arguments& arguments, const std::vector<std::string>& words) {
     Arguments result = arguments;

@@ -1,7 +1,6 @@
 #include "app/flags/walk_flags.hpp"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "app/flags/presets.hpp"
@@ -161,54 +160,76 @@ std::vector<Flag> model_rows() {
         Flag{"--preset", "NAME",
              "the settings of a family of models, in small (--list-presets); other flags override "
              "them, and --bias=false switches one off",
-             one_of(preset_names)},
+             one_of(preset_names)}
+            .being(of_model),
         setting<&WalkConfig::embed_dim>("--embed-dim", "N", "features of each token",
-                                        "heads x head-dim"),
-        setting<&WalkConfig::heads>("--heads", "N", "number of heads"),
+                                        "heads x head-dim")
+            .being(of_model),
+        setting<&WalkConfig::heads>("--heads", "N", "number of heads").being(of_model),
         setting<&WalkConfig::kv_heads>(
             "--kv-heads", "N",
             "heads of key and value, shared by the query heads: 1 is multi-query attention",
             "heads")
+            .being(of_model)
             .needing(heads),
         setting<&WalkConfig::head_dim>("--head-dim", "N", "features of query and key in each head",
-                                       "embed-dim / heads, or 4"),
+                                       "embed-dim / heads, or 4")
+            .being(of_model),
         setting<&WalkConfig::value_dim>("--value-dim", "N", "features of value in each head",
-                                        "head-dim"),
+                                        "head-dim")
+            .being(of_model),
         setting<&WalkConfig::output_dim>("--output-dim", "N", "features of the output projection",
                                          "embed-dim")
+            .being(of_model)
             .needing({nullptr, projects_output, "an output projection: add --output-projection"}),
         setting<&WalkConfig::projection>("--projection", "KIND",
-                                         "how query, key and value are made from x"),
+                                         "how query, key and value are made from x")
+            .being(of_model),
         Flag{"--init", "HOW", "how projections are drawn, one word or three for q,k,v",
              some_of(words_of<attn::Init>), "linear; NumPy: normal"}
+            .being(of_model)
+            .in_group(last_group)
             .set_by(set_init)
             .recorded("init", init_json)
             .said_by(init_said)
             .needing(projection),
-        setting<&WalkConfig::bias>("--bias", "", "biases on the query, key and value projections"),
+        setting<&WalkConfig::bias>("--bias", "", "biases on the query, key and value projections")
+            .being(of_model),
         setting<&WalkConfig::draw_order>("--draw-order", "ORDER",
                                          "order in which the projections are drawn")
+            .being(of_model)
+            .in_group(last_group)
             .needing({nullptr, changes_draws<&WalkConfig::draw_order>,
                       "projections that are drawn one after the other"}),
         setting<&WalkConfig::weight_layout>("--weight-layout", "LAYOUT",
                                             "how projection matrices are stored",
                                             "out-in; NumPy: in-out")
+            .being(of_model)
+            .in_group(last_group)
             .needing({nullptr, has_matrix, projection.what}),
         setting<&WalkConfig::output_projection>("--output-projection", "",
-                                                "project the heads once more at the end"),
-        setting<&WalkConfig::output_bias>("--output-bias", "", "bias on the output projection"),
+                                                "project the heads once more at the end")
+            .being(of_model),
+        setting<&WalkConfig::output_bias>("--output-bias", "", "bias on the output projection")
+            .being(of_model),
         setting<&WalkConfig::merge>("--merge", "", "concatenate the heads at the end")
+            .being(filled_in)
             .needing(heads),
         Flag{"--no-merge", "", "leave the heads apart"}
+            .instead_of({"--merge"})
+            .being(of_model)
             .set_by(
                 [](WalkConfig& config, const Flag&, const std::string&) { config.merge = false; })
             .needing(heads),
         setting<&WalkConfig::weights_file>(
             "--weights", "FILE", "parameters from a file, by their names; the rest is drawn")
+            .being(of_model)
             .taking(file()),
         Flag{"--model", "FAMILY", "the --weights file is from this model family", one_of(families)}
+            .being(of_model)
             .recorded("model", [](const Plan& plan) { return json_of(plan.config.model); }),
         Flag{"--layer", "N", "layer of the model in --model-file or --weights", integer(0), "0"}
+            .being(of_arithmetic)
             .recorded("layer",
                       [](const Plan& plan) {
                           const WalkConfig& config = plan.config;
@@ -232,6 +253,7 @@ std::vector<Flag> model_rows() {
             .needing({nullptr, aligns, "--mask causal, and a memory longer or shorter than x"}),
         setting<&WalkConfig::empty_row>("--empty-row", "WHAT",
                                         "what a row becomes that hides every key")
+            .being(of_arithmetic)
             .needing({nullptr, masks, "a mask: add --mask causal or padding"}),
         Flag{"--scale", "HOW",
              "divide the scores by the root of head-dim or embed-dim, by nothing (none), or "
@@ -259,13 +281,6 @@ const std::vector<Flag>& walk_flags() {
               grouped("Other forms of attention", variant_rows()),
               grouped("Numbers", number_rows())}) {
             rows.insert(rows.end(), part.begin(), part.end());
-        }
-        constexpr std::array bit_by_bit{
-            "--init", "--draw-order",  "--weight-layout", "--torch-build",   "--redraw",
-            "--burn", "--burn-before", "--threads",       "--compute-dtype", "--single-chain"};
-        for (Flag& flag : rows) {
-            if (std::ranges::find(bit_by_bit, flag.name) != bit_by_bit.end())
-                flag.group = last_group;
         }
         return rows;
     }();

@@ -43,9 +43,6 @@ attn::WalkConfig config_of(const Arguments& arguments, const ModelRun* run = nul
 /// The words of a walk that is given none.
 constexpr const char* default_sentence = "Life is short, eat dessert first";
 
-/// Whether a flag says where x comes from.
-bool says_a_source(const Arguments& arguments);
-
 /// Reads the parameters that --weights names into the configuration, which must have its sources
 /// and its model already, and sets what they tell of the model and no flag has said. Says on
 /// standard error which parameters are drawn instead, and which names were not used.
@@ -57,9 +54,6 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config);
 ///
 /// Errors  ConfigError for flags that contradict the model; InputError for its files.
 void set_model_layer(const Arguments& arguments, const ModelRun* run, attn::WalkConfig& config);
-
-/// Whether that is for a trained model to decide, so that the flag would contradict it.
-bool model_decides(std::string_view flag);
 
 /// What --list-layers prints: a line for each layer of the model.
 std::string list_of_layers(const Arguments& arguments);

@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <array>
-
 #include "app/flags/config_file.hpp"
 #include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
@@ -17,9 +14,7 @@ std::string given_json(const attn::Plan& plan) {
 
 /// A flag whose value in effect is a word or a number also where a file was named.
 bool hides_file(const Flag& flag, const std::string& text) {
-    constexpr std::array such{"--sink", "--past", "--position-bias"};
-    return std::find(such.begin(), such.end(), flag.name) != such.end() && names_a_file(text) &&
-           !text.starts_with("t5:");
+    return flag.is(or_file) && names_a_file(text) && !text.starts_with("t5:");
 }
 
 /// The settings that no value in effect gives back: words, ids, files and how they were read.
@@ -37,7 +32,7 @@ std::string said_json(const Arguments& arguments, const attn::Plan& plan) {
         // All that these say is in effect, or told of the input.
         if (flag.name == "--preset" || flag.name == "--random") continue;
         const bool is_opposite = flag.name.starts_with("--no-");  // of a flag that is recorded
-        const bool is_default = flag.name == "--text" && !says_a_source(arguments) &&
+        const bool is_default = flag.name == "--text" && !arguments.has(says_x) &&
                                 std::holds_alternative<attn::Tokens>(plan.config.input);
         if (is_default) {
             add(flag, {default_sentence});

@@ -223,11 +223,7 @@ std::string command_line(const std::string& command, const Arguments& arguments)
     for (const FlagTable table : arguments.tables()) {
         for (const Flag& flag : table()) {
             // What --config and --preset say stands here itself; where output goes makes nothing.
-            constexpr std::array no_settings{"--preset", "--format", "--json", "--pace", "--color"};
-            if (flag.never_in_files ||
-                std::find(no_settings.begin(), no_settings.end(), flag.name) != no_settings.end()) {
-                continue;
-            }
+            if (flag.never_in_files || flag.is(of_output) || flag.name == "--preset") continue;
             for (const auto& [said, text, implied] : arguments.said()) {
                 if (said != &flag || implied) continue;
                 // What is a default elsewhere may change what a model or a notebook says.

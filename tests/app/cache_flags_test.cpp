@@ -20,6 +20,7 @@ TEST_SUITE("app: cache") {
             "--seq-len 6 --mask causal --rope half --rope-scaling dynamic:2:4 --prefill 2",
             "another base");
         check_refused("--sink - --x -", "--x and --sink would both read standard input");
+        check_refused("--past - --x -", "--x and --past would both read standard input");
         const program::Folder folder;
         check_refused("--position-bias " + (folder / "missing:bias"), "missing: cannot be read");
         check_refused("--sink on", "--sink does not know 'on': use zero, randn or a file");

@@ -1,4 +1,5 @@
-// Computes attention over three tokens with the installed library and prints who looks at whom.
+// Computes attention over three tokens with the installed library, prints who looks at whom, and
+// what is said of settings that cannot be.
 #include <attn/cards/step_table.hpp>
 #include <attn/render/torch_text.hpp>
 #include <iostream>
@@ -11,4 +12,11 @@ int main() {
     const attn::Plan plan = attn::resolve(config);
     const attn::Ledger ledger = attn::walk(plan, attn::draw(plan));
     std::cout << attn::torch_text(ledger["weights"]) << "\n";
+    try {
+        config.embed_dim = 7;
+        config.heads = 2;
+        attn::resolve(config);
+    } catch (const attn::ConfigError& error) {
+        std::cout << error.what() << "\n";
+    }
 }

@@ -51,4 +51,24 @@ TEST_SUITE("house") {
         }
         CHECK(includes > 100);
     }
+
+    TEST_CASE(
+        "no text of the library names a flag: it names settings, and the program puts dashes") {
+        std::size_t texts = 0;
+        for (const auto& entry : fs::recursive_directory_iterator(ATTN_SOURCE_DIR "/lib")) {
+            if (!entry.is_regular_file()) continue;
+            std::ifstream file(entry.path());
+            for (std::string line; std::getline(file, line);) {
+                const std::size_t text = line.find('"');
+                if (text == std::string::npos) continue;
+                ++texts;
+                for (std::size_t at = line.find("--", text); at != std::string::npos;
+                     at = line.find("--", at + 1)) {
+                    const char next = line.c_str()[at + 2];
+                    CHECK_MESSAGE(!(next >= 'a' && next <= 'z'), entry.path().string(), ": ", line);
+                }
+            }
+        }
+        CHECK(texts > 5000);
+    }
 }

@@ -92,10 +92,10 @@ TEST_SUITE("output_folder") {
         std::filesystem::create_directory(scratch / "out");
         write_file(scratch / "out" / "01_measured.npy", "mine");
         CHECK(refused() ==
-              ": it holds '01_measured.npy' and no walk.json from --save-dir: name a new or an "
+              ": it holds '01_measured.npy' and no walk.json from save-dir: name a new or an "
               "empty folder");
         write_file(scratch / "out" / "walk.json", "{\"walk\": 5}");
-        CHECK(refused().starts_with(": its walk.json is not from --save-dir"));
+        CHECK(refused().starts_with(": its walk.json is not from save-dir"));
         write_file(scratch / "out" / "walk.json", walk_of({"x"}));
         CHECK(refused().starts_with(": it holds '01_measured.npy', which its walk.json does not"));
         std::filesystem::remove(scratch / "out" / "01_measured.npy");

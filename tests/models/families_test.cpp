@@ -417,7 +417,7 @@ TEST_SUITE("models: families") {
         };
         const Model broken = with_tokenizer("{");
         CHECK(broken.architecture.end_ids == std::vector<std::int64_t>{4, 7});
-        CHECK(has(refusal<Error>([&] { broken.encode("a"); }), "or pass --ids"));
+        CHECK(has(refusal<Error>([&] { broken.encode("a"); }), "or pass ids"));
         const Model unigram = with_tokenizer(
             "{\"model\": {\"type\": \"Unigram\", \"vocab\": [[\"<unk>\", 0], [\"▁ab\", -2.5]]}}");
         CHECK(has(refusal<Error>([&] { unigram.encode("ab"); }), "Unigram"));

@@ -91,7 +91,7 @@ TEST_SUITE("models: tokenizer.json") {
                 "{" + parts + R"("vocab": {"the": 0, "##s": 1}}})", "t.json", 12);
             CHECK(tokenizer->label(1) == "##s");
             CHECK_THROWS_WITH_AS(tokenizer->encode("the"), doctest::Contains(named), InputError);
-            CHECK_THROWS_WITH_AS(tokenizer->encode("the"), doctest::Contains("pass --ids"),
+            CHECK_THROWS_WITH_AS(tokenizer->encode("the"), doctest::Contains("pass ids"),
                                  InputError);
         };
         refused(R"("model": {"type": "WordLevel", )", "the model WordLevel");

@@ -125,7 +125,7 @@ TEST_SUITE("models: stories") {
     TEST_CASE("a mistake that cannot show is refused") {
         const Model sorter = open_model("sorter");
         CHECK_THROWS_WITH_AS(find_model_mistake("gqa-tile", sorter),
-                             "--bug gqa-tile cannot show: there are as many key heads as query "
+                             "bug gqa-tile cannot show: there are as many key heads as query "
                              "heads: choose another mistake or model",
                              ConfigError);
         // No text goes on with as many queries as keys.
@@ -136,7 +136,7 @@ TEST_SUITE("models: stories") {
                              "another",
                              InputError);
         CHECK_THROWS_WITH_AS(find_model_mistake("rope-tetha"),
-                             "--bug: there is no mistake 'rope-tetha' of a model; did you mean "
+                             "bug: there is no mistake 'rope-tetha' of a model; did you mean "
                              "rope-theta?",
                              ConfigError);
     }

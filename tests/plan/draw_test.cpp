@@ -222,7 +222,7 @@ TEST_SUITE("walk: draw") {
         config.parameters.record("w_key", numbered({"out", "in"}, {6, 6}));
         CHECK_THROWS_WITH_AS(resolve(config),
                              "the given w_key has 6 features for the heads, which do not divide "
-                             "into 4: pass another --heads or --weight-layout",
+                             "into 4: pass another heads or weight-layout",
                              ShapeError);
     }
 }

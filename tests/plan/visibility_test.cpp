@@ -107,7 +107,7 @@ TEST_SUITE("walk: visibility") {
         CHECK(hidden(config) == "011111 100011 100011 100011 111100 111100");
         config.mask.documents = {1, 3};
         CHECK_THROWS_WITH_AS(resolve(config),
-                             "--mask documents:1+3 does not add up to the 6 keys: give the number "
+                             "mask documents:1+3 does not add up to the 6 keys: give the number "
                              "of tokens of each document",
                              ConfigError);
         config.mask.documents = {7, -1};

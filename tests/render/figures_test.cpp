@@ -167,7 +167,7 @@ TEST_SUITE("render: figures") {
     TEST_CASE("what cannot be drawn is refused with what to do instead") {
         Document document = hostile_document();
         CHECK_THROWS_WITH_AS(svg_of(document, FigureKind::flow),
-                             doctest::Contains("leave --only out"), ConfigError);
+                             doctest::Contains("leave only out"), ConfigError);
         document.sections[0].name = "scores";
         CHECK_THROWS_WITH_AS(svg_of(document, FigureKind::arcs), doctest::Contains("keep weights"),
                              ConfigError);

@@ -173,28 +173,28 @@ TEST_SUITE("walk: latent attention") {
         refuse(
             config, [](WalkConfig& c) { c.latent.rank = 0; }, "1 feature or more");
         refuse(
-            config, [](WalkConfig& c) { c.projection = Projection::fused; }, "--projection");
+            config, [](WalkConfig& c) { c.projection = Projection::fused; }, "projection");
         refuse(
-            config, [](WalkConfig& c) { c.bias = true; }, "--bias");
+            config, [](WalkConfig& c) { c.bias = true; }, "bias");
         refuse(
-            config, [](WalkConfig& c) { c.kv_heads = 1; }, "--kv-heads");
+            config, [](WalkConfig& c) { c.kv_heads = 1; }, "kv-heads");
         refuse(
-            config, [](WalkConfig& c) { c.qk_norm.over = NormOver::head; }, "--qk-norm");
+            config, [](WalkConfig& c) { c.qk_norm.over = NormOver::head; }, "qk-norm");
         refuse(
-            config, [](WalkConfig& c) { c.past = 2; }, "--past");
+            config, [](WalkConfig& c) { c.past = 2; }, "past");
         refuse(
-            config, [](WalkConfig& c) { c.rotary.dim = 3; }, "--rotary-dim");
+            config, [](WalkConfig& c) { c.rotary.dim = 3; }, "rotary-dim");
         refuse(
-            config, [](WalkConfig& c) { c.differential.depth = 0; }, "--differential");
+            config, [](WalkConfig& c) { c.differential.depth = 0; }, "differential");
         refuse(
             config,
             [](WalkConfig& c) {
                 c.latent.absorbed = true;
                 c.variant = Variant::fused;
             },
-            "--variant fused");
+            "variant fused");
         refuse(
-            config, [](WalkConfig& c) { c.latent.rank.reset(); }, "add --mla");
+            config, [](WalkConfig& c) { c.latent.rank.reset(); }, "add mla");
     }
 
     TEST_CASE("the fused variant attends with the keys and values of a latent") {
@@ -271,10 +271,10 @@ TEST_SUITE("walk: differential attention") {
         refuse(
             config, [](WalkConfig& c) { c.differential.depth = -1; }, "from 0");
         refuse(
-            config, [](WalkConfig& c) { c.projection = Projection::stacked; }, "--projection");
+            config, [](WalkConfig& c) { c.projection = Projection::stacked; }, "projection");
         refuse(
-            config, [](WalkConfig& c) { c.variant = Variant::fused; }, "--variant fused");
+            config, [](WalkConfig& c) { c.variant = Variant::fused; }, "variant fused");
         refuse(
-            config, [](WalkConfig& c) { c.softmax_axis = SoftmaxAxis::query; }, "--softmax-axis");
+            config, [](WalkConfig& c) { c.softmax_axis = SoftmaxAxis::query; }, "softmax-axis");
     }
 }

@@ -10,6 +10,7 @@
 
 #include "attn/bench/figures.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn {
 namespace {
@@ -72,7 +73,7 @@ std::string reason_to_leave_out(const BenchConfig& config, const BenchSeries& se
     if (!config.leave_out || series.variant != Variant::loop) return {};
     const double seconds = foreseen_seconds(series, shape, config.causal);
     if (seconds <= too_slow_seconds) return {};
-    return fmt::format("would take some {}: say --variant loop to time it", time_text(seconds));
+    return "would take some " + time_text(seconds) + ": say $variant loop to time it"_told;
 }
 
 InstructionSet instruction_set_of(const BenchSeries& series) {

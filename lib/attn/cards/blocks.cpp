@@ -10,6 +10,7 @@
 #include "attn/plan/score_bias.hpp"
 #include "attn/plan/visibility.hpp"
 #include "attn/text/numbers.hpp"
+#include "attn/text/told.hpp"
 #include "attn/why/why.hpp"
 
 namespace attn {
@@ -270,7 +271,7 @@ void why_blockwise_context(const WalkView& view, Derivation& derivation) {
     if (!view.plan.traces_blocks()) {
         derivation.rule =
             "softmax(scores) @ value, block by block; too large to be followed: "
-            "--variant vectorized keeps the weights that tell why";
+            "$variant vectorized keeps the weights that tell why"_told;
         return;
     }
     const Place last = with(view.place, "block", block_count(view.plan) - 1);

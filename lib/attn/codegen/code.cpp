@@ -6,6 +6,7 @@
 #include "attn/codegen/step_lines.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/number_text.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn {
 namespace {
@@ -91,7 +92,7 @@ std::string step_code(std::string_view step, const Plan& plan, const StepTable& 
         if (part.step == step) return std::move(part.code);
     }
     throw ConfigError("this walk has no step " + std::string(step) +
-                      ": --list-steps lists those it has");
+                      ": $list-steps lists those it has"_told);
 }
 
 }  // namespace attn

@@ -5,6 +5,7 @@
 #include "attn/diagnose/words.hpp"
 #include "attn/tensor/groups.hpp"
 #include "attn/tensor/same_numbers.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn {
 namespace {
@@ -87,7 +88,8 @@ void same_numbers_elsewhere(const Tensor& theirs, const Tensor& expected,
     }
     if (const int decimals = decimals_of(a); decimals > 0 && farthest <= std::pow(10, -decimals)) {
         const std::string many = std::to_string(decimals);
-        found.push_back("the numbers are right to " + many + " decimals: pass --decimals " + many);
+        found.push_back("the numbers are right to " + many + " decimals: pass $decimals "_told +
+                        many);
     }
     if (in_place) return;
     std::sort(a.begin(), a.end());

@@ -4,6 +4,7 @@
 
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn {
 namespace {
@@ -22,7 +23,7 @@ std::string remark_on_heads(const TheirTensor& theirs, const Plan& plan, const L
     if (shape[1] == plan.heads) return {};
     const std::string heads = std::to_string(shape[1]);
     return theirs.name + " has " + heads + " heads and this walk " + std::to_string(plan.heads) +
-           ": pass --heads " + heads;
+           ": pass $heads "_told + heads;
 }
 
 /// Weights that are zero for every later key were masked, whatever the flags say.
@@ -35,8 +36,8 @@ std::string remark_on_mask(const TheirTensor& weights, const Plan& plan) {
         if (i % keys > i / keys % keys && weights.tensor.at(i) != 0) return {};
     }
     return weights.name +
-           " is 0 for every later key, and this walk hides nothing: pass --mask causal if it "
-           "should not see them";
+           " is 0 for every later key, and this walk hides nothing: pass $mask causal if it "
+           "should not see them"_told;
 }
 
 }  // namespace
@@ -98,7 +99,8 @@ void refuse_tensors(const Ledger& theirs, const Ledger& reference) {
     for (const auto& entry : reference.entries()) ours.push_back(entry.name);
     throw ConfigError((names.empty() ? "there is no tensor to compare"
                                      : "none of " + some_of(names) + " is a step of this walk") +
-                      ": say which is which with --map theirs:ours; the steps are " + joined(ours));
+                      ": say which is which with $map theirs:ours; the steps are "_told +
+                      joined(ours));
 }
 
 }  // namespace attn

@@ -10,6 +10,7 @@
 #include "attn/tensor/broadcast.hpp"
 #include "attn/tensor/same_numbers.hpp"
 #include "attn/tensor/slice.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn {
 namespace {
@@ -98,7 +99,7 @@ std::string reason_to_skip(const std::string& name, const Plan& plan) {
     if (steps.empty()) return "no step is known under that name";
     const std::string& step = steps.front();
     if (!plan.masks() && (step == "mask" || step == "masked_scores")) {
-        return "nothing is masked in this walk: pass --mask";
+        return "nothing is masked in this walk: pass $mask"_told;
     }
     return "this walk has no step " + step;
 }

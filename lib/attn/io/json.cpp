@@ -13,6 +13,7 @@
 #include "attn/io/number_lists.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn {
 namespace {
@@ -150,11 +151,11 @@ T step_entry(const Json& step, const char* key, const std::string& label) {
     } catch (const Json::exception&) {
     }
     fail(label, std::string("a step lacks a proper ") + shown(key),
-         "give the output of --format json unchanged");
+         "give the output of $format json unchanged"_told);
 }
 
 NamedTensor step_tensor(const Json& step, const std::string& file_label) {
-    const char* const advice = "give the output of --format json unchanged";
+    const std::string advice = "give the output of $format json unchanged"_told;
     const auto name = step_entry<std::string>(step, "name", file_label);
     const std::string label = file_label + ": step " + shown(name);
 
@@ -260,7 +261,7 @@ nlohmann::json parse_json(std::string_view text, const std::string& label) {
 
 std::vector<std::string> walk_step_names(std::string_view text, const std::string& label) {
     const Json root = parse_json(text, label);
-    if (!is_walk(root)) fail(label, "this is no walk", "give the output of --format json");
+    if (!is_walk(root)) fail(label, "this is no walk", "give the output of $format json"_told);
     std::vector<std::string> names;
     for (const Json& step : root.at("steps")) {
         names.push_back(step_entry<std::string>(step, "name", label));

@@ -7,6 +7,7 @@
 
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn {
 namespace {
@@ -73,7 +74,7 @@ std::optional<std::int64_t> layer_number(std::string_view name, const Family& fa
     if (layers.empty()) {
         throw InputError(label + ": no tensor is named like those of " + std::string(family.word) +
                          ", " + std::string(family.before_number) + "0" +
-                         std::string(family.names[0].theirs) + ": choose another --model");
+                         std::string(family.names[0].theirs) + ": choose another $model"_told);
     }
     throw InputError(label + ": there is no layer " + std::to_string(layer) + ": choose one of " +
                      std::to_string(*layers.begin()) + " to " + std::to_string(*layers.rbegin()));
@@ -87,7 +88,7 @@ ModelFamily model_family(std::string_view word) {
         if (families[i].word == word) return static_cast<ModelFamily>(i);
         words += (i > 0 ? " or " : "") + std::string(families[i].word);
     }
-    throw ConfigError("--model does not know '" + std::string(word) + "': use " + words);
+    throw ConfigError("$model does not know '"_told + std::string(word) + "': use " + words);
 }
 
 ModelLayer pick_model_layer(const std::vector<StoredArray>& arrays, ModelFamily family,

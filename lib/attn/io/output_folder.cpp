@@ -20,6 +20,7 @@
 #include "attn/io/json.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn {
 namespace {
@@ -97,14 +98,14 @@ void OutputFolder::check_replaced() {
          entry.increment(error)) {
         const std::string name = entry->path().filename().string();
         if (!fs::is_regular_file(entry->symlink_status(error)) || error) {
-            fail("it holds " + shown(name) + ", which is not from --save-dir", advice);
+            fail("it holds " + shown(name) + ", which is not from $save-dir"_told, advice);
         }
         files.insert(name);
     }
     if (error) fail(error.message(), "choose another place");
     if (files.empty()) return;
     if (!files.contains("walk.json")) {
-        fail("it holds " + shown(*files.begin()) + " and no walk.json from --save-dir", advice);
+        fail("it holds " + shown(*files.begin()) + " and no walk.json from $save-dir"_told, advice);
     }
 
     // The walk names its steps, and each has one file.
@@ -113,7 +114,7 @@ void OutputFolder::check_replaced() {
         InputFile walk(target_ + "/walk.json");
         for (const std::string& name : walk_step_names(walk.all(), "walk.json")) steps.insert(name);
     } catch (const InputError&) {
-        fail("its walk.json is not from --save-dir", advice);
+        fail("its walk.json is not from $save-dir"_told, advice);
     }
     for (const std::string& file : files) {
         if (file != "walk.json" && steps.erase(step_of(file)) == 0) {

@@ -1,6 +1,7 @@
 #include "attn/lint/lint.hpp"
 
 #include "attn/lint/lint_checks.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn {
 
@@ -66,7 +67,7 @@ const std::vector<LintRule>& lint_rules() {
          "not zero."},
         {"past-positions", Severity::error, lint_checks::past_positions,
          "New tokens go on where the cache ends: a token at position 0 behind a past is rotated as "
-         "if it were the first. Leave --positions out, or count from the length of the past."},
+         "if it were the first. Leave $positions out, or count from the length of the past."_told},
         {"sink-share", Severity::warning, lint_checks::sink_share,
          "A sink without a value takes attention away from all keys. Where it takes most, contexts "
          "are short: compare the logit with the scores it meets."},
@@ -78,7 +79,7 @@ const std::vector<LintRule>& lint_rules() {
          "write text need both."},
         {"t5-scale", Severity::warning, lint_checks::t5_scale,
          "T5 does not divide by the root of head_dim: its initialisation makes up for that. With "
-         "trained weights pass --scale none."},
+         "trained weights pass $scale none."_told},
         {"t5-cross", Severity::warning, lint_checks::t5_cross,
          "T5 adds its bias in self-attention only: a token of the decoder has no distance to one "
          "of the encoder."},

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "attn/lint/lint_checks.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn::lint_checks {
 
@@ -13,7 +14,8 @@ Answer beyond_training(const Plan& plan, const Ledger&) {
     if (!plan.rotates() || rotary.scaling || rotary.theta != usual_theta) return std::nullopt;
     const std::int64_t last = *std::ranges::max_element(plan.config.positions);
     if (last < usual_length) return std::nullopt;
-    return "position " + std::to_string(last) + " with base 10000 and no --rope-scaling: models " +
+    return "position " + std::to_string(last) +
+           " with base 10000 and no $rope-scaling: models "_told +
            "with this base were trained on at most " + std::to_string(usual_length) + " tokens";
 }
 
@@ -40,7 +42,7 @@ Answer unseen_scaling(const Plan& plan, const Ledger& ledger) {
         if (std::abs(scaled.at(i) / without(i) - 1) > 1e-5) return std::nullopt;
     }
     if (plan.rotary_factor() != 1) return std::nullopt;
-    return "--rope-scaling changes none of the " + std::to_string(without.size()) +
+    return "$rope-scaling changes none of the "_told + std::to_string(without.size()) +
            " frequencies: leaving it out would go unnoticed";
 }
 

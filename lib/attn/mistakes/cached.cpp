@@ -114,11 +114,11 @@ std::size_t stale(const Plan& plan, std::size_t t) { return t % plan.past_len; }
 }  // namespace
 
 void add_cache_mistakes(std::vector<Mistake>& list) {
-    const NotApplicable sunk =
-        unless([](const Plan& plan) { return plan.has_sink(); }, "there is no sink: pass --sink");
+    const NotApplicable sunk = unless([](const Plan& plan) { return plan.has_sink(); },
+                                      "there is no sink: pass $sink"_told);
     const NotApplicable learned = unless(has_nonzero_sink, "every sink is 0 here");
     const NotApplicable cached = unless([](const Plan& plan) { return plan.past_len > 0; },
-                                        "there is no cache: pass --past");
+                                        "there is no cache: pass $past"_told);
     const std::string both = "torch.cat([past_key, key], dim=-2)  # and the values";
     const std::string both_numpy = "np.concatenate([past_key, key], axis=-2)  # and the values";
     const auto early_lines = [](const char* step, const char* past, Chain chain) -> WrongLines {
@@ -191,7 +191,7 @@ void add_cache_mistakes(std::vector<Mistake>& list) {
              "Keys are shared in a group, sinks are not: their shape is (query heads,).", "",
              first_of({sunk, learned,
                        unless([](const Plan& plan) { return plan.shares_keys(); },
-                              "every head has keys of its own: pass --kv-heads")}),
+                              "every head has keys of its own: pass $kv-heads"_told)}),
              with_sink([](const Plan& plan, const Tensor& sink, std::size_t h) {
                  return sink.at(h - h % plan.queries_per_key());
              }),
@@ -211,7 +211,7 @@ void add_cache_mistakes(std::vector<Mistake>& list) {
              "",
              first_of({sunk,
                        unless([](const Plan& plan) { return *plan.config.sink == SinkLogit::zero; },
-                              "the sink is not 0: pass --sink zero")}),
+                              "the sink is not 0: pass $sink zero"_told)}),
              one_after_the_maximum(),
              {{"weights",
                say("exponentials = torch.exp({scores} - {scores}.amax(dim=-1, keepdim=True))\n"

@@ -27,7 +27,7 @@ std::string needs_square(const Plan& plan) {
 
 NotApplicable needs_rope() {
     return unless([](const Plan& plan) { return plan.rotates(); },
-                  "nothing rotates: there is no --rope");
+                  "nothing rotates: there is no $rope"_told);
 }
 
 NotApplicable rope_and(std::function<bool(const Plan&)> possible, std::string reason) {

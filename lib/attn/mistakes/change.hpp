@@ -8,6 +8,7 @@
 
 #include "attn/mistakes/mistake.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn {
 

@@ -97,7 +97,7 @@ void add_frequency_mistakes(std::vector<Mistake>& list) {
                      return scaling && (scaling->kind != RopeScaling::Kind::dynamic ||
                                         plan.rotary_base() != plan.config.rotary.theta);
                  },
-                 "there is no --rope-scaling that changes anything"),
+                 "there is no $rope-scaling that changes anything"_told),
              with_plan({"inverse_frequencies", "cos", "sin", "memory_cos", "memory_sin"},
                        [](Plan& plan) { plan.config.rotary.scaling.reset(); })},
             {"yarn-factor-missing", "cos", "Cosines and sines were not multiplied by yarn's factor",

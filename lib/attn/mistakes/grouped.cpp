@@ -4,6 +4,7 @@
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/rotation.hpp"
 #include "attn/plan/projected.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn {
 namespace {
@@ -244,7 +245,7 @@ void take_width_from_embedding(Plan& plan) {
 
 void add_grouped_mistakes(std::vector<Mistake>& list) {
     const NotApplicable grouped =
-        unless(repeats, "there are as many key heads as query heads: pass --kv-heads");
+        unless(repeats, "there are as many key heads as query heads: pass $kv-heads"_told);
     const NotApplicable several =
         unless([](const Plan& plan) { return plan.kv_heads > 1; }, "there is one key head");
     add(list,

@@ -35,7 +35,7 @@ std::string no_room_for_repeats(const Plan& plan) {
         repeats = repeats || id != other;
         if (other >= tokens->vocab_size.value_or(0)) {
             return "the embedding table has no row for id " + std::to_string(other) +
-                   ": a larger --vocab-size would hide the mistake";
+                   ": a larger $vocab-size would hide the mistake"_told;
         }
     }
     return repeats ? "" : "no token repeats";

@@ -82,9 +82,9 @@ Tensor subtract_halves(const Plan& plan, const Ledger& ledger, const Compute& be
 
 void add_latent_mistakes(std::vector<Mistake>& list) {
     const NotApplicable latent = unless([](const Plan& plan) { return plan.has_latent(); },
-                                        "there is no latent: pass --mla");
+                                        "there is no latent: pass $mla"_told);
     const NotApplicable differs = unless([](const Plan& plan) { return plan.differs(); },
-                                         "nothing is subtracted: pass --differential");
+                                         "nothing is subtracted: pass $differential"_told);
     add(list,
         {
             {"mla-split-order",

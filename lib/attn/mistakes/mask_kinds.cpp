@@ -229,7 +229,7 @@ void add_mask_kind_mistakes(std::vector<Mistake>& list) {
                                   return plan.config.prefill &&
                                          *plan.config.prefill <= last_position(plan);
                               },
-                              "the input is walked in one chunk: pass --prefill")}),
+                              "the input is walked in one chunk: pass $prefill"_told)}),
                 [](const Plan& plan) {
                     MaskChoice rest = plan.config.mask;
                     if (!plan.config.prefill) return std::vector<MaskChoice>{rest};

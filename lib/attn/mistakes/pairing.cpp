@@ -1,6 +1,7 @@
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/rotation.hpp"
 #include "attn/plan/projected.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn {
 namespace {
@@ -127,7 +128,7 @@ Mistake concatenated(bool harmless) {
                       "the pairs are halves already"),
                   unless([harmless](const Plan& plan) { return harmless == (plan.past_len == 0); },
                          harmless ? "the keys of the past are in order"
-                                  : "there are no earlier keys: pass --past")}),
+                                  : "there are no earlier keys: pass $past"_told)}),
         replace_step(rotated_steps,
                      [](const Plan& plan, const Ledger& ledger, const Compute& before) {
                          return even_ones_first(before(plan, ledger), plan);

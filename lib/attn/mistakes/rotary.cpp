@@ -9,6 +9,7 @@
 #include "attn/mistakes/rotation.hpp"
 #include "attn/plan/projected.hpp"
 #include "attn/steps/rotary.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn {
 
@@ -134,7 +135,7 @@ Mistake moved_together(std::string id, std::string title, bool harmless, NotAppl
         first_of({needs_rope(),
                   unless([harmless](const Plan& plan) { return harmless == (plan.past_len == 0); },
                          harmless ? "the keys of the past have rotated already"
-                                  : "there are no earlier keys: pass --past"),
+                                  : "there are no earlier keys: pass $past"_told),
                   std::move(possible)}),
         rotated_by(rotated_steps,
                    [shift](const Plan& plan, const Array<std::int64_t>& positions) {
@@ -149,7 +150,7 @@ Mistake moved_together(std::string id, std::string title, bool harmless, NotAppl
 std::vector<Mistake> all_moved_together(bool harmless) {
     const auto always = [](const Plan&) { return std::string(); };
     const NotApplicable late =
-        first_of({unless(starts_late, "the first token stands at position 0: pass --positions"),
+        first_of({unless(starts_late, "the first token stands at position 0: pass $positions"_told),
                   unless(starts_alike, "query and memory do not begin at the same position")});
     std::vector<Mistake> list;
     list.push_back(moved_together(harmless ? "positions-from-zero" : "rope-offset-both",
@@ -173,7 +174,7 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
     const std::string call = "q, k = apply_rotary_pos_emb(q, k, cos, sin)";
     const std::string numpy_call = "q, k = rotate(q, cos, sin), rotate(k, cos, sin)";
     const NotApplicable late =
-        rope_and(starts_late, "the first token stands at position 0: pass --positions");
+        rope_and(starts_late, "the first token stands at position 0: pass $positions"_told);
     add(list, {
                   {"rope-q-only", "rotated_key", "Only the query was rotated",
                    "scores depend on where the query stands, not on the distance to the key", call,
@@ -270,7 +271,7 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
              "position_ids = torch.arange(cache_length)  # places in the cache",
              "positions = np.arange(cache_length)  # places in the cache",
              "StreamingLLM keeps the first tokens and counts within the cache, not in the text; "
-             "--bug takes four first tokens and one that was evicted.",
+             "$bug takes four first tokens and one that was evicted."_told,
              "",
              first_of(
                  {rope_and([](const Plan& plan) { return plan.query_len > 1 && !plan.has_memory; },

@@ -196,7 +196,7 @@ Mistake dropout_at_eval() {
         "dropout-at-eval",
         "weights",
         "Dropout was still on",
-        "some weights are 0, the others are too large by 1 / (1 - p); --bug takes p = 0.1",
+        "some weights are 0, the others are too large by 1 / (1 - p); $bug takes p = 0.1"_told,
         "F.dropout(weights, p, training=self.training)",
         "weights = weights  # no dropout here",
         "The functional form does not know that training is over: tell it.",

@@ -7,6 +7,7 @@
 #include "attn/models/hugging_face.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn::models {
 namespace {
@@ -35,7 +36,7 @@ void require_llama(const Model& model, const std::string& format) {
         if (model.has(name)) other = name;
     }
     if (other.empty()) return;
-    throw ConfigError("--as " + format + " writes models like Llama, and " + model.label +
+    throw ConfigError("$as "_told + format + " writes models like Llama, and " + model.label +
                       " differs in " + other + ": choose another model");
 }
 
@@ -127,8 +128,8 @@ void write_llama2c(const Model& model, const Sink& sink) {
     if (a.layers.front().theta != 10000 || a.norm_eps != 1e-5 ||
         a.heads * a.head_dim != a.embed_dim) {
         throw ConfigError(
-            "--as llama2c writes models with theta 10000, eps 1e-05 and heads that "
-            "share embed_dim, and " +
+            "$as llama2c writes models with theta 10000, eps 1e-05 and heads that "
+            "share embed_dim, and "_told +
             model.label + " has others: choose another model");
     }
     const auto append = [&sink](const Tensor& tensor) { sink(value_bytes(tensor)); };

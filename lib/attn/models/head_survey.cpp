@@ -7,6 +7,7 @@
 
 #include "attn/models/runtime.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn::models {
 namespace {
@@ -70,7 +71,7 @@ std::string name_of(const HeadFigures& figures) {
 HeadSurvey survey_heads(const Model& model, const std::vector<std::int64_t>& ids) {
     if (ids.size() <= first_query) {
         throw ConfigError("figures of heads need at least 3 tokens, not " +
-                          std::to_string(ids.size()) + ": pass a longer --text");
+                          std::to_string(ids.size()) + ": pass a longer $text"_told);
     }
     HeadSurvey all;
     Runtime<double> runtime(model);

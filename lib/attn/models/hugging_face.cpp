@@ -12,6 +12,7 @@
 #include "attn/models/open_model.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn::models {
 namespace {
@@ -153,7 +154,7 @@ void add_tokenizer(Model& model, const fs::path& folder, const std::string& name
                 model.label + " has " + there + " and no " +
                 (in_two ? "merges.txt beside it"
                         : "tokenizer.json, which save_pretrained of a fast tokenizer writes") +
-                ": pass --ids instead of --text";
+                ": pass $ids instead of $text"_told;
             return;
         }
         path = folder / there;
@@ -168,7 +169,8 @@ void add_tokenizer(Model& model, const fs::path& folder, const std::string& name
                                 file->label(), model.architecture.vocab_size);
     } catch (const InputError& error) {
         if (!named.empty()) throw;
-        model.tokenizer_trouble = std::string(error.what()) + ", or pass --ids instead of --text";
+        model.tokenizer_trouble =
+            std::string(error.what()) + ", or pass $ids instead of $text"_told;
     }
 }
 

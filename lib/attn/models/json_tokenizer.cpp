@@ -12,6 +12,7 @@
 #include "attn/tensor/error.hpp"
 #include "attn/text/pattern.hpp"
 #include "attn/text/strings.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn::models {
 namespace {
@@ -73,7 +74,7 @@ public:
     Ids encode(std::string_view text) const override {
         if (!cuts.unknown.empty()) {
             throw InputError("tokenizer.json cuts text in a way that is not known here (" +
-                             shown(cuts.unknown) + "): pass --ids");
+                             shown(cuts.unknown) + "): pass $ids"_told);
         }
         Ids all = first;
         for (const Stretch& outer : around_added(std::string(text), false)) {
@@ -232,7 +233,7 @@ private:
         const auto found = ids.find(unknown);
         if (found != ids.end()) return found->second;
         throw InputError("the tokenizer has no token for " + shown(symbol) +
-                         ": leave it out, or pass --ids");
+                         ": leave it out, or pass $ids"_told);
     }
 };
 

@@ -5,6 +5,7 @@
 #include "attn/io/elements.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn::models {
 
@@ -98,8 +99,8 @@ std::vector<std::int64_t> Model::encode(std::string_view text) const {
     if (!tokenizer_trouble.empty()) throw InputError(tokenizer_trouble);
     if (tokenizer == nullptr) {
         throw ConfigError(label +
-                          " comes without a tokenizer: name its file with --tokenizer, or pass "
-                          "--ids instead of --text");
+                          " comes without a tokenizer: name its file with $tokenizer, or pass "
+                          "$ids instead of $text"_told);
     }
     return tokenizer->encode(text);
 }
@@ -107,7 +108,8 @@ std::vector<std::int64_t> Model::encode(std::string_view text) const {
 void Model::check_ids(const std::vector<std::int64_t>& ids) const {
     for (const std::int64_t id : ids) {
         if (id < 0 || static_cast<std::size_t>(id) >= architecture.vocab_size) {
-            throw ConfigError("--ids: " + std::to_string(id) + " is not one of the tokens 0 to " +
+            throw ConfigError("$ids: "_told + std::to_string(id) +
+                              " is not one of the tokens 0 to " +
                               std::to_string(architecture.vocab_size - 1) + " of " + label);
         }
     }

@@ -8,6 +8,7 @@
 #include "attn/tensor/error.hpp"
 #include "attn/text/closest.hpp"
 #include "attn/text/strings.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn::models {
 namespace {
@@ -108,7 +109,7 @@ ModelMistake find_model_mistake(std::string_view id) {
     if (found != catalogue.end()) return of_catalogue(found->id, id);
     const std::string meant = closest(id, ids);
     throw ConfigError(
-        "--bug: there is no mistake " + shown(id) + " of a model" +
+        "$bug: there is no mistake "_told + shown(id) + " of a model" +
         (meant.empty() ? ": choose one of " + joined(ids) : "; did you mean " + meant + "?"));
 }
 
@@ -116,7 +117,7 @@ ModelMistake find_model_mistake(std::string_view id, const Model& model) {
     ModelMistake mistake = find_model_mistake(id);
     if (const std::string reason = mistake.why_not(model); !reason.empty()) {
         // The catalogue says how a walk is set; a model is as it is.
-        throw ConfigError("--bug " + mistake.id +
+        throw ConfigError("$bug "_told + mistake.id +
                           " cannot show: " + reason.substr(0, reason.find(": pass ")) +
                           ": choose another mistake or model");
     }

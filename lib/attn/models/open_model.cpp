@@ -6,6 +6,7 @@
 #include "attn/models/hugging_face.hpp"
 #include "attn/models/shipped.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn::models {
 namespace {
@@ -53,7 +54,7 @@ Model stories(const std::string& tokenizer) {
 /// A model of llm-viz, whose tokens are letters or have no names.
 Model viz_model(std::string_view text, const std::string& label, const std::string& tokenizer) {
     if (!tokenizer.empty()) {
-        throw ConfigError("--tokenizer: " + label +
+        throw ConfigError("$tokenizer: "_told + label +
                           " is a model of llm-viz, which takes no tokenizer: leave it out");
     }
     return read_llm_viz(text, label);

@@ -3,6 +3,7 @@
 #include "attn/plan/draw_list.hpp"
 #include "attn/plan/words.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/told.hpp"
 
 // What the shapes of given parameters tell of the sizes that nobody set, and what no setting may
 // be.
@@ -69,7 +70,7 @@ void take_given_sizes(Plan& plan) {
                 throw ShapeError("the given " + row.name + " has " + std::to_string(length) +
                                  " features for the heads, which do not divide into " +
                                  std::to_string(extent.times) +
-                                 ": pass another --heads or --weight-layout");
+                                 ": pass another $heads or $weight-layout"_told);
             }
             config.*extent.setting = static_cast<std::int64_t>(length / extent.times);
         }

@@ -1,12 +1,13 @@
 #include "attn/plan/latent.hpp"
 
 #include "attn/tensor/error.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn {
 namespace {
 
 void require_for_latent(bool fine, const std::string& message) {
-    if (!fine) throw ConfigError("--mla " + message);
+    if (!fine) throw ConfigError("$mla "_told + message);
 }
 
 }  // namespace
@@ -16,30 +17,30 @@ void resolve_latent(Plan& plan) {
     const Latent& latent = config.latent;
     if (!plan.has_latent()) {
         if (!latent.query_rank && !latent.absorbed) return;
-        throw ConfigError("--mla-query-rank and --mla-absorbed are parts of --mla: add --mla 8");
+        throw ConfigError("$mla-query-rank and $mla-absorbed are parts of $mla: add $mla 8"_told);
     }
     require_for_latent(*latent.rank >= 1 && latent.query_rank.value_or(1) >= 1,
                        "needs latents of 1 feature or more");
     require_for_latent(config.projection == Projection::split,
-                       "makes keys and values of a latent: leave --projection out");
-    require_for_latent(!config.bias, "has projections without a bias: leave --bias out");
+                       "makes keys and values of a latent: leave $projection out"_told);
+    require_for_latent(!config.bias, "has projections without a bias: leave $bias out"_told);
     require_for_latent(config.kv_heads == config.heads,
-                       "makes a key and a value for every head: leave --kv-heads out");
-    require_for_latent(!plan.differs(), "and --differential cannot be together: leave one out");
+                       "makes a key and a value for every head: leave $kv-heads out"_told);
+    require_for_latent(!plan.differs(), "and $differential cannot be together: leave one out"_told);
     require_for_latent(!plan.norms(),
-                       "normalises the latents, not query and key: leave --qk-norm out");
+                       "normalises the latents, not query and key: leave $qk-norm out"_told);
     require_for_latent(!config.past,
-                       "keeps latents in its cache, and --past keys and values: leave it out, or "
-                       "use --prefill with --mask causal");
+                       "keeps latents in its cache, and $past keys and values: leave it out, or "
+                       "use $prefill with $mask causal"_told);
     require_for_latent(!plan.fused() || !plan.absorbs(),
-                       "absorbed is not a form that --variant fused shows: use --variant "
-                       "vectorized, or leave --mla-absorbed out");
+                       "absorbed is not a form that $variant fused shows: use $variant "
+                       "vectorized, or leave $mla-absorbed out"_told);
     Rotary& rotary = config.rotary;
     rotary.pairing = rotary.pairing.value_or(Pairing::interleaved);
     const auto half = static_cast<std::int64_t>(plan.head_dim / 4 * 2);
     rotary.dim = rotary.dim.value_or(half > 0 ? half : 2);
     require_for_latent(*rotary.dim >= 2 && *rotary.dim % 2 == 0,
-                       "needs a --rotary-dim of 2, 4 or more: features rotate in pairs, not " +
+                       "needs a $rotary-dim of 2, 4 or more: features rotate in pairs, not "_told +
                            std::to_string(*rotary.dim));
     plan.head_dim += static_cast<std::size_t>(*rotary.dim);
 }

@@ -5,6 +5,7 @@
 
 #include "attn/tensor/broadcast.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn {
 namespace {
@@ -195,15 +196,15 @@ void resolve_documents(Plan& plan) {
     auto left = static_cast<std::int64_t>(plan.key_len);
     for (const std::int64_t tokens : mask.documents) left = tokens < 1 ? -1 : left - tokens;
     if (left != 0) {
-        throw ConfigError("--mask documents:" + documents_text(mask) + " does not add up to the " +
-                          std::to_string(plan.key_len) +
+        throw ConfigError("$mask documents:"_told + documents_text(mask) +
+                          " does not add up to the " + std::to_string(plan.key_len) +
                           " keys: give the number of tokens of each document");
     }
     const std::ptrdiff_t first = causal_offset(plan);
     if (first < 0 || static_cast<std::size_t>(first) + plan.query_len > plan.key_len) {
         throw ConfigError(
-            "--mask documents needs queries that stand among the keys: leave the memory out, or "
-            "make it as long as x");
+            "$mask documents needs queries that stand among the keys: leave the memory out, or "
+            "make it as long as x"_told);
     }
     plan.key_documents.clear();
     for (const std::int64_t tokens : mask.documents) {
@@ -256,7 +257,7 @@ void resolve_padding(Plan& plan) {
     const bool knows_pad = tokens != nullptr && tokens->pad_id.has_value();
     if (!knows_pad && config.lengths.empty()) {
         throw ConfigError(
-            "a padding mask needs to know what is padding: pass --lengths or --pad-id");
+            "a padding mask needs to know what is padding: pass $lengths or $pad-id"_told);
     }
     plan.key_padding =
         empty_array<bool>(plan.has_batch ? Shape{plan.batch, plan.key_len} : Shape{plan.key_len});

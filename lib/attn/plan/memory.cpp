@@ -10,6 +10,7 @@
 #include "attn/plan/mask_kinds.hpp"
 #include "attn/tensor/broadcast.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn {
 namespace {
@@ -78,7 +79,7 @@ void require_bytes(const Plan& plan, double needed) {
     // What is larger than this nobody reads, however much memory there is.
     constexpr double readable = 32e9;
     if (needed <= std::min(0.8 * machine, readable)) return;
-    std::string advice = "make --seq-len, --batch, --heads or the dimensions smaller";
+    std::string advice = "make $seq-len, $batch, $heads or the dimensions smaller"_told;
     std::string squares;
     if (!plan.fused() && needed > 2 * bytes_needed(plan, Kept::inputs)) {
         const double cells = static_cast<double>(plan.batch * plan.heads) *
@@ -86,8 +87,9 @@ void require_bytes(const Plan& plan, double needed) {
                              static_cast<double>(plan.key_len);
         squares = ", " + bytes_text(element_bytes(plan) * cells) +
                   " for each tensor of a cell for every query and key";
-        advice = "ask for parts (--only 'weights[" + std::string(plan.has_batch ? "0," : "") +
-                 (plan.has_head ? "0," : "") + "5],context'), use --variant fused, or " + advice;
+        advice = "ask for parts ($only 'weights["_told + std::string(plan.has_batch ? "0," : "") +
+                 (plan.has_head ? "0," : "") + "5],context'), use $variant fused, or "_told +
+                 advice;
     }
     throw ConfigError("this walk would need " + bytes_text(needed) + " for its tensors" + squares +
                       ", and the machine has " + bytes_text(machine) + ": " + advice);

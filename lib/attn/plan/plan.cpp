@@ -14,6 +14,7 @@
 #include "attn/plan/token_names.hpp"
 #include "attn/plan/words.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn {
 namespace {
@@ -52,13 +53,13 @@ void even_out(Source& source) {
     if (!tokens.vocab_size) tokens.vocab_size = largest + 1;
     refuse_unless(largest < *tokens.vocab_size,
                   "id " + std::to_string(largest) + " is beyond a vocabulary of " +
-                      std::to_string(*tokens.vocab_size) + ": pass --vocab-size " +
+                      std::to_string(*tokens.vocab_size) + ": pass $vocab-size "_told +
                       std::to_string(largest + 1) + " or more");
     for (auto& sequence : tokens.sequences) {
         refuse_unless(
             sequence.size() == longest || tokens.pad_id.has_value(),
             "sequences of " + std::to_string(sequence.size()) + " and " + std::to_string(longest) +
-                " ids cannot stand in one batch: pass --pad-id to fill the shorter one up");
+                " ids cannot stand in one batch: pass $pad-id to fill the shorter one up"_told);
         sequence.resize(longest, tokens.pad_id.value_or(0));
     }
 }
@@ -161,13 +162,14 @@ void resolve_dimensions(Plan& plan) {
     if (!config.head_dim) {
         if (config.embed_dim) {
             const auto embed = static_cast<std::int64_t>(positive(*config.embed_dim, "embed-dim"));
-            refuse_unless(embed % heads == 0,
-                          "embed-dim " + text(embed) + " does not divide into " + text(heads) +
-                              (plan.differs() ? " heads, two for each that subtracts" : " heads") +
-                              ": pass --head-dim" +
-                              (std::holds_alternative<Tensor>(config.input)
-                                   ? ""
-                                   : ", or an --embed-dim that is a multiple of " + text(heads)));
+            refuse_unless(
+                embed % heads == 0,
+                "embed-dim " + text(embed) + " does not divide into " + text(heads) +
+                    (plan.differs() ? " heads, two for each that subtracts" : " heads") +
+                    ": pass $head-dim"_told +
+                    (std::holds_alternative<Tensor>(config.input)
+                         ? ""
+                         : ", or an $embed-dim that is a multiple of "_told + text(heads)));
             config.head_dim = embed / heads;
         } else {
             config.head_dim = 4;
@@ -199,15 +201,15 @@ void refuse_grouped_heads(const Plan& plan) {
     refuse_unless(projection != Projection::mha,
                   kv_heads +
                       ": nn.MultiheadAttention has as many key and value heads as heads: "
-                      "use --projection split or fused");
+                      "use $projection split or fused"_told);
     refuse_unless(projection != Projection::fused_by_head && projection != Projection::per_head,
                   kv_heads + ": projection " + std::string(word(projection)) +
-                      " makes a query, a key and a value for each head in turn: use --projection "
-                      "split, fused or stacked");
+                      " makes a query, a key and a value for each head in turn: use $projection "
+                      "split, fused or stacked"_told);
     refuse_unless(projection != Projection::none || !plan.has_x(),
                   kv_heads +
                       ": without a projection query, key and value are x itself, with the "
-                      "same heads: use --projection split");
+                      "same heads: use $projection split"_told);
 }
 
 /// How parameters are stored and drawn, whatever their sizes.
@@ -242,7 +244,7 @@ void resolve_drawing(Plan& plan) {
     refuse_unless(!mha || !config.init,
                   "nn.MultiheadAttention has its own (Xavier) initialisation: leave init out");
     refuse_unless(!mha || !numpy,
-                  "nn.MultiheadAttention is drawn by PyTorch only: pass --rng torch");
+                  "nn.MultiheadAttention is drawn by PyTorch only: pass $rng torch"_told);
     config.init = inits;
 
     refuse_unless(!mha || config.weight_layout != WeightLayout::in_out,
@@ -271,7 +273,7 @@ void resolve_projection(Plan& plan) {
     refuse_unless(!plan.one_weight() || plan.memory_dim == plan.embed_dim,
                   "one fused weight needs memory with as many features as x (" +
                       std::to_string(plan.embed_dim) + ", not " + std::to_string(plan.memory_dim) +
-                      "): use --projection split");
+                      "): use $projection split"_told);
     if (config.projection == Projection::none) {
         refuse_unless(!config.bias, "without a projection there is no bias: leave bias out");
         if (plan.has_x()) {
@@ -284,12 +286,12 @@ void resolve_projection(Plan& plan) {
     }
     check_differential(plan);
     refuse_unless(!config.output_bias || config.output_projection,
-                  "an output bias needs the output projection: pass --output-projection too");
+                  "an output bias needs the output projection: pass $output-projection too"_told);
     const bool loose =
         config.projection == Projection::stacked || config.projection == Projection::per_head;
     plan.merges = config.merge.value_or(!loose || config.output_projection);
     refuse_unless(plan.merges || !config.output_projection || !plan.has_head,
-                  "the output projection reads merged heads: leave out --no-merge");
+                  "the output projection reads merged heads: leave out $no-merge"_told);
     config.merge = plan.merges;
 }
 
@@ -309,16 +311,16 @@ void resolve_mask_and_softmax(Plan& plan) {
         if (kind.resolve && kind.chosen(config.mask)) kind.resolve(plan);
     }
     refuse_unless(!plan.fused() || config.softmax_axis == SoftmaxAxis::key,
-                  "--variant fused runs softmax over the keys alone, as they come: leave "
-                  "--softmax-axis out, or use --variant vectorized");
+                  "$variant fused runs softmax over the keys alone, as they come: leave "
+                  "$softmax-axis out, or use $variant vectorized"_told);
     refuse_unless(!plan.fused() || config.empty_row != EmptyRow::error,
-                  "--variant fused cannot stop at an empty row: use --empty-row nan or zero");
+                  "$variant fused cannot stop at an empty row: use $empty-row nan or zero"_told);
     refuse_unless(!plan.has_sink() || config.softmax_axis == SoftmaxAxis::key,
-                  "a sink joins a softmax over the keys: leave --softmax-axis out");
+                  "a sink joins a softmax over the keys: leave $softmax-axis out"_told);
     refuse_unless(config.softmax_axis != SoftmaxAxis::head || plan.has_head,
-                  "softmax over heads needs a head axis: pass --heads 2 or more");
+                  "softmax over heads needs a head axis: pass $heads 2 or more"_told);
     refuse_unless(config.softmax_axis != SoftmaxAxis::batch || plan.has_batch,
-                  "softmax over the batch needs a batch axis: pass --batch");
+                  "softmax over the batch needs a batch axis: pass $batch"_told);
 }
 
 ScaleFactor scale_factor(const Plan& plan) {

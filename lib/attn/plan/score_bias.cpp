@@ -5,6 +5,7 @@
 #include "attn/plan/mask_kinds.hpp"
 #include "attn/tensor/broadcast.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn {
 namespace {
@@ -56,24 +57,24 @@ ScoreBias<T>::ScoreBias(const Plan& plan, const Ledger& ledger) {
 void resolve_score_changes(const Plan& plan) {
     const double cap = plan.config.softcap;
     refuse_unless(std::isfinite(cap) && cap >= 0,
-                  "--softcap must be a number above 0, or 0 for none: Gemma 2 takes 50");
+                  "$softcap must be a number above 0, or 0 for none: Gemma 2 takes 50"_told);
     if (!plan.biases()) return;
     const PositionBias& bias = *plan.config.position_bias;
     if (bias.kind == Kind::file) {
         refuse_unless(bias.given->dimension() > 0,
-                      "--position-bias: the tensor is a single number: give one for each key");
-        broadcast_strides("--position-bias: the tensor", bias.given->shape(), "the scores",
+                      "$position-bias: the tensor is a single number: give one for each key"_told);
+        broadcast_strides("$position-bias: the tensor"_told, bias.given->shape(), "the scores",
                           plan.per_head_shape(plan.query_len, plan.key_len));
     }
     if (bias.kind != Kind::t5) return;
     const BucketRule rule = bucket_rule(plan);
     const std::int64_t least = rule.bidirectional ? 4 : 2;
     refuse_unless(bias.buckets >= least && bias.buckets % least == 0,
-                  "--position-bias t5 needs buckets in multiples of " + std::to_string(least) +
+                  "$position-bias t5 needs buckets in multiples of "_told + std::to_string(least) +
                       (rule.bidirectional ? " (half of them are for later keys)" : "") + ", not " +
                       std::to_string(bias.buckets) + ": T5 has t5:32:128");
     refuse_unless(bias.max_distance > rule.exact(),
-                  "--position-bias t5: the largest distance must be more than " +
+                  "$position-bias t5: the largest distance must be more than "_told +
                       std::to_string(rule.exact()) + ", not " + std::to_string(bias.max_distance) +
                       ": T5 has t5:32:128");
 }

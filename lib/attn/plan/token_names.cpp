@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attn/tensor/error.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn {
 namespace {
@@ -35,7 +36,7 @@ std::vector<std::vector<std::string>> token_names(
     std::vector<std::vector<std::string>> labels = usual_labels(source);
     if (names.empty()) return labels;
     require_names(names.size() == 1 || names.size() == batch,
-                  "--tokens has " + std::to_string(names.size()) + " lists for " +
+                  "$tokens has "_told + std::to_string(names.size()) + " lists for " +
                       std::to_string(batch) + " sequences: give one for each, or one for all");
     const auto* tokens = std::get_if<Tokens>(&source);
     labels.resize(batch, labels.empty() ? std::vector<std::string>() : labels.back());
@@ -51,7 +52,7 @@ std::vector<std::vector<std::string>> token_names(
             --needed;
         }
         require_names(row.size() >= needed && row.size() <= length,
-                      "--tokens gives " + std::to_string(row.size()) + " names for the " +
+                      "$tokens gives "_told + std::to_string(row.size()) + " names for the " +
                           std::to_string(length) +
                           " tokens of x: give one for each, and _ for what needs none");
         for (std::size_t i = 0; i < row.size(); ++i) {

@@ -8,6 +8,7 @@
 #include "attn/tensor/error.hpp"
 #include "attn/text/pattern.hpp"
 #include "attn/text/strings.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn {
 namespace {
@@ -56,7 +57,7 @@ std::vector<std::string> matches_of(const std::string& text, const std::string& 
             matches.push_back(text.substr(begin, end - begin));
         }
     } catch (const InputError& error) {
-        throw ConfigError(std::string("--split: ") + error.what() +
+        throw ConfigError("$split: "_told + error.what() +
                           "; words and chars are others, or one such as [a-z]+");
     }
     return matches;
@@ -123,7 +124,7 @@ Tokens tokenize(const std::vector<std::string>& texts, const Splitting& splittin
         if (sequences.back().empty()) {
             const bool words = splitting.by == "words";
             throw InputError("'" + text + "' has no " +
-                             (words ? "words" : "tokens by --split " + splitting.by) +
+                             (words ? "words" : "tokens by $split "_told + splitting.by) +
                              ": give at least one");
         }
         tokens.vocabulary.insert(tokens.vocabulary.end(), sequences.back().begin(),

@@ -5,6 +5,7 @@
 #include "attn/render/flow_layout.hpp"
 #include "attn/render/svg.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn {
 namespace {
@@ -64,8 +65,8 @@ void draw_flow(Svg& svg, const Document& document) {
     }
     if (!flows) {
         throw ConfigError(
-            "--figure flow draws the steps of a walk and what each reads, and there are none here: "
-            "leave --only out, or use --figure matrix");
+            "$figure flow draws the steps of a walk and what each reads, and there are none here: "
+            "leave $only out, or use $figure matrix"_told);
     }
     nodes = laid_out(std::move(nodes));
 

@@ -1,5 +1,6 @@
 #include "attn/render/html_page.hpp"
 #include "attn/render/render.hpp"
+#include "attn/text/told.hpp"
 
 #include <array>
 
@@ -166,7 +167,7 @@ void write_page(const Sink& sink, const std::string& command, Theme theme, Write
         << page_dark_css << scale_style(Page::dark, "background-color", "", "color")
         << "</style>\n</head>\n<body>\n"
         << "<noscript><p>This page needs JavaScript, which stands in it; "
-           "attn-explain --format markdown makes one that does not.</p></noscript>\n";
+           "attn-explain $format markdown makes one that does not.</p></noscript>\n"_told;
     write(out);
     out << "<script>\n" << page_js << "</script>\n</body>\n</html>\n";
     out.flush();

@@ -8,6 +8,7 @@
 
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
+#include "attn/text/told.hpp"
 #include "attn/text/width.hpp"
 
 namespace attn {
@@ -235,10 +236,10 @@ void render_svg(const Document& document, const FigureChoices& choices, const Si
         }
         if (title.empty() && choices.kind == FigureKind::arcs) {
             throw ConfigError(
-                "--figure arcs joins queries to keys by their weights, and shown are none that "
+                "$figure arcs joins queries to keys by their weights, and shown are none that "
                 "have "
-                "both axes: keep weights among the steps, a row as weights[2:3], or use --figure "
-                "matrix");
+                "both axes: keep weights among the steps, a row as weights[2:3], or use $figure "
+                "matrix"_told);
         }
     }
     sink(svg.finish(title, document.command));

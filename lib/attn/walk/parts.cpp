@@ -5,6 +5,7 @@
 #include "attn/plan/mask_kinds.hpp"
 #include "attn/plan/memory.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/told.hpp"
 #include "attn/walk/walk.hpp"
 
 namespace attn {
@@ -73,7 +74,7 @@ public:
         const std::vector<AxisPart> place =
             slice_parts(outline.axes, outline.shape, wanted.sliced ? wanted.indices : "...");
         if (std::ranges::any_of(place, [](const AxisPart& axis) { return axis.count == 0; })) {
-            throw ConfigError("--only " + wanted.name + "[" + wanted.indices +
+            throw ConfigError("$only "_told + wanted.name + "[" + wanted.indices +
                               "] is an empty part");
         }
         const bool of_rows_alone = place_of(step) >= begin_;
@@ -149,7 +150,7 @@ std::vector<WalkPart> walk_parts(const Plan& plan, const Ledger& given, const St
         const Step& step = find_step(table, part.name);
         if (!step.applies(plan)) {
             throw ConfigError("there is no step " + part.name +
-                              " in this walk: --list-steps shows those there are");
+                              " in this walk: $list-steps shows those there are"_told);
         }
         parts.push_back(rows.part(step, part));
     }

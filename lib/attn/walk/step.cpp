@@ -2,6 +2,7 @@
 
 #include "attn/tensor/error.hpp"
 #include "attn/text/closest.hpp"
+#include "attn/text/told.hpp"
 
 namespace attn {
 
@@ -23,7 +24,7 @@ const Step& find_step(const StepTable& table, std::string_view name) {
     for (const Step& step : table) names.push_back(step.name);
     const std::string meant = closest(name, names);
     throw ConfigError("there is no step '" + std::string(name) + "'" +
-                      (meant.empty() ? ": attn-explain --list-steps lists them"
+                      (meant.empty() ? ": attn-explain $list-steps lists them"_told
                                      : "; did you mean " + meant + "?"));
 }
 
