@@ -150,7 +150,7 @@ NOTEBOOKS = [
     for more in ([], ["--corrected"], ["--seed", "7"])
 ]
 
-# What stands behind the printed shapes.
+# The tensors of cells that print shapes alone.
 KEPT = {
     "001": "loop_context,array_weights,array_context,head_context",
     "002": "average_by_triangle,average_by_softmax,context,context_by_einsum,two_heads_weights,"

@@ -73,7 +73,7 @@ void add_series(std::vector<attn::BenchSeries>& all, const attn::BenchSeries& se
     if (std::find(all.begin(), all.end(), series) == all.end()) all.push_back(series);
 }
 
-/// The architectures of fused: those asked for, or the widest that is there.
+/// The instruction sets of the fused variant: those asked for, or the widest available.
 std::vector<attn::InstructionSet> architectures_of(const Arguments& arguments) {
     const std::vector<attn::InstructionSet> available = attn::available_instruction_sets();
     if (!arguments.has("--arch")) {
@@ -148,7 +148,7 @@ int run_bench_command(const Arguments& arguments) {
     const std::string path = arguments.text("--output");
     warn_of_environment();
 
-    // What cannot be written is told before anything is measured.
+    // Refuse output files that cannot be written before anything is measured.
     const bool json = wants_json(arguments);
     remove_temporaries_on_signals();
     std::optional<attn::OutputFile> plot;

@@ -29,7 +29,7 @@ std::vector<std::string> command_names();
 /// The command of that name, or nullptr.
 const Command* find_command(std::string_view name);
 
-/// What every command takes.
+/// The flags of every command.
 const std::vector<Flag>& common_flags();
 
 Command walk_command();

@@ -43,7 +43,7 @@ bool is_setting(const std::string& name, const attn::Tensor& tensor) {
     return tensor.dimension() <= 1 && (name == "heads" || name == "causal" || name == "lengths");
 }
 
-/// What a file of inputs says of the walk besides its tensors; `probe` writes it.
+/// Settings of the walk in a file of inputs, beside its tensors; `probe` writes them.
 struct Settings {
     std::optional<std::int64_t> heads;
     std::optional<bool> causal;
@@ -67,7 +67,7 @@ Settings settings_in(const attn::Ledger& file) {
     return settings;
 }
 
-/// What the given file says and no flag does.
+/// Takes the settings of the given file that no flag sets.
 void take_settings(const Arguments& arguments, const attn::Ledger& given,
                    attn::WalkConfig& config) {
     const Settings settings = settings_in(given);
@@ -90,7 +90,7 @@ void take_settings(const Arguments& arguments, const attn::Ledger& given,
 /// Takes x, memory and parameters from the file that was given for that.
 void take_given(const attn::Ledger& given, attn::WalkConfig& config) {
     for (const auto& [name, tensor] : given.entries()) {
-        // What positions are added to makes x, not x itself.
+        // With added positions the input is the token embedding; x is its sum with them.
         const bool adds = config.position_embedding && given.has("token_embedding");
         if (name == (adds ? "token_embedding" : "x")) {
             config.input = tensor;
@@ -211,7 +211,7 @@ attn::Ledger inputs_by_step(const attn::Ledger& file) {
     return named;
 }
 
-/// Whether a square tensor has one value up to the diagonal and another one behind it.
+/// Whether a square tensor has one value up to the diagonal and another one after it.
 bool is_causal(const attn::Tensor& mask) {
     const attn::Shape shape = mask.shape();
     if (shape.size() < 2 || shape.back() < 2) return false;
@@ -224,7 +224,7 @@ bool is_causal(const attn::Tensor& mask) {
     return mask.at(0) != mask.at(1);
 }
 
-/// What the shapes of x, parameters and their tensors say of the sizes, where no flag does.
+/// Sizes read off the shapes of x, parameters and their tensors, where no flag sets them.
 class Sizes {
 public:
     Sizes(const Arguments& arguments, Asked& asked) : arguments_(arguments), asked_(asked) {}
@@ -247,7 +247,7 @@ private:
     }
     void assume(const std::string& what) { asked_.assumed.push_back(what); }
 
-    /// The side of a matrix that x meets is as long as x has features.
+    /// The side of a matrix that multiplies x is as long as x has features.
     void take_layout() {
         for (const char* name : {"w_query", "w_qkv"}) {
             const attn::Tensor* w = matrix(name);
@@ -301,7 +301,7 @@ private:
     Asked& asked_;
     std::size_t features_ = 0;
     std::size_t tokens_ = 0;
-    std::size_t samples_ = 0;  ///< axes in front of tokens and features
+    std::size_t samples_ = 0;  ///< axes before tokens and features
 };
 
 }  // namespace

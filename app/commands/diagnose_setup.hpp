@@ -9,13 +9,13 @@
 
 namespace app {
 
-/// The walk to compare somebody's tensors with, and which of them are compared.
+/// The walk to compare the user's tensors with, and which of them are compared.
 struct Asked {
     attn::WalkConfig config;
     attn::Ledger theirs;
     /// Their query, key and value are where the walk starts: nothing says how they were projected.
     bool takes_projections = false;
-    /// What neither flags nor files say and the shapes do, in words.
+    /// Settings known from shapes alone, from neither flags nor files, in words.
     std::vector<std::string> assumed{};
     /// The given file is a probe, which says its mask and its layouts.
     bool is_probe = false;
@@ -31,8 +31,8 @@ Asked asked_walk(const Arguments& arguments, const attn::Ledger& file,
 /// Whether flags or given tensors say what is hidden.
 bool says_mask(const Arguments& arguments, const attn::WalkConfig& config);
 
-/// Other settings that nothing has fixed, each a small change: another mask, order of a fused
-/// weight, layout of a square one, or number of heads.
+/// Other settings that nothing has fixed, each a small change: another mask, order of query,
+/// key and value in one weight, layout of a square one, or number of heads.
 struct OtherSetting {
     std::string flag;  ///< as it would be typed
     attn::WalkConfig config;

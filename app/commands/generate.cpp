@@ -56,7 +56,7 @@ void stream(const Arguments& arguments, const Model& model) {
         output.flush();
         waiting.erase(0, waiting.size() - kept);
     };
-    Writer(arguments, model).write(settings_of(model.architecture), [&](const WrittenToken& token) {
+    Writer(arguments, model).write(nullptr, [&](const WrittenToken& token) {
         waiting += table ? line_of(model, position++, token) : piece_of(model, token.id, previous);
         previous = token.id;
         flush(unfinished(waiting));
@@ -70,13 +70,13 @@ int run_generate(const Arguments& arguments) {
     if (arguments.has("--bug") || arguments.has("--all-bugs")) {
         generate_with_bugs(arguments, model);
     } else if (wants_json(arguments)) {
-        const WrittenText written = Writer(arguments, model).write(settings_of(model.architecture));
+        const WrittenText written = Writer(arguments, model).write();
         write_text(arguments, json_head(model) + written_json(model, written) + "}\n");
     } else if (arguments.has("--output")) {
         if (arguments.has("--top")) {
             throw attn::ConfigError("--top has no effect on a text in a file: add --json");
         }
-        const WrittenText written = Writer(arguments, model).write(settings_of(model.architecture));
+        const WrittenText written = Writer(arguments, model).write();
         write_text(arguments, whole_text(model, written) + "\n");
     } else {
         stream(arguments, model);

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 
 #include "app/commands/written_text.hpp"
 #include "app/flags/model_flags.hpp"
@@ -11,8 +13,6 @@
 
 namespace app {
 
-using attn::models::Architecture;
-using attn::models::AttentionSettings;
 using attn::models::Model;
 using attn::models::ModelMistake;
 using attn::models::Parameters;
@@ -29,27 +29,58 @@ struct Compared {
     std::vector<std::string> same;  ///< mistakes that are this one in such a model
 };
 
+/// What a layer makes of the same tokens with each mistake.
+using Samples = std::map<std::string, std::vector<double>>;
+
+Samples samples_of(const Parameters<double>& parameters) {
+    Samples samples;
+    for (const ModelMistake& mistake : attn::models::model_mistakes()) {
+        std::vector<double> sample = attn::models::sample_of(parameters, &mistake);
+        if (!sample.empty()) samples[mistake.id] = std::move(sample);
+    }
+    return samples;
+}
+
 /// The text of a model as it was trained, and what its mistakes are compared with.
 struct Right {
     const Model& model;
     Writer writer;
     std::shared_ptr<const Parameters<double>> parameters = writer.precise();
-    WrittenText written = writer.write(attn::models::settings_of(model.architecture));
+    WrittenText written = writer.write();
+    std::vector<double> sample = attn::models::sample_of(*parameters, nullptr);
+    Samples samples = samples_of(*parameters);
 };
 
+bool are_alike(const std::vector<double>& one, const std::vector<double>& other) {
+    return std::ranges::equal(one, other, [](double a, double b) {
+        return std::abs(a - b) <= 1e-9 * std::max(1.0, std::abs(a));
+    });
+}
+
+/// The other mistakes of the table that are this one in such a model; none where it changes
+/// nothing.
+std::vector<std::string> same_mistakes(const Right& right, const ModelMistake& mistake) {
+    const std::vector<double> sample = attn::models::sample_of(*right.parameters, &mistake);
+    std::vector<std::string> same;
+    if (are_alike(sample, right.sample)) return same;
+    for (const ModelMistake& other : attn::models::model_mistakes()) {
+        const auto found = right.samples.find(other.id);
+        if (other.id == mistake.id || found == right.samples.end()) continue;
+        if (are_alike(sample, found->second)) same.push_back(other.id);
+    }
+    return same;
+}
+
 Compared compare_with(const Right& right, const ModelMistake& mistake) {
-    const Architecture& architecture = right.model.architecture;
-    const AttentionSettings settings = settings_with(mistake, architecture);
     Compared compared{
-        &mistake, right.writer.write(settings), {}, {}, same_mistakes(mistake, architecture)};
+        &mistake, right.writer.write(&mistake), {}, {}, same_mistakes(right, mistake)};
     const TokenIds ids = right.written.ids();
     const TokenIds others = compared.written.ids();
     const auto parted = std::mismatch(ids.begin(), ids.end(), others.begin(), others.end()).first;
     if (ids != others) compared.first_other = static_cast<std::size_t>(parted - ids.begin());
     TokenIds read = right.written.prompt;
     read.insert(read.end(), ids.begin(), parted);
-    compared.parting = first_parting(right.parameters, attn::models::settings_of(architecture),
-                                     settings, read, right.written.prompt.size());
+    compared.parting = first_parting(right.parameters, &mistake, read, right.written.prompt.size());
     return compared;
 }
 
@@ -124,8 +155,11 @@ std::string bug_line(const Model& model, const WrittenText& right, const Compare
         text = "..." + std::string(attn::trimmed("_" + text)).substr(1);
     }
     // The first of those that are one shows the text.
+    const auto place_of_mistake = [](std::string_view id) {
+        return std::ranges::find(attn::models::model_mistakes(), id, &ModelMistake::id);
+    };
     if (!compared.same.empty() &&
-        &attn::models::find_model_mistake(compared.same.front()) < compared.mistake) {
+        place_of_mistake(compared.same.front()) < place_of_mistake(compared.mistake->id)) {
         text = "same as " + compared.same.front();
     }
     return fmt::format("{:20}{:>5}  {:{}}  {}\n", compared.mistake->id, token,
@@ -144,7 +178,7 @@ std::string all_bugs(const Arguments& arguments, const Right& right) {
                            "mistake", "token", "the numbers part in", place, "the text goes on");
     std::string between;
     for (const ModelMistake& mistake : attn::models::model_mistakes()) {
-        if (!mistake.no_effect(model.architecture).empty()) continue;
+        if (!mistake.why_not(model).empty()) continue;
         const Compared compared = compare_with(right, mistake);
         text += json ? between + bug_json(model, compared)
                      : bug_line(model, right.written, compared, place);
@@ -165,14 +199,13 @@ void generate_with_bugs(const Arguments& arguments, const Model& model) {
         throw attn::ConfigError(std::string(flag) + " has no effect on texts with a mistake" +
                                 (json ? "" : ", but for --json's") + ": leave it out");
     }
-    const ModelMistake* mistake = nullptr;
+    std::optional<ModelMistake> mistake;
     if (arguments.has("--bug")) {
-        mistake = &attn::models::find_model_mistake(arguments.text("--bug"));
-        settings_with(*mistake, model.architecture);
+        mistake = attn::models::find_model_mistake(arguments.text("--bug"), model);
     }
     const Right right{model, Writer(arguments, model)};
     std::string text;
-    if (mistake == nullptr) {
+    if (!mistake) {
         text = all_bugs(arguments, right);
     } else {
         const Compared compared = compare_with(right, *mistake);

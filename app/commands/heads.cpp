@@ -92,14 +92,11 @@ attn::Document walk_through(const Arguments& arguments, const ModelRun& run, std
     return document;
 }
 
-void write_page(const Arguments& arguments, const Model& model,
-                const std::vector<std::int64_t>& ids, const std::string& heads) {
+void write_page(const Arguments& arguments, const ModelRun& run, const std::string& heads) {
     constexpr std::size_t most_cells = 500'000;  // some 10 MB
     std::size_t room = most_cells;
     attn::ModelPage page{command_line("heads", arguments), heads, {}};
-    const std::size_t layers = model.architecture.layers.size();
-    const ModelRun run{model, ids, attn::models::inputs_of_layers(model, ids, layers - 1)};
-    for (std::size_t layer = 0; layer < layers; ++layer) {
+    for (std::size_t layer = 0; layer < run.inputs.size(); ++layer) {
         page.layers.push_back(walk_through(arguments, run, layer, room));
     }
     // Numbers side by side are compared: without exponents.
@@ -134,13 +131,14 @@ int run_heads(const Arguments& arguments) {
             "(half and interleaved)",
             gain));
     }
-    const std::vector<HeadFigures> heads = attn::models::survey_heads(model, ids);
+    const attn::models::HeadSurvey survey = attn::models::survey_heads(model, ids);
     if (form == Form::text) {
-        write_text(arguments, table_of_heads(model, heads, ids.size()));
+        write_text(arguments, table_of_heads(model, survey.heads, ids.size()));
         return 0;
     }
-    const std::string json = json_of_heads(model, heads, ids);
-    form == Form::json ? write_text(arguments, json) : write_page(arguments, model, ids, json);
+    const std::string json = json_of_heads(model, survey.heads, ids);
+    form == Form::json ? write_text(arguments, json)
+                       : write_page(arguments, {model, ids, survey.inputs}, json);
     return 0;
 }
 

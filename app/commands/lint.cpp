@@ -56,7 +56,7 @@ std::string findings_text(const Arguments& arguments,
     return text + (findings.empty() ? "\n" : "; --explain ID explains it\n");
 }
 
-/// A rule, and where it was met what with.
+/// A rule, and where it applies, its line on the walk.
 std::string rule_json(const attn::LintRule& rule, const std::string* line) {
     const auto entry = [](const char* key, const std::string& text, const char* end) {
         return "  \"" + std::string(key) + "\": " + attn::json_string(text) + end;

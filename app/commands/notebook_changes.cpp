@@ -86,7 +86,7 @@ bool is_as_before(const attn::Section& cell, const ChangedWalk& walk) {
     });
 }
 
-/// What a cell shows of the changed walk.
+/// The content of a cell, from the changed walk.
 decltype(attn::Section::content) content_in(const attn::Section& cell, const ChangedWalk& walk,
                                             attn::CodeLanguage language) {
     if (cell.remake) return cell.remake(walk.now.plan, walk.now.ledger);
@@ -96,7 +96,7 @@ decltype(attn::Section::content) content_in(const attn::Section& cell, const Cha
                                                  : attn::shape_text(tensor.shape());
 }
 
-/// What a walk says of a part of one of its steps, or of a part of that part.
+/// The note of a walk on a part of one of its steps, or on a part of that part.
 std::string note_of(const attn::Walked& walk, const attn::WantedPart& part,
                     const std::vector<attn::AxisPart>& inner) {
     const attn::Tensor& tensor = walk.ledger[part.name];
@@ -106,7 +106,7 @@ std::string note_of(const attn::Walked& walk, const attn::WantedPart& part,
                            inner.empty() ? outer : attn::nested(outer, inner));
 }
 
-/// The words of a cell that shows a step, from that step. `cell 39, ` stays in front.
+/// The words of a cell that shows a step, from that step. The prefix `cell 39, ` stays.
 void tell_of_step(attn::Section& cell, const ChangedWalk& walk) {
     const std::string step = before(cell.parts, '[');
     const auto told = std::ranges::find(walk.steps.sections, step, &attn::Section::name);

@@ -29,7 +29,7 @@ attn::Tensor numbers(const std::vector<std::int64_t>& values) {
     return {{"setting"}, std::move(array)};
 }
 
-/// A program that runs somebody's own attention on a probe; as it stands, it is right.
+/// A program that runs the user's own attention on a probe; as it stands, it is right.
 constexpr std::string_view program =
     R"(# Runs your attention on a probe and saves its tensors for attn-explain diagnose.
 import math

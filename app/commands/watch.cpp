@@ -53,7 +53,7 @@ void watch(const Arguments& arguments, const WalkOnce& walk_once) {
     while (true) {
         files.wait();
         try {
-            // What --config says is read anew too, and may name other files.
+            // Read the file of --config again too: it may name other files.
             const Arguments now = with_config(arguments);
             add_files(now, files);
             before = walk_once(now, before);

@@ -18,8 +18,8 @@
 namespace app {
 namespace {
 
-/// What a cell of a notebook's page is in the walk: `wanted` becomes that, or empty where it is
-/// made of many. Returns a line that says so; empty where both have the same name.
+/// Finds the cell of the walk that a cell of a notebook's page shows: `wanted` becomes that, or
+/// empty where it is made of many. Returns a line that says so; empty when the names are the same.
 std::string page_line(const Arguments& arguments, const attn::Plan& plan,
                       const attn::Ledger& ledger, std::string& wanted) {
     const std::optional<attn::Section> section = page_section(arguments, wanted);
@@ -128,7 +128,7 @@ int run_why(const Arguments& arguments) {
     return 0;
 }
 
-/// What --what-if can set, each as NAME=WORD.
+/// The settings of --what-if, each as NAME=WORD.
 std::vector<std::string> settings() {
     std::vector<std::string> all;
     for (const Flag& flag : walk_flags()) {

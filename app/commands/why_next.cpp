@@ -39,7 +39,7 @@ std::string first_piece(const Model& model, const std::string& word) {
                        quoted(model, longest), longest);
 }
 
-/// What goes with a token of the whole model; the rest is of a walk through one layer.
+/// Refuses flags of a walk through one layer: a token of the whole model takes only the rest.
 void refuse_flags_of_walks(const Arguments& arguments) {
     for (const Arguments::Said& said : arguments.said()) {
         const bool goes = std::ranges::any_of(
@@ -129,12 +129,11 @@ void why_next(const Arguments& arguments) {
     const Model model = model_of(arguments);
     const TokenIds ids = prompt_of(arguments, model);
     const std::string bug = arguments.has("--bug") ? arguments.all("--bug").front() : "none";
-    const ModelMistake* const mistake =
-        bug == "none" ? nullptr : &attn::models::find_model_mistake(bug);
-    const NextToken next = attn::models::next_token(
-        model,
-        mistake ? settings_with(*mistake, model.architecture) : settings_of(model.architecture),
-        ids, token_in(model, arguments.text("CELL")));
+    std::optional<ModelMistake> made;
+    if (bug != "none") made = attn::models::find_model_mistake(bug, model);
+    const ModelMistake* const mistake = made ? &*made : nullptr;
+    const NextToken next =
+        attn::models::next_token(model, mistake, ids, token_in(model, arguments.text("CELL")));
     const auto top = static_cast<std::size_t>(*arguments.integer("--top"));
     write_text(arguments, wants_json(arguments) ? next_json(model, next, mistake)
                                                 : next_text(model, ids, next, top, mistake));

@@ -8,9 +8,9 @@
 
 namespace app {
 
-using attn::models::AttentionSettings;
 using attn::models::Candidate;
 using attn::models::Model;
+using attn::models::ModelMistake;
 using attn::models::Parameters;
 using attn::models::Runtime;
 using attn::models::Sampler;
@@ -84,7 +84,7 @@ Writer::Writer(const Arguments& arguments, const Model& model)
     }
 }
 
-WrittenText Writer::write(const AttentionSettings& settings, const Emit& emit) const {
+WrittenText Writer::write(const ModelMistake* mistake, const Emit& emit) const {
     WrittenText written{prompt_, {}};
     Sampler sampler(sampling_of(arguments_));
     const auto count = static_cast<std::size_t>(*arguments_.integer("--tokens"));
@@ -95,7 +95,7 @@ WrittenText Writer::write(const AttentionSettings& settings, const Emit& emit) c
     };
     std::visit(
         [&](const auto& parameters) {
-            Runtime runtime(parameters, settings);
+            Runtime runtime(parameters, mistake);
             generate(runtime, prompt_, count, sampler, top, keep);
         },
         parameters_);

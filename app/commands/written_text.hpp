@@ -29,8 +29,9 @@ public:
     /// Errors  ConfigError naming the flag, or for a model that writes no text.
     Writer(const Arguments& arguments, const attn::models::Model& model);
 
-    /// The text with these settings. `emit` is called with each token.
-    WrittenText write(const attn::models::AttentionSettings& settings, const Emit& emit = {}) const;
+    /// The text, right or with a mistake. `emit` is called with each token.
+    WrittenText write(const attn::models::ModelMistake* mistake = nullptr,
+                      const Emit& emit = {}) const;
     /// The model in float64.
     std::shared_ptr<const attn::models::Parameters<double>> precise() const;
 
@@ -45,7 +46,7 @@ private:
 
 attn::models::Sampling sampling_of(const Arguments& arguments);
 
-/// The bytes of a token behind another; of a model without a tokenizer the id.
+/// The bytes of a token after another; of a model without a tokenizer the id.
 std::string piece_of(const attn::models::Model& model, std::int64_t id, std::int64_t previous);
 std::string text_of_ids(const attn::models::Model& model, const TokenIds& ids);
 std::string whole_text(const attn::models::Model& model, const WrittenText& written);

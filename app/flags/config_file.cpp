@@ -36,7 +36,7 @@ constexpr std::array derived{"given", "changed"};
 
 /// The flag of a key: its name, or what --format json calls it.
 const Flag* flag_of(const Arguments& arguments, const std::string& key) {
-    const std::string name = key == "bugs" ? "bug" : key;
+    const std::string name = key == "bugs" ? "bug" : key == "rules" ? "rule" : key;
     const Flag* recorded = nullptr;
     for (const FlagTable table : arguments.tables()) {
         for (const Flag& flag : table()) {

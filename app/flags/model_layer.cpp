@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <memory>
 #include <span>
@@ -104,8 +103,7 @@ attn::Tokens tokens_of(const Model& model, const std::vector<std::int64_t>& ids)
 /// Gives the walk the rows that the layer starts from.
 void give_inputs(const ModelRun& run, std::size_t layer, WalkConfig& config) {
     const attn::models::Runtime<double> none(
-        std::make_shared<attn::models::Parameters<double>>(run.model, 0),
-        attn::models::settings_of(run.model.architecture));
+        std::make_shared<attn::models::Parameters<double>>(run.model, 0));
     const attn::models::Embedded<double> rows = none.embedding_of(run.ids);
     const auto give = [&](const char* name, const attn::Array<double>& numbers) {
         config.parameters.record(name, Tensor({"token", "feature"}, numbers));
@@ -115,86 +113,31 @@ void give_inputs(const ModelRun& run, std::size_t layer, WalkConfig& config) {
     if (layer > 0 || rows.normed) give("x", run.inputs[layer]);
 }
 
-/// Gives it the parameters of the layer, and sets what follows from which of them there are.
-void give_parameters(const Model& model, std::size_t layer, WalkConfig& config) {
-    const Architecture& a = model.architecture;
-    for (const char* name :
-         {"w_query", "b_query", "w_key", "b_key", "w_value", "b_value", "w_output", "b_output"}) {
-        const std::string theirs = attn::models::in_layer(layer, name);
-        if (model.has(theirs)) config.parameters.record(name, model.read(theirs));
+/// Puts back what flags say of the attention of a layer.
+void keep_typed(const Arguments& arguments, const WalkConfig& typed, WalkConfig& config) {
+    const auto has = [&](const char* flag) { return arguments.has(flag); };
+    if (has("--scale")) config.scale = typed.scale;
+    if (has("--mask")) config.mask = typed.mask;
+    if (has("--softcap")) config.softcap = typed.softcap;
+    if (has("--sink")) config.sink = typed.sink;
+    if (has("--rope")) {
+        config.rotary = typed.rotary;
+        return;
     }
-    config.bias = config.parameters.has("b_query");
-    config.output_projection = true;
-    config.output_bias = config.parameters.has("b_output");
-    const attn::models::Norm<double> norm(model, attn::models::in_layer(layer, "g_attention"),
-                                          attn::models::in_layer(layer, "b_attention"));
-    const auto give = [&](const char* name, const attn::Array<double>& numbers) {
-        if (numbers.size() > 0) config.parameters.record(name, Tensor({"feature"}, numbers));
-    };
-    for (const std::string name : {"g_query", "g_key"}) {
-        give(name.c_str(),
-             attn::models::Norm<double>(model, attn::models::in_layer(layer, name), "").gain);
-    }
-    give("g_x", norm.gain);
-    give("b_x", norm.bias);
-    if (norm.gain.size() == 0) return;
-    config.x_norm = a.norm;
-    config.x_norm_eps = a.norm_eps;
-}
-
-void set_rotation(const Arguments& arguments, const Model& model, std::size_t layer,
-                  WalkConfig& config) {
-    const LayerKind& kind = model.architecture.layers[layer];
-    if (!kind.pairing || arguments.has("--rope")) return;
-    config.rotary.pairing = kind.pairing;
-    if (!arguments.has("--rope-theta")) config.rotary.theta = kind.theta;
-    if (!arguments.has("--rotary-dim")) {
-        config.rotary.dim = static_cast<std::int64_t>(kind.rotary_dim());
-    }
-    if (!arguments.has("--rope-scaling")) config.rotary.scaling = kind.scaling;
-}
-
-void set_attention(const Arguments& arguments, const Model& model, std::size_t layer,
-                   WalkConfig& config) {
-    const Architecture& a = model.architecture;
-    const auto size = [](std::size_t number) { return static_cast<std::int64_t>(number); };
-    config.heads = size(a.heads);
-    config.kv_heads = size(a.kv_heads);
-    config.head_dim = size(a.head_dim);
-    config.embed_dim = size(a.embed_dim);
-    config.projection = attn::Projection::split;
-    config.weight_layout = attn::WeightLayout::out_in;
-    const double usual = 1 / std::sqrt(static_cast<double>(a.head_dim));
-    const double scale = a.scale * a.layers[layer].scale;
-    if (!arguments.has("--scale") && std::abs(scale / usual - 1) > 1e-12) {
-        config.scale = {attn::ScaleChoice::By::number, scale};
-    }
-    set_rotation(arguments, model, layer, config);
-    const LayerKind& kind = a.layers[layer];
-    if (!arguments.has("--mask")) {
-        config.mask.causal = a.causal;
-        if (kind.window) config.mask.window = size(*kind.window);
-    }
-    if (!arguments.has("--softcap")) config.softcap = a.attention_softcap;
-    if (a.qk_norm) {
-        config.qk_norm.over = a.qk_norm;
-        config.qk_norm.eps = a.norm_eps;
-    }
-    const std::string sink = attn::models::in_layer(layer, "sink");
-    if (model.has(sink) && !arguments.has("--sink")) {
-        config.sink = attn::SinkLogit::given;
-        config.parameters.record("sink", model.read(sink));
-    }
+    if (has("--rope-theta")) config.rotary.theta = typed.rotary.theta;
+    if (has("--rotary-dim")) config.rotary.dim = typed.rotary.dim;
+    if (has("--rope-scaling")) config.rotary.scaling = typed.rotary.scaling;
 }
 
 /// Makes it the walk through this layer.
 void set_layer(const Arguments& arguments, const ModelRun& run, std::size_t layer,
                WalkConfig& config) {
-    config.layer = static_cast<std::int64_t>(layer);
+    const WalkConfig typed = config;
     config.input = tokens_of(run.model, run.ids);
+    attn::models::set_layer(run.model, layer, config);
+    keep_typed(arguments, typed, config);
     give_inputs(run, layer, config);
-    give_parameters(run.model, layer, config);
-    set_attention(arguments, run.model, layer, config);
+    attn::models::give_parameters(run.model, layer, config);
 }
 
 /// Says which flags made it another walk than the model's own, and keeps that one. What was typed

@@ -12,6 +12,7 @@
 #include "attn/io/read_tensor.hpp"
 #include "attn/mistakes/mistake.hpp"
 #include "attn/plan/tokenize.hpp"
+#include "attn/rules/rule_step.hpp"
 #include "attn/text/strings.hpp"
 
 namespace app {
@@ -286,8 +287,29 @@ const std::vector<Flag>& bug_flags() {
                       "make a known mistake (attn-explain bugs lists them); none: not even those "
                       "of --notebook",
                       such_as(mistake_ids)}
+                     .repeatable(),
+                 Flag{"--rule", "RULE",
+                      "make a step by a rule of your own, as 'scaled_scores[q,k] = scores[q,k] / "
+                      "D'; @FILE: one rule a line"}
+                     .in_group("Rules")
                      .repeatable()});
     return all;
+}
+
+std::vector<std::string> rules_of(const Arguments& arguments) {
+    std::vector<std::string> rules;
+    for (const std::string& said : arguments.all("--rule")) {
+        if (!said.starts_with('@')) {
+            rules.push_back(said);
+            continue;
+        }
+        for (const std::string& line : read_lines(said.substr(1))) {
+            const std::string_view rule = attn::trimmed(
+                std::string_view(line).substr(0, std::min(line.find('#'), line.size())));
+            if (!rule.empty()) rules.emplace_back(rule);
+        }
+    }
+    return rules;
 }
 
 std::vector<std::string> bugs_of(const Arguments& arguments, const attn::Plan& plan) {
@@ -303,7 +325,9 @@ std::vector<std::string> bugs_of(const Arguments& arguments, const attn::Plan& p
 attn::StepTable table_of(const Arguments& arguments, const attn::Plan& plan) {
     const std::vector<std::string> bugs = bugs_of(arguments, plan);
     if (!bugs.empty()) require_all_steps(plan.config, "--bug");
-    return attn::with_mistakes(attn::step_table(plan), plan, bugs);
+    const std::vector<std::string> rules = rules_of(arguments);
+    if (!rules.empty()) require_all_steps(plan.config, "--rule");
+    return attn::with_rules(attn::with_mistakes(attn::step_table(plan), plan, bugs), plan, rules);
 }
 
 }  // namespace app

@@ -59,6 +59,9 @@ std::vector<std::pair<std::string, std::string>> config_entries(const Arguments&
         if (flag.name == "--weights") entries.emplace_back("given", given_json(plan));
     }
     entries.emplace_back("bugs", attn::json_list(bugs_of(arguments, plan)));
+    if (arguments.has("--rule")) {
+        entries.emplace_back("rules", attn::json_list(rules_of(arguments)));
+    }
     entries.emplace_back("said", said_json(arguments, plan));
     return entries;
 }

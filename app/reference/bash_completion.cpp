@@ -32,7 +32,7 @@ std::string offer(const Takes& takes) {
 }
 
 std::string command_case(const Command& command) {
-    // What the flag before the cursor takes.
+    // Values of the flag before the cursor.
     std::string text = "        " + bash_quoted(command.name) + ")\n            case $prev in\n";
     std::string names;
     for (const Flag* flag : flags_of(command)) {

@@ -15,7 +15,7 @@ constexpr std::size_t name_columns = 26;
 constexpr const char* topics =
     "input model positions masks cache numbers output notebooks mistakes";
 
-/// What carries a first month, as it could be typed.
+/// Flags for a beginner, as they could be typed.
 constexpr std::pair<const char*, const char*> first_month[] = {
     {"--text 'the cat sat'", "words to attend over"},
     {"--heads 2", "number of heads"},

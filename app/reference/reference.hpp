@@ -16,7 +16,7 @@ std::string whole_help(const Command& command);
 /// The commands and flags that a word stands for: a topic such as masks, part of a name, or a flag.
 /// Errors  ConfigError where there are none.
 std::string topic_help(const std::string& word);
-/// What help proposes: commands and topics.
+/// Commands and topics that help proposes.
 std::vector<std::string> help_topics();
 
 /// The man page of one command, section 1.
@@ -24,7 +24,7 @@ std::string man_page(const Command& command);
 /// `attn-explain-why`
 std::string man_page_name(const Command& command);
 
-// What a shell reads to complete the words of a command line.
+// Completion scripts of the shells.
 std::string bash_completion();
 std::string zsh_completion();
 std::string fish_completion();

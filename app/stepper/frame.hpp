@@ -11,7 +11,8 @@ namespace app {
 
 /// How a piece of a line looks.
 struct Look {
-    std::optional<attn::Color> background{};  ///< the text takes black or white, whichever is read best
+    std::optional<attn::Color>
+        background{};  ///< text on it is black or white, whichever reads best
     bool bold = false;
     bool reverse = false;
     bool underline = false;
@@ -26,7 +27,7 @@ struct Span {
 /// One line of a screen: its pieces from the left.
 using Line = std::vector<Span>;
 
-/// What a screen shows, from the top.
+/// The content of a screen, from the top.
 struct Frame {
     std::vector<Line> lines;
     std::optional<std::size_t> typing_column{};  ///< where the terminal's cursor stands, last line

@@ -167,7 +167,7 @@ std::vector<std::string> explanation(const Session& session, std::size_t rows,
     return lines;
 }
 
-/// What is typed, the message, or as many hints as there is room for.
+/// The typed text, the message, or as many hints as there is room for.
 std::vector<Line> bottom_lines(const ScreenState& state, std::size_t rows, std::size_t columns) {
     if (state.is_typing) return {{{state.prompt + state.typed, {.bold = true}}}};
     if (!state.message.empty()) {

@@ -7,11 +7,11 @@
 
 namespace app {
 
-/// What the screen shows beside the session.
+/// State of the screen beside the session.
 struct ScreenState {
     std::string message{};   ///< on the last line, and on those above it that it needs
     bool is_typing = false;  ///< the last line is being typed
-    std::string prompt{};    ///< what stands before the typed text: `:`, `/`, `goto `
+    std::string prompt{};    ///< before the typed text: `:`, `/`, `goto `
     std::string typed{};
     std::string page{};         ///< a text over everything: help, why, a list; or empty
     std::size_t page_line = 0;  ///< its first visible line

@@ -166,7 +166,7 @@ void remove_last(std::string& text) {
     if (!text.empty()) text.pop_back();
 }
 
-/// What keys do.
+/// Steps through a session by keys.
 class Player {
 public:
     Player(Session& session, bool shaded) : session_(session), shaded_(shaded) {}

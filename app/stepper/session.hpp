@@ -11,7 +11,7 @@
 
 namespace app {
 
-/// What is stepped through: a walk, or the page of a notebook.
+/// The sequence of steps: a walk, or the page of a notebook.
 struct Scene {
     attn::Document document;
     attn::TextForm form = attn::TextForm::torch;  ///< the printed form that is usual for it
@@ -78,7 +78,7 @@ public:
     attn::Cell cell() const;
     /// `weights[0,2,3] = 0.1553   head 0, query 'short', key 'eat'`
     std::string cell_line() const;
-    /// What is said of the matrix looked at: of the first one, what is said of the step.
+    /// The note on the current matrix: for the first one, that on the step.
     std::string note_here() const;
     /// Where one dived from and may go from here; empty without a dive.
     std::string trail_line() const;
@@ -107,7 +107,7 @@ public:
     /// Goes to one index of an axis, or, without a number, to the next one, around the end.
     /// Errors  ConfigError when the tensor lacks the axis, or it is shorter.
     void turn(const std::string& axis, std::optional<std::int64_t> index);
-    /// Turns the page through all axes before the matrix but batch, `forward` or back.
+    /// Pages through all axes before the matrix but batch, `forward` or back.
     void turn_page(bool forward);
     /// Goes to a cell by numbers or words: `0,short,eat`.  Errors  ConfigError, ShapeError.
     void go_to_cell(const std::string& indices);

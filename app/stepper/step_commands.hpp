@@ -6,7 +6,7 @@
 
 namespace app {
 
-/// What a command leaves to be shown.
+/// The result of a command, to be shown.
 struct Reply {
     enum class Shows {
         nothing,
@@ -26,7 +26,7 @@ struct StepCommand {
     std::string name;
     std::string arguments;  ///< as the help shows them; empty when it takes none
     std::string keys;       ///< on the screen, blanks between them: `n Space Shift-Right`
-    std::string help;       ///< what it does, in a few words
+    std::string help;       ///< its effect, in a few words
     Reply (*run)(Session&, const std::string& arguments) = nullptr;
 };
 

@@ -30,7 +30,7 @@ private:
                        std::size_t count) const;
     Span cell(const Session& session, std::vector<std::size_t> indices, bool shaded) const;
 
-    // What was measured, and of what.
+    // The measured cells, their section and its tokens.
     std::unique_ptr<attn::CellView> view_;
     attn::Section section_;
     attn::Document tokens_;  ///< without sections

@@ -9,7 +9,7 @@ namespace app {
 /// How many colours the output may use.
 enum class ColorDepth { none, indexed, full };
 
-/// What --color auto, always or never means here. `to_terminal` says whether the output is one.
+/// The colours that --color auto, always or never gives. `to_terminal`: the output is a terminal.
 ///
 /// With auto, NO_COLOR forbids colour, FORCE_COLOR asks for it (0 forbids it too), and otherwise a
 /// terminal that is not dumb has it. COLORTERM=truecolor or 24bit, or FORCE_COLOR=3, gives 24 bits,

@@ -71,7 +71,7 @@ private:
         return view_.label(axis, i, batch_);
     }
 
-    /// Draws the matrices, or the row, or the cell, that lie behind the leading axes.
+    /// Draws the matrices, or the row, or the cell, of each index of the leading axes.
     void draw_axis(std::size_t axis, std::size_t offset) {
         if (axis + 2 >= tensor_.dimension()) {
             draw_matrix(offset);
@@ -172,7 +172,7 @@ private:
         text_ += "\n";
     }
 
-    /// What stands above a column; the number of it where two columns have no room for a word.
+    /// The heading of a column; its number where two columns have no room for a word.
     std::string heading(const std::optional<std::size_t>& column, std::size_t axis) const {
         if (!column) return compact_ ? " …" : " " + attn::fitted("…", width_, true) + " ";
         if (!compact_) return " " + attn::fitted(label(axis, *column), width_, true) + " ";

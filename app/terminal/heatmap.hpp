@@ -17,8 +17,8 @@ struct HeatmapChoices {
 
 /// The tensor of a section as a grid of cells, shaded by value and labelled with the tokens along
 /// its axes, and a legend. Weights and masks are shaded from 0 on; other numbers by sign and size.
-/// What is not finite is grey. Without colours the grid alone, where a compact one has glyphs that
-/// are the denser the larger the value is.
+/// Values that are not finite are grey. Without colours the grid alone, where a compact one has
+/// glyphs that are the denser the larger the value is.
 ///
 /// The document holds the tokens. More elements than the threshold show their corners only.
 std::string heatmap_text(const attn::Section& section, const attn::Document& document,

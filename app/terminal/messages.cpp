@@ -23,11 +23,17 @@ void report(std::string_view kind, std::string_view message) {
     attn::Ink ink;
     if (kind == "error") ink = ink_of(color_depth(colors_when, isatty(STDERR_FILENO) != 0));
     const std::string start = "attn-explain: ";
-    std::string text(message);
+    // Below the message may stand a line that it speaks of, and a caret under the place.
+    const std::string quote = "\n  ";
+    const std::size_t end = std::min(message.find(quote), message.size());
+    std::string text(message.substr(0, end));
     std::replace(text.begin(), text.end(), '\n', ' ');
     std::string line = start + std::string(kind) + ": " + attn::visible(text) + "\n";
     if (const auto size = terminal_size(STDERR_FILENO)) line = folded(line, size->columns);
     line.replace(start.size(), kind.size() + 1, ink.of(ink.mistake, std::string(kind) + ":"));
+    if (end < message.size()) {
+        line += attn::visible_lines(message.substr(end + 1), false) + "\n";
+    }
     std::fwrite(line.data(), 1, line.size(), stderr);
 }
 

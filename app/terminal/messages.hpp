@@ -5,7 +5,7 @@
 
 namespace app {
 
-/// What --color says, for the messages on standard error.
+/// Applies --color to the messages on standard error.
 void color_messages(const std::string& when);
 
 /// Writes `attn-explain: error: MESSAGE` to standard error, as one line. Controls in it, which may

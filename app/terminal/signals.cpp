@@ -26,7 +26,7 @@ void clean_up_and_end(int signal) {
     std::raise(signal);
 }
 
-// What a signal handler may read: plain data, set before the handlers are.
+// Read by signal handlers: plain data, set before the handlers are.
 termios modes_before;
 bool has_modes = false;
 std::string leaving_text;

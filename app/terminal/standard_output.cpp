@@ -104,7 +104,7 @@ std::string folded(std::string_view text, std::size_t columns) {
     while (!text.empty()) {
         std::string_view line = text.substr(0, text.find('\n'));
         text.remove_prefix(std::min(line.size() + 1, text.size()));
-        // A command goes on behind a backslash, with its next flag.
+        // A command is broken by a backslash, before its next flag.
         const bool is_command = line.starts_with("attn-explain ");
         const std::string indent(std::min(line.find_first_not_of(' '), line.size()) + 4, ' ');
         for (std::size_t used = 0; !line.empty();) {
@@ -179,7 +179,7 @@ void StandardOutput::write(std::string_view text) {
     if (gathered_.size() < piece) return;
     flush();
 
-    // What is large already need not be copied.
+    // Large pieces need not be copied.
     text.remove_prefix(part);
     if (text.size() < piece) {
         gathered_ = text;

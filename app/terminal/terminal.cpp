@@ -42,7 +42,7 @@ bool has_screen(bool without_color) {
     int error = 0;
     if (setupterm(nullptr, STDOUT_FILENO, &error) != OK) return false;
     const bool able = !capability("cup").empty() && (without_color || tigetnum("colors") >= 8);
-    // Whoever takes the screen looks the terminal up again, and would leave this copy behind.
+    // Whoever takes the screen looks the terminal up again, and this copy would leak.
     del_curterm(set_curterm(nullptr));
     return able;
 }

@@ -8,7 +8,7 @@ namespace app {
 /// The value of an environment variable; empty when it is not set.
 std::string environment(const char* name);
 
-/// The size of the terminal behind a file descriptor; nothing where that is no terminal, or does
+/// The size of the terminal of a file descriptor; nothing where that is no terminal, or does
 /// not know its size.
 struct TerminalSize {
     std::size_t rows, columns;
@@ -22,8 +22,8 @@ bool takes_escapes();
 /// `without_color` will do, it has at least eight colours.
 bool has_screen(bool without_color);
 
-/// What the terminal is sent to leave a full screen, with plain text and a visible cursor. Empty
-/// before ncurses has looked the terminal up.
+/// The sequence that leaves a full screen, with plain text and a visible cursor. Empty before
+/// ncurses has looked the terminal up.
 std::string leaving_sequence();
 
 }  // namespace app

@@ -1,4 +1,4 @@
-// --kv-heads, --past, --prefill and --sink as somebody else types them.
+// --kv-heads, --past, --prefill and --sink as a user types them.
 #include "tests/support/program.hpp"
 
 using namespace program;

@@ -1,4 +1,4 @@
-// What diagnose may not say of tensors that it knows too little of.
+// Claims that diagnose may not make of tensors that it knows too little of.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -23,7 +23,7 @@ attn::Tensor full_of(const attn::Shape& shape, float number) {
     return {attn::Axes(shape.size(), "axis"), cells};
 }
 
-/// The tensors of a walk, from which somebody's file is put together.
+/// The tensors of a walk, from which a user's file is put together.
 struct TheirFile {
     program::Folder folder;
     std::string mine = folder / "mine.npz";
@@ -134,7 +134,7 @@ TEST_SUITE("app: diagnose does not guess") {
                 CHECK_FALSE(tells(result.out, "right: "));
             }
         }
-        // Both turned round: their product is that of ours.
+        // Both negated and scaled: their product is that of ours.
         for (const auto& [name, step, factor] :
              {std::tuple("q", "query", -2.0F), {"k", "key", -0.5F}}) {
             attn::Array<float> cells = theirs.walk.at(step).as<float>();
@@ -266,7 +266,7 @@ TEST_SUITE("app: diagnose does not guess") {
         const program::Result twice = theirs.diagnose(given);
         CHECK(twice.exit_code == 1);
         CHECK_FALSE(tells(twice.out, saved_before));
-        // Heads in front and no batch: what the output is made of says how many they are.
+        // Heads first and no batch: what the output is made of says how many they are.
         TheirFile lone(flags);
         for (const char* step : {"query", "key", "value", "w_output"}) lone.save(step, step);
         lone.save("y", "merged");

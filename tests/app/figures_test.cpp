@@ -1,4 +1,4 @@
-// --format svg and html as somebody would ask for them.
+// --format svg and html as a user asks for them.
 #include <map>
 #include <nlohmann/json.hpp>
 #include <regex>

@@ -17,7 +17,7 @@ std::vector<std::string> rows_in(const std::string& text) {
     return lines;
 }
 
-/// What an error proposes: the text behind `did you mean `, up to its question mark.
+/// The proposal of an error: the text after `did you mean `, up to its question mark.
 std::string proposed(const std::string& arguments) {
     const std::string said = run(arguments).err;
     const std::size_t start = said.find("did you mean ");
@@ -162,7 +162,7 @@ TEST_SUITE("app: first minute") {
             CHECK(proposed(typed) == meant);
         }
         CHECK(works(proposed("sinusoidal")));
-        // What the command has not is left out.
+        // Flags that the command does not have are left out.
         check_refused("--only weights --heads 2 why 'weights[0,0,0]' --format=json",
                       "first: attn-explain why --heads 2 'weights[0,0,0]'\n");
         check_refused("--x data/six-by-three.csv --heads 2", "heads: pass --head-dim\n");

@@ -1,5 +1,5 @@
-// What is typed is never swallowed: it works, or it is refused in words that help, or it is said
-// that it has no effect.
+// Nothing typed is silently ignored: it works, or is refused with advice, or is said to have no
+// effect.
 #include <nlohmann/json.hpp>
 #include <sstream>
 

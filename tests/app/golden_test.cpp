@@ -12,7 +12,7 @@ void check_golden(const std::string& name, const std::string& arguments) {
 }  // namespace
 
 TEST_SUITE("app: goldens") {
-    // The loop twin's digits are the same on every machine.
+    // The loop implementation's digits are the same on every machine.
     TEST_CASE("the default walk") { check_golden("default", "--variant loop"); }
     TEST_CASE("two heads, causal, output projection") {
         check_golden("two_heads_causal",

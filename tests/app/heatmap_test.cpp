@@ -54,7 +54,7 @@ bool has_escape(const program::Result& result) {
            result.err.find('\x1b') != std::string::npos;
 }
 
-/// What runs `command` on a terminal of its own, where `script` is installed.
+/// The command that runs `command` on a terminal of its own, where `script` is installed.
 std::string on_a_terminal(const std::string& command) {
     return "script -qec \"" + command + "\" /dev/null";
 }

@@ -10,7 +10,7 @@ using program::shell;
 
 namespace {
 
-/// What `--as-flags` prints: name and title of each cell, and the line below.
+/// A line of `--as-flags`: name and title of each cell, and the line below.
 struct Line {
     std::string name, title, command;
 };

@@ -1,5 +1,5 @@
-// What is written is what the name of the file says, by whatever command; and a program that is
-// written runs.
+// The ending of a file's name chooses its format, for every command; and a program that is written
+// runs.
 #include <nlohmann/json.hpp>
 
 #include "tests/support/program.hpp"

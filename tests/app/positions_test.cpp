@@ -55,11 +55,11 @@ TEST_SUITE("app: positions") {
         }
     }
 
-    TEST_CASE("a turned feature is derived from both features of its pair") {
+    TEST_CASE("a rotated feature is derived from both features of its pair") {
         const Result result = run("why 'rotated_query[1,2]' --rope half");
         CHECK(result.out.find("query[1,2] * cos[1,0] + query[1,0] * sin[1,0]") !=
               std::string::npos);
         const Result still = run("why 'rotated_key[1,3]' --rope interleaved --rotary-dim 2");
-        CHECK(still.out.find("does not turn") != std::string::npos);
+        CHECK(still.out.find("does not rotate") != std::string::npos);
     }
 }

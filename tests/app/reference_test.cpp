@@ -13,7 +13,7 @@ namespace {
 
 const std::string folder = ATTN_REFERENCE_DIR;
 
-/// What bash offers for a line with the cursor at its end.
+/// Completions by bash of a line with the cursor at its end.
 std::string offered(const std::string& line, const std::string& setting = {}) {
     const Folder scratch;
     std::ofstream(scratch / "complete")
@@ -31,7 +31,7 @@ std::vector<std::string> words_of(const std::string& text) {
     return {std::istream_iterator<std::string>(stream), {}};
 }
 
-/// What a command's help says of a flag.
+/// A command's help on a flag.
 std::string help_of(const std::string& help, const std::string& flag) {
     const std::size_t start = help.find(flag + " ");
     if (start == std::string::npos) return {};
@@ -105,7 +105,7 @@ TEST_SUITE("app: reference") {
         CHECK(offered("attn-explain compare l") == "loop lib");
         CHECK(offered("attn-explain --text 'why not' --draw") == "--draw-order");
         CHECK(offered("attn-explain --heads 2 w").empty());
-        // Readline replaces only what stands behind the last = of a word.
+        // Readline replaces only what follows the last = of a word.
         CHECK(offered("attn-explain --bug softmax-axis=q") == "query");
         const std::string uncut = "COMP_WORDBREAKS=' '";
         CHECK(offered("attn-explain --bug softmax-axis=q", uncut) == "softmax-axis=query");

@@ -7,7 +7,7 @@
 
 namespace {
 
-// The loop twin's digits are the same on every machine.
+// The loop implementation's digits are the same on every machine.
 const std::string two_heads = "attn-explain step --variant loop --heads 2 --mask causal";
 
 /// A command between two looks at the terminal's modes, which go to files.

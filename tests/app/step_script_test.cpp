@@ -9,7 +9,7 @@ using program::run;
 
 namespace {
 
-/// What a script of these lines says after the first step was shown.
+/// The output of a script of these lines, after the first step.
 std::string says(const std::string& lines, const std::string& flags = {}) {
     const program::Result first = run("step --variant loop " + flags, "");
     const program::Result result = run("step --variant loop " + flags, lines);

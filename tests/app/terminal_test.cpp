@@ -1,4 +1,4 @@
-// What printing does on a terminal: the pager, and the pauses of --pace.
+// Printing on a terminal: the pager, and the pauses of --pace.
 #include "tests/support/terminal.hpp"
 
 namespace {

@@ -32,7 +32,7 @@ std::vector<Row> rows() {
     return all;
 }
 
-/// What each flag is tried with, unlike its default; the others take a small number.
+/// The value each flag is tried with, unlike its default; the others take a small number.
 std::map<std::string, std::string> values(const Folder& folder) {
     REQUIRE(run("--heads 2 -o " + (folder / "c.json")).exit_code == 0);
     REQUIRE(run("--seed 9 --format npz -o " + (folder / "w.npz")).exit_code == 0);
@@ -99,7 +99,7 @@ std::map<std::string, std::string> values(const Folder& folder) {
             {"--sci-mode", "on"}};
 }
 
-/// A flag with a value, typed behind a command.
+/// A flag with a value, typed after a command.
 struct Trial {
     std::string flag, typed;
 };
@@ -133,7 +133,7 @@ TEST_SUITE("app: useless flags") {
         std::size_t tried = 0;
         for (const Trial& trial : trials(folder)) {
             if (apart.contains(trial.flag)) continue;
-            // What is in the base already is tried without it.
+            // A flag that the base has already is tried without the base.
             const bool in_base = has(base, trial.flag + " ");
             const program::Result result = run((in_base ? "" : base) + trial.typed);
             const bool changes = result.out != (in_base ? run("").out : usual);

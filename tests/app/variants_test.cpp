@@ -1,4 +1,4 @@
-// --mla and --differential as somebody else types them.
+// --mla and --differential as a user types them.
 #include <nlohmann/json.hpp>
 
 #include "tests/support/program.hpp"

@@ -1,4 +1,4 @@
-// What is made of measurements, on made-up ones. The table and the picture are kept as text in
+// Reports on made-up measurements. The table and the picture are kept as text in
 // tests/golden. To collect them anew, run
 //     ATTN_COLLECT_GOLDENS=1 build/dev/tests/attn_tests -ts='bench: report'
 #include "attn/bench/report.hpp"

@@ -1,5 +1,5 @@
 // How fast tensors are written as text: each form beside std::to_chars, called for every number
-// into a buffer with a blank behind it; everything on one thread, interleaved, medians of several
+// into a buffer with a blank after it; everything on one thread, interleaved, medians of several
 // rounds, in seconds of the processor. Two kinds of peers are asked for by flags:
 //
 //     text_output_bench [--peers] [--bytes] [FOLDER] [ROUNDS]

@@ -81,7 +81,7 @@ export function checkDerivations() {
             const bound = (terms.length + 2) * epsilon * size;
             if (Number.isNaN(value) ? !Number.isNaN(sum) : !near(sum, value, bound))
                 wrong.push(`${address}: ${terms} adds up to ${sum}`);
-            // What is printed adds up to what is printed, and each product to its factors.
+            // The printed terms add up to the printed sum, and each product is that of its factors.
             const printed = [...why.querySelectorAll(".terms .sum")].map(
                 (each) => each.textContent,
             );

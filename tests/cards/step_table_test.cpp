@@ -12,7 +12,7 @@ using namespace attn;
 
 namespace {
 
-/// `steps` with every number doubled, as a step of its own right behind the step `after`, whose
+/// `steps` with every number doubled, as a step of its own right after the step `after`, whose
 /// chain it extends.
 StepTable with_doubled(StepTable steps, const std::string& after) {
     const auto place = std::find_if(steps.begin(), steps.end(),

@@ -1,4 +1,4 @@
-// What differs and is no mistake, by itself and beside one.
+// Differences that are no mistake, alone and beside one.
 #include <doctest/doctest.h>
 
 #include <cmath>

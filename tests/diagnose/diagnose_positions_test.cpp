@@ -1,4 +1,4 @@
-// Rotations as other people write them, in plain loops of their own, and what diagnose says.
+// Rotations as other code computes them, in plain loops of their own, and what diagnose says.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -15,11 +15,11 @@ namespace {
 
 using Rows = std::vector<std::vector<double>>;
 
-/// A rotation of somebody's: which feature goes with which, by which angle, and by which sign.
+/// A rotation in other code: its pairs of features, their angle, and its sign.
 struct TheirRotation {
     bool halves = true, query = true, key = true, value = false;
     double base = 10000, exponent = 2, sign = 1, query_shift = 0, shift = 0;
-    bool back_as_halves = false;  ///< neighbours turned, written down as two halves
+    bool back_as_halves = false;  ///< neighbours rotated, stored as two halves
 };
 
 constexpr std::size_t their_tokens = 6, their_width = 8, first_position = 3;

@@ -1,4 +1,4 @@
-// Caps, biases and norms behind the rotation, as other people write them, and what diagnose says.
+// Caps, biases and norms after the rotation, as in other code, and what diagnose says of them.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ WalkConfig alibi_config() {
     return config;
 }
 
-/// A tensor of ours with every cell passed through `f`, as numbers of somebody's.
+/// A tensor of ours with every cell passed through `f`, as a user's numbers.
 template <class F>
 Tensor theirs_of(const Tensor& ours, F f) {
     Array<double> cells = empty_array<double>(ours.shape());
@@ -133,7 +133,7 @@ TEST_SUITE("explain: diagnose scores") {
                 .apply(find_mistake("rope-style").apply(step_table(plan), plan), plan);
         const Ledger wrong = walk(plan, given, table);
         Ledger theirs;
-        // In the order of somebody's file, which is not that of the walk.
+        // In the order of a user's file, which is not that of the walk.
         for (const char* name : {"normed_query", "normed_key", "rotated_query", "rotated_key"}) {
             theirs.record(name, wrong[name]);
         }

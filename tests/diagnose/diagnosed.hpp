@@ -7,10 +7,10 @@
 #include "attn/plan/draw.hpp"
 #include "attn/walk/walk.hpp"
 
-/// What somebody saved of a walk, and what a diagnosis says of it.
+/// Tensors as a user saves them of a walk, and their diagnosis.
 namespace attn::testing {
 
-/// The computed steps of a walk, as somebody might have saved them.
+/// The computed steps of a walk, as a user might have saved them.
 inline Ledger computed_steps(const Ledger& ledger) {
     Ledger steps;
     for (const auto& [name, tensor] : ledger.entries()) {

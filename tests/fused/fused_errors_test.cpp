@@ -10,7 +10,7 @@ namespace {
 
 /// The root of the mean squared error of softmax(q @ k^T / sqrt(d)) @ v in float32, as PyTorch 1.13
 /// computes it: over the seeds 0 to 39, two heads of `length` tokens drawn by torch.randn for q, k
-/// and v in turn, with and without a causal mask.
+/// and v in that order, with and without a causal mask.
 struct TorchError {
     std::size_t length, head_dim;
     double root_mean_square;

@@ -340,7 +340,7 @@ std::vector<std::string> seeds_of(const Target& target) {
     return seeds;
 }
 
-// What is kept of an input that ends the program, for the signal handler.
+// Data for the signal handler on the input that ends the program.
 int report = STDERR_FILENO;
 std::string running;
 

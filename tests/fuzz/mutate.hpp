@@ -6,7 +6,7 @@
 
 namespace fuzz {
 
-/// What readers stumble over: brackets, quotes, numbers beyond their type, the ends of text.
+/// Pieces that are hard to read: brackets, quotes, numbers beyond their type, the ends of text.
 inline const std::vector<std::string> file_pieces{std::string(4, '\xFF'),
                                                   std::string(8, '\xFF'),
                                                   std::string(8, '\0'),

@@ -4,7 +4,7 @@
 #include "attn/io/read_tensor.hpp"
 #include "tests/support/refusal.hpp"
 
-/// What reading `bytes` as a file called `label` is refused with.
+/// The error from reading `bytes` as a file called `label`.
 inline std::string refusal_of(std::string_view bytes, const std::string& label) {
     return refusal([&] { attn::read_tensors_from_bytes(bytes, label); });
 }

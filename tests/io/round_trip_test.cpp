@@ -1,4 +1,4 @@
-// What each format writes, it reads back: the same names, axes where it keeps them, and bits.
+// Each format reads back what it writes: the same names, axes where it keeps them, and bits.
 #include <doctest/doctest.h>
 
 #include <bit>

@@ -20,7 +20,7 @@ NamedTensor stored(const std::string& name) {
     return TensorFile(fixture("dictionary.pt")).read(name);
 }
 
-// What an archive is refused with whose pickle is `pickle` and whose one storage has 16 bytes.
+// The error from an archive whose pickle is `pickle` and whose one storage has 16 bytes.
 std::string refusal_of_pickle(const std::string& pickle) {
     const ScratchFolder scratch;
     {

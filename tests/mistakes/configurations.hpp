@@ -92,7 +92,7 @@ inline WalkConfig seeded_config(std::uint64_t seed) {
     }
     if (chance(10)) config.lengths.back() = 0;
 
-    // What models of today change in the scores, and which keys they hide.
+    // Changes of today's models to the scores, and to which keys are hidden.
     if (chance(15)) config.mask.window = pick({1, 2, 3});
     if (chance(10)) config.mask.chunk = pick({2, 3});
     if (chance(10)) config.mask.prefix = 2;
@@ -153,7 +153,7 @@ inline WalkConfig seeded_config(std::uint64_t seed) {
         config.past = pick({1, 3});
     }
 
-    // Positions that are added to the tokens, padding in front of these, chunks, a table of T5
+    // Positions that are added to the tokens, padding before these, chunks, a table of T5
     // beside cross-attention, numbers of a model's own.
     if (chance(30)) {
         config.position_embedding =
@@ -259,7 +259,7 @@ inline std::vector<WalkConfig> shared_configs() {
     return {grouped, fused, alone, latent, absorbed, differential, shared_differential};
 }
 
-/// Walks with added positions, chunks, a cache that has turned, and tables that stand by.
+/// Walks with added positions, chunks, a cache whose keys are rotated, and T5's tables.
 inline std::vector<WalkConfig> position_configs() {
     WalkConfig words;
     words.input = Tokens{{{0, 0, 5, 2, 7}, {0, 0, 8, 1, 1}}, {}, 9, 0, true};
@@ -338,7 +338,7 @@ inline bool is_of_today(const std::string& id) {
     return false;
 }
 
-/// A tensor as the ledger of somebody else might hold it: the same numbers in another type.
+/// A tensor as other code's ledger might hold it: the same numbers in another type.
 inline Ledger as_type(const Ledger& ledger, DType dtype) {
     Ledger result;
     for (const auto& [name, tensor] : ledger.entries()) result.record(name, cast(tensor, dtype));

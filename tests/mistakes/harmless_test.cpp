@@ -1,4 +1,4 @@
-// Differences that change no result, and what mistakes make of walks with a norm in front.
+// Differences that change no result, and what mistakes make of walks with a norm before them.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -27,7 +27,7 @@ bool same_result(const Tensor& right, const Tensor& other) {
     return true;
 }
 
-/// The lines of what is computed behind the norm, with x for normed_x.
+/// The lines of what is computed after the norm, with x for normed_x.
 std::string computed_lines(const Plan& plan, const StepTable& table, CodeLanguage language) {
     std::string lines;
     for (const StepCode& part : program_of(plan, table, language)) {

@@ -41,7 +41,7 @@ def complex_rope(x, freqs):
 
 def circle(length, scaled=False):
     inverse = 1.0 / 10000 ** (torch.arange(0, ROPE, 2).float() / ROPE)
-    if scaled:  # one pair, in front of the ramp: nothing is stretched
+    if scaled:  # one pair, before the ramp: nothing is scaled
         low = max(math.floor(ROPE * math.log(64 / (32 * 2 * math.pi)) / (2 * math.log(10000))), 0)
         high = min(math.ceil(ROPE * math.log(64 / (2 * math.pi)) / (2 * math.log(10000))), ROPE - 1)
         high = high + 0.001 if low == high else high

@@ -174,7 +174,7 @@ TEST_SUITE("mistakes: lines") {
         CHECK(title(PositionBias::Kind::t5, "t5-cross-bias=dropped", "biased_scores") ==
               "T5's bias was left out");
         CHECK(title(PositionBias::Kind::t5, "t5-direction", "position_bias") ==
-              "the sign of the distance was turned round");
+              "the sign of the distance was reversed");
     }
 
     TEST_CASE("the terms of a derivation add up to the number, under every mistake") {

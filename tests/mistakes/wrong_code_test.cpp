@@ -25,7 +25,7 @@ std::string path_of(const nlohmann::json& one) {
     return one.at("folder").get<std::string>() + one.at("file").get<std::string>();
 }
 
-/// What `diagnose` says of the tensors of one case, which lie at `path`.
+/// The output of `diagnose` for the tensors of one case, which are at `path`.
 program::Result diagnosis_of(const nlohmann::json& one, const std::string& path,
                              const std::string& probe, const std::string& more = "") {
     std::string arguments =
@@ -54,7 +54,7 @@ void write_rounded(const std::string& from, const std::string& to, int decimals)
     file.commit();
 }
 
-/// What is found first in code with a mistake; null of correct code, in which nothing but the
+/// The first finding in code with a mistake; null of correct code, in which nothing but the
 /// harmless may be found.
 nlohmann::json first_finding(const nlohmann::json& one, const program::Result& result) {
     REQUIRE(result.exit_code != 2);

@@ -40,7 +40,7 @@ double largest_difference(const nlohmann::json& expected, const Array<double>& o
     return largest;
 }
 
-/// What is said when a copy of a checkpoint is opened and read after `damage`.
+/// The error from opening and reading a copy of a checkpoint after `damage`.
 template <class Damage>
 std::string refusal_after(const std::string& family, Damage damage) {
     const ScratchFolder scratch;
@@ -427,14 +427,17 @@ TEST_SUITE("models: families") {
         for (const std::string family : {"llama", "phi3", "gemma3_text-by-kind-of-layer"}) {
             INFO(family);
             const Model model = open_model((checkpoints / family).string());
-            const Architecture& a = model.architecture;
-            const AttentionSettings mistaken = settings_with(find_model_mistake("rope-theta"), a);
-            for (std::size_t n = 0; n < a.layers.size(); ++n) {
-                const LayerKind& own = a.layers[n];
-                const double theta = own.theta == 500000 ? 10000 : 500000;
-                const LayerKind other =
-                    rotating_layer(Pairing::half, theta, own.rotary_dim(), own.scaling);
-                CHECK(mistaken.layers[n].inverse_frequencies == other.inverse_frequencies);
+            const ModelMistake mistake = find_model_mistake("rope-theta", model);
+            const auto parameters = parameters_of<double>(model);
+            for (std::size_t n = 0; n < parameters->layers.size(); ++n) {
+                const LayerKind& own = model.architecture.layers[n];
+                const double theta = own.theta == 10000 ? 500000 : 10000;
+                Array<double> other = loop::inverse_frequencies<double>(theta, own.rotary_dim);
+                if (own.scaling) other = loop::scale_frequencies(other, *own.scaling, theta, 0);
+                LayerWalk walk(parameters->layers[n].attention, &mistake);
+                const auto x = Array<double>::filled({2, model.architecture.embed_dim}, 1);
+                const Ledger ledger = walk.advance({{"token", "feature"}, x});
+                CHECK(ledger["inverse_frequencies"].as<double>() == other);
             }
         }
     }

@@ -359,7 +359,7 @@ FAMILIES = {
     "bert": ({**WIDE, "layer_norm_eps": 1e-12, "hidden_act": "gelu", "type_vocab_size": 2}, "F16"),
     "gpt_oss packed": ({**GROUPED, "hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1, **UNSCALED, **EXPERTS, "num_local_experts": 3, "quantization_config": {"quant_method": "mxfp4"}}, "BF16"),
     "gpt_neox one after the other": ({**WIDE, "rotary_pct": 0.5, "layer_norm_eps": 1e-5, "use_parallel_residual": False, "hidden_act": "gelu"}, "F16"),
-    # What files say in another place, or leave to the defaults of their class.
+    # Settings that files hold in another place, or leave to the defaults of their class.
     "gemma3_text by kind of layer": ({**GROUPED, "sliding_window": 2, "layer_types": ["sliding_attention", "full_attention"], "rope_parameters": {"full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 3e5}, "sliding_attention": {"rope_type": "default", "rope_theta": 5e3}}, "query_pre_attn_scalar": 6}, "F32"),
     "olmo2 with biases": ({key: value for key, value in {**GROUPED, "attention_bias": True}.items() if key != "rms_norm_eps"}, "F32"),
     "qwen3 with biases": ({**GROUPED, "attention_bias": True, "rope_parameters": {"rope_type": "default", "rope_theta": 2e4}}, "F16"),

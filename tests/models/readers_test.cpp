@@ -19,7 +19,7 @@ std::string file_text(const std::string& name) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// What is said of a llama2.c model with one of its seven sizes changed.
+/// The error from a llama2.c model with one of its seven sizes changed.
 std::string refusal_with(std::size_t place, std::int32_t size) {
     std::string bytes = file_text("stories260K.bin");
     std::memcpy(bytes.data() + 4 * place, &size, 4);

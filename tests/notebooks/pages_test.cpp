@@ -19,7 +19,7 @@ std::string printed(const Section& section, CodeLanguage language) {
                                            : numpy_str(tensor);
 }
 
-/// What is printed of a notebook, without the two things that the vectors leave out.
+/// The printed sections of a notebook, without the two that the vectors leave out.
 std::vector<Section> sections_of(const Notebook& notebook) {
     std::vector<Section> sections;
     for (const Section& section : notebook.replay({}).sections) {

@@ -73,7 +73,7 @@ std::vector<std::string> numbers_in(const std::string& text) {
     return found;
 }
 
-/// What can be read off the cells of a part: each of them, and the sum and the length of each row.
+/// Numbers readable from the cells of a part: each of them, and the sum and the length of each row.
 std::set<std::string> readable_from(const Tensor& part) {
     std::set<std::string> all;
     const std::size_t columns = part.dimension() == 0 ? 1 : part.shape().back();

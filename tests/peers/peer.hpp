@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-/// What the C++ peers share: the protocol that README.md states, the inputs, and the reference.
+/// Shared by the C++ peers: the protocol that README.md states, the inputs, and the reference.
 namespace peer {
 
 /// Attention of `groups` heads over `length` tokens: query, key and value are (groups, length,

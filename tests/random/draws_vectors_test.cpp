@@ -100,7 +100,7 @@ std::optional<NumpyGenerator> numpy_generator(const Json& seed) {
     return NumpyGenerator(static_cast<std::uint32_t>(seed_bits(seed)));
 }
 
-/// NumPy's integers and permutations, which the program does not draw, take nobody knows how many
+/// NumPy's integers and permutations, which the program does not draw, take an unknown number of
 /// words: what follows them is checked from the next seed on.
 void check_numpy(const Json& one_case) {
     std::optional<NumpyGenerator> generator = numpy_generator(one_case.at("seed"));

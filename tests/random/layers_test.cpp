@@ -60,7 +60,7 @@ DrawList rows_of(const Json& step) {
     return {table};
 }
 
-/// What PyTorch calls a parameter of nn.MultiheadAttention that we give this name.
+/// PyTorch's name of a parameter of nn.MultiheadAttention.
 std::string torch_name(const DrawnTensor& row) {
     const std::string& name = row.member.empty() ? row.name : row.member;
     return name.substr(0, name.find(".chunk"));
@@ -77,7 +77,7 @@ void check_layer(Generator& generator, const Json& step) {
         std::vector<T> cells;
         for (const DrawnTensor& row : rows) {
             if (row.name.empty() || torch_name(row) != name) continue;
-            // Thirds of one bias stand one behind the other.
+            // Thirds of one bias stand one after the other.
             const Array<T>& part = layer[row.name].as<T>();
             cells.insert(cells.end(), part.begin(), part.end());
             const Shape part_shape = row.shape();

@@ -13,7 +13,7 @@ struct Lab {
     double lightness, a, b;
 };
 
-/// What the eye measures of a colour.  Source  B. Ottosson, Oklab, the way back.
+/// A colour in Oklab: lightness, a and b.  Source  B. Ottosson, Oklab, the inverse.
 Lab lab_of(Color color) {
     const auto linear = [](std::uint8_t value) {
         const double v = value / 255.0;

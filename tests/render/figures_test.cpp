@@ -1,4 +1,4 @@
-// Figures and pages as the library writes them: words of strangers stay text.
+// Figures and pages as the library writes them: foreign words stay text.
 #include "attn/render/figures.hpp"
 #include "attn/render/render.hpp"
 
@@ -16,7 +16,7 @@ using namespace attn;
 
 namespace {
 
-/// Words that would end a script, an attribute or a line, turn the text around, or never end.
+/// Words that would end a script, an attribute or a line, reverse the text, or never end.
 const std::vector<std::string> hostile{"</script><img src=x onerror=alert(1)>",
                                        "\"'><svg onload=alert(1)>",
                                        "]]>&amp;<!--",

@@ -47,7 +47,7 @@ template <class Real>
 void check_ends(InstructionSet instruction_set) {
     const RowOperations<Real> rows = simd::kernels_for(instruction_set).of<Real>().rows;
     const Real nan = std::numeric_limits<Real>::quiet_NaN();
-    // Every length, so that whole groups and filled ones both meet the special numbers.
+    // Every length, so that whole groups and filled ones both contain the special numbers.
     for (std::size_t length = 1; length <= 150; ++length) {
         std::vector<Real> row(length, Real(-1)), result(length);
         row[length - 1] = -infinity<Real>;

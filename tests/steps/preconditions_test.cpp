@@ -29,7 +29,7 @@ namespace {
 
 Array<float> zeros(const Shape& shape) { return Array<float>::filled(shape, 0.0F); }
 
-/// Calls both twins of a step.
+/// Calls both implementations of a step.
 #define CHECK_REFUSED(call)                                  \
     do {                                                     \
         CHECK_THROWS_AS(attn::loop::call, ShapeError);       \

@@ -17,7 +17,7 @@ RopeScaling yarn(double factor, double length) {
     return scaling;
 }
 
-/// The frequencies of both twins, which must agree.
+/// The frequencies of both implementations, which must agree.
 Matrix scaled(const RopeScaling& scaling, double theta, std::size_t width,
               std::int64_t tokens = 1) {
     const Matrix plain = loop::inverse_frequencies<double>(theta, width);

@@ -7,7 +7,7 @@ using namespace steps_test;
 
 namespace {
 
-/// Both twins under one name: the type of the result cannot be told from the arguments.
+/// Both implementations under one name: the type of the result cannot be told from the arguments.
 Matrix sinusoids(bool in_loops, const Array<std::int64_t>& positions, std::size_t features) {
     return in_loops ? loop::sinusoids<double>(positions, features)
                     : vectorized::sinusoids<double>(positions, features);

@@ -1,4 +1,4 @@
-// What the tests of the steps share: both twins under one name, and cells known on paper.
+// Shared by the tests of the steps: both implementations under one name, cells known on paper.
 #pragma once
 #include <doctest/doctest.h>
 

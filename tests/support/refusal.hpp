@@ -3,7 +3,7 @@
 
 #include "attn/tensor/error.hpp"
 
-/// What the error says that `action` throws.
+/// The message of the error that `action` throws.
 template <class Error = attn::InputError>
 std::string refusal(const auto& action) {
     try {

@@ -16,7 +16,7 @@ inline Json of(const std::string& flags) {
     return Json::parse(result.out)["steps"];
 }
 
-/// What a printed command gives, as a shell runs it.
+/// The output of a printed command, run by a shell.
 inline Json of_line(const std::string& line) {
     const program::Result result =
         program::shell(line.substr(0, line.find('\n')) + " --format json");

@@ -131,7 +131,7 @@ TEST_SUITE("walk: grouped heads") {
         CHECK(ledger["query"].shape() == Shape{2, 4, 5, 3});
         CHECK(ledger["key"].shape() == Shape{2, 2, 5, 3});
         CHECK(ledger["value"].shape() == Shape{2, 2, 5, 5});
-        // value head 1 of token 3 of the second sequence: behind 12 query and 6 key features and
+        // value head 1 of token 3 of the second sequence: after 12 query and 6 key features and
         // value head 0
         for (std::size_t f = 0; f < 5; ++f) {
             CHECK(ledger["value"].at(((1 * 2 + 1) * 5 + 3) * 5 + f) ==

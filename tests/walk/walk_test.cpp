@@ -69,7 +69,7 @@ TEST_SUITE("walk") {
                                          ? 0.0
                                          : 2 * width * eps * (width * x * parameter + parameter) +
                                                width * placed * parameter;
-            // What is made of latents follows their norm, whose gain is 1: at most the root of its
+            // Projections of latents follow their norm, whose gain is 1: at most the root of its
             // features, and divided by a root of 1e-3 at least.
             const double latent = std::max(size_if_there("latent"), size_if_there("query_latent"));
             const double rank = static_cast<double>(std::max(
@@ -80,7 +80,7 @@ TEST_SUITE("walk") {
             const double made = plan.has_latent() ? std::max(projected, up) : projected;
             const double head_dim = static_cast<double>(plan.head_dim);
             const double keys = static_cast<double>(plan.key_len);
-            // A turned feature is a sum of two products with a cosine and a sine, which differ by
+            // A rotated feature is a sum of two products with a cosine and a sine, which differ by
             // as much as their angle.
             const double largest = std::max(size("query"), size("key"));
             // A norm divides by a root of the mean square, whose own difference is that of the

@@ -25,7 +25,7 @@ Cell cell_at(const Ledger& ledger, const std::string& step, std::size_t flat) {
     return cell;
 }
 
-/// What the derivation's own numbers give, computed again from its sources.
+/// The value of the derivation's own numbers, computed again from its sources.
 double recomputed(const Derivation& derivation) {
     double sum = derivation.rounding;
     for (const Term& term : derivation.terms) {

@@ -11,13 +11,13 @@ namespace attn {
 /// One way to compute attention: what a line of the plot stands for.
 struct BenchSeries {
     Variant variant = Variant::vectorized;
-    InstructionSet instruction_set = InstructionSet::automatic;  ///< of fused alone
+    InstructionSet instruction_set = InstructionSet::automatic;  ///< of the fused variant alone
     std::size_t threads = 1;
 
     bool operator==(const BenchSeries&) const = default;
 };
 
-/// `loop`, `fused avx2`, `fused avx512 x2`: the threads are told when there is more than one.
+/// `loop`, `fused avx2`, `fused avx512 x2`: with the threads when there is more than one.
 std::string series_name(const BenchSeries& series);
 
 /// The sizes of one attention: as many queries as keys, values as long as keys.
@@ -35,7 +35,7 @@ struct BenchShape {
 /// `(8,1024,64)`, or `(8/2,1024,64)` where 8 groups of queries read 2 of keys
 std::string bench_shape_text(const BenchShape& shape);
 
-/// What all variants compute attention over.
+/// The input of all variants.
 struct BenchInput {
     Array<float> query, key, value;
     bool causal = false;

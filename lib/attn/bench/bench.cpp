@@ -39,7 +39,7 @@ std::size_t enough_calls(const BenchSeries& series, const BenchInput& input, dou
     return calls;
 }
 
-/// What loops would take at `shape`, from how fast they are at a small one.
+/// Estimated seconds of loops at `shape`, from their speed at a small one.
 double foreseen_seconds(const BenchSeries& series, const BenchShape& shape, bool causal) {
     const BenchShape small{1, std::min<std::size_t>(shape.length, 128), shape.head_dim};
     const BenchInput input = draw_bench_input(small, causal);
@@ -51,7 +51,7 @@ double foreseen_seconds(const BenchSeries& series, const BenchShape& shape, bool
     return seconds * cells(shape) / cells(small);
 }
 
-/// What a run needs at its height: inputs, two contexts to compare and what the series holds.
+/// Peak memory of a run: inputs, two contexts to compare and what the series holds.
 double needed_bytes(const BenchSeries& series, const BenchShape& shape, bool causal) {
     const double one = static_cast<double>(shape.groups) * static_cast<double>(shape.length) *
                        static_cast<double>(shape.head_dim) * sizeof(float);

@@ -9,7 +9,7 @@
 
 namespace attn {
 
-/// What to time.
+/// The shapes and variants to time.
 struct BenchConfig {
     std::vector<BenchShape> shapes;
     std::vector<BenchSeries> series;
@@ -31,7 +31,7 @@ struct BenchRow {
     std::optional<double> peak_part;  ///< of the measured peak of its instruction set and threads
     double held_bytes = 0;            ///< as held_bytes() counts them
     std::optional<double> apart;      ///< largest difference from the first variant's context
-    double tolerance = 0;             ///< what rounding explains of that
+    double tolerance = 0;             ///< rounding explains up to this
 };
 
 /// The measured peak of multiply-adds.

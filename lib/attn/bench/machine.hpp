@@ -7,7 +7,7 @@
 
 namespace attn {
 
-/// What a measurement depends on besides the program.
+/// Conditions of a measurement besides the program.
 struct Machine {
     std::string processor;                      ///< its name, or `unknown processor`
     std::size_t cores = 1;                      ///< that this process may see

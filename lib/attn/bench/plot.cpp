@@ -233,7 +233,7 @@ std::string labels(const std::vector<Line>& lines, const PlotAxes& axes) {
     for (std::size_t i = 1; i < places.size(); ++i) {
         places[i].y = std::max(places[i].y, places[i - 1].y + label_distance);
     }
-    // What was pushed below the axis moves up again, and its neighbours with it.
+    // Labels pushed below the axis move up again, and their neighbours with them.
     double lowest = bottom;
     for (std::size_t i = places.size(); i-- > 0; lowest -= label_distance) {
         places[i].y = std::min(places[i].y, lowest);

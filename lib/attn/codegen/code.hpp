@@ -20,7 +20,7 @@ struct StepCode {
     std::string code;
 };
 
-/// What stands above the first step: imports, the seed, and print options that are not the default.
+/// Lines before the first step: imports, the seed, and print options that are not the default.
 ///
 /// A plan that follows the portable build asks PyTorch for its portable kernels.
 std::string setup_code(const Plan& plan, CodeLanguage language, const PrintOptions& options = {});

@@ -33,8 +33,8 @@ struct Distance {
 /// Errors  ShapeError when the shapes differ.
 Distance distance(const Tensor& a, const Tensor& b, const Tolerance& tolerance);
 
-/// What rounding alone explains at one step, relative to its numbers: a multiple of the coarser
-/// type's epsilon, of the longest sum so far and, behind softmax, of the largest score, whose
+/// The bound of rounding errors at one step, relative to its numbers: a multiple of the coarser
+/// type's epsilon, of the longest sum so far and, after softmax, of the largest score, whose
 /// rounding the exponential magnifies.
 double relative_rounding(const Plan& plan, const StepTable& table, const Ledger& ledger,
                          const std::string& step, DType coarser);

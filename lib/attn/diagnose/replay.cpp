@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "attn/tensor/error.hpp"
+#include "attn/walk/walk.hpp"
 
 namespace attn {
 namespace {
@@ -65,16 +66,8 @@ void Replay::make(const Mistake& mistake) {
 /// The steps from one place up to another, this one included. The parts of softmax are left out
 /// unless the last step is one: no other step reads them.
 void Replay::run(const StepTable& table, std::size_t from, std::size_t to, Ledger& ledger) const {
-    const bool details = table[to].kind == Step::Kind::detail;
-    for (std::size_t i = from; i <= to; ++i) {
-        const Step& step = table[i];
-        if (!step.applies(*plan_)) continue;
-        const Tensor* given = given_.find(step.name);
-        if (given != nullptr) ledger.record(step.name, with_axes_of(step, *plan_, *given));
-        if (given != nullptr && !step.replaces_given) continue;
-        if (!step.compute || (step.kind == Step::Kind::detail && !details)) continue;
-        ledger.record(step.name, step.compute(*plan_, ledger));
-    }
+    const Details details = table[to].kind == Step::Kind::detail ? Details::kept : Details::skipped;
+    perform(std::span(table).subspan(from, to + 1 - from), *plan_, given_, details, ledger);
 }
 
 const Tensor* Replay::step(const std::string& name) {

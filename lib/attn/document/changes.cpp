@@ -9,7 +9,7 @@
 namespace attn {
 namespace {
 
-/// What became of one section; nothing where it is as it was.
+/// The change of one section, in words; empty where it is as it was.
 std::string change_of(const Section& section, const Document& before) {
     const auto old = std::find_if(before.sections.begin(), before.sections.end(),
                                   [&](const Section& each) { return each.name == section.name; });

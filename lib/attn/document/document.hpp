@@ -19,7 +19,7 @@ namespace attn {
 /// One section of output: what a step made, and the words around it.
 struct Section {
     std::string name;     ///< the step's name in the ledger, or a notebook's own word
-    std::string title;    ///< what it is, in a few words
+    std::string title;    ///< a description in a few words
     std::string formula;  ///< how it was made
     std::string note;     ///< one or two sentences about these numbers; may be empty
     std::string margin;   ///< a remark on a mistake made here; may be empty
@@ -28,7 +28,7 @@ struct Section {
     std::variant<Tensor, std::string> content;
     std::string suffix;        ///< autograd note of PyTorch's printed form; may be empty
     bool shown = true;         ///< printed without being asked for
-    std::string expression{};  ///< what `code` leaves to be printed; empty when it is the name
+    std::string expression{};  ///< printed after `code`; empty when it is the name
     /// Where the axes of a part that was cut out lie in the whole; empty for a whole tensor.
     std::vector<AxisPart> part{};
     /// The cell at which a page opens a whole tensor; empty where none was asked for.
@@ -55,7 +55,7 @@ struct Section {
     std::size_t whole_index(std::size_t axis, std::size_t i) const;
 };
 
-/// What a command prints, before a format is chosen.
+/// The output of a command, before a format is chosen.
 struct Document {
     std::vector<std::pair<std::string, std::string>> config;  ///< setting, its value as JSON text
     std::vector<Section> sections;

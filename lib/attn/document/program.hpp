@@ -11,10 +11,10 @@ namespace attn {
 void add_code(Document& document, const Plan& plan, const StepTable& table, CodeLanguage language,
               const PrintOptions& options = {});
 
-/// Puts print options that are not the default behind the imports of the first section.
+/// Puts print options that are not the default after the imports of the first section.
 void add_print_options(Document& document, CodeLanguage language, const PrintOptions& options);
 
-/// What the lines of a section leave to be printed.
+/// The expression that a program prints after the lines of a section.
 const std::string& printed_expression(const Section& section);
 
 /// Moves the lines of sections that are not printed to the next one that is, so that what is

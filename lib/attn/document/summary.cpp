@@ -20,8 +20,8 @@ std::string range_text(double least, double largest) {
            (same ? "" : " to " + brief(largest));
 }
 
-/// What the rows of weights sum to, and the mean of their entropies beside the largest that there
-/// could be, over the keys that no mask hides.
+/// The sums of the rows of weights, and the mean of their entropies beside the largest possible
+/// one, over the keys that no mask hides.
 std::string distribution_text(const Tensor& tensor, bool masked) {
     const std::size_t length = tensor.shape().empty() ? 0 : tensor.shape().back();
     double least = std::numeric_limits<double>::infinity();

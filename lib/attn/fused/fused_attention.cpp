@@ -78,8 +78,8 @@ void attend(const Real* query, const Real* key, const Real* value, Real* context
     const BlockOperations<Real>& kernel =
         simd::kernels_for(options.instruction_set).of<Real>().blocks;
 
-    // Share out blocks of queries, in causal attention the long ones first. They are of nearly as
-    // many vectors each: a narrow last one would keep few sums going while it meets the most keys.
+    // Divide blocks of queries among threads, in causal attention the long ones first. They are of
+    // nearly as many vectors each: a narrow last one would keep few sums going over the most keys.
     const EvenParts blocks{shape.query_len, kernel.lanes,
                            (shape.query_len + kernel.query_block - 1) / kernel.query_block};
     const std::size_t tasks = shape.batch * shape.heads * blocks.count;

@@ -35,7 +35,7 @@ struct FusedOptions {
 ///     l' = c l + sum over the block of exp(s(q,k) - m')
 ///     o' = c o + sum over the block of exp(s(q,k) - m') value(k)
 ///
-/// A sink counts as a key that all queries have met before the first block: m = s, l = 1, o = 0.
+/// A sink counts as a key that all queries have read before the first block: m = s, l = 1, o = 0.
 ///
 /// Shapes  query (batch, head, query_len, head_dim), key (batch, kv_head, key_len, head_dim),
 ///         value (batch, kv_head, key_len, value_dim), context (batch, head, query_len,

@@ -11,7 +11,7 @@ namespace attn {
 
 namespace {
 
-/// What is known of one query after the keys it has met.
+/// Running state of one query after the keys read so far.
 template <class Real>
 struct Running {
     Real maximum = minus_infinity<Real>;
@@ -47,7 +47,7 @@ public:
     }
 
 private:
-    /// Lets the queries that start at `first_query` meet one block of keys.
+    /// Reads one block of keys for the queries that start at `first_query`.
     FusedBlock meet(std::size_t first_query, std::size_t first_key, std::size_t keys,
                     std::vector<Running<Real>>& running) const {
         FusedBlock block{};
@@ -77,7 +77,7 @@ private:
         return true;
     }
 
-    /// One query meets the block's keys. Returns the correction.
+    /// Reads the block's keys for one query. Returns the correction.
     Real update(Running<Real>& row, std::size_t q, FusedBlock& block) const {
         // Score the keys and raise the maximum.
         std::vector<Real> scores;

@@ -6,8 +6,8 @@
 
 namespace attn {
 
-/// What one block of keys did to one block of queries. Numbers of a query stand at its place in the
-/// block, cells at (query, key) and features at (query, feature), each row by row.
+/// The effect of one block of keys on one block of queries. Numbers of a query stand at its place
+/// in the block, cells at (query, key) and features at (query, feature), each row by row.
 struct FusedBlock {
     std::size_t first_query, queries;
     std::size_t first_key, keys;

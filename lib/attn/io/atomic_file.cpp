@@ -73,8 +73,9 @@ std::string folder_of(const std::string& path) {
     return slash == std::string::npos ? std::string() : path.substr(0, slash + 1);
 }
 
-// The path behind all symbolic links; the last of them may point to a file that does not exist
-// yet. A descriptor's name is returned as it is. Gives up where the system would: after 40 links.
+// The path with all symbolic links resolved; the last of them may point to a file that does not
+// exist yet. A descriptor's name is returned as it is. Gives up where the system would: after 40
+// links.
 std::optional<std::string> behind_links(std::string path) {
     for (int links = 0; links <= 40; ++links) {
         std::array<char, PATH_MAX> text{};

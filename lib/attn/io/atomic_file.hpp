@@ -35,7 +35,7 @@ private:
     void reserve(std::size_t more);
 
     std::string path_;       // as the caller said it, for messages
-    std::string target_;     // behind all symbolic links
+    std::string target_;     // with all symbolic links resolved
     std::string temporary_;  // empty when the target is written straight
     std::string gathered_;
     std::size_t sent_ = 0;      // how many bytes the system has

@@ -78,11 +78,11 @@ bool all_have_decimal_points(const std::vector<std::string>& fields) {
     });
 }
 
-// What the first line and the first column of a table are.
+// Whether the first line and the first column of a table are names.
 struct Layout {
     bool column_names = false;
     bool row_names = false;
-    bool words_only = false;  // the row names are told by being none of numbers
+    bool words_only = false;  // row names, known by not being numbers
 };
 
 Layout layout_of(const std::vector<std::string>& first, const std::vector<std::string>& second) {

@@ -38,7 +38,7 @@ struct StoredArray {
     Shape shape{};
 };
 
-/// What the indices along an axis stand for: a word for each, of each sequence of a batch.
+/// The meaning of the indices along an axis: a word for each, of each sequence of a batch.
 struct AxisWords {
     std::string axis;
     std::vector<std::vector<std::string>> words;
@@ -54,8 +54,8 @@ struct TensorRef {
 /// Errors  OutputError, starting with `label`, when two of `tensors` share a name.
 void check_names(const std::string& label, const std::vector<TensorRef>& tensors);
 
-/// What a file holds is whole, but not made of numbers: text, objects, records. Who reads all
-/// arrays of a file leaves it out.
+/// The error for an array that is intact, but not made of numbers: text, objects, records. Who
+/// reads all arrays of a file leaves it out.
 class NotATensor : public InputError {
 public:
     NotATensor(const std::string& label, const std::string& reason, const std::string& advice)
@@ -86,7 +86,7 @@ std::optional<std::size_t> byte_count(const Shape& shape, std::size_t item_size)
 /// Fetches the next `size` bytes of an array's values.
 using Fetch = std::function<void(char* to, std::size_t size)>;
 
-/// Fetches rows of `row_bytes` bytes each, one behind another, from a file in which row 0 begins at
+/// Fetches rows of `row_bytes` bytes each, one after another, from a file in which row 0 begins at
 /// `place`. The file must outlive it.
 Fetch fetch_rows(const InputFile& file, std::uint64_t place, std::size_t row_bytes,
                  std::vector<std::size_t> rows);
@@ -110,7 +110,7 @@ Tensor rows_of(const Tensor& tensor, const std::vector<std::size_t>& rows);
 /// The bytes of a tensor's values as they lie in memory, which is row-major and little-endian.
 std::string_view value_bytes(const Tensor& tensor);
 
-/// `axis0`, `axis1`, ...: what axes are called as long as nobody knows better.
+/// `axis0`, `axis1`, ...: the names of axes that have no other.
 Axes numbered_axes(std::size_t count);
 
 }  // namespace attn

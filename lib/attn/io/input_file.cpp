@@ -17,7 +17,7 @@
 namespace attn {
 namespace {
 
-// What a pipe or a device may bring: far above any table that one types, far below what would hurt.
+// Most bytes from a pipe or a device: far above any typed table, far below what fills memory.
 std::size_t longest_stream(mode_t mode) {
     if (S_ISREG(mode)) return std::numeric_limits<std::size_t>::max();
     return S_ISCHR(mode) ? std::size_t{64} << 20U : std::size_t{1} << 30U;

@@ -48,7 +48,7 @@ private:
     std::uint64_t size_ = 0;
     Descriptor descriptor_;
     std::string_view view_;           // empty while the bytes are in the file alone
-    std::unique_ptr<char[]> memory_;  // what holds them, unless the caller does
+    std::unique_ptr<char[]> memory_;  // owns them, unless the caller does
 };
 
 /// Refuses what is there and is no file to go back and forth in.

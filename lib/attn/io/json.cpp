@@ -34,7 +34,7 @@ std::string place(std::string_view text, std::size_t offset) {
     throw InputError(label + ": " + what + ": " + advice);
 }
 
-// JSON as Python writes it, turned into JSON, and where in the text each byte was.
+// JSON as Python writes it, rewritten as JSON, and where in the text each byte was.
 class Normalized {
 public:
     explicit Normalized(std::string_view text) {
@@ -191,7 +191,7 @@ NamedTensor step_tensor(const Json& step, const std::string& file_label) {
 }
 
 /// Builds the value of a text, and refuses what nests too deep and keys that occur twice. The
-/// parser's own callback would look at all values of a list or object behind each one that ends.
+/// parser's own callback would look at all values of a list or object after each one that ends.
 class Builder : public nlohmann::detail::json_sax_dom_parser<Json> {
 public:
     using Base = nlohmann::detail::json_sax_dom_parser<Json>;

@@ -9,7 +9,7 @@
 namespace attn {
 
 /// Whether the fields of a first line are those of a long table: `step`, axes, `value`, and perhaps
-/// columns of words behind them, which are not read.
+/// columns of words after them, which are not read.
 bool is_long_table(const std::vector<std::string>& columns);
 
 /// Reads the lines after the first of a long table: one element a line, with the index along each

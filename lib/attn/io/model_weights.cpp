@@ -11,7 +11,7 @@
 namespace attn {
 namespace {
 
-/// Our name of a parameter and what a family calls it behind the layer's number.
+/// Our name of a parameter and a family's, which follows the layer's number.
 struct Name {
     std::string_view ours;
     std::string_view theirs;

@@ -10,7 +10,7 @@ namespace attn {
 
 /// Models whose files name and lay out the parameters of attention in a way that is known here.
 enum class ModelFamily {
-    gpt2,  ///< one fused matrix [query | key | value], stored (in, out)
+    gpt2,  ///< one matrix [query | key | value], stored (in, out)
     bert,  ///< three matrices with biases, stored (out, in); RoBERTa and its like too
 };
 

@@ -14,7 +14,7 @@ namespace attn {
 /// The six bytes that every .npy file starts with.
 inline constexpr std::string_view npy_magic{"\x93NUMPY"};
 
-/// What the header of a .npy file says about the rest.
+/// The header of a .npy file: type, order and shape of the rest.
 struct NpyLayout {
     StoredType type;
     bool column_major = false;
@@ -34,7 +34,7 @@ inline constexpr std::size_t longest_npy_header = 64 * 1024;
 /// Source  NumPy, numpy.lib.format.
 NpyLayout parse_npy_layout(std::string_view bytes, const std::string& label);
 
-/// Reads the values that lie behind a header, in either array order and either byte order.
+/// Reads the values after a header, in either array order and either byte order.
 ///
 /// Shapes  that of the header, with axes `axis0`, `axis1`, ...
 /// Range   f2 and f4 become float32, f8 float64, i1 to i8 and u1 to u8 int64, b1 bool.

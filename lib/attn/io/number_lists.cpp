@@ -135,7 +135,7 @@ std::string_view call_of(std::string_view text) {
 
 bool begins_array(std::string_view text) { return text.starts_with('[') || !call_of(text).empty(); }
 
-// The name in front of an array, `q = [`, `q: tensor(` or `>>> q` above it, and how far off that
+// The name before an array, `q = [`, `q: tensor(` or `>>> q` above it, and how far off that
 // is.
 std::pair<std::string_view, std::size_t> head_of(std::string_view text) {
     const std::size_t start = text.starts_with(">>> ") ? 4 : 0;
@@ -279,7 +279,7 @@ private:
         place_ = end + 1;
     }
 
-    // How much belongs to a call behind its numbers: options and the parenthesis that closes it.
+    // The part of a call after its numbers: options and the parenthesis that closes it.
     static std::size_t end_of_call(std::string_view behind) {
         std::size_t depth = 1;
         for (std::size_t i = 0; i < behind.size(); ++i) {
@@ -289,7 +289,7 @@ private:
         return 0;
     }
 
-    // The word behind `key=`, without the name of a module.
+    // The word after `key=`, without the name of a module.
     static std::string_view option(std::string_view behind, std::string_view key) {
         const std::size_t start = behind.find(key);
         if (start == behind.npos) return {};
@@ -312,7 +312,7 @@ private:
         return {"", lists_.tensor(dtype, shape, numbered_axes(shape.size())), widened};
     }
 
-    // An empty array says its shape behind the brackets: size=(2, 0) or shape=(2, 0).
+    // An empty array says its shape after the brackets: size=(2, 0) or shape=(2, 0).
     Shape empty_shape(std::string_view behind) const {
         const std::size_t size = behind.find("size=(");
         const std::size_t start = size == behind.npos ? behind.find("shape=(") : size;

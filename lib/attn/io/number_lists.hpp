@@ -58,8 +58,8 @@ bool looks_like_printed_array(std::string_view text);
 
 /// Reads one array, or several with their names (`q = tensor(...)`, `q: [...]`), as PyTorch, NumPy,
 /// Python and JSON write it: numbers in brackets, separated by commas or blanks; `nan`, `inf`,
-/// `True`, `null` and the like in any of their spellings. Of what stands behind the numbers only
-/// dtype and size are read.
+/// `True`, `null` and the like in any of their spellings. Of what follows the numbers only dtype
+/// and size are read.
 ///
 /// Range   bool, int64 or float64 as the numbers are; `tensor(` is float32 unless it has a dtype.
 /// Errors  InputError, starting with `label`, naming line and column: lists of unequal length, what

@@ -31,7 +31,7 @@ private:
     void remove_replaced(const std::string& folder) const;
 
     std::string path_;       // as the caller said it, for messages
-    std::string target_;     // absolute, behind all symbolic links
+    std::string target_;     // absolute, with all symbolic links resolved
     std::string temporary_;  // empty once it is gone
     bool replaces_ = false;
     std::vector<std::string> replaced_;  // the files of the older folder

@@ -10,12 +10,12 @@
 
 namespace attn {
 
-/// What to do about a pickle that cannot be read.
+/// Advice on a pickle that cannot be read.
 inline constexpr const char* pickle_advice =
     "save a dictionary of tensors with torch.save, or all as .safetensors";
 
-/// What a pickle makes, as far as it is of use here. Values refer to each other by their number, so
-/// that one that holds itself does no harm.
+/// A value that a pickle makes, as far as it is of use here. Values refer to each other by their
+/// number, so that one that holds itself does no harm.
 struct PickleValue {
     enum class Sort { other, integer, text, name, mark, tuple, list, dictionary, storage, tensor };
     Sort sort = Sort::other;
@@ -34,7 +34,7 @@ class Pickle {
 public:
     Pickle(std::string_view bytes, const std::string& label);
 
-    /// What the pickle leaves.
+    /// The value that the pickle leaves.
     const PickleValue& result() const { return values_[result_]; }
     const PickleValue& operator[](std::size_t number) const { return values_[number]; }
 

@@ -49,7 +49,7 @@ std::string listed_names(const std::vector<StoredArray>& arrays) {
     return some_of(names);
 }
 
-// What some well-known files that cannot be read begin with, and what to do about each.
+// First bytes of some well-known files that cannot be read, and advice on each.
 struct Foreign {
     std::string_view magic;
     const char* advice;

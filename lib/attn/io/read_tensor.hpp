@@ -39,7 +39,7 @@ public:
     /// else; `note` is told, as of column names that were passed over.
     std::vector<NamedTensor> read_all(const Sink& note) const;
 
-    /// What was noticed when the file was opened, a sentence each.
+    /// Remarks from opening the file, a sentence each.
     const std::vector<std::string>& notes() const { return notes_; }
 
 private:
@@ -50,7 +50,7 @@ private:
     std::vector<std::string> notes_;
 };
 
-/// A Sink for those who need no notes.
+/// An output for notes that ignores them.
 inline void ignore_note(std::string_view) {}
 
 /// The arrays that `spec` names: `FILE`, all of them, or `FILE:NAME`, that one alone. A lone array

@@ -247,7 +247,7 @@ void append(std::string& bytes, std::uint64_t value, std::size_t size) {
 
 std::uint64_t in_32_bits(std::uint64_t value) { return std::min(value, in_zip64_record); }
 
-// What a local header and an entry of the directory have in common: version to sizes of the names.
+// Fields that a local header and a directory entry share: version to sizes of the names.
 void append_description(std::string& bytes, const ZipEntry& entry, std::size_t extra) {
     constexpr std::uint64_t names_are_utf8 = 1U << 11U;
     constexpr std::uint64_t first_of_january_1980 = 1U << 5U | 1U;

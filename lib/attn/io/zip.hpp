@@ -26,7 +26,7 @@ struct ZipEntry {
 /// Source  PKWARE's APPNOTE.TXT.
 std::vector<ZipEntry> zip_directory(const InputFile& file);
 
-/// Deflate turns one byte into at most so many.
+/// Deflate expands one byte to at most so many.
 inline constexpr std::uint64_t most_unpacked_per_byte = 1032;
 
 /// Bytes of an archive's comment.
@@ -73,7 +73,7 @@ private:
 class ZipWriter {
 public:
     explicit ZipWriter(OutputFile& file) : file_(file) {}
-    /// Adds an entry made of `first` and `second`, one behind the other.
+    /// Adds an entry made of `first` and `second`, one after the other.
     void add(const std::string& name, std::string_view first, std::string_view second);
     /// Writes the directory, after the last entry, and a comment of at most longest_zip_comment.
     void finish(std::string_view comment = {});

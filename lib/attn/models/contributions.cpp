@@ -61,7 +61,7 @@ std::vector<double> of_head(const Array<double>& w_output, const std::vector<dou
 
 }  // namespace
 
-NextToken next_token(const Model& model, const AttentionSettings& settings,
+NextToken next_token(const Model& model, const ModelMistake* mistake,
                      const std::vector<std::int64_t>& ids, std::int64_t id) {
     const Architecture& a = model.architecture;
     model.check_ids({id});
@@ -73,7 +73,7 @@ NextToken next_token(const Model& model, const AttentionSettings& settings,
     }
     std::vector<double> embedding;
     std::vector<std::vector<double>> merged(a.layers.size()), mlp(a.layers.size());
-    Runtime<double> runtime(parameters_of<double>(model), settings);
+    Runtime<double> runtime(parameters_of<double>(model), mistake);
     const auto keep = [&](const Passing& passing) {
         if (passing.layer == 0 && passing.name == "x") embedding = last_row(passing.tensor);
         if (passing.name == "merged") merged[passing.layer] = last_row(passing.tensor);

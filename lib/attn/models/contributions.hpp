@@ -30,7 +30,7 @@ struct NextToken {
 /// Range   float64; the parts add up to the logit but for rounding.
 /// Errors  ConfigError for models that take a norm of what a layer adds, or cap their logits: there
 ///         the logit is no such sum.
-NextToken next_token(const Model& model, const AttentionSettings& settings,
+NextToken next_token(const Model& model, const ModelMistake* mistake,
                      const std::vector<std::int64_t>& ids, std::int64_t id);
 
 }  // namespace attn::models

@@ -23,7 +23,7 @@ void require_llama(const Model& model, const std::string& format) {
     if (a.activation != Activation::silu || !model.has("0.w_gate")) other = "its MLP";
     if (a.attention_softcap > 0 || a.parallel) other = "its attention";
     for (const LayerKind& kind : a.layers) {
-        if (!kind.pairing || kind.scaling || kind.rotary_dim() != a.head_dim ||
+        if (!kind.pairing || kind.scaling || kind.rotary_dim != a.head_dim ||
             kind.theta != a.layers.front().theta) {
             other = "its positions";
         }

@@ -19,8 +19,10 @@ void generate(Runtime<Real>& runtime, std::vector<std::int64_t> prompt, std::siz
         if (std::any_of(logits.begin(), logits.end(), [](Real each) { return each != each; })) {
             throw InputError(runtime.model().label + ": the logits behind token " +
                              std::to_string(runtime.tokens() - 1) +
-                             " are nan: its weights hold nan or inf, or are too large: check the "
-                             "file");
+                             (runtime.is_mistaken()
+                                  ? " are nan with this mistake: choose another"
+                                  : " are nan: its weights hold nan or inf, or are too large: "
+                                    "check the file"));
         }
         std::vector<Candidate> all =
             candidates<Real>({logits.data(), logits.size()}, sampler.temperature(),
@@ -40,6 +42,7 @@ namespace {
 std::optional<Parting> difference(const Passing& right, const Passing& wrong) {
     const Shape shape = right.tensor.shape();
     std::optional<Parting> first;
+    if (wrong.tensor.shape() != shape) return first;  // what is made of it tells
     for (std::size_t i = 0; i < right.tensor.size(); ++i) {
         const double a = right.tensor.at(i);
         const double b = wrong.tensor.at(i);
@@ -62,10 +65,10 @@ std::optional<Parting> difference(const Passing& right, const Passing& wrong) {
 }  // namespace
 
 std::optional<Parting> first_parting(const std::shared_ptr<const Parameters<double>>& parameters,
-                                     const AttentionSettings& right, const AttentionSettings& wrong,
+                                     const ModelMistake* mistake,
                                      const std::vector<std::int64_t>& ids, std::size_t prompt) {
-    Runtime<double> first(parameters, right);
-    Runtime<double> second(parameters, wrong);
+    Runtime<double> first(parameters);
+    Runtime<double> second(parameters, mistake);
     std::vector<Passing> rights, wrongs;
     first.watch([&](Passing passing) { rights.push_back(std::move(passing)); });
     second.watch([&](Passing passing) { wrongs.push_back(std::move(passing)); });

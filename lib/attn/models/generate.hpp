@@ -26,7 +26,7 @@ void generate(Runtime<Real>& runtime, std::vector<std::int64_t> prompt, std::siz
               Sampler& sampler, std::size_t likeliest,
               const std::function<void(const WrittenToken&)>& written);
 
-/// The first place where the numbers of two settings of one model part.
+/// The first place where the numbers of a model with a mistake part from the right ones.
 struct Parting {
     std::size_t token = 0;  ///< position of the token
     std::size_t layer = 0;
@@ -36,11 +36,11 @@ struct Parting {
     double wrong = 0;
 };
 
-/// Runs a model with both settings on the same tokens, the first `prompt` of them in one piece as a
-/// text is written, and compares every tensor of every layer, in float64; nothing when all are
-/// equal.
+/// Runs a model right and with a mistake on the same tokens, the first `prompt` of them in one
+/// piece as a text is written, and compares the tensors of every layer, in float64; nothing when
+/// all are equal.
 std::optional<Parting> first_parting(const std::shared_ptr<const Parameters<double>>& parameters,
-                                     const AttentionSettings& right, const AttentionSettings& wrong,
+                                     const ModelMistake* mistake,
                                      const std::vector<std::int64_t>& ids, std::size_t prompt = 1);
 
 }  // namespace attn::models

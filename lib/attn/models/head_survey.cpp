@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "attn/models/runtime.hpp"
 #include "attn/tensor/error.hpp"
@@ -66,16 +67,18 @@ std::string name_of(const HeadFigures& figures) {
 
 }  // namespace
 
-std::vector<HeadFigures> survey_heads(const Model& model, const std::vector<std::int64_t>& ids) {
+HeadSurvey survey_heads(const Model& model, const std::vector<std::int64_t>& ids) {
     if (ids.size() <= first_query) {
         throw ConfigError("figures of heads need at least 3 tokens, not " +
                           std::to_string(ids.size()) + ": pass a longer --text");
     }
-    std::vector<HeadFigures> all;
+    HeadSurvey all;
     Runtime<double> runtime(model);
     const auto add_heads = [&](const Passing& passing) {
-        const auto& weights = passing.tensor.as<double>();
-        const std::size_t tokens = weights.shape(1);
+        Array<double> weights = passing.tensor.as<double>();
+        if (passing.name == "x") return all.inputs.push_back(std::move(weights));
+        const std::size_t tokens = ids.size();
+        weights.reshape({weights.size() / tokens / tokens, tokens, tokens});
         for (std::size_t head = 0; head < weights.shape(0); ++head) {
             HeadFigures figures;
             figures.layer = passing.layer;
@@ -88,10 +91,10 @@ std::vector<HeadFigures> survey_heads(const Model& model, const std::vector<std:
             }
             figures.first_lift = lift_of_first(weights, head);
             figures.name = name_of(figures);
-            all.push_back(figures);
+            all.heads.push_back(figures);
         }
     };
-    runtime.watch(add_heads, {"weights"});
+    runtime.watch(add_heads, {"x", "weights"});
     runtime.advance(ids);
     return all;
 }

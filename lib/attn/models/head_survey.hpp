@@ -25,6 +25,12 @@ struct HeadFigures {
     std::string name;  ///< empty when no plain name is borne out by the figures
 };
 
+/// All heads of a model in one text, and what its layers made them of.
+struct HeadSurvey {
+    std::vector<HeadFigures> heads;
+    std::vector<Array<double>> inputs;  ///< x of each layer, (tokens, embed_dim)
+};
+
 /// A head is called by what more than half of its weights go to: `previous token`, `first token`,
 /// `current token` or `sink`; `uniform` when its evenness is above 0.95. It is called `first token`
 /// too when first_lift is 3 or more:
@@ -34,6 +40,6 @@ struct HeadFigures {
 /// Why     a share falls as a text grows, for it is divided among more keys; even attention has a
 ///         lift of 1 in any text, and the near tokens of early queries say nothing of the first.
 /// Errors  ConfigError for fewer than three tokens; as Runtime.
-std::vector<HeadFigures> survey_heads(const Model& model, const std::vector<std::int64_t>& ids);
+HeadSurvey survey_heads(const Model& model, const std::vector<std::int64_t>& ids);
 
 }  // namespace attn::models

@@ -215,7 +215,7 @@ LayerKind rotation_in(const Config& config, Family family, const char* kind, Arc
         // Longer inputs take the other list.
         made.most_tokens = std::min(made.most_tokens, static_cast<std::size_t>(scaling->length));
     }
-    return rotating_layer(Pairing::half, theta, dim, scaling);
+    return {.pairing = Pairing::half, .theta = theta, .scaling = scaling, .rotary_dim = dim};
 }
 
 void set_layers(const Config& config, Family family, Architecture& made) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attn/models/layer_walk.hpp"
 #include "attn/simd/kernels.hpp"
 #include "attn/tensor/error.hpp"
 
@@ -11,12 +12,9 @@ namespace {
 template <class Real>
 constexpr DType dtype_of = sizeof(Real) == 8 ? DType::float64 : DType::float32;
 
-/// Errors  ShapeError when rows are not made of groups of so many features, or of so many groups.
-void require_width(const Shape& rows, std::size_t features, std::size_t most_groups = 1) {
-    if (rows.size() == 2 && features != 0 && rows[1] % features == 0 &&
-        rows[1] / features <= most_groups) {
-        return;
-    }
+/// Errors  ShapeError when rows have another number of features.
+void require_width(const Shape& rows, std::size_t features) {
+    if (rows.size() == 2 && rows[1] == features) return;
     throw ShapeError("rows " + shape_text(rows) + " do not fit a layer of " +
                      std::to_string(features) + " features: give (tokens, features)");
 }
@@ -77,45 +75,33 @@ Norm<Real>::Norm(const Model& model, const std::string& gain_name, const std::st
 template <class Real>
 Array<Real> Norm<Real>::operator()(const Array<Real>& rows) const {
     if (gain.size() == 0) return rows;
-    require_width(rows.shape(), gain.size(), rows.size());
-    if (gain.size() == rows.shape(1)) return loop::norm(rows, gain, bias, kind, eps);
-    Array<Real> groups = rows;
-    groups.reshape({rows.size() / gain.size(), gain.size()});
-    Array<Real> result = loop::norm(groups, gain, bias, kind, eps);
-    result.reshape(rows.shape());
-    return result;
+    return loop::norm(rows, gain, bias, kind, eps);
 }
 
+namespace {
+
+/// The walk through a layer, in one type. Its matrices are stored (in, out): then a row of a
+/// product is a sum of their rows.
 template <class Real>
-void KeyValueCache<Real>::reserve(std::size_t tokens) {
-    if (tokens <= capacity_) return;
-    const std::size_t larger = std::max<std::size_t>({64, 2 * capacity_, tokens});
-    std::vector<Real> keys(kv_heads_ * head_dim_ * larger);
-    for (std::size_t row = 0; row < kv_heads_ * head_dim_; ++row) {
-        std::copy_n(keys_.data() + row * capacity_, tokens_, keys.data() + row * larger);
+WalkConfig walk_through(const Model& model, std::size_t n) {
+    WalkConfig stored;
+    set_layer(model, n, stored);
+    give_parameters(model, n, stored);
+    WalkConfig config = stored;
+    config.dtype = dtype_of<Real>;
+    config.weight_layout = WeightLayout::in_out;
+    for (const auto& [name, tensor] : stored.parameters.entries()) {
+        Tensor numbers = cast(tensor, dtype_of<Real>);
+        if (numbers.dimension() == 2) numbers = {{"in", "out"}, input_major(numbers.as<Real>())};
+        config.parameters.record(name, numbers);
     }
-    keys_ = std::move(keys);
-    capacity_ = larger;
+    return config;
 }
 
-template <class Real>
-void KeyValueCache<Real>::append(const Array<Real>& key, const Array<Real>& value) {
-    const std::size_t count = key.shape(0);
-    const std::size_t features = kv_heads_ * head_dim_;
-    require_width(key.shape(), features);
-    require_width(value.shape(), features);
-    reserve(tokens_ + count);
-    for (std::size_t t = 0; t < count; ++t) {
-        for (std::size_t f = 0; f < features; ++f) {
-            keys_[f * capacity_ + tokens_ + t] = key(t, f);
-        }
-    }
-    values_.insert(values_.end(), value.begin(), value.end());
-    tokens_ += count;
-}
+}  // namespace
 
 template <class Real>
-Layer<Real>::Layer(const Model& model, std::size_t n) {
+Layer<Real>::Layer(const Model& model, std::size_t n) : attention(walk_through<Real>(model, n)) {
     const auto norm = [&](const char* part) {
         const std::string name(part);
         return Norm<Real>(model, in_layer(n, "g_" + name), in_layer(n, "b_" + name));
@@ -124,16 +110,7 @@ Layer<Real>::Layer(const Model& model, std::size_t n) {
         const std::string name(part);
         return Linear<Real>(model, in_layer(n, "w_" + name), in_layer(n, "b_" + name));
     };
-    attention_norm = norm("attention");
-    // b_query and b_key are biases of the projections: these norms have none.
-    query_norm = Norm<Real>(model, in_layer(n, "g_query"), "");
-    key_norm = Norm<Real>(model, in_layer(n, "g_key"), "");
     attention_output_norm = norm("attention_output");
-    query = linear("query");
-    key = linear("key");
-    value = linear("value");
-    output = linear("output");
-    sink = numbers_of<Real>(model, in_layer(n, "sink"));
     mlp_norm = norm("mlp");
     mlp_output_norm = norm("mlp_output");
     gate = linear("gate");
@@ -166,8 +143,6 @@ template struct Linear<float>;
 template struct Linear<double>;
 template struct Norm<float>;
 template struct Norm<double>;
-template class KeyValueCache<float>;
-template class KeyValueCache<double>;
 template struct Layer<float>;
 template struct Layer<double>;
 template class Parameters<float>;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "attn/models/model.hpp"
+#include "attn/plan/config.hpp"
 #include "attn/tensor/tensor.hpp"
 
 namespace attn::models {
@@ -28,7 +29,7 @@ struct Linear {
     Array<Real> operator()(const Array<Real>& rows) const;
 };
 
-/// loop::norm of each row, or of each group of `gain.size()` neighbours of it.
+/// loop::norm of each row.
 template <class Real>
 struct Norm {
     NormKind kind = NormKind::rms;
@@ -41,44 +42,11 @@ struct Norm {
     Array<Real> operator()(const Array<Real>& rows) const;
 };
 
-/// The keys and values of all tokens so far, in one layer. Keys lie feature by feature, so that the
-/// scores of one query with all keys are sums of rows.
-template <class Real>
-class KeyValueCache {
-public:
-    KeyValueCache(std::size_t kv_heads, std::size_t head_dim)
-        : kv_heads_(kv_heads), head_dim_(head_dim) {}
-
-    /// Adds rows of (kv_heads * head_dim) features.
-    void append(const Array<Real>& key, const Array<Real>& value);
-
-    std::size_t tokens() const { return tokens_; }
-    /// One feature of all keys of a head.
-    const Real* key_feature(std::size_t kv_head, std::size_t feature) const {
-        return keys_.data() + (kv_head * head_dim_ + feature) * capacity_;
-    }
-    /// The value of one token in a head.
-    const Real* value(std::size_t kv_head, std::size_t token) const {
-        return values_.data() + (token * kv_heads_ + kv_head) * head_dim_;
-    }
-
-private:
-    void reserve(std::size_t tokens);
-
-    std::size_t kv_heads_, head_dim_;
-    std::size_t tokens_ = 0;
-    std::size_t capacity_ = 0;
-    std::vector<Real> keys_;    // (kv_heads, head_dim, capacity)
-    std::vector<Real> values_;  // (tokens, kv_heads, head_dim)
-};
-
 /// One layer of a model, read.
 template <class Real>
 struct Layer {
-    Norm<Real> attention_norm, query_norm, key_norm, attention_output_norm;
-    Linear<Real> query, key, value, output;
-    Array<Real> sink;  ///< a logit for each head, or none
-    Norm<Real> mlp_norm, mlp_output_norm;
+    WalkConfig attention;  ///< the walk through it, with its parameters
+    Norm<Real> attention_output_norm, mlp_norm, mlp_output_norm;
     Linear<Real> gate, up, down;
 
     Layer(const Model& model, std::size_t n);

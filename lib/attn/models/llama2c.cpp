@@ -70,7 +70,7 @@ Architecture architecture_of(const Sizes& sizes) {
     made.scale = 1 / std::sqrt(static_cast<double>(made.head_dim));
     made.end_ids = {1, 2};
     made.layers.assign(static_cast<std::size_t>(sizes.layers),
-                       rotating_layer(Pairing::interleaved, 10000, made.head_dim));
+                       LayerKind{.pairing = Pairing::interleaved, .rotary_dim = made.head_dim});
     return made;
 }
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "attn/io/elements.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
 
@@ -115,21 +116,6 @@ void Model::check_ids(const std::vector<std::int64_t>& ids) const {
                           " was made for: pass at most " +
                           std::to_string(architecture.most_tokens));
     }
-}
-
-LayerKind rotating_layer(Pairing pairing, double theta, std::size_t rotary_dim,
-                         const std::optional<RopeScaling>& scaling) {
-    LayerKind kind;
-    kind.pairing = pairing;
-    kind.theta = theta;
-    kind.scaling = scaling;
-    Array<double> frequencies = loop::inverse_frequencies<double>(theta, rotary_dim);
-    if (scaling) {
-        frequencies = loop::scale_frequencies(frequencies, *scaling, theta, 0);
-        kind.rotation_factor = scaling->cosine_factor();
-    }
-    kind.inverse_frequencies.assign(frequencies.begin(), frequencies.end());
-    return kind;
 }
 
 }  // namespace attn::models

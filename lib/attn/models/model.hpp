@@ -21,16 +21,12 @@ enum class Activation { silu, gelu, gelu_tanh };
 
 /// What may differ between the layers of a model.
 struct LayerKind {
-    std::optional<std::size_t> window;  ///< keys that a query sees, its own among them
-    std::optional<Pairing> pairing;     ///< unset: this layer does not rotate
+    std::optional<std::size_t> window{};  ///< keys that a query sees, its own among them
+    std::optional<Pairing> pairing{};     ///< unset: this layer does not rotate
     double theta = 10000;
-    std::optional<RopeScaling> scaling;
-    std::vector<double> inverse_frequencies;  ///< one for each pair of features that rotates
-    double rotation_factor = 1;               ///< on cosines and sines
-    double scale = 1;                         ///< on the model's scale of the scores
-    bool operator==(const LayerKind&) const = default;
-
-    std::size_t rotary_dim() const { return 2 * inverse_frequencies.size(); }
+    std::optional<RopeScaling> scaling{};
+    std::size_t rotary_dim = 0;  ///< features of each head that turn
+    double scale = 1;            ///< on the model's scale of the scores
 };
 
 /// A model but for its numbers: sizes, and which of the known ways it takes at each fork.
@@ -67,7 +63,6 @@ struct Architecture {
 
     /// The shape of the tensor that Model calls by this name, without the number of its layer.
     Shape shape_of(std::string_view tensor) const;
-    std::size_t group() const { return heads / kv_heads; }  ///< query heads of one kv head
 };
 
 /// A trained model: its architecture, its tokenizer, and its tensors by the names below, each read
@@ -125,9 +120,5 @@ private:
 inline std::string in_layer(std::size_t layer, std::string_view name) {
     return std::to_string(layer) + "." + std::string(name);
 }
-
-/// A layer that rotates the first `rotary_dim` features of each head.
-LayerKind rotating_layer(Pairing pairing, double theta, std::size_t rotary_dim,
-                         const std::optional<RopeScaling>& scaling = {});
 
 }  // namespace attn::models

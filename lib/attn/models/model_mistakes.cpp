@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attn/models/layer_walk.hpp"
+#include "attn/models/runtime.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/closest.hpp"
 #include "attn/text/strings.hpp"
@@ -10,122 +12,143 @@
 namespace attn::models {
 namespace {
 
-using Settings = AttentionSettings;
-
-std::string always_shows(const Architecture&) { return {}; }
-
-std::string needs_rotation(const Architecture& a) {
-    for (const LayerKind& layer : a.layers) {
-        if (layer.pairing) return {};
-    }
-    return "no layer rotates its queries and keys";
+std::string needs_rotation(const WalkConfig& layer) {
+    return layer.rotary.pairing ? "" : "no layer rotates its queries and keys";
 }
 
-std::string needs_groups(const Architecture& a) {
-    if (a.kv_heads == a.heads) return "every head has a key/value head of its own";
-    return a.kv_heads == 1 ? "there is one key/value head for all" : "";
+/// theta^(-2i/embed_dim) for pair i, which is another base of all frequencies.
+void divide_by_embedding_width(WalkConfig& layer) {
+    const double share =
+        static_cast<double>(*layer.rotary.dim) / static_cast<double>(*layer.embed_dim);
+    layer.rotary.theta = std::pow(layer.rotary.theta, share);
 }
 
-/// theta^(-2i/exponent_dim) for each pair i of a layer, which are then stretched as before.
-void change_frequencies(LayerKind& layer, double theta, std::size_t exponent_dim) {
-    Array<double> frequencies = empty_array<double>({layer.inverse_frequencies.size()});
-    for (std::size_t i = 0; i < frequencies.size(); ++i) {
-        frequencies(i) =
-            std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(exponent_dim));
-    }
-    if (layer.scaling) {
-        frequencies = loop::scale_frequencies(frequencies, *layer.scaling, theta, 0);
-    }
-    layer.inverse_frequencies.assign(frequencies.begin(), frequencies.end());
+template <std::int64_t window>
+void narrow(WalkConfig& layer) {
+    layer.mask.window = std::min(layer.mask.window.value_or(window), window);
 }
 
-template <std::size_t window>
-void narrow(const Architecture&, Settings& settings) {
-    for (LayerKind& layer : settings.layers) {
-        layer.window = std::min(layer.window.value_or(window), window);
+/// A sink of 0, or one more beside the sink that there is.
+void add_one_to_sums(WalkConfig& layer) {
+    Array<double> logits = Array<double>::filled({static_cast<std::size_t>(layer.heads)}, 0);
+    if (const Tensor* sink = layer.parameters.find("sink")) {
+        for (std::size_t h = 0; h < logits.size(); ++h)
+            logits(h) = std::log1p(std::exp(sink->at(h)));
     }
+    layer.sink = SinkLogit::given;
+    layer.parameters.record("sink",
+                            cast(Tensor({"head"}, logits), layer.dtype.value_or(DType::float64)));
+}
+
+ModelMistake of_catalogue(std::string id, std::string_view entry) {
+    const Mistake& mistake = find_mistake(entry);
+    return {std::move(id), &mistake, mistake.title};
 }
 
 }  // namespace
 
 const std::vector<ModelMistake>& model_mistakes() {
-    static const std::vector<ModelMistake> all{
-        {"rope-style", "The other two features of each pair are rotated: half for interleaved",
-         [](const Architecture&, Settings& settings) {
-             for (LayerKind& layer : settings.layers) {
-                 if (!layer.pairing) continue;
-                 const bool half = layer.pairing == Pairing::half;
-                 layer.pairing = half ? Pairing::interleaved : Pairing::half;
-             }
-         },
-         needs_rotation},
-        {"rope-missing", "Queries and keys are not rotated: tokens have no positions",
-         [](const Architecture&, Settings& settings) {
-             settings.rotates_query = settings.rotates_key = false;
-         },
-         needs_rotation},
-        {"rope-q-only", "The queries are rotated, the keys are not",
-         [](const Architecture&, Settings& settings) { settings.rotates_key = false; },
-         needs_rotation},
-        {"rope-k-only", "The keys are rotated, the queries are not",
-         [](const Architecture&, Settings& settings) { settings.rotates_query = false; },
-         needs_rotation},
-        {"rope-offset-q", "A new query is rotated as if it stood at position 0",
-         [](const Architecture&, Settings& settings) { settings.query_from_zero = true; },
-         needs_rotation},
-        {"rope-value", "The values are rotated too",
-         [](const Architecture&, Settings& settings) { settings.rotates_value = true; },
-         needs_rotation},
-        {"rope-exponent", "The exponent of the frequencies is divided by the embedding width",
-         [](const Architecture& a, Settings& settings) {
-             for (LayerKind& layer : settings.layers) {
-                 change_frequencies(layer, layer.theta, a.embed_dim);
-             }
-         },
-         needs_rotation},
-        {"rope-theta", "The base of the frequencies is another: 500000, or 10000 for that",
-         [](const Architecture&, Settings& settings) {
-             for (LayerKind& layer : settings.layers) {
-                 change_frequencies(layer, layer.theta == 500000 ? 10000 : 500000,
-                                    layer.rotary_dim());
-             }
-         },
-         needs_rotation},
-        {"positions-plus-one",
-         "Positions are counted from 1: no score changes, for a rotation "
-         "depends on distances alone",
-         [](const Architecture&, Settings& settings) { settings.first_position = 1; },
-         needs_rotation},
-        {"gqa-tile", "Head h reads key/value head h % K, not h / (H/K)",
-         [](const Architecture&, Settings& settings) { settings.grouping = Grouping::tile; },
-         needs_groups},
-        {"scale-missing", "The scores are not scaled",
-         [](const Architecture&, Settings& settings) { settings.scale = 1; }, always_shows},
-        {"scale-twice", "The scores are scaled twice",
-         [](const Architecture& a, Settings& settings) { settings.scale = a.scale * a.scale; },
-         always_shows},
-        {"scale-dmodel", "The scores are divided by the root of the embedding width",
-         [](const Architecture& a, Settings& settings) {
-             settings.scale = 1 / std::sqrt(static_cast<double>(a.embed_dim));
-         },
-         always_shows},
-        {"window=8", "Each query sees 8 keys only", narrow<8>, always_shows},
-        {"window=16", "Each query sees 16 keys only", narrow<16>, always_shows},
-        {"window=32", "Each query sees 32 keys only", narrow<32>, always_shows},
-        {"softmax-off-by-one", "1 is added to the sum that softmax divides by",
-         [](const Architecture&, Settings& settings) { settings.one_in_denominator = true; },
-         always_shows},
+    const auto same = [](const char* id) { return of_catalogue(id, id); };
+    const auto of_past = [](const char* id, const char* entry) {
+        ModelMistake mistake = of_catalogue(id, entry);
+        mistake.is_of_past = true;
+        return mistake;
     };
+    static const std::vector<ModelMistake> all{
+        same("rope-style"),
+        same("rope-missing"),
+        same("rope-q-only"),
+        same("rope-k-only"),
+        same("rope-offset-q"),
+        of_past("rope-value", "rope-value=kept"),
+        {"rope-exponent", nullptr,
+         "The exponent of the frequencies is divided by the embedding width",
+         divide_by_embedding_width, needs_rotation},
+        same("rope-theta"),
+        of_past("positions-plus-one", "positions-plus-one"),
+        same("gqa-tile"),
+        same("scale-missing"),
+        same("scale-twice"),
+        same("scale-dmodel"),
+        {"window=8", nullptr, "Each query sees 8 keys only", narrow<8>},
+        {"window=16", nullptr, "Each query sees 16 keys only", narrow<16>},
+        {"window=32", nullptr, "Each query sees 32 keys only", narrow<32>},
+        {"softmax-off-by-one", nullptr, "1 is added to the sum that softmax divides by",
+         add_one_to_sums}};
     return all;
+}
+
+std::string ModelMistake::why_not(const WalkConfig& layer) const {
+    if (entry == nullptr) return no_effect == nullptr ? "" : no_effect(layer);
+    WalkConfig text = layer;
+    text.query_len = is_of_past ? 3 : 1;
+    if (!is_of_past) text.past = 2;
+    return entry->not_applicable(resolve(std::move(text)));
+}
+
+std::string ModelMistake::why_not(const Model& model) const {
+    std::string reason;
+    for (std::size_t n = 0; n < model.architecture.layers.size(); ++n) {
+        WalkConfig layer;
+        set_layer(model, n, layer);
+        reason = why_not(layer);
+        if (reason.empty()) break;
+    }
+    return reason;
+}
+
+ModelMistake find_model_mistake(std::string_view id) {
+    std::vector<std::string> ids;
+    for (const ModelMistake& mistake : model_mistakes()) {
+        if (mistake.id == id) return mistake;
+        ids.push_back(mistake.id);
+    }
+    const std::vector<Mistake>& catalogue = mistakes();
+    const auto found = std::ranges::find(catalogue, id, &Mistake::id);
+    if (found != catalogue.end()) return of_catalogue(found->id, id);
+    const std::string meant = closest(id, ids);
+    throw ConfigError(
+        "--bug: there is no mistake " + shown(id) + " of a model" +
+        (meant.empty() ? ": choose one of " + joined(ids) : "; did you mean " + meant + "?"));
+}
+
+ModelMistake find_model_mistake(std::string_view id, const Model& model) {
+    ModelMistake mistake = find_model_mistake(id);
+    if (const std::string reason = mistake.why_not(model); !reason.empty()) {
+        // The catalogue says how a walk is set; a model is as it is.
+        throw ConfigError("--bug " + mistake.id +
+                          " cannot show: " + reason.substr(0, reason.find(": pass ")) +
+                          ": choose another mistake or model");
+    }
+    return mistake;
+}
+
+std::vector<double> sample_of(const Parameters<double>& parameters, const ModelMistake* mistake) {
+    constexpr std::size_t tokens = 40;  // more than the widest window
+    const auto& layers = parameters.layers;
+    const auto shows = std::ranges::find_if(layers, [&](const Layer<double>& layer) {
+        return mistake == nullptr || mistake->why_not(layer.attention).empty();
+    });
+    if (shows == layers.end()) return {};
+    Array<double> x = empty_array<double>({tokens / 2, parameters.model.architecture.embed_dim});
+    for (std::size_t i = 0; i < x.size(); ++i) x.data()[i] = std::sin(static_cast<double>(i * i));
+    LayerWalk walk(shows->attention, mistake);
+    std::vector<double> numbers;
+    // As a prompt, and behind it.
+    for (int half = 0; half < 2; ++half) {
+        const Ledger ledger = walk.advance({{"token", "feature"}, x});
+        const auto& output = ledger["output"].as<double>();
+        numbers.insert(numbers.end(), output.begin(), output.end());
+    }
+    return numbers;
 }
 
 namespace {
 
 /// The mean logarithm of the probability that a model gives each token behind those before it.
 double mean_log_probability(const std::shared_ptr<const Parameters<float>>& parameters,
-                            const AttentionSettings& settings,
-                            const std::vector<std::int64_t>& ids) {
-    Runtime<float> runtime(parameters, settings);
+                            const ModelMistake* mistake, const std::vector<std::int64_t>& ids) {
+    Runtime<float> runtime(parameters, mistake);
     const Array<float> logits = runtime.logits(runtime.advance(ids));
     const std::size_t vocab = logits.shape(1);
     double total = 0;
@@ -145,50 +168,13 @@ double gain_of_other_pairing(const Model& model, const std::vector<std::int64_t>
     constexpr std::size_t least_tokens = 8;
     const Architecture& a = model.architecture;
     const bool has_logits = a.tied || model.has("w_vocab");
-    if (ids.size() < least_tokens || !a.causal || !has_logits || !needs_rotation(a).empty())
+    const ModelMistake other = find_model_mistake("rope-style");
+    if (ids.size() < least_tokens || !a.causal || !has_logits || !other.why_not(model).empty()) {
         return 0;
-    const AttentionSettings other = settings_with(find_model_mistake("rope-style"), a);
+    }
     const auto parameters = parameters_of<float>(model);
-    return mean_log_probability(parameters, other, ids) -
-           mean_log_probability(parameters, settings_of(a), ids);
-}
-
-const ModelMistake& find_model_mistake(std::string_view id) {
-    std::vector<std::string> ids;
-    for (const ModelMistake& mistake : model_mistakes()) {
-        if (mistake.id == id) return mistake;
-        ids.push_back(mistake.id);
-    }
-    const std::string meant = closest(id, ids);
-    throw ConfigError(
-        "--bug: there is no mistake " + shown(id) + " of a model" +
-        (meant.empty() ? ": choose one of " + joined(ids) : "; did you mean " + meant + "?"));
-}
-
-std::vector<std::string> same_mistakes(const ModelMistake& mistake,
-                                       const Architecture& architecture) {
-    const auto settings = [&](const ModelMistake& of) {
-        AttentionSettings made = settings_with(of, architecture);
-        made.scale = static_cast<float>(made.scale);  // a root, squared, is not quite what it was
-        return made;
-    };
-    std::vector<std::string> same;
-    if (settings(mistake) == settings_of(architecture)) return same;
-    for (const ModelMistake& other : model_mistakes()) {
-        if (other.id == mistake.id || !other.no_effect(architecture).empty()) continue;
-        if (settings(other) == settings(mistake)) same.push_back(other.id);
-    }
-    return same;
-}
-
-AttentionSettings settings_with(const ModelMistake& mistake, const Architecture& architecture) {
-    if (const std::string reason = mistake.no_effect(architecture); !reason.empty()) {
-        throw ConfigError("--bug " + mistake.id + " cannot show: " + reason +
-                          ": choose another mistake or model");
-    }
-    AttentionSettings settings = settings_of(architecture);
-    mistake.change(architecture, settings);
-    return settings;
+    return mean_log_probability(parameters, &other, ids) -
+           mean_log_probability(parameters, nullptr, ids);
 }
 
 }  // namespace attn::models

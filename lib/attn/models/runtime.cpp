@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <numeric>
 #include <utility>
 
 #include "attn/models/experts.hpp"
-#include "attn/simd/kernels.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn::models {
@@ -32,19 +30,14 @@ void add(const Array<Real>& more, Array<Real>& x) {
 
 }  // namespace
 
-AttentionSettings settings_of(const Architecture& architecture) {
-    AttentionSettings settings;
-    settings.layers = architecture.layers;
-    settings.scale = architecture.scale;
-    return settings;
-}
-
 template <class Real>
 Runtime<Real>::Runtime(std::shared_ptr<const Parameters<Real>> parameters,
-                       AttentionSettings settings)
-    : parameters_(std::move(parameters)),
-      settings_(std::move(settings)),
-      caches_(parameters_->layers.size(), {architecture().kv_heads, architecture().head_dim}) {}
+                       const ModelMistake* mistake)
+    : parameters_(std::move(parameters)), mistaken_(mistake != nullptr) {
+    for (const Layer<Real>& layer : parameters_->layers) {
+        walks_.emplace_back(layer.attention, mistake);
+    }
+}
 
 template <class Real>
 Array<Real> Runtime<Real>::advance(std::span<const std::int64_t> ids) {
@@ -54,10 +47,23 @@ Array<Real> Runtime<Real>::advance(std::span<const std::int64_t> ids) {
         throw ConfigError(parameters_->model.label + " was made for " +
                           std::to_string(a.most_tokens) + " tokens: ask for fewer");
     }
+    // A long prompt goes in pieces, whose scores take little memory; a mistake may tell them apart.
+    const std::size_t piece = mistaken_ || watch_ || !a.causal ? ids.size() : 64;
+    Array<Real> all = empty_array<Real>({ids.size(), a.embed_dim});
+    for (std::size_t first = 0; first < ids.size(); first += piece) {
+        const Array<Real> x = advance_all(ids.subspan(first, std::min(piece, ids.size() - first)));
+        std::copy(x.begin(), x.end(), all.data() + first * a.embed_dim);
+    }
+    return all;
+}
+
+template <class Real>
+Array<Real> Runtime<Real>::advance_all(std::span<const std::int64_t> ids) {
+    const Architecture& a = architecture();
     Embedded<Real> rows = embedding_of(ids);
     if (rows.positions.size() > 0) add(rows.positions, rows.tokens);
     Array<Real> x = parameters_->embedding_norm(rows.tokens);
-    for (std::size_t n = 0; n < caches_.size(); ++n) {
+    for (std::size_t n = 0; n < walks_.size(); ++n) {
         const Layer<Real>& layer = parameters_->layers[n];
         seen(n, "x", x);
         if (a.parallel) {
@@ -105,135 +111,11 @@ Embedded<Real> Runtime<Real>::embedding_of(std::span<const std::int64_t> ids) co
 /// What a layer's attention adds to x.
 template <class Real>
 Array<Real> Runtime<Real>::attention(std::size_t n, const Array<Real>& x) {
-    const Layer<Real>& layer = parameters_->layers[n];
-    const LayerKind& kind = settings_.layers[n];
-    const Array<Real> normed = layer.attention_norm(x);
-    seen(n, "normed_x", normed);
-    Array<Real> query = layer.query(normed);
-    Array<Real> key = layer.key(normed);
-    Array<Real> value = layer.value(normed);
-    seen_heads(n, "query", query, "query");
-    seen_heads(n, "key", key, "key");
-    query = layer.query_norm(query);
-    key = layer.key_norm(key);
-    const std::size_t first = past_ + settings_.first_position;
-    if (settings_.rotates_query) rotate(kind, query, settings_.query_from_zero ? 0 : first);
-    if (settings_.rotates_key) rotate(kind, key, first);
-    if (settings_.rotates_value) rotate(kind, value, first);
-    seen_heads(n, "rotated_query", query, "query");
-    seen_heads(n, "rotated_key", key, "key");
-    seen_heads(n, "value", value, "key");
-
-    caches_[n].append(key, value);
-    const Array<Real> merged = context(n, query);
-    seen(n, "merged", merged);
-    const Array<Real> output = layer.output(merged);
-    seen(n, "output", output);
-    return architecture().norm_after_sum ? output : layer.attention_output_norm(output);
-}
-
-template <class Real>
-void Turns<Real>::set(const LayerKind& kind, std::size_t position, std::size_t count) {
-    const std::vector<double>& frequencies = kind.inverse_frequencies;
-    if (position == first_ && cos.shape() == Shape{count, frequencies.size()} &&
-        kind.rotation_factor == factor_ && frequencies == frequencies_) {
-        return;
-    }
-    first_ = position;
-    factor_ = kind.rotation_factor;
-    frequencies_ = frequencies;
-    cos = sin = empty_array<Real>({count, frequencies.size()});
-    for (std::size_t t = 0; t < count; ++t) {
-        for (std::size_t i = 0; i < frequencies.size(); ++i) {
-            const double angle = static_cast<double>(position + t) * frequencies[i];
-            cos(t, i) = static_cast<Real>(std::cos(angle) * factor_);
-            sin(t, i) = static_cast<Real>(std::sin(angle) * factor_);
-        }
-    }
-}
-
-/// Turns the pairs of features of each head by angles that grow with the position:
-///
-///     (a, b) -> (a cos - b sin, a sin + b cos),   angle = position * inverse_frequency
-template <class Real>
-void Runtime<Real>::rotate(const LayerKind& kind, Array<Real>& rows, std::size_t first) {
-    if (!kind.pairing) return;
-    const std::size_t head_dim = architecture().head_dim;
-    const std::size_t pairs = kind.inverse_frequencies.size();
-    turns_.set(kind, first, rows.shape(0));
-    for (std::size_t t = 0; t < rows.shape(0); ++t) {
-        for (std::size_t i = 0; i < pairs; ++i) {
-            const FeaturePair pair = feature_pair(*kind.pairing, i, 2 * pairs);
-            const Real cos = turns_.cos(t, i);
-            const Real sin = turns_.sin(t, i);
-            for (std::size_t head = 0; head < rows.shape(1); head += head_dim) {
-                Real& a = rows(t, head + pair.first);
-                Real& b = rows(t, head + pair.second);
-                const Real rotated = a * cos - b * sin;
-                b = a * sin + b * cos;
-                a = rotated;
-            }
-        }
-    }
-}
-
-/// For each new query and head: scores with all keys it may see, softmax, sum of their values.
-template <class Real>
-Array<Real> Runtime<Real>::context(std::size_t n, const Array<Real>& query) {
-    const Architecture& a = architecture();
-    const KeyValueCache<Real>& cache = caches_[n];
-    const Array<Real>& sink = parameters_->layers[n].sink;
-    const std::size_t rows = query.shape(0);
-    const std::size_t keys = cache.tokens();
-    constexpr Real hidden = -std::numeric_limits<Real>::infinity();
-    const auto scale = static_cast<Real>(settings_.scale * settings_.layers[n].scale);
-    Array<Real> scores = empty_array<Real>({keys});
-    Array<Real> merged = Array<Real>::filled({rows, a.heads * a.head_dim}, 0);
-    Array<Real> all_scores, all_weights;
-    const bool keeps_scores = watches("scaled_scores");
-    const bool keeps_weights = watches("weights");
-    if (keeps_scores) all_scores = Array<Real>::filled({a.heads, rows, keys}, hidden);
-    if (keeps_weights) all_weights = Array<Real>::filled({a.heads, rows, keys}, 0);
-    for (std::size_t t = 0; t < rows; ++t) {
-        const std::size_t end = a.causal ? past_ + t + 1 : keys;
-        const std::size_t window = settings_.layers[n].window.value_or(end);
-        const std::size_t begin = end > window ? end - window : 0;
-        const std::size_t visible = end - begin;
-        const RowOperations<Real>& row = row_operations<Real>(visible);
-        for (std::size_t head = 0; head < a.heads; ++head) {
-            const std::size_t kv_head =
-                settings_.grouping == Grouping::tile ? head % a.kv_heads : head / a.group();
-            scores.fill(0);
-            for (std::size_t f = 0; f < a.head_dim; ++f) {
-                row.add_multiple(cache.key_feature(kv_head, f) + begin,
-                                 query(t, head * a.head_dim + f), scores.data(), visible);
-            }
-            row.multiply(scores.data(), scale, scores.data(), visible);
-            for (std::size_t k = 0; k < visible && a.attention_softcap > 0; ++k) {
-                const auto cap = static_cast<Real>(a.attention_softcap);
-                scores(k) = cap * std::tanh(scores(k) / cap);
-            }
-            if (keeps_scores) std::copy_n(scores.data(), visible, &all_scores(head, t, begin));
-
-            Real largest = row.maximum(scores.data(), visible);
-            if (sink.size() > 0) largest = std::max(largest, sink(head));
-            Real sum = row.exponentials(scores.data(), largest, scores.data(), visible);
-            if (sink.size() > 0) sum += std::exp(sink(head) - largest);
-            if (settings_.one_in_denominator) sum += std::exp(-largest);
-            row.normalize(scores.data(), sum, scores.data(), visible);
-            if (keeps_weights) std::copy_n(scores.data(), visible, &all_weights(head, t, begin));
-
-            Real* const sums = &merged(t, head * a.head_dim);
-            const RowOperations<Real>& features = row_operations<Real>(a.head_dim);
-            for (std::size_t k = 0; k < visible; ++k) {
-                features.add_multiple(cache.value(kv_head, begin + k), scores(k), sums, a.head_dim);
-            }
-        }
-    }
-    const Axes axes{"head", "query", "key"};
-    if (keeps_scores) watch_({n, "scaled_scores", Tensor(axes, std::move(all_scores))});
-    if (keeps_weights) watch_({n, "weights", Tensor(axes, std::move(all_weights))});
-    return merged;
+    const Ledger ledger = walks_[n].advance({{"token", "feature"}, x});
+    if (watch_) seen_attention(n, ledger);
+    const Array<Real>& output = ledger["output"].template as<Real>();
+    if (architecture().norm_after_sum) return output;
+    return parameters_->layers[n].attention_output_norm(output);
 }
 
 /// What a layer's MLP adds to x: down(act(up(x))), with a gate down(act(gate(x)) * up(x)).
@@ -293,19 +175,24 @@ void Runtime<Real>::seen(std::size_t layer, std::string_view name, const Array<R
     if (watches(name)) watch_({layer, name, Tensor({"token", "feature"}, rows)});
 }
 
-/// The same for rows (tokens, heads * head_dim): (head, tokens, head_dim).
 template <class Real>
-void Runtime<Real>::seen_heads(std::size_t layer, std::string_view name, const Array<Real>& rows,
-                               const char* positions) const {
-    if (!watches(name)) return;
-    const std::size_t head_dim = architecture().head_dim;
-    Array<Real> heads = empty_array<Real>({rows.shape(1) / head_dim, rows.shape(0), head_dim});
-    for (std::size_t t = 0; t < rows.shape(0); ++t) {
-        for (std::size_t f = 0; f < rows.shape(1); ++f) {
-            heads(f / head_dim, t, f % head_dim) = rows(t, f);
-        }
-    }
-    watch_({layer, name, Tensor({"head", positions, "feature"}, std::move(heads))});
+void Runtime<Real>::seen_attention(std::size_t layer, const Ledger& ledger) const {
+    const auto see = [&](std::string_view name, const Tensor* tensor) {
+        if (tensor != nullptr && watches(name)) watch_({layer, name, *tensor});
+    };
+    const auto latest = [&](Chain chain, std::string_view before = {}) {
+        return &ledger.latest(chain, before);
+    };
+    see("normed_x", ledger.find("normed_x"));
+    see("query", ledger.find("query"));
+    see("key", ledger.find("key"));
+    see("rotated_query", latest(Chain::queries));
+    see("rotated_key", latest(Chain::keys, "present_key"));
+    see("value", latest(Chain::values, "present_value"));
+    see("scaled_scores", latest(Chain::scores));
+    see("weights", ledger.find("weights"));
+    see("merged", latest(Chain::contexts, "output"));
+    see("output", ledger.find("output"));
 }
 
 template class Runtime<float>;
@@ -315,8 +202,7 @@ std::vector<Array<double>> inputs_of_layers(const Model& model, std::span<const 
                                             std::size_t last) {
     refuse_unless(last <= model.architecture.layers.size(),
                   model.label + " has no layer " + std::to_string(last));
-    Runtime<double> earlier(std::make_shared<Parameters<double>>(model, last),
-                            settings_of(model.architecture));
+    Runtime<double> earlier(std::make_shared<Parameters<double>>(model, last));
     std::vector<Array<double>> inputs;
     earlier.watch([&](const Passing& passing) { inputs.push_back(passing.tensor.as<double>()); },
                   {"x"});

@@ -30,12 +30,6 @@ const std::string ideograph =
     "[\u4E00-\u9FFF\u3400-\u4DBF\U00020000-\U0002A6DF\U0002A700-\U0002B73F\U0002B740-\U0002B81F"
     "\U0002B920-\U0002CEAF\uF900-\uFAFF\U0002F800-\U0002FA1F]";
 
-std::string utf8(utf8proc_int32_t point) {
-    std::array<utf8proc_uint8_t, 4> bytes{};
-    const utf8proc_ssize_t count = utf8proc_encode_char(point, bytes.data());
-    return {reinterpret_cast<const char*>(bytes.data()), static_cast<std::size_t>(count)};
-}
-
 std::string word_in(const Json& part, const char* key, const std::string& usual = {}) {
     const auto found = part.find(key);
     return found != part.end() && found->is_string() ? found->get<std::string>() : usual;
@@ -137,7 +131,7 @@ Normalizer lower_case() {
         std::string made;
         for (const auto& [point, character] : points_of(text)) {
             // The one capital that becomes two letters, whatever stands beside it.
-            made += point == 0x130 ? "i\u0307" : utf8(utf8proc_tolower(point));
+            made += point == 0x130 ? "i\u0307" : utf8_of(utf8proc_tolower(point));
         }
         return made;
     };
@@ -338,7 +332,7 @@ const std::string& letter_of_byte(unsigned char byte) {
         for (utf8proc_int32_t each = 0; each < 256; ++each) {
             const bool visible =
                 (each >= 33 && each <= 126) || (each >= 161 && each <= 172) || each >= 174;
-            all[static_cast<std::size_t>(each)] = utf8(visible ? each : next++);
+            all[static_cast<std::size_t>(each)] = utf8_of(visible ? each : next++);
         }
         return all;
     }();

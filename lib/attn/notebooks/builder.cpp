@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "attn/cards/step_table.hpp"
 #include "attn/mistakes/mistake.hpp"
 #include "attn/plan/words.hpp"
@@ -11,17 +13,104 @@
 
 namespace attn {
 
-Section& NotebookBuilder::begin(std::string name, std::string title) {
+NotebookBuilder::NotebookBuilder(CodeLanguage language, const ReplayOptions& replay,
+                                 const char* page)
+    : language_(language), replay_(replay) {
+    std::vector<std::pair<std::string, std::string>>* fields = nullptr;
+    std::size_t empty_lines = 0;  // of the code, if it goes on behind them
+    for (std::string_view rest = page; !rest.empty();) {
+        const std::string_view line = rest.substr(0, rest.find('\n'));
+        rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+        if (line.starts_with('[')) {
+            fields = &page_[std::string(line.substr(1, line.size() - 2))];
+        } else if (line.starts_with("    ") && fields->back().first.starts_with("code")) {
+            std::string& code = fields->back().second;
+            code += std::string(empty_lines + !code.empty(), '\n') + std::string(line.substr(4));
+        } else if (line.starts_with("    ")) {
+            fields->back().second += line.substr(3);
+        } else if (!line.empty()) {
+            const std::size_t colon = line.find(':');
+            fields->emplace_back(line.substr(0, colon),
+                                 line.substr(std::min(colon + 2, line.size())));
+        }
+        empty_lines = line.empty() ? empty_lines + 1 : 0;
+    }
+}
+
+Section& NotebookBuilder::begin(std::string name) {
     Section& section = document_.sections.emplace_back();
     section.name = std::move(name);
-    section.title = std::move(title);
     section.walk = walk_;
     constexpr std::string_view ending = "_shape";
     section.parts = walk_.empty() ? ""
                     : section.name.ends_with(ending)
                         ? section.name.substr(0, section.name.size() - ending.size())
                         : section.name;
+    for (const auto& [field, text] : page_[section.name]) {
+        const std::size_t condition = field.find(" if ");
+        const bool wants_corrected = field.ends_with(" if corrected");
+        if (condition == field.npos || wants_corrected == replay_.corrected) {
+            describe(field.substr(0, condition), text);
+        }
+    }
+    for (const auto& [step, lines] : codes_) fill(step, lines);
     return section;
+}
+
+void NotebookBuilder::codes(const Plan& plan, Gradients gradients) {
+    if (!replay_.code) return;
+    codes_ = {{"setup", setup_code(plan, language_)}};
+    for (const StepCode& step : program_of(plan, step_table(), language_, gradients)) {
+        codes_.emplace_back(step.step, step.code);
+    }
+}
+
+void NotebookBuilder::describe(const std::string& field, const std::string& text) {
+    constexpr std::string_view mistake_of = "mistake ";
+    if (field.starts_with(mistake_of)) mistake(field.substr(mistake_of.size()), text);
+    if (field == "title") title(text);
+    if (field == "from") from(text);
+    if (field == "made") made(text);
+    if (field == "code") code(text);
+    if (field == "printed_by") printed_by(text);
+    if (field == "note") note(text);
+    if (field == "grad") grad(text);
+    if (field == "kept") kept();
+}
+
+NotebookBuilder& NotebookBuilder::fill(const std::string& name, const std::string& words) {
+    Section& section = document_.sections.back();
+    const std::string place = "{" + name + "}";
+    for (std::string* text : {&section.code, &section.note, &section.margin}) {
+        const std::size_t at = text->find(place);
+        if (at != text->npos) text->replace(at, place.size(), words);
+    }
+    return *this;
+}
+
+NotebookBuilder& NotebookBuilder::title(std::string words) {
+    document_.sections.back().title = std::move(words);
+    return *this;
+}
+
+NotebookBuilder& NotebookBuilder::tensor(std::string name, Tensor content) {
+    begin(std::move(name)).content = std::move(content);
+    return *this;
+}
+
+NotebookBuilder& NotebookBuilder::text(std::string name, std::string content) {
+    begin(std::move(name)).content = std::move(content);
+    return *this;
+}
+
+NotebookBuilder& NotebookBuilder::shape(std::string name, const Shape& shape) {
+    Section& section = begin(std::move(name));
+    section.content = language_ == CodeLanguage::torch ? torch_size_text(shape) : shape_text(shape);
+    constexpr std::string_view ending = "_shape";
+    if (section.name.ends_with(ending) && section.expression.empty()) {
+        printed_by(section.name.substr(0, section.name.size() - ending.size()) + ".shape");
+    }
+    return *this;
 }
 
 NotebookBuilder& NotebookBuilder::from(std::string parts) {
@@ -34,25 +123,6 @@ NotebookBuilder& NotebookBuilder::from(std::string parts) {
 NotebookBuilder& NotebookBuilder::remade(Section::Remake remake) {
     document_.sections.back().remake = std::move(remake);
     return *this;
-}
-
-NotebookBuilder& NotebookBuilder::tensor(std::string name, std::string title, Tensor content) {
-    begin(std::move(name), std::move(title)).content = std::move(content);
-    return *this;
-}
-
-NotebookBuilder& NotebookBuilder::text(std::string name, std::string title, std::string content) {
-    begin(std::move(name), std::move(title)).content = std::move(content);
-    return *this;
-}
-
-NotebookBuilder& NotebookBuilder::shape(std::string name, std::string title, const Shape& shape) {
-    constexpr std::string_view ending = "_shape";
-    const std::string whole = name.substr(0, name.size() - ending.size());
-    const bool printed_by_name = name.ends_with(ending);
-    text(std::move(name), std::move(title),
-         language_ == CodeLanguage::torch ? torch_size_text(shape) : shape_text(shape));
-    return printed_by_name ? printed_by(whole + ".shape") : *this;
 }
 
 NotebookBuilder& NotebookBuilder::made(std::string formula) {

@@ -93,76 +93,35 @@ std::string cell_code(const ReplayOptions& replay, const Plan& plan,
 }  // namespace
 
 Document causal_heads(const ReplayOptions& replay) {
-    NotebookBuilder notebook(CodeLanguage::torch, replay);
+    NotebookBuilder notebook(CodeLanguage::torch, replay, attn_notebook_causal_heads);
     const bool corrected = replay.corrected;
-    const char* scale_note =
-        "The scores are scaled by the width of the whole embedding instead of that of one head: "
-        "they are too small by sqrt(16/32) = 0.7071, and the weights too flat.";
 
     // Average the past in three ways.
     const std::vector<NotebookWalk> walks = causal_heads_walks(replay);
     const auto walked = [&](const char* name) { return performed(find_walk(walks, name)); };
     const Walked averaged = walked("averages");
-    const Plan& average_plan = averaged.plan;
     const Tensor& x_small = averaged.ledger["x"];
     const Tensor average = running_mean(x_small);
     const Tensor triangle = lower_triangle(averaged.ledger["mask"].as<bool>());
     const Tensor uniform = slice(averaged.ledger["weights"], "0");
     notebook.within("averages");
 
-    notebook.shape("x_shape", "cell 2, the shape of the first input", x_small.shape())
-        .from("x")
-        .made("x ~ N(0, 1): 4 samples, 8 tokens, 2 features")
-        .code(setup_code(average_plan, CodeLanguage::torch) + "\n\nx_small = torch.randn(4, 8, 2)")
-        .printed_by("x_small.shape");
-    notebook.tensor("x_small", "cell 3, the first sample", slice(x_small, "0"))
-        .from("x[0]")
-        .made("x_small[0]")
-        .printed_by("x_small[0]");
-    notebook
-        .tensor("running_mean", "cell 6, each token replaced by the mean of itself and the past",
-                slice(average, "0"))
-        .from("context[0]")
-        .remade([](const Plan&, const Ledger& walk) { return slice(running_mean(walk["x"]), "0"); })
-        .made("running_mean(t) = (x(0) + ... + x(t)) / (t + 1), by a loop over samples and tokens")
-        .code(
-            "running_mean = torch.stack(\n"
-            "    [torch.stack([sample[: t + 1].mean(dim=0) for t in range(8)]) for sample in "
-            "x_small]\n)")
-        .printed_by("running_mean[0]")
-        .note("The first row is the token itself; the last is the mean of all eight.");
-    notebook.tensor("lower_triangle", "cell 40, which tokens each token may average", triangle)
-        .from("mask")
+    notebook.shape("x_shape", x_small.shape())
+        .fill("setup", setup_code(averaged.plan, CodeLanguage::torch));
+    notebook.tensor("x_small", slice(x_small, "0"));
+    notebook.tensor("running_mean", slice(average, "0"))
         .remade(
-            [](const Plan&, const Ledger& walk) { return lower_triangle(walk["mask"].as<bool>()); })
-        .made("ones on and below the diagonal")
-        .code("lower_triangle = torch.ones(8, 8).tril()");
-    notebook
-        .tensor("average_by_triangle", "the same means by one matrix product",
-                slice(means_by(normalised(triangle), x_small), "0"))
-        .from("context[0]")
+            [](const Plan&, const Ledger& walk) { return slice(running_mean(walk["x"]), "0"); });
+    notebook.tensor("lower_triangle", triangle).remade([](const Plan&, const Ledger& walk) {
+        return lower_triangle(walk["mask"].as<bool>());
+    });
+    notebook.tensor("average_by_triangle", slice(means_by(normalised(triangle), x_small), "0"))
         .remade([](const Plan&, const Ledger& walk) {
             const Tensor ones = lower_triangle(walk["mask"].as<bool>());
             return slice(means_by(normalised(ones), walk["x"]), "0");
-        })
-        .made("each row of lower_triangle divided by its sum, times x")
-        .code(
-            "shares = lower_triangle / lower_triangle.sum(dim=1, keepdim=True)\n"
-            "average_by_triangle = shares @ x_small")
-        .printed_by("average_by_triangle[0]")
-        .kept();
-    notebook
-        .tensor("masked_zeros",
-                "cell 40, scores that know nothing yet: all zero, the future hidden",
-                slice(averaged.ledger["masked_scores"], "0"))
-        .from("masked_scores[0]")
-        .made("0 where lower_triangle is 1, else -inf")
-        .code("masked_zeros = torch.zeros(8, 8).masked_fill(lower_triangle == 0, float(\"-inf\"))");
-    notebook.tensor("uniform_weights", "cell 40, softmax turns them into equal weights", uniform)
-        .from("weights[0]")
-        .made("softmax over the key axis; row t has t + 1 equal weights, which sum to 1")
-        .code("uniform_weights = F.softmax(masked_zeros, dim=-1)")
-        .note("Each row sums to 1: " + row_sums(uniform) + ".");
+        });
+    notebook.tensor("masked_zeros", slice(averaged.ledger["masked_scores"], "0"));
+    notebook.tensor("uniform_weights", uniform).fill("sums", row_sums(uniform));
 
     // Let the tokens decide: one head, drawn anew from the same seed.
     const Walked one = walked("one-head");
@@ -170,29 +129,13 @@ Document causal_heads(const ReplayOptions& replay) {
     const Ledger& ledger = one.ledger;
 
     notebook.within(corrected ? "averages" : "wide-averages");
-    const std::string seed_line = "torch.manual_seed(" + std::to_string(plan.config.seed) + ")\n";
     notebook
-        .shape("average_by_softmax_shape", "cell 40, the shape of these averages",
+        .shape("average_by_softmax_shape",
                (corrected ? averaged : walked("wide-averages")).ledger["context"].shape())
-        .from("context")
-        .made("uniform_weights @ x")
-        .code(corrected
-                  ? "average_by_softmax = uniform_weights @ x_small"
-                  : seed_line + "average_by_softmax = uniform_weights @ torch.randn(4, 8, 32)")
-        .note(corrected
-                  ? "With the x of the cells above these are the running means once more."
-                  : "The x above has 2 features, this result 32: a later cell had already "
-                    "replaced x when this one was run, so the notebook never compares the softmax "
-                    "with the loop.");
+        .fill("seed", std::to_string(plan.config.seed));
     notebook.within("averages");
-    notebook
-        .tensor("average_by_softmax", "the means by masked softmax",
-                slice(averaged.ledger["context"], "0").renamed({"token", "feature"}))
-        .from("context[0]")
-        .made("uniform_weights @ x_small: the same as running_mean")
-        .code("average_by_softmax = uniform_weights @ x_small")
-        .printed_by("average_by_softmax[0]")
-        .kept();
+    notebook.tensor("average_by_softmax",
+                    slice(averaged.ledger["context"], "0").renamed({"token", "feature"}));
 
     // The lines of a cell keep its mistakes, unless they are corrected.
     const auto scaled = [&](const Plan& of, const char* faithful) {
@@ -201,47 +144,20 @@ Document causal_heads(const ReplayOptions& replay) {
     };
     notebook.within("one-head");
     const std::string narrow = scaled(plan, "scaled_scores = scores * 32**-0.5");
-    notebook
-        .shape("context_shape", "cell 41, the shape of one head's result",
-               ledger["context"].shape())
-        .made(
-            "key, query and value by a Linear each, drawn in this order; softmax of the scaled, "
-            "causally masked scores; weights @ value")
-        .code(cell_code(replay, plan, {{"scaled_scores", narrow.c_str()}}, false))
-        .mistake("scale-dmodel", scale_note);
-    notebook.tensor("context", "the result itself", ledger["context"])
-        .made("weights @ value")
-        .grad("UnsafeView")
-        .kept();
+    notebook.shape("context_shape", ledger["context"].shape())
+        .fill("cell", cell_code(replay, plan, {{"scaled_scores", narrow.c_str()}}, false));
+    notebook.tensor("context", ledger["context"]);
 
     // The same with einsum, which takes the diagonal.
     const Ledger diagonal = walked("by-einsum").ledger;
     notebook.within("by-einsum");
-    const char* right_einsum = "context_by_einsum = torch.einsum(\"bqk,bkf->bqf\", weights, value)";
-    const char* diagonal_einsum =
-        "context_by_einsum = torch.einsum(\"bkk,bkf->bkf\", weights, value)";
-    const std::string saved = "weights_41, scaled_scores_41 = weights, scaled_scores\n";
-    notebook
-        .shape("context_by_einsum_shape", "cell 93, the shape with einsum in place of @",
-               diagonal["context"].shape())
-        .from("context")
-        .made(corrected ? "einsum(bqk,bkf->bqf), with new x and weights"
-                        : "einsum with the letter of the key axis on the query axis too")
-        .code(saved + cell_code(replay, plan,
-                                {{"scaled_scores", narrow.c_str()},
-                                 {"context", corrected ? right_einsum : diagonal_einsum}},
-                                true))
-        .mistake("einsum-diagonal",
-                 "One letter stands for queries and keys, so einsum reads the diagonal of the "
-                 "weights: token t gets weights(t,t) times its own value and nothing from any "
-                 "other token. The shape is right all the same. The first token's row equals its "
-                 "value exactly, and each later one is its value times one number.")
-        .mistake("scale-dmodel", scale_note);
-    notebook.tensor("context_by_einsum", "the result itself", diagonal["context"])
-        .from("context")
-        .made(corrected ? "weights @ value" : "weights(t,t) * value(t)")
-        .grad(corrected ? "View" : "Mul")
-        .kept();
+    const char* einsum = corrected
+                             ? "context_by_einsum = torch.einsum(\"bqk,bkf->bqf\", weights, value)"
+                             : "context_by_einsum = torch.einsum(\"bkk,bkf->bkf\", weights, value)";
+    notebook.shape("context_by_einsum_shape", diagonal["context"].shape())
+        .fill("cell", cell_code(replay, plan,
+                                {{"scaled_scores", narrow.c_str()}, {"context", einsum}}, true));
+    notebook.tensor("context_by_einsum", diagonal["context"]);
 
     // Two heads and an output projection.
     const Walked two_walked = walked("two-heads");
@@ -249,30 +165,10 @@ Document causal_heads(const ReplayOptions& replay) {
     const Ledger& both = two_walked.ledger;
     notebook.within("two-heads");
     const std::string narrow_two = scaled(two, "scaled_scores = scores * 32**-0.5");
-    notebook
-        .shape("two_heads_shape", "cell 86, the shape after two heads and an output projection",
-               both["output"].shape())
-        .from("output")
-        .made(
-            "32 features for q, k, v; view as 2 heads of 16, head axis in front; attention in "
-            "each; heads side by side again; times w_output^T")
-        .code(cell_code(replay, two, {{"scaled_scores", narrow_two.c_str()}}, true))
-        .printed_by("output.shape")
-        .mistake("scale-dmodel", scale_note);
-    notebook
-        .tensor("two_heads_weights", "how much attention each query pays in each head",
-                both["weights"])
-        .from("weights")
-        .made("softmax over the key axis")
-        .printed_by("weights")
-        .grad("Softmax")
-        .kept();
-    notebook.tensor("two_heads_output", "the result itself", both["output"])
-        .from("output")
-        .made("merged @ w_output^T")
-        .printed_by("output")
-        .grad("UnsafeView")
-        .kept();
+    notebook.shape("two_heads_shape", both["output"].shape())
+        .fill("cell", cell_code(replay, two, {{"scaled_scores", narrow_two.c_str()}}, true));
+    notebook.tensor("two_heads_weights", both["weights"]);
+    notebook.tensor("two_heads_output", both["output"]);
 
     // Five heads from one fused projection: the cell died in the notebook.
     const Walked five_walked = walked("five-heads");
@@ -289,97 +185,30 @@ Document causal_heads(const ReplayOptions& replay) {
                                : "context = torch.einsum(\"bhkk,bhkf->bhkf\", weights, value)"}},
         true);
     if (corrected) {
-        notebook.shape("five_heads", "cell 1, the shape after five heads", fused["output"].shape())
-            .from("output")
-            .made("one Linear for q, k and v of all heads, cut head by head")
-            .code(five_code)
-            .printed_by("output.shape");
+        notebook.shape("five_heads", fused["output"].shape()).fill("cell", five_code);
     } else {
-        notebook
-            .text("five_heads", "cell 1, five heads: the cell died before it printed anything",
-                  died)
-            .from("output")
-            .remade([](const Plan&, const Ledger&) { return std::string(died); })
-            .made("one Linear for q, k and v of all heads, cut head by head")
-            .code(
-                "try:\n    exec(\"torch.arange(1)\", {})  # a fresh session has not imported torch"
-                "\nexcept NameError as error:\n    died = f\"NameError: {error}\"")
-            .printed_by("died")
-            .note(
-                "The session had been restarted. What the cell would have computed is kept: ask "
-                "for five_heads_scores or five_heads_output.");
+        notebook.text("five_heads", died).remade([](const Plan&, const Ledger&) {
+            return std::string(died);
+        });
     }
-    notebook
-        .mistake("k-dot-k",
-                 "The scores are made of keys and keys: the query is never used, and the scores "
-                 "are symmetric, with squared lengths on their diagonal.")
-        .mistake("scale-dmodel",
-                 "They are scaled by sqrt(80), the whole width, instead of sqrt(16).")
-        .mistake("einsum-diagonal",
-                 "And einsum reads the diagonal again. Three mistakes in one cell that never ran.");
-    notebook.tensor("five_heads_scores", "the scores of five heads", fused["scores"])
-        .from("scores")
-        .made(corrected ? "query @ key^T" : "key @ key^T")
-        .code(corrected ? "" : five_code)
-        .printed_by("scores")
-        .grad("View")
-        .kept();
-    notebook.tensor("five_heads_output", "the result of five heads", fused["output"])
-        .from("output")
-        .made("merged @ w_output^T")
-        .printed_by("output")
-        .grad("UnsafeView")
-        .kept();
+    notebook.tensor("five_heads_scores", fused["scores"]).fill("cell", five_code);
+    notebook.tensor("five_heads_output", fused["output"]);
 
     // What is left: a transposition, and two looks at the weights of cell 41.
     notebook.within("");
-    notebook.text("transposed_alike", "cell 79, whether permute and transpose agree", "True")
-        .made("exchanging two axes of a (3, 4, 5) tensor is the same by either name")
-        .code("test = torch.rand(3, 4, 5)")
-        .printed_by("test.permute(1, 0, 2).allclose(test.transpose(0, 1))");
+    notebook.text("transposed_alike", "True");
     notebook.within("one-head");
-    notebook
-        .tensor("weights", "cell 39, the weights of cell 41, first sample",
-                slice(ledger["weights"], "0"))
-        .from("weights[0]")
-        .made("softmax over the key axis")
-        .code("weights = weights_41")
-        .printed_by("weights[0]")
-        .note("Each row sums to 1: " + row_sums(slice(ledger["weights"], "0")) + ".")
-        .grad("Select")
-        .mistake("scale-dmodel", scale_note);
-    notebook
-        .tensor("weights_variance", "cell 36, the variance of all these weights",
-                variance_tensor(ledger["weights"]))
-        .from("weights")
+    notebook.tensor("weights", slice(ledger["weights"], "0"))
+        .fill("sums", row_sums(slice(ledger["weights"], "0")));
+    notebook.tensor("weights_variance", variance_tensor(ledger["weights"]))
         .remade([](const Plan&, const Ledger& walk) { return variance_tensor(walk["weights"]); })
-        .made("the unbiased variance, hidden cells counted as zeros")
-        .code("weights_variance = weights.var()")
-        .note("The equal weights of cell 40 have nearly the same (" + four(variance_of(uniform)) +
-              "): this number says little. What should be near 1 is the variance of the scaled "
-              "scores; here it is " +
-              four(variance_of(ledger["scaled_scores"])) + ".")
-        .grad("Var");
+        .fill("equal", four(variance_of(uniform)))
+        .fill("scaled", four(variance_of(ledger["scaled_scores"])));
     notebook.within("older");
     const Tensor stale = slice(walked("older").ledger["weights"], "0");
-    notebook
-        .tensor("older_weights", "cell 32, the same weights in an older state of the notebook",
-                stale)
-        .from("weights[0]")
-        .made(corrected ? "softmax over the key axis" : "softmax over the query axis")
-        .code("older_scores = (scaled_scores_41 * (math.sqrt(" +
-              std::string(corrected ? "1" : "32 / 16") +
-              "))).masked_fill(lower_triangle == 0, float(\"-inf\"))\n"
-              "older_weights = F.softmax(older_scores, dim=" +
-              (corrected ? "-1" : "1") + ")")
-        .printed_by("older_weights[0]")
-        .mistake("softmax-axis=query",
-                 "Softmax ran over axis 1, which is right for a (query, key) matrix and wrong once "
-                 "a batch axis stands in front. The columns sum to 1 (" +
-                     column_sums(stale) + "), the rows to " + row_sums(stale) +
-                     ". Under a causal mask the last key is seen by the last query alone, so its "
-                     "cell is exactly 1. Write -1, which counts from the end.")
-        .grad("Select");
+    notebook.tensor("older_weights", stale)
+        .fill("columns", column_sums(stale))
+        .fill("rows", row_sums(stale));
     return notebook.finish("causal-heads", plan);
 }
 

@@ -67,133 +67,42 @@ Document padding_heads(const ReplayOptions& replay) {
         return slice(cut_into_heads(of, walk["qkv"]), "0");
     };
     const Tensor on_padding = slice(ledger["weights"], "0,0,0,2:");
-    const auto code = [&](const char* step) {
-        return step_code(step, plan, step_table(), CodeLanguage::torch, Gradients::on);
-    };
-
     // Show what the notebook shows, in its order.
-    NotebookBuilder notebook(CodeLanguage::torch, replay);
+    NotebookBuilder notebook(CodeLanguage::torch, replay, attn_notebook_padding_heads);
+    notebook.codes(plan, Gradients::on);
     notebook.within("attention");
-    notebook
-        .tensor("ids", "cell 5, one id for each token; 0 fills the shorter sequence up",
-                ledger["ids"])
-        .made("ids, as typed in")
-        .code(setup_code(plan, CodeLanguage::torch) + "\n\n" + code("ids"));
-    notebook.tensor("x", "cell 7, the features of each token", ledger["x"])
-        .made("x(t) = embedding(ids(t)); the row of id 0 is all zeros")
-        .code(code("embedding") + "\n" + code("x"))
-        .grad("Embedding");
-    notebook.shape("qkv_shape", "cell 29, the shape of the fused projection", ledger["qkv"].shape())
-        .made("qkv = x @ w_qkv^T, three times as many features as x")
-        .code(code("w_qkv") + "\n" + code("qkv"))
-        .note(
-            "The cell was run twice, and the weight of the second run is the one in use: a fresh "
-            "run from the seed alone would print other numbers from here on.");
-    notebook
-        .shape("qkv_by_token_shape", "cell 31, the features of each token cut into heads",
-               by_token.shape())
-        .from("qkv")
-        .remade(shape_by_token)
-        .made("reshape to (batch, token, head, query|key|value features)")
-        .code("qkv_by_token = qkv.reshape(2, 4, 2, 6)");
-    notebook
-        .tensor("qkv_by_token", "cell 32, the first sequence, token by token", slice(by_token, "0"))
-        .from("qkv[0]")
-        .remade(first_by_token)
-        .made("one line for each head of each token")
-        .printed_by("qkv_by_token[0]")
-        .grad("Select");
-    notebook.shape("qkv_of_one_shape", "cell 33, its shape", slice(by_token, "0").shape())
-        .from("qkv[0]")
+    notebook.tensor("ids", ledger["ids"]);
+    notebook.tensor("x", ledger["x"]);
+    notebook.shape("qkv_shape", ledger["qkv"].shape());
+    notebook.shape("qkv_by_token_shape", by_token.shape()).remade(shape_by_token);
+    notebook.tensor("qkv_by_token", slice(by_token, "0")).remade(first_by_token);
+    notebook.shape("qkv_of_one_shape", slice(by_token, "0").shape())
         .remade([=](const Plan& of, const Ledger& walk) {
             return torch_size_text(first_by_token(of, walk).shape());
-        })
-        .made("one axis less: the batch axis was indexed away")
-        .printed_by("qkv_by_token[0].shape");
-    notebook
-        .shape("qkv_by_head_shape", "cell 35, the head axis moved in front of the tokens",
-               by_head.shape())
-        .from("qkv")
+        });
+    notebook.shape("qkv_by_head_shape", by_head.shape())
         .remade([](const Plan& of, const Ledger& walk) {
             return torch_size_text(cut_by_head(of, walk["qkv"]).shape());
-        })
-        .made("permute to (batch, head, token, feature)")
-        .code("qkv_by_head = qkv_by_token.permute(0, 2, 1, 3)");
-    notebook.tensor("qkv_by_head", "cell 36, the first sequence, head by head", slice(by_head, "0"))
-        .from("query[0],key[0],value[0]")
+        });
+    notebook.tensor("qkv_by_head", slice(by_head, "0"))
         .remade([](const Plan& of, const Ledger& walk) {
             return slice(cut_by_head(of, walk["qkv"]), "0");
-        })
-        .made("the same numbers: each head now holds a matrix of its own")
-        .printed_by("qkv_by_head[0]")
-        .grad("Select");
-    notebook.shape("query_shape", "cell 39, the shape of the queries", ledger["query"].shape())
-        .made("qkv_by_head cut in three along its last axis: query, key, value")
-        .code("query, key, value = qkv_by_head.chunk(3, dim=-1)");
-    notebook.tensor("query", "cell 40, what each token looks for", ledger["query"])
-        .made("the first third of each head's features")
-        .note("Rows of padding are zero: its embedding is zero and the projection has no bias.")
-        .grad("Split");
-    notebook
-        .shape("scaled_scores_shape", "cell 42, the shape of the scores",
-               ledger["scaled_scores"].shape())
-        .made("scaled_scores = query @ key^T / sqrt(head_dim)")
-        .code(code("scores") + "\n" + code("scaled_scores"));
-    notebook.tensor("is_padding", "cell 44, where the padding is", padding_of(plan))
-        .from("mask[:,0,0]")
-        .remade([](const Plan& of, const Ledger&) { return padding_of(of); })
-        .made("ids == 0")
-        .code("is_padding = ids == 0");
-    notebook
-        .tensor("mask", "cell 46, the same with room for the head and query axes", ledger["mask"])
-        .made("two axes of length 1 put in: every head and every query has the same mask")
-        .code("mask = is_padding[:, None, None, :]");
-    notebook
-        .tensor("masked_scores", "cell 47, the scores that softmax will read",
-                ledger["masked_scores"])
-        .made(replay.corrected ? "masked_scores = -inf where mask is true, else scaled_scores"
-                               : "masked_scores = scaled_scores: the mask was not applied")
-        .code(replay.corrected ? code("masked_scores")
-                               : "masked_scores = scaled_scores  # the mask is not applied")
-        .mistake("mask-not-applied",
-                 "A masking cell stands above, but it was run in another session (its number is "
-                 "338): the scores printed here never met the mask. The columns of padding should "
-                 "be -inf; they are 0 because padded keys are zero vectors, so that a missing mask "
-                 "looks like a mask of zeros.")
-        .grad(replay.corrected ? "MaskedFill" : "Div");
-    notebook
-        .tensor("weights", "cell 49, how much attention each query pays to each key",
-                ledger["weights"])
-        .made("softmax over the key axis")
-        .code(code("weights"))
-        .note(replay.corrected ? "Padding now has no weight, and each row still sums to 1." : "")
-        .mistake("mask-not-applied",
-                 "In the first row of head 0 the two padded keys have " + four(on_padding.at(0)) +
-                     " + " + four(on_padding.at(1)) + " = " + four(sum_of(on_padding)) +
-                     " of the attention; they should have none. The row still sums to 1, so "
-                     "its sum does not give the mistake away: add up the columns of padding.")
-        .grad("Softmax");
-    notebook
-        .tensor("merged", "cell 51, the values mixed by attention, heads side by side",
-                ledger["merged"])
-        .made("context = weights @ value; permute to (batch, token, head, feature); reshape")
-        .code(code("context") + "\n" + code("merged"))
-        .mistake("mask-not-applied",
-                 "Padded values are zero, so the rows of the padded sequence are right but for "
-                 "their size: each is too small by the share that the real keys kept. Rows 2 and 3 "
-                 "share evenly over four keys instead of two and are exactly half of what they "
-                 "should be.")
-        .mistake(
-            "no-output-projection",
-            "The notebook stops here: the heads stand side by side, and no output projection has "
-            "mixed them.")
-        .grad("UnsafeView");
+        });
+    notebook.shape("query_shape", ledger["query"].shape());
+    notebook.tensor("query", ledger["query"]);
+    notebook.shape("scaled_scores_shape", ledger["scaled_scores"].shape());
+    notebook.tensor("is_padding", padding_of(plan)).remade([](const Plan& of, const Ledger&) {
+        return padding_of(of);
+    });
+    notebook.tensor("mask", ledger["mask"]);
+    notebook.tensor("masked_scores", ledger["masked_scores"]);
+    notebook.tensor("weights", ledger["weights"])
+        .fill("first", four(on_padding.at(0)))
+        .fill("second", four(on_padding.at(1)))
+        .fill("both", four(sum_of(on_padding)));
+    notebook.tensor("merged", ledger["merged"]);
     if (replay.corrected) {
-        notebook
-            .tensor("output", "added, the heads mixed by an output projection", ledger["output"])
-            .made("output = merged @ w_output^T")
-            .code(code("w_output") + "\n" + code("output"))
-            .grad("UnsafeView");
+        notebook.tensor("output", ledger["output"]);
     }
     return notebook.finish("padding-heads", plan);
 }

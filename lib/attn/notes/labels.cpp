@@ -18,13 +18,10 @@ constexpr std::size_t longest_label = 20;
 
 bool has_right_to_left(std::string_view text) {
     while (!text.empty()) {
-        utf8proc_int32_t point = -1;
-        const utf8proc_ssize_t length =
-            utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
-                             static_cast<utf8proc_ssize_t>(text.size()), &point);
+        const auto [point, bytes] = first_point(text);
         const auto direction = utf8proc_get_property(point)->bidi_class;
         if (direction == UTF8PROC_BIDI_CLASS_R || direction == UTF8PROC_BIDI_CLASS_AL) return true;
-        text.remove_prefix(static_cast<std::size_t>(std::max<utf8proc_ssize_t>(length, 1)));
+        text.remove_prefix(bytes.size());
     }
     return false;
 }

@@ -127,6 +127,12 @@ struct Plan {
 ///         would need more memory than the machine has.
 Plan resolve(WalkConfig config);
 
+/// Makes a plan with a past that of the `tokens` behind `past` earlier ones; the names of the
+/// tokens stay as they are.
+///
+/// Why  a model that writes asks for the next plan at every token, and nothing else changes.
+void move_on(Plan& plan, std::size_t past, std::size_t tokens);
+
 /// The parameters of a walk so configured, which may be given or are drawn, in the order of the
 /// draws; query, key and value where these are drawn directly.
 ///

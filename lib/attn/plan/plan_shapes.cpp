@@ -1,3 +1,5 @@
+#include <numeric>
+
 #include "attn/plan/plan.hpp"
 
 namespace attn {
@@ -67,6 +69,16 @@ std::vector<std::size_t> Plan::fused_features(std::size_t part) const {
         }
     }
     return features;
+}
+
+void move_on(Plan& plan, std::size_t past, std::size_t tokens) {
+    plan.past_len = past;
+    plan.query_len = tokens;
+    plan.key_len = past + tokens;
+    plan.config.past = static_cast<std::int64_t>(past);
+    plan.config.query_len = plan.config.key_len = static_cast<std::int64_t>(tokens);
+    plan.config.positions.resize(tokens);
+    std::iota(plan.config.positions.begin(), plan.config.positions.end(), *plan.config.past);
 }
 
 }  // namespace attn

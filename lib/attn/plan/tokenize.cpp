@@ -16,16 +16,13 @@ std::vector<utf8proc_int32_t> codepoints_of(std::string_view text) {
     std::vector<utf8proc_int32_t> codepoints;
     if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte order mark
     for (std::size_t at = 0; at < text.size();) {
-        utf8proc_int32_t codepoint = 0;
-        const utf8proc_ssize_t length =
-            utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data() + at),
-                             static_cast<utf8proc_ssize_t>(text.size() - at), &codepoint);
-        if (length <= 0) {
+        const auto [point, bytes] = first_point(text.substr(at));
+        if (point < 0) {
             throw InputError("the text is not UTF-8: byte " + std::to_string(at) +
                              " cannot be read; save it as UTF-8");
         }
-        codepoints.push_back(codepoint);
-        at += static_cast<std::size_t>(length);
+        codepoints.push_back(point);
+        at += bytes.size();
     }
     return codepoints;
 }
@@ -47,10 +44,7 @@ bool is_stripped(utf8proc_int32_t codepoint) {
 std::string encoded(const utf8proc_int32_t* begin, const utf8proc_int32_t* end, bool keep_case) {
     std::string text;
     for (; begin != end; ++begin) {
-        std::array<utf8proc_uint8_t, 4> bytes{};
-        const utf8proc_ssize_t length =
-            utf8proc_encode_char(keep_case ? *begin : utf8proc_tolower(*begin), bytes.data());
-        text.append(reinterpret_cast<const char*>(bytes.data()), static_cast<std::size_t>(length));
+        text += utf8_of(keep_case ? *begin : utf8proc_tolower(*begin));
     }
     return text;
 }

@@ -8,8 +8,8 @@ namespace attn {
 /// Which library's random numbers are drawn.
 enum class Rng { torch, numpy, numpy_pcg64 };
 
-/// Which PyTorch build is followed. `avx2`: polynomial functions and fused multiply-add, as on
-/// every x86-64 machine with AVX2. `portable`: library functions, nothing fused.
+/// Which PyTorch build is followed. `avx2`: polynomial functions and FMA (multiply-add, one
+/// rounding), as on every x86-64 machine with AVX2. `portable`: library functions, no FMA.
 enum class TorchBuild { avx2, portable };
 
 /// A seeded stream of random numbers that reproduces one library bit for bit.

@@ -3,7 +3,7 @@
 namespace attn {
 namespace {
 
-/// What a place of the state becomes, from the words there, after it and 397 places on.
+/// The next word of a place of the state, from the words there, after it and 397 places on.
 std::uint32_t twisted(std::uint32_t here, std::uint32_t after, std::uint32_t far) {
     const std::uint32_t mixed = (here & 0x80000000U) | (after & 0x7FFFFFFFU);
     const std::uint32_t all_if_odd = 0U - (mixed & 1U);

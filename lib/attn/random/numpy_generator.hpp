@@ -8,7 +8,7 @@
 
 namespace attn {
 
-/// What NumPy's generators share: numbers are drawn in float64, one after another; a float32 span
+/// The base of NumPy's generators: numbers are drawn in float64, one after another; a float32 span
 /// holds them rounded, as `.astype(np.float32)` gives them.
 class NumpyDraws : public Generator {
 public:
@@ -25,7 +25,7 @@ private:
     virtual double standard_normal() = 0;
 };
 
-/// NumPy's legacy generator, the one behind `np.random.seed` and `np.random.RandomState`. Every
+/// NumPy's legacy generator, that of `np.random.seed` and `np.random.RandomState`. Every
 /// call fills its span as the call of the same name fills a fresh array.
 /// Normals come in pairs, whose second half is kept for the next normal; other draws leave it
 /// alone.

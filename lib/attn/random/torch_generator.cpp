@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t normal_block_size = 16;
 constexpr std::size_t half = normal_block_size / 2;
 
-/// The blocks of the portable build: nothing fused, and the angle rounded once.
+/// The blocks of the portable build: no FMA, and the angle rounded once.
 void library_blocks(std::span<float> values, float mean, float deviation) {
     constexpr double two_pi = 2.0 * std::numbers::pi;
     for (std::size_t start = 0; start < values.size(); start += normal_block_size) {

@@ -4,25 +4,10 @@
 #include <cmath>
 
 #include "attn/notes/labels.hpp"
-#include "attn/render/shown.hpp"
 #include "attn/text/number_text.hpp"
 
 namespace attn {
 namespace {
-
-Survey survey_of(const Tensor& tensor, const Shown& shown) {
-    Survey found;
-    std::visit(
-        [&](const auto& array) {
-            shown.for_each_range([&](std::size_t begin, std::size_t end) {
-                for (std::size_t i = begin; i < end; ++i) {
-                    found.add(static_cast<double>(array.data()[i]));
-                }
-            });
-        },
-        tensor.values());
-    return found;
-}
 
 /// The largest finite magnitude of each row along the last axis.
 std::vector<double> largest_of_rows(const Tensor& tensor) {
@@ -43,12 +28,12 @@ CellView::CellView(const Section& section, const Document& document, const Print
       document_(document),
       tensor_(std::get<Tensor>(section.content)),
       end_(end) {
-    const Survey found = survey_of(tensor_, shown);
-    style_ = torch_style(found, settings_for(options, torch_defaults));
+    const Survey found = std::visit([&](const auto& array) { return survey(array.data(), shown); },
+                                    tensor_.values());
+    form_ = torch_form(found, settings_for(options, torch_defaults));
     width_ = std::max(width_, found.longest([this](double value) { return number(value).size(); }));
     if (found.zero) width_ = std::max(width_, number(0).size());
-    if (found.has_non_finite()) width_ = std::max<std::size_t>(width_, 3);
-    if (found.negative_infinity) width_ = std::max<std::size_t>(width_, 4);
+    width_ = std::max(width_, found.longest_word());
 
     const bool is_share = tensor_.dtype() == DType::boolean || section.name == "weights" ||
                           section.name == "exponentials";
@@ -61,9 +46,11 @@ CellView::CellView(const Section& section, const Document& document, const Print
 }
 
 std::string CellView::number(double value) const {
+    NumberForm unpadded = form_;
+    unpadded.width = 1;
     NumberBuffer buffer;
     char* end = tensor_.is_floating()
-                    ? write_torch_value(buffer.data(), value, style_.form, style_.precision)
+                    ? write_number(buffer.data(), value, unpadded)
                     : write_integer(buffer.data(), static_cast<std::int64_t>(value));
     return {buffer.data(), end};
 }

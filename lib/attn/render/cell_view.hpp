@@ -6,22 +6,22 @@
 
 #include "attn/document/document.hpp"
 #include "attn/render/color_scale.hpp"
-#include "attn/render/torch_numbers.hpp"
+#include "attn/render/number_form.hpp"
 
 namespace attn {
 
-/// What the end of a colour scale stands for. `automatic`: 1 for weights and their like, for
+/// The value at the end of a colour scale. `automatic`: 1 for weights and their like, for
 /// others the largest of the tensor; `fixed`: 1 (and -1) for all.
 enum class ScaleEnd { automatic, row, tensor, fixed };
 
-/// How the cells of one tensor are shown: one style for all numbers, the tokens along the axes, a
+/// How the cells of one tensor are shown: one form for all numbers, the tokens along the axes, a
 /// place on the colour scale for each value.
 ///
 /// Reads the shown cells once, all cells where each row has a scale of its own; afterwards each
 /// cell costs the same however large the tensor is.
 class CellView {
 public:
-    /// `shown` says which cells will be asked for: the style suits all of these.
+    /// `shown` says which cells will be asked for: the form suits all of these.
     CellView(const Section& section, const Document& document, const PrintOptions& options,
              const Shown& shown, ScaleEnd end = ScaleEnd::automatic);
 
@@ -29,7 +29,7 @@ public:
     std::string number(double value) const;
     /// The columns of the longest number.
     std::size_t width() const { return width_; }
-    const TorchStyle& style() const { return style_; }
+    const NumberForm& form() const { return form_; }
 
     /// The token, or else the number, of index `i` on an axis. `batch` is the sequence.
     std::string label(std::size_t axis, std::size_t i, std::optional<std::size_t> batch) const;
@@ -41,7 +41,7 @@ public:
     /// Whether colours mean anything here: whole numbers are names, not sizes.
     bool has_colors() const { return tensor_.dtype() != DType::int64; }
     ScaleKind kind() const { return kind_; }
-    /// Weights and masks run from 0 on; other numbers by sign and size. What is not finite stays.
+    /// Weights and masks run from 0 on; other numbers by sign and size. nan and inf stay.
     double share(double value) const { return share_of(value, limit_); }
     /// The same of element number `flat`, which the end of its row may shade.
     double share_at(std::size_t flat) const;
@@ -57,7 +57,7 @@ private:
     const Section& section_;
     const Document& document_;
     const Tensor& tensor_;
-    TorchStyle style_;
+    NumberForm form_;
     ScaleEnd end_;
     ScaleKind kind_;
     std::size_t width_ = 1;

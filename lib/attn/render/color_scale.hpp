@@ -11,8 +11,8 @@ struct Color {
     std::uint8_t blue = 0;
 };
 
-/// What surrounds the cells. On a dark page the large values are light, on a light page dark: the
-/// larger, the further from the page.
+/// The background of the cells. On a dark page the large values are light, on a light page dark:
+/// the larger, the further from the page.
 enum class Page { dark, light };
 
 /// Numbers that have a sign are shaded around zero, shares and truth values from zero on.

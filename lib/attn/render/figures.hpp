@@ -4,7 +4,7 @@
 
 namespace attn {
 
-/// What a figure shows: each tensor as shaded cells; the tokens of weights joined by lines; the
+/// Kinds of figures: each tensor as shaded cells; the tokens of weights joined by lines; the
 /// whole walk as boxes and arrows.
 enum class FigureKind { matrix, arcs, flow };
 

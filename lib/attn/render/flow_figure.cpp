@@ -27,7 +27,7 @@ std::vector<const Section*> boxes_of(const Document& document) {
     return boxes;
 }
 
-/// The boxes in front of this one that it was made from.
+/// The earlier boxes that this one was made from.
 std::vector<std::size_t> boxes_read(const std::vector<const Section*>& boxes, std::size_t reader) {
     std::vector<std::size_t> read;
     for (std::size_t i = 0; i < reader; ++i) {

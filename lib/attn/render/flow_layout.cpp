@@ -19,7 +19,7 @@ Neighbours readers_of(const std::vector<FlowNode>& nodes) {
     return readers;
 }
 
-/// What is read lies above; what reads nothing stands right above its first reader.
+/// Puts nodes above their readers; one that reads nothing goes right above its first reader.
 void choose_layers(std::vector<FlowNode>& nodes) {
     for (FlowNode& node : nodes) {
         for (const std::size_t read : node.reads) {
@@ -57,7 +57,7 @@ double mean_of(const std::vector<double>& places, const std::vector<std::size_t>
     return sum / static_cast<double>(of.size());
 }
 
-/// Orders each layer by the mean place of what its nodes are joined to, down and up in turn.
+/// Orders each layer by the mean place of what its nodes are joined to, down and up alternately.
 void order_layers(Layers& layers, const std::vector<FlowNode>& nodes, const Neighbours& readers) {
     std::vector<double> place(nodes.size());
     const auto number = [&](const std::vector<std::size_t>& layer) {

@@ -11,12 +11,12 @@ struct FlowNode {
     std::vector<std::size_t> reads{};  ///< the nodes that arrows come from, all of them earlier
     bool is_bend = false;
 
-    // What the layout finds.
+    // Set by the layout.
     std::size_t layer = 0;
     double x = 0;  ///< of its middle
 };
 
-/// The nodes with bends added behind them, each given a layer and a place on it: what is read lies
+/// The nodes with bends added after them, each given a layer and a place on it: what is read lies
 /// above what reads it, arrows are short and cross seldom, and no arrow passes through a box.
 ///
 /// Source  K. Sugiyama et al., "Methods for visual understanding of hierarchical system

@@ -79,8 +79,8 @@ void write_view(TextPieces& out, const Document& document, const Section& sectio
     if (tensor != nullptr) {
         const CellView view(section, document, choices.options, Shown(tensor->shape()),
                             choices.end);
-        out << ",\"form\":\"" << forms[static_cast<std::size_t>(view.style().form)]
-            << "\",\"precision\":" << std::to_string(view.style().precision);
+        out << ",\"form\":\"" << forms[static_cast<std::size_t>(view.form().kind)]
+            << "\",\"precision\":" << std::to_string(view.form().precision);
         out << ",\"scale\":\"" << (view.kind() == ScaleKind::from_zero ? "s" : "d") << '"';
         if (view.has_colors()) {
             out << ",\"low\":" << json_string(view.low_end())
@@ -102,7 +102,7 @@ void write_view(TextPieces& out, const Document& document, const Section& sectio
     out << '}';
 }
 
-/// What the page needs to know beside the walk.
+/// Data of the page beside the walk.
 void write_views(TextPieces& out, const Document& document, const FigureChoices& choices) {
     out << "{\"command\":" << json_string(document.command)
         << ",\"name\":" << json_string(document.name)

@@ -54,7 +54,7 @@ std::string words_of(const Section& section) {
     return words;
 }
 
-/// What stands above the first section: a title and the command.
+/// The cell before the first section: a title and the command.
 std::string head_of(const Document& document) {
     std::string head = "# Attention, step by step";
     for (const auto& [name, value] : document.config) {
@@ -68,7 +68,7 @@ std::string head_of(const Document& document) {
            ". Run from the top, each cell prints the numbers below it.";
 }
 
-/// What stands below the last one, folded away.
+/// All settings, after the last section, folded away.
 std::string settings_of(const Document& document) {
     std::string text = "<details><summary>All settings</summary>\n\n";
     for (const auto& [name, value] : document.config) {

@@ -1,10 +1,13 @@
 #pragma once
+#include <algorithm>
 #include <cstddef>
+#include <cstring>
+#include <limits>
 #include <string>
 #include <string_view>
 
-#include "attn/render/cells.hpp"
-#include "attn/render/shown.hpp"
+#include "attn/render/number_form.hpp"
+#include "attn/text/number_text.hpp"
 #include "attn/text/text_pieces.hpp"
 
 namespace attn {
@@ -16,8 +19,8 @@ public:
     /// Writes what lies behind the axes before `position`.
     void write_axis(std::size_t position, std::size_t offset) {
         if (position == shown_.dimension()) {
-            RowPlace place{1, text_.size()};
-            cells_.write(text_, offset, offset + 1, separators_, place);
+            begin_row();
+            write_cells(offset, offset + 1);
         } else if (position + 1 == shown_.dimension()) {
             write_row(shown_.axis(position), offset);
         } else {
@@ -26,7 +29,7 @@ public:
     }
 
     /// The columns of the last line so far.
-    std::size_t last_line() const { return hang_ + text_.size() - last_line_begin_; }
+    std::size_t last_line() const { return hang_ + text_.size() - line_begin_; }
 
 protected:
     /// `hang` columns are before the cells of a line. At least `least_tail` indices are printed
@@ -36,46 +39,74 @@ protected:
         : text_(text),
           shown_(shown),
           cells_(cells),
+          gap_(gap),
           hang_(hang),
           part_end_(gap.substr(0, gap.find(' '))),
+          line_break_(std::string(part_end_) + '\n' + std::string(hang, ' ')),
           least_tail_(least_tail),
-          last_line_begin_(text.size() + shown.dimension()) {
-        separators_.gap = gap;
-        separators_.line_break = std::string(part_end_) + '\n' + std::string(hang, ' ');
-    }
+          line_begin_(text.size() + shown.dimension()) {}
     ~Layout() = default;
 
-    /// Begins a new line in a row.
-    void break_line(RowPlace& place) {
-        text_ << separators_.line_break;
-        place.left = separators_.cells_per_line;
-        place.line_begin = text_.size();
+    /// Goes to the next place in a row: behind the gap, or on a new line.
+    void separate(bool fits) {
+        if (is_first_) return;
+        if (fits) {
+            text_ << gap_;
+            return;
+        }
+        if (part_end_.empty()) text_.drop_blanks();
+        text_ << line_break_;
+        left_ = cells_per_line_;
+        line_begin_ = text_.size();
     }
 
     TextPieces& text_;
     const Shown& shown_;
     const Cells& cells_;
-    Separators separators_{};
+    std::string_view gap_;
     std::size_t hang_;
+    std::size_t cells_per_line_ = std::numeric_limits<std::size_t>::max();
+    std::size_t left_ = 0;  ///< cells that still fit on the line
 
 private:
-    /// Writes the dots of a cut row of which `place` is written.
-    virtual void write_dots(const ShownAxis& axis, RowPlace& place) = 0;
+    /// Writes the dots of a cut row, of which `head` cells are written.
+    virtual void write_dots(std::size_t head) = 0;
 
     std::size_t tail_begin(const ShownAxis& axis) const {
         return axis.length - (axis.cut ? std::max(axis.tail, least_tail_) : axis.tail);
     }
 
+    void begin_row() {
+        is_first_ = true;
+        left_ = cells_per_line_;
+        line_begin_ = text_.size();
+    }
+
+    void write_cells(std::size_t begin, std::size_t end) {
+        const std::size_t room = std::max(cells_.width, std::tuple_size_v<NumberBuffer>);
+        for (; begin < end; ++begin, --left_) {
+            char* out = text_.room(room);
+            if (is_first_ || left_ == 0) {
+                separate(false);
+                out = text_.room(room);
+                is_first_ = false;
+            } else {
+                std::memcpy(out, gap_.data(), 2);  // a call for its length would cost more
+                out += gap_.size();
+            }
+            text_.keep(cells_.write(out, begin));
+        }
+    }
+
     void write_row(const ShownAxis& axis, std::size_t offset) {
         text_ << '[';
-        RowPlace place{separators_.cells_per_line, text_.size()};
-        cells_.write(text_, offset, offset + axis.head, separators_, place);
+        begin_row();
+        write_cells(offset, offset + axis.head);
         if (axis.cut) {
-            write_dots(axis, place);
-            place.first = false;
+            write_dots(axis.head);
+            is_first_ = false;
         }
-        cells_.write(text_, offset + tail_begin(axis), offset + axis.length, separators_, place);
-        last_line_begin_ = place.line_begin;
+        write_cells(offset + tail_begin(axis), offset + axis.length);
         text_ << ']';
     }
 
@@ -109,9 +140,11 @@ private:
     }
 
     std::string_view part_end_;  ///< what is seen of the gap
+    std::string line_break_;     ///< and the blanks before the next cell
     std::size_t least_tail_;
     /// Where the first cell of the last line begins; where it would begin as long as there is none.
-    std::size_t last_line_begin_;
+    std::size_t line_begin_;
+    bool is_first_ = true;  ///< nothing is in the row yet
 };
 
 }  // namespace attn

@@ -59,7 +59,7 @@ public:
         const double panel_width = width_ * static_cast<double>(columns_);
         const double panel_height = height_ * static_cast<double>(rows_);
         const double left = 16 + (row_axis().empty() ? 0 : 18) + row_labels_;
-        const double gap = 18;
+        const double between = 18;
         double x = left;
         double y = top;
         for (std::size_t i = 0; i < panels.size(); ++i) {
@@ -81,7 +81,7 @@ public:
             svg_.add(written_ ? written_cells(panels[i]) : shaded_runs(panels[i]));
             svg_.add("</g>\n");
             svg_.reach(x + panel_width, cells + panel_height);
-            x += panel_width + gap;
+            x += panel_width + between;
         }
         if (view_.has_colors()) legend(left, svg_.bottom() + 18);
     }
@@ -106,7 +106,7 @@ private:
 
     bool turned() const { return column_labels_ > width_ - 2; }
 
-    /// What stands above the cells: the caption, the name of the axis, the labels.
+    /// Height above the cells: the caption, the name of the axis, the labels.
     double head_room(const std::vector<Panel>& panels) const {
         const double labels = shape_.empty() ? 0 : turned() ? 0.72 * column_labels_ + 14 : 18;
         // The caption stands beside the name of the axis where there is room.
@@ -120,8 +120,8 @@ private:
     }
 
     /// Every label where they have room, every so many of them where cells are narrow.
-    static std::size_t every(double pitch) {
-        return static_cast<std::size_t>(std::max(1.0, std::ceil(11 / pitch)));
+    static std::size_t every(double cell_size) {
+        return static_cast<std::size_t>(std::max(1.0, std::ceil(11 / cell_size)));
     }
 
     void label_columns(const Panel& panel, double x, double y) {
@@ -269,7 +269,7 @@ private:
     double column_labels_ = 0;
 };
 
-/// What a notebook shows that is no tensor.
+/// Draws the text of a cell of a notebook that shows no tensor.
 void draw_text(Svg& svg, const std::string& text, double y) {
     std::size_t begin = 0;
     while (begin < text.size()) {

@@ -2,27 +2,24 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <string_view>
 
 #include "attn/render/layout.hpp"
-#include "attn/render/numpy_numbers.hpp"
 #include "attn/text/number_text.hpp"
 
 namespace attn {
 namespace {
 
 template <class T>
-std::unique_ptr<Cells> numpy_cells_of(const T* data, const Shown& shown, const Settings& settings) {
-    return numpy_cells(data, numpy_style(data, shown, settings));
+Cells numpy_cells_of(const T* data, const Shown& shown, const Settings& settings) {
+    return number_cells(data, numpy_form(data, shown, settings));
 }
 
-std::unique_ptr<Cells> numpy_cells_of(const std::int64_t* data, const Shown& shown,
-                                      const Settings&) {
-    return integer_cells(data, integer_width(data, shown));
+Cells numpy_cells_of(const std::int64_t* data, const Shown& shown, const Settings&) {
+    return integer_cells(data, shown);
 }
 
-std::unique_ptr<Cells> numpy_cells_of(const bool* data, const Shown& shown, const Settings&) {
+Cells numpy_cells_of(const bool* data, const Shown& shown, const Settings&) {
     return word_cells(data, shown.dimension() == 0 ? 0 : 5);
 }
 
@@ -35,28 +32,21 @@ public:
         // A column stays free for each closing bracket, and one for the separator.
         const std::size_t dimension = shown.dimension();
         room_ = linewidth > dimension ? linewidth - dimension : 0;
-        separators_.cells_per_line = 1 + cells_after(hang_ + cells.width());
-        separators_.trims = separator == " ";
+        cells_per_line_ = 1 + cells_after(hang_ + cells.width);
     }
 
 private:
     /// How many more cells fit on a line that has so many columns already.
     std::size_t cells_after(std::size_t columns) const {
-        return columns < room_ ? (room_ - columns) / (separators_.gap.size() + cells_.width()) : 0;
+        return columns < room_ ? (room_ - columns) / (gap_.size() + cells_.width) : 0;
     }
 
     /// Three dots are a word shorter than most cells, so that the line may have room for them only.
-    void write_dots(const ShownAxis&, RowPlace& place) override {
+    void write_dots(std::size_t) override {
         constexpr std::string_view dots = "...";
-        const auto columns = [&] { return hang_ + text_.size() - place.line_begin; };
-        if (!place.first && columns() + separators_.gap.size() + dots.size() <= room_) {
-            text_ << separators_.gap;
-        } else if (!place.first) {
-            if (separators_.trims) text_.drop_blanks();
-            break_line(place);
-        }
+        separate(last_line() + gap_.size() + dots.size() <= room_);
         text_ << dots;
-        place.left = cells_after(columns());
+        left_ = cells_after(last_line());
     }
 
     std::size_t room_;  ///< columns that the cells of a line may reach
@@ -70,8 +60,8 @@ std::size_t write_values(TextPieces& text, const Tensor& tensor, const Settings&
             const Shown shown(tensor.shape(), settings);
             // NumPy's slice of the last 0 items is everything, so everything decides the style.
             const Shown measured = settings.edgeitems == 0 ? Shown(tensor.shape()) : shown;
-            const auto cells = numpy_cells_of(array.data(), measured, settings);
-            NumpyLayout layout(text, shown, *cells, separator, indent, linewidth);
+            const Cells cells = numpy_cells_of(array.data(), measured, settings);
+            NumpyLayout layout(text, shown, cells, separator, indent, linewidth);
             layout.write_axis(0, 0);
             return layout.last_line();
         },

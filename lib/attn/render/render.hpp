@@ -12,7 +12,7 @@ enum class TextForm { torch, numpy, plain };
 /// Whether the words around the tensors are printed.
 enum class Words { all, none };
 
-/// What is printed of a section: its tensor in that form, or its text.
+/// The printed content of a section: its tensor in that form, or its text.
 std::string content_text(const Section& section, TextForm form, const PrintOptions& options);
 
 /// The same, written in pieces: the memory it takes does not grow with the tensor.

@@ -1,7 +1,6 @@
 #pragma once
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -78,9 +77,6 @@ private:
     }
 };
 
-/// The length of the longest printed integer.
-std::size_t integer_width(const std::int64_t* data, const Shown& shown);
-
 /// What one pass over the printed floating values finds: all that a style decision needs.
 struct Survey {
     /// Finite non-zero values by sign, negative ones at [1]: the least and the greatest magnitude.
@@ -100,7 +96,8 @@ struct Survey {
     double minimum() const { return std::min(least[0], least[1]); }
     double maximum() const { return std::max(greatest[0], greatest[1]); }
 
-    void add(double value);
+    /// The longest of nan, inf and -inf as far as they are there.
+    std::size_t longest_word() const { return negative_infinity ? 4 : has_non_finite() ? 3 : 0; }
 
     /// The longest of the texts that have the lengths `length(value)`, over the non-zero values.
     /// Reads the four extreme ones only, since a number's text grows towards them.

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <vector>
 
 #include "attn/render/layout.hpp"
-#include "attn/render/torch_numbers.hpp"
 #include "attn/text/number_text.hpp"
 
 namespace attn {
@@ -16,17 +14,15 @@ namespace {
 constexpr std::string_view prefix = "tensor(";
 
 template <class T>
-std::unique_ptr<Cells> torch_cells_of(const T* data, const Shown& shown, const Settings& settings) {
-    const Survey found = survey(data, shown);
-    return torch_cells(data, torch_style(found, settings), found.maximum());
+Cells torch_cells_of(const T* data, const Shown& shown, const Settings& settings) {
+    return number_cells(data, torch_form(survey(data, shown), settings));
 }
 
-std::unique_ptr<Cells> torch_cells_of(const std::int64_t* data, const Shown& shown,
-                                      const Settings&) {
-    return integer_cells(data, integer_width(data, shown));
+Cells torch_cells_of(const std::int64_t* data, const Shown& shown, const Settings&) {
+    return integer_cells(data, shown);
 }
 
-std::unique_ptr<Cells> torch_cells_of(const bool* data, const Shown& shown, const Settings&) {
+Cells torch_cells_of(const bool* data, const Shown& shown, const Settings&) {
     std::size_t width = 4;
     shown.for_each_range([&](std::size_t begin, std::size_t end) {
         if (!std::all_of(data + begin, data + end, std::identity())) width = 5;
@@ -40,16 +36,15 @@ public:
         : Layout(text, shown, cells, ", ", prefix.size() + shown.dimension(), 0) {
         if (shown.dimension() == 0) return;
         const std::size_t room = linewidth > hang_ - 1 ? linewidth - (hang_ - 1) : 0;
-        separators_.cells_per_line = std::max<std::size_t>(1, room / (cells.width() + 2));
+        cells_per_line_ = std::max<std::size_t>(1, room / (cells.width + 2));
     }
 
 private:
     /// They are a cell with a blank of its own, except where nothing else is shown.
-    void write_dots(const ShownAxis& axis, RowPlace& place) override {
-        if (!place.first && place.left > 0) text_ << separators_.gap;
-        if (!place.first && place.left == 0) break_line(place);
-        text_ << (axis.head > 0 ? " ..." : "...");
-        --place.left;
+    void write_dots(std::size_t head) override {
+        separate(left_ > 0);
+        text_ << (head > 0 ? " ..." : "...");
+        --left_;
     }
 };
 
@@ -78,8 +73,8 @@ void write_torch_text(TextPieces& text, const Tensor& tensor, const PrintOptions
         std::visit(
             [&](const auto& array) {
                 const Shown shown(tensor.shape(), settings);
-                const auto cells = torch_cells_of(array.data(), shown, settings);
-                TorchLayout layout(text, shown, *cells, settings.linewidth);
+                const Cells cells = torch_cells_of(array.data(), shown, settings);
+                TorchLayout layout(text, shown, cells, settings.linewidth);
                 layout.write_axis(0, 0);
                 line += layout.last_line();
             },

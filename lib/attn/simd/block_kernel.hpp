@@ -143,7 +143,7 @@ private:
     }
 
     /// Adds the bias times log2(e). Where only the distance counts (the key's stride is -1),
-    /// neighbouring queries have neighbouring numbers, and there is room behind the last of them.
+    /// neighbouring queries have neighbouring numbers, and there is room after the last of them.
     template <std::size_t Vectors>
     static void add_bias(const QueryBlock<Real>& block, std::size_t first, std::size_t count,
                          Real* scores) {
@@ -210,7 +210,7 @@ private:
 
     enum class Hidden { none, some, all };
 
-    /// What the general mask hides of this block of keys.
+    /// How many cells of this block of keys the general mask hides.
     static Hidden hidden_cells(const QueryBlock<Real>& block, std::size_t first,
                                std::size_t count) {
         if (!block.hidden) return Hidden::none;
@@ -251,7 +251,7 @@ private:
         for (std::size_t v = 0; v < Vectors; ++v) {
             const Batch old_maximum = maximum[v];
             maximum[v] = shift[v];
-            // A query that has seen no key yet has -inf - -inf ahead: any finite shift will do.
+            // Before the first visible key this would be -inf - -inf: any finite shift avoids it.
             shift[v] = xsimd::select(shift[v] == Batch(minus_infinity), Batch(Real(0)), shift[v]);
             correction[v] = old_maximum - shift[v];
             block_sum[v] = Batch(Real(0));

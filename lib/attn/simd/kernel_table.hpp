@@ -10,7 +10,7 @@
 // Included only by the files that are compiled for one instruction set: see vector_math.hpp.
 namespace attn::simd {
 
-/// Multiply-adds on registers alone. SSE2 has no fused form: it multiplies, then adds.
+/// Multiply-adds on registers alone. SSE2 has no FMA: it multiplies, then adds.
 template <class Arch>
 class PeakLoop {
     using Batch = xsimd::batch<float, Arch>;

@@ -4,12 +4,12 @@
 
 #include "attn/simd/instruction_set.hpp"
 
-// What is compiled once for each instruction set, and the one place that chooses among them: tables
-// of numbers and pointers only, so that no inline function can end up in code for another
-// processor.
+// Interface to the code compiled once for each instruction set, and the one place that chooses
+// among them: tables of numbers and pointers only, so that no inline function can end up in code
+// for another processor.
 namespace attn {
 
-/// What the steps do to one row of numbers in plain memory. `result` may be `row` itself.
+/// Operations of the steps on one row of numbers in plain memory. `result` may be `row` itself.
 template <class Real>
 struct RowOperations {
     void (*multiply)(const Real* row, Real number, Real* result, std::size_t count);
@@ -32,7 +32,7 @@ struct RowOperations {
     Real (*maximum)(const Real* row, std::size_t count);
     /// exp(row - maximum), where no number is larger than `maximum`; returns their sum.
     Real (*exponentials)(const Real* row, Real maximum, Real* result, std::size_t count);
-    /// The sum. In vectors, zeros behind the row change no bit of it.
+    /// The sum. In vectors, zeros after the row change no bit of it.
     Real (*sum)(const Real* row, std::size_t count);
 };
 
@@ -51,8 +51,8 @@ struct QueryBlock {
 
     Real scale;
     Real cap;        ///< of the scores; 0: none
-    Real empty_row;  ///< what a query that sees no key receives
-    Real sink;       ///< a score that every query meets, of value 0; -inf without
+    Real empty_row;  ///< the context of a query that sees no key
+    Real sink;       ///< the logit of a key of value 0 that every query sees; -inf without
 
     bool causal;
     std::ptrdiff_t last_visible;  ///< if causal: the last key that the first query sees

@@ -39,7 +39,7 @@ private:
 struct EvenParts {
     std::size_t length, unit, count;
 
-    /// The first of a part; for the number behind the last part, behind the last thing.
+    /// The first of a part; for the number after the last part, after the last thing.
     std::size_t begin(std::size_t part) const {
         const std::size_t units = (length + unit - 1) / unit;
         return std::min(length, units * part / count * unit);

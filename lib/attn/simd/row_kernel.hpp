@@ -9,8 +9,8 @@
 // Included only by the files that are compiled for one instruction set: see vector_math.hpp.
 namespace attn::simd {
 
-/// The operations that kernels.hpp states, for vectors of one kind. What the compiler turns into
-/// vectors by itself stays a plain loop.
+/// The operations that kernels.hpp states, for vectors of one kind. Loops that the compiler
+/// vectorizes by itself stay plain.
 template <class Real, class Arch>
 class RowKernel {
     using Batch = xsimd::batch<Real, Arch>;

@@ -9,8 +9,9 @@
 // Included only by the files that are compiled for one instruction set: see vector_math.hpp.
 namespace attn::simd {
 
-/// The heart of every matrix product here: a tile of sums that stays in registers while the numbers
-/// of some rows, each spread over all lanes, meet a panel, a matrix a few vectors wide.
+/// The micro-kernel of the fused variant's products: a tile of sums that stays in registers while
+/// the numbers of some rows, each spread over all lanes, multiply a panel, a matrix a few vectors
+/// wide.
 template <class Real, class Arch>
 struct Tile {
     using Batch = xsimd::batch<Real, Arch>;

@@ -9,11 +9,9 @@ namespace attn {
 
 /// How a step computes where more than one way is right.
 struct Arithmetic {
-    bool fma = true;  ///< loop twins: round each product and sum together, as PyTorch's AVX2
-                      ///< build does
-    bool single_chain = false;  ///< loop twins: sum each dot product in a single chain
-    std::size_t threads = 0;    ///< vectorized twins: the most that share large products; 0: all
-                                ///< cores
+    bool fma = true;  ///< loop: round each product and sum together, as PyTorch's AVX2 build does
+    bool single_chain = false;  ///< loop: sum each dot product in a single chain
+    std::size_t threads = 0;    ///< vectorized: the most that share large products; 0: all cores
 };
 
 namespace loop {

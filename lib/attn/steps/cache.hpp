@@ -3,7 +3,7 @@
 
 namespace attn {
 
-/// Puts the keys (or values) of new tokens behind those of earlier ones, as a cache does.
+/// Appends the keys (or values) of new tokens to those of earlier ones, as a cache does.
 ///
 ///     result(t) = past(t) for t < past_len, else added(t - past_len)
 ///

@@ -3,8 +3,7 @@
 
 namespace attn {
 
-/// Mixes the values: each query receives the weighted sum of all values, its attention weights
-/// being the weights.
+/// The weighted sum of the values: each query weights all values by its attention weights.
 ///
 ///     context(q,f) = sum over keys k of weights(q,k) * value(k,f)
 ///

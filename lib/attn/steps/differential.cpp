@@ -66,7 +66,7 @@ Array<T> loop::subtract_pairs(const Array<T>& weights, const Array<T>& lambda) {
     const std::size_t cells = weights.shape().back() * weights.shape(weights.dimension() - 2);
     if (cells == 0) return result;
 
-    // Take lambda times the odd head from the even one in front of it.
+    // Take lambda times the odd head from the even one before it.
     for (std::size_t pair = 0; pair < result.size() / cells; ++pair) {
         const T* first = weights.data() + 2 * pair * cells;
         const T* second = first + cells;

@@ -140,14 +140,12 @@ Array<T> loop::repeat_heads(const Array<T>& tensor, std::size_t times) {
 
 template <class T>
 Array<T> vectorized::repeat_heads(const Array<T>& tensor, std::size_t times) {
-    const Shape result_shape = repeated_shape(shape_of(tensor), times);
-    // A new axis behind the heads, as long as the repetition, is then part of their axis.
-    const std::size_t head = result_shape.back() * result_shape[result_shape.size() - 2];
-    const std::size_t heads = head == 0 ? 0 : tensor.size() / head;
-    Array<T> with_axis = tensor;
-    with_axis.reshape({heads, 1, head});
-    Array<T> result = evaluated<T>(xt::broadcast(as_xtensor(with_axis), Shape{heads, times, head}));
-    result.reshape(result_shape);
+    Array<T> result = empty_array<T>(repeated_shape(shape_of(tensor), times));
+    const std::size_t head = result.shape().back() * result.shape(result.dimension() - 2);
+    T* end = result.data();
+    for (const T* from = tensor.begin(); from != tensor.end(); from += head) {
+        for (std::size_t copy = 0; copy < times; ++copy) end = std::copy_n(from, head, end);
+    }
     return result;
 }
 

@@ -3,8 +3,8 @@
 
 namespace attn {
 
-/// Cuts each token's features into heads and moves the head axis in front of the tokens, so that
-/// every head holds a matrix of its own.
+/// Cuts each token's features into heads and moves the head axis before the tokens, so that every
+/// head holds a matrix of its own.
 ///
 ///     result(b,h,t,f) = projected(b, t, h * head_dim + f)
 ///

@@ -11,7 +11,7 @@
 namespace attn {
 namespace {
 
-/// The shape of rows with the shared features behind them.
+/// The shape of rows with the shared features appended.
 Shape appended_shape(const Shape& rows, const Shape& shared) {
     Shape one_head = rows;
     if (rows.size() > 2) one_head.erase(one_head.end() - 3);

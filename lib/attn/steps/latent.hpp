@@ -4,7 +4,7 @@
 
 namespace attn {
 
-/// Puts features that all heads share behind the features of each head.
+/// Appends features that all heads share to the features of each head.
 ///
 ///     result(b,h,t,:) = rows(b,h,t,:) | shared(b,t,:)
 ///
@@ -24,7 +24,7 @@ Array<T> append_shared(const Array<T>& rows, const Array<T>& shared);
 ///
 ///     result(b,h,t,o) = sum over features f of rows(b,h,t,f) * matrices(h,f,o)
 ///
-/// Shapes  rows (..., heads, tokens, features), of which those behind the matrices' are left out;
+/// Shapes  rows (..., heads, tokens, features), of which those after the matrices' are left out;
 ///         matrices (heads, features, outputs); result (..., heads, tokens, outputs).
 /// Errors  ShapeError when the heads differ or the rows are too short.
 namespace loop {

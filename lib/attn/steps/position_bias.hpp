@@ -38,7 +38,7 @@ struct BucketRule {
 /// Source  Raffel et al. 2020, section 2.1, and the code that came with it.
 std::int64_t bucket_of(std::int64_t distance, const BucketRule& rule);
 
-/// What a bias by distance is made of: ALiBi's slopes, one for each head, or T5's table
+/// Parameters of a bias by distance: ALiBi's slopes, one for each head, or T5's table
 /// (buckets, heads) and its rule.
 template <class T>
 struct DistanceBias {
@@ -54,7 +54,7 @@ struct DistanceBias {
         throw ShapeError("a table of " + std::to_string(table.rows) + " rows for " +
                          std::to_string(rule.buckets) + " buckets: give one for each");
     }
-    /// The bias of head `h` for a key at this distance behind (or, below 0, before) the query.
+    /// The bias of head `h` for a key this far before the query (below 0: after it).
     T at(std::size_t h, std::int64_t distance) const {
         if (!slopes.numbers) {
             return table(0, static_cast<std::size_t>(bucket_of(distance, rule)), h);

@@ -7,7 +7,7 @@ namespace attn {
 /// `in_out` as in most NumPy code and GPT-2's Conv1D, one row per input feature.
 enum class WeightLayout { out_in, in_out };
 
-/// Turns every token's features into new ones: a weighted sum of the old ones for each new one.
+/// Projects every token's features: each new one is a weighted sum of the old ones.
 ///
 ///     result(t,o) = sum over features i of x(t,i) * weight(o,i)  [ + bias(o) ]
 ///

@@ -3,8 +3,8 @@
 
 namespace attn {
 
-/// What query and key are normalised over: the features of each head, those of all heads together,
-/// or each head's to length 1.
+/// The features that query and key are normalised over: those of each head, those of all heads
+/// together, or each head's to length 1.
 enum class NormOver { head, all, l2 };
 
 /// Normalises every row of query or key, so that no score grows with the length of a row.

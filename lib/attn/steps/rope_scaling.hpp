@@ -35,7 +35,7 @@ struct RopeScaling {
     const std::vector<double>& pair_factors(std::int64_t tokens) const {
         return exceeds(tokens) ? long_factors : short_factors;
     }
-    /// What cosines and sines are multiplied by: above 1 with yarn and longrope alone.
+    /// The factor of cosines and sines: above 1 with yarn and longrope alone.
     double cosine_factor() const;
     /// yarn: what the scores of latent attention are multiplied by, the square of its magnitude.
     double score_factor() const;
@@ -46,7 +46,7 @@ struct RopeScaling {
     std::pair<double, double> ramp(double theta, std::size_t rotary_dim) const;
 };
 
-/// Stretches the inverse frequencies of slow pairs, so that a long input rotates them no further
+/// Lowers the inverse frequencies of slow pairs, so that a long input rotates them no further
 /// than the inputs that the model was trained on.
 ///
 ///     scaled(i) = f(i) / factor * share(i) + f(i) * (1 - share(i)),   f the inverse frequencies

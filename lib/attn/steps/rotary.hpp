@@ -35,7 +35,7 @@ inline FeaturePair feature_pair(Pairing pairing, std::size_t pair, std::size_t r
 /// Errors  ShapeError when there is not one row of cosines for each token.
 /// Why     the dot product of two rotated rows depends on how far apart they stand, not on where.
 ///         The roundings are those of Hugging Face's models: three for an inverse frequency, one
-///         for an angle, two products and a sum for a feature, none of them fused.
+///         for an angle, two products and a sum for a feature, none of them FMA.
 /// Source  Su et al. 2021, RoFormer, section 3.2.
 namespace loop {
 template <class T>

@@ -3,7 +3,7 @@
 
 namespace attn {
 
-/// What scales the scores: a number that divides them, or one that multiplies them.
+/// The scale of the scores: a number that divides them, or one that multiplies them.
 struct ScaleFactor {
     enum class Operation { divide, multiply };
     Operation operation = Operation::divide;

@@ -41,7 +41,7 @@ template <class T>
 void add_sink(std::span<const T> sink, MatrixView<const T> row_max, MatrixView<T> row_sum);
 }
 
-/// What the sink takes of each query's attention.
+/// The attention weight of the sink, for each query.
 ///
 ///     sink_weight(q) = exp(s - row_max(q)) / row_sum(q)
 ///

@@ -5,7 +5,7 @@
 
 namespace attn {
 
-/// A fixed row of features for each position: sines and cosines of its angles, in turn.
+/// A fixed row of features for each position: sines and cosines of its angles, alternating.
 ///
 ///     sinusoids(t, 2i)   = sin(positions(t) * 10000^(-2i / features))
 ///     sinusoids(t, 2i+1) = cos of the same angle

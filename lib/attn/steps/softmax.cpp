@@ -46,7 +46,7 @@ Array<T> loop::row_max(const Array<T>& scores, std::size_t axis) {
     const Array<T> rows = with_axis_last(scores, axis);
     const MatrixView<const T> cells = rows_of(rows);
 
-    // Keep the largest score of each row; nan, once met, stays.
+    // Keep the largest score of each row; nan stays.
     for (std::size_t q = 0; q < cells.rows; ++q) {
         T largest = minus_infinity<T>;
         for (std::size_t k = 0; k < cells.columns; ++k) {
@@ -112,7 +112,7 @@ Array<T> loop::softmax(Array<T> scores, std::size_t axis, EmptyRow empty_row,
 
 namespace {
 
-/// What `part(operations, row, length)` makes of each row.
+/// One number for each row: `part(operations, row, length)`.
 template <class T, class Part>
 Array<T> of_rows(const Array<T>& array, std::size_t axis, const Part& part) {
     Array<T> result = one_a_row(array, axis);

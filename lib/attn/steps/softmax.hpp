@@ -7,7 +7,7 @@
 
 namespace attn {
 
-/// exp() as the loop twins use it: computed in double and rounded once, the same on every machine.
+/// exp() of loop implementations: computed in double and rounded once, the same on every machine.
 template <class T>
 T exact_exp(T x) {
     return static_cast<T>(std::exp(static_cast<double>(x)));

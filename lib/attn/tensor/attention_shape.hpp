@@ -119,11 +119,11 @@ struct BiasView {
 };
 
 /// Where the diagonal of a causal mask starts when there are more keys than queries, or fewer.
-/// `start`: query 0 meets key 0, as PyTorch's tril. `end`: the last query meets the last key, as
+/// `start`: query 0 with key 0, as PyTorch's tril. `end`: the last query with the last key, as
 /// with a cache of earlier keys.
 enum class CausalAlign { start, end };
 
-/// What a fully masked row gives: nan, as PyTorch; zeros; or a refusal.
+/// The result of a fully masked row: nan, as PyTorch; zeros; or a refusal.
 enum class EmptyRow { nan, zero, error };
 
 }  // namespace attn

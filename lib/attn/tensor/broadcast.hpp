@@ -7,7 +7,7 @@
 namespace attn {
 
 /// How a tensor is read as a larger one: from the right, each length is equal or 1, and axes that
-/// it lacks in front count as 1.
+/// it lacks on the left count as 1.
 ///
 /// Shapes  from and to: any; result: one number for each axis of `to`, the elements from one index
 ///         to the next, 0 where the same element is read again.

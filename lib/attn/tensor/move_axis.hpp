@@ -8,7 +8,7 @@
 
 namespace attn {
 
-/// The array with its axis number `axis` behind all others, so that what belongs together along it
+/// The array with its axis number `axis` after all others, so that what belongs together along it
 /// is contiguous; with_last_axis_at() undoes it.
 ///
 /// Errors  ShapeError when there is no such axis.

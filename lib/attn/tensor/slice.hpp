@@ -8,7 +8,7 @@
 
 namespace attn {
 
-/// What a slice takes of one axis: the indices first, first + step, ...
+/// The part of one axis in a slice: the indices first, first + step, ...
 struct AxisPart {
     std::ptrdiff_t first = 0;
     std::ptrdiff_t step = 1;
@@ -16,11 +16,12 @@ struct AxisPart {
     bool drops_axis = false;
 };
 
-/// What `indices` take of each axis of a tensor with these axes and lengths.  Errors  as slice.
+/// The part of each axis that `indices` select; `axes` and `shape` are the tensor's.
+/// Errors  as slice.
 std::vector<AxisPart> slice_parts(const Axes& axes, const Shape& shape, std::string_view indices);
 std::vector<AxisPart> slice_parts(const Tensor& tensor, std::string_view indices);
 
-/// What `inner`, which was taken of the part `outer`, takes of the whole: one for each axis of it.
+/// `inner`, a slice of the part `outer`, as a slice of the whole tensor: one part for each axis.
 std::vector<AxisPart> nested(const std::vector<AxisPart>& outer,
                              const std::vector<AxisPart>& inner);
 

@@ -7,7 +7,7 @@
 namespace attn {
 namespace {
 
-/// What is said here, a setting with its value or a step, and what others call so, each between
+/// Names of this program, a setting with its value or a step, and other names for each, between
 /// blanks. A value that ends in a colon goes on with the number that was given.
 constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
     {"heads", " num-heads n-heads n-head nhead nheads num-attention-heads attention-heads "},
@@ -61,7 +61,7 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {
     {"x", " input inputs embeddings hidden-states "},
 };
 
-/// The word without dashes in front, in small letters, its parts joined by dashes.
+/// The word without leading dashes, in small letters, its parts joined by dashes.
 std::string plain(std::string_view word) {
     std::string text = lower(word.substr(std::min(word.find_first_not_of('-'), word.size())));
     for (char& c : text) c = c == '_' || c == ' ' ? '-' : c;

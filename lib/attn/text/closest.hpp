@@ -9,9 +9,8 @@ namespace attn {
 /// but for case and dashes, else what others call so, else one that is spelt nearly so.
 std::string closest(std::string_view word, const std::vector<std::string>& candidates);
 
-/// What others call `word`, as it is said here by one of the candidates and its value, without
-/// dashes in front: `kv-heads` for `num_kv_heads`, `mask causal` for `is_causal`; nothing when
-/// nobody does.
+/// The candidate, with its value, for which `word` is another name, without leading dashes:
+/// `kv-heads` for `num_kv_heads`, `mask causal` for `is_causal`; empty when there is none.
 std::string called_here(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace attn

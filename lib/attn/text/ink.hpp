@@ -5,7 +5,7 @@
 
 namespace attn {
 
-/// What is sent before and behind words that a terminal sets apart; nothing where there are no
+/// Escape sequences before and after words that a terminal highlights; empty where there are no
 /// colours. What a colour means stands in words too.
 struct Ink {
     std::string_view heading{};

@@ -1,7 +1,5 @@
 #include "attn/text/json.hpp"
 
-#include <utf8proc.h>
-
 #include <cmath>
 
 #include <fmt/format.h>
@@ -13,24 +11,20 @@ namespace attn {
 std::string json_string(std::string_view text) {
     std::string json = "\"";
     while (!text.empty()) {
-        utf8proc_int32_t codepoint = 0;
-        const utf8proc_ssize_t length =
-            utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
-                             static_cast<utf8proc_ssize_t>(text.size()), &codepoint);
-        const std::size_t bytes = length > 0 ? static_cast<std::size_t>(length) : 1;
+        const auto [point, bytes] = first_point(text);
         const char c = text.front();
-        if (length <= 0) {
+        if (point < 0) {
             json += "\xEF\xBF\xBD";
         } else if (c == '"' || c == '\\') {
             json += std::string("\\") + c;
         } else if (c == '\n' || c == '\t' || c == '\r') {
             json += c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\r";
-        } else if (is_disruptive(codepoint)) {
-            json += fmt::format("\\u{:04x}", codepoint);
+        } else if (is_disruptive(point)) {
+            json += fmt::format("\\u{:04x}", point);
         } else {
-            json += text.substr(0, bytes);
+            json += bytes;
         }
-        text.remove_prefix(bytes);
+        text.remove_prefix(bytes.size());
     }
     return json + "\"";
 }

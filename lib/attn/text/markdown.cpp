@@ -8,7 +8,7 @@ std::string markdown_prose(std::string_view prose) {
     constexpr std::string_view special = "\\`*_{}[]#|~$";
     std::string text;
     for (const char letter : prose) {
-        // Some programs that turn Markdown into HTML know no backslash before these.
+        // Some programs that convert Markdown to HTML know no backslash before these.
         if (letter == '<') text += "&lt;";
         if (letter == '>') text += "&gt;";
         if (letter == '&') text += "&amp;";

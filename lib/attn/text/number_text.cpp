@@ -1,22 +1,31 @@
 #include "attn/text/number_text.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
-#include <string_view>
-
-#include "attn/text/digits.hpp"
+#include <cstdlib>
+#include <cstring>
 
 namespace attn {
 namespace {
 
-char* write_word(char* out, std::string_view word) {
-    return std::copy(word.begin(), word.end(), out);
+/// Writes the blanks before a text of `length` letters and its minus, and up to 16 blanks too many.
+/// Without a branch that depends on the sign: guessing it wrong costs as much as all else.
+inline char* write_lead(char* out, bool is_negative, std::size_t length, std::size_t width) {
+    length += is_negative;
+    std::memset(out, ' ', 16);
+    if (width > length + 16) [[unlikely]]
+        std::memset(out, ' ', width - length);
+    out += std::max(width, length) - length;
+    *out = '-';
+    return out + is_negative;
 }
 
-char* write_non_finite(char* out, double value) {
-    if (std::isnan(value)) return write_word(out, "nan");
-    return write_word(out, value < 0 ? "-inf" : "inf");
+char* write_not_finite(char* out, double value, std::size_t width) {
+    out = write_lead(out, value < 0, 3, width);
+    std::memcpy(out, std::isnan(value) ? "nan" : "inf", 3);
+    return out + 3;
 }
 
 // The callers' buffer has room for anything, so the end that to_chars wants is out of reach.
@@ -24,7 +33,7 @@ char* limit(char* out) { return out + std::tuple_size_v<NumberBuffer>; }
 
 template <class T>
 char* write_shortest_as(char* out, T value, std::chars_format format) {
-    if (!std::isfinite(value)) return write_non_finite(out, static_cast<double>(value));
+    if (!std::isfinite(value)) return write_not_finite(out, static_cast<double>(value), 0);
     return std::to_chars(out, limit(out), value, format).ptr;
 }
 
@@ -49,53 +58,136 @@ char* write_scalar_as(char* out, T value) {
     }
     zeros += 1 - static_cast<int>(out - first_digit);
     out = std::fill_n(out, zeros, '0');
-    return write_word(out, ".0");
+    return write_padded(out, ".0", 0);
 }
 
-/// Fixed form by integers, for usual sizes. Returns null where the general way must be taken.
-char* write_fixed_quickly(char* out, double value, int precision) {
-    constexpr double most = 4503599627370496.0;  // 2^52: below it doubles have halves
-    if (precision < 0 || precision > 9) return nullptr;
-    const double power = power_of_ten(precision);
-    const double magnitude = std::fabs(value);
-    const double product = magnitude * power;
-    if (!(product < most)) return nullptr;
+/// The powers of ten that doubles hold exactly.
+constexpr std::array<double, 23> powers_of_ten = [] {
+    std::array<double, 23> powers{1.0};
+    for (std::size_t i = 1; i < powers.size(); ++i) powers[i] = powers[i - 1] * 10.0;
+    return powers;
+}();
 
-    // Round to even. The product was rounded itself, but that never took it across a half: only
-    // where it is one, what the rounding has dropped decides.
-    auto whole = static_cast<std::uint64_t>(product);
-    const double above_half = product - static_cast<double>(whole) - 0.5;
-    if (above_half > 0) {
-        ++whole;
-    } else if (above_half == 0) {
-        const double dropped = std::fma(magnitude, power, -product);
-        if (dropped > 0 || (dropped == 0 && whole % 2 == 1)) ++whole;
-    }
+/// A magnitude below 2^51, rounded to even: where doubles lie 1 apart, a sum has no fraction.
+struct RoundedToEven {
+    static constexpr double shift = 4503599627370496.0;  // 2^52
 
-    // Write the digits before the point, then those behind it from the last on.
-    if (std::signbit(value)) *out++ = '-';
-    const auto divisor = static_cast<std::uint64_t>(power);
-    out = std::to_chars(out, limit(out), whole / divisor).ptr;
-    if (precision == 0) return out;
-    *out = '.';
-    std::uint64_t behind = whole % divisor;
-    for (char* digit = out + precision; digit != out; --digit, behind /= 10) {
-        *digit = static_cast<char>('0' + behind % 10);
+    explicit RoundedToEven(double magnitude)
+        : number(std::bit_cast<std::int64_t>(magnitude + shift) -
+                 std::bit_cast<std::int64_t>(shift)),
+          is_certain(magnitude < shift / 2 &&
+                     std::fabs(magnitude - (magnitude + shift - shift)) < 0.5) {}
+
+    std::int64_t number;
+    /// A product or quotient that was rounded itself has never crossed a half, for halves are
+    /// doubles here: only where it is one, the exact value may lie on either side.
+    bool is_certain;
+};
+
+/// The digits of every number below 10,000, the first in the lowest byte: memory is little-endian.
+static_assert(std::endian::native == std::endian::little);
+constexpr std::array<std::uint32_t, 10'000> four_digits = [] {
+    std::array<std::uint32_t, 10'000> table{};
+    for (std::uint32_t i = 0; i < table.size(); ++i) {
+        table[i] = (i / 1000 | i / 100 % 10 << 8 | i / 10 % 10 << 16 | i % 10 << 24) | 0x30303030;
     }
-    return out + precision + 1;
+    return table;
+}();
+
+/// Writes `count` digits, zeros before a shorter number, and up to four letters too many.
+char* write_digits(char* out, std::int64_t number, int count) {
+    if (count > 4) {
+        out = write_digits(out, number / 10'000, count - 4);
+        number %= 10'000;
+        count = 4;
+    }
+    const std::uint64_t letters =
+        std::uint64_t{four_digits[static_cast<std::size_t>(number)]} >> 8 * (4 - count);
+    const auto four = static_cast<std::uint32_t>(letters);
+    std::memcpy(out, &four, sizeof four);
+    return out + count;
+}
+
+/// The way for any number.
+char* write_slowly(char* out, double value, std::chars_format format, int precision,
+                   std::size_t width) {
+    NumberBuffer buffer;
+    char* const begin = buffer.data();
+    return write_padded(
+        out, {begin, std::to_chars(begin, limit(begin), value, format, precision).ptr}, width);
 }
 
 }  // namespace
 
-char* write_fixed(char* out, double value, int precision) {
-    if (!std::isfinite(value)) return write_non_finite(out, value);
-    if (char* end = write_fixed_quickly(out, value, precision)) return end;
-    return std::to_chars(out, limit(out), value, std::chars_format::fixed, precision).ptr;
+char* write_padded(char* out, std::string_view text, std::size_t width) {
+    if (width > text.size()) out = std::fill_n(out, width - text.size(), ' ');
+    return std::copy(text.begin(), text.end(), out);
 }
 
-char* write_scientific(char* out, double value, int precision) {
-    if (!std::isfinite(value)) return write_non_finite(out, value);
-    return std::to_chars(out, limit(out), value, std::chars_format::scientific, precision).ptr;
+char* write_fixed(char* out, double value, int precision, std::size_t width) {
+    if (!std::isfinite(value)) return write_not_finite(out, value, width);
+
+    // Round to an integer that has the digits of the text.
+    const double power = powers_of_ten[static_cast<std::size_t>(std::clamp(precision, 0, 14))];
+    const RoundedToEven rounded(std::fabs(value) * power);
+    if (precision < 0 || precision > 14 || !rounded.is_certain) {
+        return write_slowly(out, value, std::chars_format::fixed, precision, width);
+    }
+    // Write what is before the point, then what is behind it. The quotient of such integers never
+    // rounds up to the next one.
+    const auto whole = static_cast<std::int64_t>(static_cast<double>(rounded.number) / power);
+    int digits = 1 + (whole > 9) + (whole > 99) + (whole > 999);
+    for (std::int64_t least = 10'000; whole >= least; least *= 10) ++digits;
+    const int length = digits + (precision > 0) + precision;
+    out = write_lead(out, std::signbit(value), static_cast<std::size_t>(length), width);
+    out = write_digits(out, whole, digits);
+    if (precision == 0) return out;
+    *out++ = '.';
+    return write_digits(out, rounded.number - whole * static_cast<std::int64_t>(power), precision);
+}
+
+char* write_scientific(char* out, double value, int precision, std::size_t width) {
+    if (!std::isfinite(value)) return write_not_finite(out, value, width);
+
+    // Scale to a number of precision + 1 digits: the power of two tells the power of ten or the one
+    // below it.
+    const double magnitude = std::fabs(value);
+    const int binary = static_cast<int>(std::bit_cast<std::uint64_t>(magnitude) >> 52) - 1023;
+    int exponent = magnitude == 0.0 ? 0 : binary * 315653 >> 20;  // log10(2) * 2^20
+    const int most = static_cast<int>(powers_of_ten.size()) - 1;
+    if (precision < 0 || precision > 14 || std::abs(precision - exponent) >= most) {
+        return write_slowly(out, value, std::chars_format::scientific, precision, width);
+    }
+    const auto scaled = [&] {
+        const int shift = precision - exponent;
+        const double power = powers_of_ten[static_cast<std::size_t>(std::abs(shift))];
+        return shift < 0 ? magnitude / power : magnitude * power;
+    };
+    const double too_many = powers_of_ten[static_cast<std::size_t>(precision + 1)];
+    double product = scaled();
+    if (product >= too_many) {
+        ++exponent;
+        product = scaled();
+    }
+    RoundedToEven rounded(product);
+    if (!rounded.is_certain) {
+        return write_slowly(out, value, std::chars_format::scientific, precision, width);
+    }
+    if (static_cast<double>(rounded.number) == too_many) {
+        rounded.number /= 10;
+        ++exponent;
+    }
+    // Write 'd.ddde+dd'.
+    const double unit = powers_of_ten[static_cast<std::size_t>(precision)];
+    const auto first = static_cast<std::int64_t>(static_cast<double>(rounded.number) / unit);
+    const int length = 1 + (precision > 0) + precision + 4;
+    out = write_lead(out, std::signbit(value), static_cast<std::size_t>(length), width);
+    *out++ = static_cast<char>('0' + first);
+    if (precision > 0) *out++ = '.';
+    out = write_digits(out, rounded.number - first * static_cast<std::int64_t>(unit), precision);
+    *out++ = 'e';
+    *out++ = exponent < 0 ? '-' : '+';
+    return write_digits(out, std::abs(exponent), 2);
 }
 
 char* write_shortest(char* out, double value) {

@@ -2,24 +2,27 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace attn {
 
 /// The decimals that any double can have. More of them would only add zeros.
 inline constexpr int most_decimals = 1074;
 
-/// Room for any text that the functions below write: sign, 309 digits, point, decimals.
-using NumberBuffer = std::array<char, 311 + most_decimals>;
+/// Room for any text that the functions below write: sign, 309 digits, point, decimals, and 32
+/// letters more that fast ways may write behind it.
+using NumberBuffer = std::array<char, 311 + most_decimals + 32>;
 
 /// The functions below write the text of one number at `out`, without regard to the locale, and
 /// return its end. Digits are rounded correctly, ties on the exact binary value to even. Every
-/// not-a-number is `nan`, whatever its sign bit; infinities are `inf` and `-inf`.
+/// not-a-number is `nan`, whatever its sign bit; infinities are `inf` and `-inf`. Blanks fill
+/// `width` columns before a shorter text.
 
 /// C's `%.{precision}f`.  Range  precision from 0 to most_decimals.
-char* write_fixed(char* out, double value, int precision);
+char* write_fixed(char* out, double value, int precision, std::size_t width = 0);
 
 /// C's `%.{precision}e`.  Range  as write_fixed.
-char* write_scientific(char* out, double value, int precision);
+char* write_scientific(char* out, double value, int precision, std::size_t width = 0);
 
 /// The fewest digits that identify the value among those of its type, in exponent form:
 /// `1e-05`, `1.25e+100`.
@@ -36,6 +39,9 @@ char* write_integer(char* out, std::int64_t value);
 /// form below 1e-4 and from 1e16 on, and otherwise with at least one decimal.
 char* write_scalar(char* out, double value);
 char* write_scalar(char* out, float value);
+
+/// Writes a text that is not longer than a NumberBuffer.
+char* write_padded(char* out, std::string_view text, std::size_t width);
 
 /// The length of the text that `write(out)` writes.
 template <class Write>

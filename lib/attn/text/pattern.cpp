@@ -66,7 +66,7 @@ std::vector<std::pair<std::size_t, std::size_t>> Pattern::matches(std::string_vi
         }
         checked = PCRE2_NO_UTF_CHECK;
         const std::size_t* ends = pcre2_get_ovector_pointer(found.get());
-        // \K may move the beginning behind the end.
+        // \K may move the beginning past the end.
         if (ends[0] < ends[1]) places.emplace_back(ends[0], ends[1]);
         from = std::max(ends[1], from + 1);
         while (from < text.size() && (static_cast<unsigned char>(text[from]) & 0xC0) == 0x80)

@@ -17,7 +17,7 @@ public:
     /// Errors  InputError that quotes what is not understood, starting with `label`.
     explicit Pattern(std::string_view text, const std::string& label = "");
 
-    /// Where it fits, from the beginning on: first byte and the one behind the last. Where nothing
+    /// Where it fits, from the beginning on: first byte and the one after the last. Where nothing
     /// would be taken it does not count.
     ///
     /// Errors  InputError for bytes that are not UTF-8, and where trying all ways takes too long.

@@ -5,6 +5,7 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdio>
 
@@ -78,19 +79,31 @@ std::optional<double> parse_number(std::string_view text) {
     return number;
 }
 
+Utf8Point first_point(std::string_view text) {
+    utf8proc_int32_t point = -1;
+    const utf8proc_ssize_t length =
+        utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                         static_cast<utf8proc_ssize_t>(text.size()), &point);
+    if (length < 1) return {-1, text.substr(0, 1)};
+    return {point, text.substr(0, static_cast<std::size_t>(length))};
+}
+
+std::string utf8_of(std::int32_t point) {
+    std::array<utf8proc_uint8_t, 4> bytes{};
+    const utf8proc_ssize_t length = utf8proc_encode_char(point, bytes.data());
+    return {reinterpret_cast<const char*>(bytes.data()), static_cast<std::size_t>(length)};
+}
+
 std::vector<std::pair<std::int32_t, std::string_view>> points_of(std::string_view text) {
     std::vector<std::pair<std::int32_t, std::string_view>> points;
     for (std::size_t i = 0; i < text.size();) {
-        utf8proc_int32_t point = 0;
-        const utf8proc_ssize_t bytes =
-            utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data() + i),
-                             static_cast<utf8proc_ssize_t>(text.size() - i), &point);
-        if (bytes < 1) {
+        const auto [point, bytes] = first_point(text.substr(i));
+        if (point < 0) {
             throw InputError("the text is not UTF-8 at byte " + std::to_string(i) +
                              ": save it as UTF-8");
         }
-        points.emplace_back(point, text.substr(i, static_cast<std::size_t>(bytes)));
-        i += static_cast<std::size_t>(bytes);
+        points.emplace_back(point, bytes);
+        i += bytes.size();
     }
     return points;
 }
@@ -100,22 +113,19 @@ std::vector<std::string> visible_characters(std::string_view text) {
     utf8proc_int32_t before = -1;
     utf8proc_int32_t state = 0;
     while (!text.empty()) {
-        utf8proc_int32_t point = -1;
-        const utf8proc_ssize_t length =
-            utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
-                             static_cast<utf8proc_ssize_t>(text.size()), &point);
-        if (length < 1 || is_disruptive(point)) {
-            characters.push_back(escaped(length < 1 ? static_cast<unsigned char>(text[0]) : point));
+        const auto [point, bytes] = first_point(text);
+        if (point < 0 || is_disruptive(point)) {
+            characters.push_back(escaped(point < 0 ? static_cast<unsigned char>(text[0]) : point));
             before = -1;
             state = 0;
         } else {
             const bool starts =
                 before < 0 || utf8proc_grapheme_break_stateful(before, point, &state);
             if (starts) characters.emplace_back();
-            characters.back() += text.substr(0, static_cast<std::size_t>(length));
+            characters.back() += bytes;
             before = point;
         }
-        text.remove_prefix(static_cast<std::size_t>(std::max<utf8proc_ssize_t>(length, 1)));
+        text.remove_prefix(bytes.size());
     }
     return characters;
 }

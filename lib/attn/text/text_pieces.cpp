@@ -38,7 +38,7 @@ void TextPieces::drop_blanks() {
 void TextPieces::flush() { send(end_); }
 
 void TextPieces::make_room(std::size_t bytes) {
-    // Keep the last letter and the blanks behind it: a line break may yet remove these.
+    // Keep the last letter and the blanks after it: a line break may yet remove these.
     const char* kept = end_;
     while (kept != begin_ && kept[-1] == ' ') --kept;
     if (kept != begin_) --kept;

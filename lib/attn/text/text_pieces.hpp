@@ -8,8 +8,8 @@
 
 namespace attn {
 
-/// Gathers text in a buffer of one size and sends it to a sink in large pieces, so that printing
-/// takes the same memory for any tensor. Only `flush()` sends what was gathered last.
+/// Gathers text in a buffer of one size and sends it to an output in large pieces, so that
+/// printing takes the same memory for any tensor. Only `flush()` sends what was gathered last.
 class TextPieces {
 public:
     /// No piece is longer, but for the room that was asked for at once.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "attn/text/strings.hpp"
+
 namespace attn {
 namespace {
 
@@ -23,17 +25,9 @@ std::size_t display_width(std::string_view text) {
         columns += plain;
         text.remove_prefix(plain);
         if (text.empty()) return columns;
-        utf8proc_int32_t codepoint = 0;
-        const utf8proc_ssize_t length =
-            utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
-                             static_cast<utf8proc_ssize_t>(text.size()), &codepoint);
-        if (length <= 0) {
-            ++columns;
-            text.remove_prefix(1);
-            continue;
-        }
-        columns += static_cast<std::size_t>(utf8proc_charwidth(codepoint));
-        text.remove_prefix(static_cast<std::size_t>(length));
+        const auto [point, bytes] = first_point(text);
+        columns += point < 0 ? 1 : static_cast<std::size_t>(utf8proc_charwidth(point));
+        text.remove_prefix(bytes.size());
     }
 }
 
@@ -62,12 +56,11 @@ std::string cut_to(std::string_view text, std::size_t columns) {
     if (columns == 0) return {};
     std::string cut;
     for (std::size_t at = 0; at < text.size();) {
-        std::size_t next = at + 1;
-        while (next < text.size() && (text[next] & 0xC0) == 0x80) ++next;
-        const std::string longer = cut + std::string(text.substr(at, next - at));
+        const std::string_view next = first_point(text.substr(at)).bytes;
+        const std::string longer = cut + std::string(next);
         if (display_width(longer) + 1 > columns) break;
         cut = longer;
-        at = next;
+        at += next.size();
     }
     return cut + "…";
 }

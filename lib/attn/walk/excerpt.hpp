@@ -12,12 +12,12 @@ namespace attn {
 /// Which cells of a walk are looked at: those of a slice of one step and, of the steps before it,
 /// the same sequences, heads, queries and keys. Without a slice it is the whole walk.
 ///
-/// What is cut out keeps every axis, so that code for whole tensors reads it too; only names and
+/// A cut tensor keeps every axis, so that code for whole tensors reads it too; only names and
 /// numbers of places have to be asked for here.
 class Excerpt {
 public:
     Excerpt() = default;
-    /// What `place` takes of the tensor of `step`, which has these axes and lengths.
+    /// The part `place` of the tensor of `step`, which has these axes and lengths.
     Excerpt(const Step& step, const Axes& axes, const Shape& shape,
             const std::vector<AxisPart>& place);
 
@@ -34,8 +34,8 @@ public:
     /// How many there are in the whole; `all` where no slice was taken of the axis.
     std::size_t length(std::string_view axis, std::size_t all) const;
 
-    /// What is looked at of another tensor; nothing where its sequences, heads, queries or keys are
-    /// not those of the step, but others. `tokens` as in Step.
+    /// The part of another tensor that is looked at; nothing where its sequences, heads, queries or
+    /// keys are not those of the step, but others. `tokens` as in Step.
     std::optional<Tensor> cut(const Tensor& tensor, const std::string& tokens) const;
     /// The record up to the step, without what is not looked at.
     Ledger cut(const Ledger& ledger, const StepTable& table) const;

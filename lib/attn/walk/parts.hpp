@@ -15,7 +15,7 @@ struct WantedPart {
     bool sliced = false;
 };
 
-/// What was asked for, and where it lies in the whole tensor (empty for a whole one).
+/// The tensor asked for, and its place in the whole tensor (empty for a whole one).
 struct WalkPart {
     Tensor tensor;
     std::vector<AxisPart> place;

@@ -25,7 +25,7 @@ struct Outline {
     Shape shape;
 };
 
-/// What a step reads: the latest of a chain, or a step by its name where the walk has it.
+/// One input of a step: the latest of a chain, or a step by its name where the walk has it.
 struct Input {
     Input(Chain latest_of) : chain(latest_of) {}
     Input(std::string name) : step(std::move(name)) {}
@@ -44,7 +44,7 @@ struct PlannedStep {
     const StepTable& table;
     const Step& step;
 
-    /// The name of the last step of the chain in front of this one.
+    /// The name of the last step of the chain before this one.
     ///
     /// Errors  ConfigError when the walk has none.
     const std::string& latest(Chain chain) const;
@@ -58,7 +58,7 @@ struct Step {
     enum class Kind {
         input,      ///< ids, embedding, x, memory: where the walk starts
         parameter,  ///< weights and biases of the projections
-        computed,   ///< what attention computes
+        computed,   ///< computed by attention
         detail,     ///< a part of softmax, shown on request
     };
     using Compute = std::function<Tensor(const Plan&, const Ledger&)>;
@@ -91,7 +91,7 @@ struct Step {
     /// Computed even when the tensor was given, which `compute` then finds in the ledger: how a
     /// mistake reaches what a walk starts from.
     bool replaces_given = false;
-    /// What was done wrong here first and what that does; empty in the reference.
+    /// The first mistake made here and its effect; empty in the reference.
     std::string mistake{};
     std::string mistake_ids{};  ///< `scale-missing, k-dot-k`
     /// One or two sentences on its numbers (attn/notes/notes.hpp).

@@ -6,7 +6,7 @@
 namespace attn {
 namespace {
 
-/// What a walk starts from has the shapes of its plan.
+/// Requires that inputs and parameters have the shapes of the plan.
 void require_shape(const Step& step, const Plan& plan, const Tensor& given) {
     if (step.kind != Step::Kind::input && step.kind != Step::Kind::parameter) return;
     const Shape needed = step.outline(plan).shape;

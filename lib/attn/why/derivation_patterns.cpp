@@ -87,7 +87,7 @@ std::string filled(std::string text, const std::vector<SourceText>& sources) {
     return text;
 }
 
-/// The tensors in front of a step that have its axes and shape.
+/// The tensors before a step that have its axes and shape.
 std::vector<const Ledger::Entry*> tensors_like(const Ledger& ledger, const std::string& step) {
     const Tensor& own = ledger[step];
     std::vector<const Ledger::Entry*> alike;

@@ -50,7 +50,7 @@ bool is_softmax_row(const WalkView& view) {
     return view.ledger.find_latest(Chain::scores)->name == view.step.name;
 }
 
-/// The cell of the next step of the chain that reads this one: behind the past, and the first of
+/// The cell of the next step of the chain that reads this one: after the past, and the first of
 /// the heads that share it, or the head that several make. Where features are mixed, its row.
 std::string read_by(const WalkView& view, const std::string& next) {
     Place place = view.place;

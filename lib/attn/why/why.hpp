@@ -32,10 +32,10 @@ struct Derivation {
     std::string rule{};
     std::string arithmetic;   ///< the same with the numbers put in; empty for a sum of terms
     std::vector<Term> terms;  ///< of a sum; in the order of the sum
-    /// What the terms lack of the value: the rounding of a sum in the walk's own type.
+    /// The value minus its terms: the rounding of a sum in the walk's own type.
     double rounding = 0;
     std::vector<Cell> sources;         ///< the cells it was made from, for the next depth
-    std::string used_by;               ///< what reads it next
+    std::string used_by;               ///< its next reader
     std::vector<std::string> remarks;  ///< its tokens, its row, the mask, where it is used next
 
     /// Adds a term that is a product of two cells.
@@ -69,7 +69,7 @@ struct WalkView {
     /// The cell of another step at a place; axes that it lacks do not count, broadcast ones are 0.
     Cell at(const std::string& name, const Place& where) const;
     Cell at(const std::string& name) const { return at(name, place); }
-    /// The same of the last step of a chain in front of this one.
+    /// The same of the last step of a chain before this one.
     Cell latest(Chain chain, const Place& where) const;
     Cell latest(Chain chain) const { return latest(chain, place); }
 
@@ -91,7 +91,7 @@ Cell parse_cell(const Plan& plan, const StepTable& table, const Ledger& ledger,
 Derivation derive(const Plan& plan, const StepTable& table, const Ledger& ledger, const Cell& cell);
 
 struct WhyOptions {
-    std::size_t depth = 1;  ///< how many times sources are derived in turn
+    std::size_t depth = 1;  ///< how many levels of sources are derived
     std::size_t top = 12;   ///< terms shown, the largest first; the rest is added up
     Ink ink{};
 };

@@ -86,7 +86,7 @@ void add_terms(std::string& text, const std::string& indent, const Derivation& d
     text += fmt::format("{}  {:>12}   together\n", indent, decimals.text(derivation.cell.value));
 }
 
-/// The distinct sources that are worth deriving in turn.
+/// The distinct sources that are worth deriving too.
 std::vector<Cell> next_cells(const StepTable& table, const Derivation& derivation,
                              std::size_t top) {
     std::vector<Cell> cells;

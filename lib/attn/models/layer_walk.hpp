@@ -1,0 +1,45 @@
+#pragma once
+#include <cstddef>
+#include <optional>
+
+#include "attn/models/model.hpp"
+#include "attn/models/model_mistakes.hpp"
+#include "attn/walk/step.hpp"
+
+namespace attn::models {
+
+/// Makes it the walk through a layer of a model, but for what it starts from: sizes, projections,
+/// norms, positions, mask and scale.
+void set_layer(const Model& model, std::size_t layer, WalkConfig& config);
+
+/// Gives it the parameters of that layer; no sink where the walk has another.  Errors  as
+/// Model::read.
+void give_parameters(const Model& model, std::size_t layer, WalkConfig& config);
+
+/// The walk through one layer, some tokens at a time: the step table runs each time, and the keys
+/// and values that it made are the past of the next.
+class LayerWalk {
+public:
+    /// `config` holds all parameters, in the type of the arithmetic.
+    ///
+    /// Errors  ConfigError as resolve().
+    LayerWalk(WalkConfig config, const ModelMistake* mistake);
+
+    /// All tensors of the walk over the next tokens, without the parts of softmax.
+    ///
+    /// Shapes  x (tokens, embed_dim).
+    Ledger advance(Tensor x);
+
+private:
+    void prepare(std::size_t tokens);
+
+    WalkConfig config_;
+    const ModelMistake* mistake_;  ///< null where it cannot show
+    std::optional<Plan> plan_;     ///< of the tokens that came last
+    StepTable steps_;              ///< those that apply, without the parameters
+    Ledger parameters_;
+    std::size_t past_ = 0;
+    Tensor past_key_, past_value_;
+};
+
+}  // namespace attn::models

@@ -1,0 +1,63 @@
+#pragma once
+#include <cstddef>
+#include <functional>
+
+#include "attn/render/shown.hpp"
+
+namespace attn {
+
+/// The defaults of `torch.set_printoptions` and `np.set_printoptions`.
+inline constexpr Settings torch_defaults{4, 1000, 3, 80, SciMode::automatic};
+inline constexpr Settings numpy_defaults{8, 1000, 3, 75, SciMode::automatic};
+
+/// How the numbers of one tensor are printed: PyTorch and NumPy choose one form for all of them.
+struct NumberForm {
+    enum class Kind { whole, fixed, scientific };
+    Kind kind = Kind::whole;  ///< `1.`, `0.5000`, `5.0000e-01`
+    int precision = 4;        ///< decimals
+    std::size_t width = 1;    ///< blanks fill it before a number
+
+    /// NumPy: blanks stand for zeros at the end of a fraction, no more decimals are written than
+    /// identify the number, and every mantissa has a point.
+    bool of_numpy = false;
+    std::size_t exponent_digits = 2;  ///< of NumPy
+    double exact_below = 0;           ///< magnitudes whose rounded decimals identify them
+};
+
+/// PyTorch's choice. A tensor without a finite non-zero value is in whole form, even where
+/// `sci_mode` asks for another; a forced form keeps the width of the form it replaces. Zeros,
+/// infinities and nan have no say in the width: these may be wider.
+NumberForm torch_form(const Survey& survey, const Settings& settings);
+
+/// PyTorch's choice for the numbers alone: whole numbers have decimals too, and the width is that
+/// of the longest number, whatever it is.
+NumberForm plain_form(const Survey& survey, const Settings& settings);
+
+/// NumPy's choice for the printed values. `SciMode::off` is `suppress=True`, which still leaves
+/// values from 1e8 on in exponent form; `SciMode::on` takes the exponent form as soon as there is
+/// a finite value other than zero.
+template <class T>
+NumberForm numpy_form(const T* data, const Shown& shown, const Settings& settings);
+
+/// Writes one number in a form, and returns its end: at most max(width, NumberBuffer) letters.
+template <class T>
+char* write_number(char* out, T value, const NumberForm& form);
+
+/// The cells of one tensor, which all have a common width or more: `write(out, i)` writes element
+/// number `i` and returns its end.
+struct Cells {
+    std::size_t width;
+    std::function<char*(char*, std::size_t)> write;
+};
+
+/// Floating values in one form, aligned to the right.
+template <class T>
+Cells number_cells(const T* data, const NumberForm& form);
+
+/// Integers, aligned to the right.
+Cells integer_cells(const std::int64_t* data, const Shown& shown);
+
+/// Bools as words, aligned to the right.
+Cells word_cells(const bool* data, std::size_t width);
+
+}  // namespace attn

@@ -1,0 +1,246 @@
+#include <algorithm>
+
+#include "attn/rules/bound.hpp"
+#include "attn/tensor/error.hpp"
+
+namespace attn {
+namespace {
+
+using Kind = RuleNode::Kind;
+
+class Binder {
+public:
+    Binder(const Rule& rule, const Axes& axes, const Shape& shape, const RuleScope& scope)
+        : rule_(rule), scope_(scope) {
+        if (rule.indices.size() > axes.size()) {
+            refuse(0, rule.step + " has " + described(axes, shape) + ": " +
+                          std::to_string(rule.indices.size()) + " indices are too many");
+        }
+        const std::size_t left_out = axes.size() - rule.indices.size();
+        for (std::size_t axis = 0; axis < axes.size(); ++axis) {
+            const bool named = axis >= left_out;
+            indices_.push_back(
+                {named ? rule.indices[axis - left_out] : "", axes[axis], shape[axis], true});
+        }
+        all_ = indices_.size();
+    }
+
+    BoundTree tree(const Shape& shape) {
+        BoundRule root = bound(*rule_.value);
+        return {std::move(root), shape, all_};
+    }
+
+private:
+    struct Index {
+        std::string name;    ///< empty for an axis that the rule leaves out
+        std::string axis;    ///< of the result
+        std::size_t length;  ///< known from the result, or from a tensor that it goes over
+        bool is_known;
+        std::string known_from{};  ///< empty for the result
+        bool is_range = false;     ///< of a sum that says how far it goes
+    };
+
+    BoundRule bound(const RuleNode& node) {
+        BoundRule result;
+        result.node = &node;
+        switch (node.kind) {
+            case Kind::number:
+                result.is_constant = true;
+                result.number = node.number;
+                break;
+            case Kind::name:
+                bind_name(node, result);
+                break;
+            case Kind::cell:
+                bind_cell(node, result);
+                break;
+            case Kind::reduce:
+                bind_reduction(node, result);
+                break;
+            case Kind::call:
+                for (const RuleTree& part : node.parts) result.parts.push_back(number(*part));
+                break;
+            case Kind::operate:
+                bind_operation(node, result);
+                break;
+            case Kind::choose:
+                result.parts.push_back(truth(*node.parts[0]));
+                result.parts.push_back(bound(*node.parts[1]));
+                result.parts.push_back(bound(*node.parts[2]));
+                result.type = result.parts[1].type;
+                if (result.parts[2].type != result.type) {
+                    refuse(node.at, "one side of this if is a number, the other a truth");
+                }
+                break;
+        }
+        return result;
+    }
+
+    BoundRule number(const RuleNode& node) {
+        BoundRule part = bound(node);
+        if (part.type != RuleType::number) refuse(node.at, "here must stand a number, not a truth");
+        return part;
+    }
+
+    BoundRule truth(const RuleNode& node) {
+        BoundRule part = bound(node);
+        if (part.type != RuleType::truth) {
+            refuse(node.at, "here must stand a truth, such as k > q, not a number");
+        }
+        return part;
+    }
+
+    void bind_operation(const RuleNode& node, BoundRule& result) {
+        const std::string& word = node.word;
+        const bool logical = word == "and" || word == "or" || word == "not";
+        const bool compares = word[0] == '<' || word[0] == '>' || word[0] == '=' || word[0] == '!';
+        for (const RuleTree& part : node.parts) {
+            result.parts.push_back(logical ? truth(*part) : number(*part));
+        }
+        if (logical || compares) result.type = RuleType::truth;
+    }
+
+    void bind_name(const RuleNode& node, BoundRule& result) {
+        if (Index* index = find(node.word)) {
+            result.index = place_of(*index);
+            return;
+        }
+        const auto setting = scope_.settings.find(node.word);
+        if (setting == scope_.settings.end()) {
+            std::string known;
+            for (const auto& [name, number] : scope_.settings) known += " " + name;
+            refuse(node.at, "nothing binds '" + node.word + "': it is not an index of " +
+                                rule_.step + " nor of a sum around it" +
+                                (known.empty() ? "" : ", and the settings are" + known));
+        }
+        result.is_constant = true;
+        result.number = setting->second;
+    }
+
+    void bind_cell(const RuleNode& node, BoundRule& result) {
+        const Tensor& tensor = tensor_of(node);
+        const Shape shape = tensor.shape();
+        if (node.parts.size() > shape.size()) {
+            refuse(node.at, node.word + " has " + tensor.described() + ": " +
+                                std::to_string(node.parts.size()) + " indices are too many");
+        }
+        result.tensor = &tensor;
+        if (tensor.dtype() == DType::boolean) result.type = RuleType::truth;
+        const std::size_t left_out = shape.size() - node.parts.size();
+        for (std::size_t axis = 0, stride = tensor.size(); axis < shape.size(); ++axis) {
+            stride /= std::max<std::size_t>(shape[axis], 1);
+            BoundRule::Place place{shape[axis], stride, BoundRule::none, {}};
+            if (axis < left_out) {
+                place.index = shared_index(node, tensor, axis, left_out);
+            } else {
+                place.part = result.parts.size();
+                bind_index(node, *node.parts[axis - left_out], tensor, axis, place, result);
+            }
+            result.places.push_back(place);
+        }
+    }
+
+    const Tensor& tensor_of(const RuleNode& node) const {
+        try {
+            return scope_.tensor(node.word);
+        } catch (const ConfigError& error) {
+            refuse(node.at, error.what());
+        }
+    }
+
+    void bind_index(const RuleNode& cell, const RuleNode& part, const Tensor& tensor,
+                    std::size_t axis, BoundRule::Place& place, BoundRule& result) {
+        result.parts.push_back(number(part));
+        if (part.kind != Kind::name) return;
+        Index* index = find(part.word);
+        if (index == nullptr) return;
+        const std::size_t length = tensor.shape()[axis];
+        if (index->is_range) {
+            // Where it leaves the axis is seen when it does.
+        } else if (!index->is_known) {
+            index->length = length;
+            index->is_known = true;
+            index->known_from = cell.word;
+        } else if (index->length != length && length != 1) {
+            refuse(part.at, part.word + " is " + std::to_string(index->length) + " in " +
+                                (index->known_from.empty() ? rule_.step : index->known_from) +
+                                " and " + std::to_string(length) + " in " + cell.word);
+        }
+        place.index = place_of(*index);
+    }
+
+    /// The index of the result's axis of that name.
+    std::size_t shared_index(const RuleNode& node, const Tensor& tensor, std::size_t axis,
+                             std::size_t left_out) const {
+        const std::string& name = tensor.axes()[axis];
+        for (const Index& index : indices_) {
+            if (index.axis != name || !index.name.empty()) continue;
+            const std::size_t length = tensor.shape()[axis];
+            if (length != index.length && length != 1) {
+                refuse(node.at, "there are " + std::to_string(length) + " of axis " + name +
+                                    " in " + node.word + " and " + std::to_string(index.length) +
+                                    " in " + rule_.step + ": write all indices, as in " +
+                                    node.word + "[" + name.substr(0, 1) + " / 2, ...]");
+            }
+            return place_of(index);
+        }
+        refuse(node.at, node.word + " has " + tensor.described() + ": " +
+                            std::to_string(tensor.dimension() - left_out) + " indices leave " +
+                            name + " open, which nothing binds");
+    }
+
+    void bind_reduction(const RuleNode& node, BoundRule& result) {
+        if (find(node.index) != nullptr) {
+            refuse(node.at, "the index " + node.index + " is taken here: choose another letter");
+        }
+        for (std::size_t i = 0; i + 1 < node.parts.size(); ++i) {
+            result.parts.push_back(number(*node.parts[i]));
+        }
+        const bool is_range = node.parts.size() == 3;
+        indices_.push_back({node.index, "", 0, is_range, "", is_range});
+        result.index = all_++;
+        reductions_.push_back(result.index);
+        result.parts.push_back(number(*node.parts.back()));
+        if (!indices_.back().is_known) {
+            refuse(node.at, "how far " + node.index + " goes is not known: no tensor has " +
+                                node.index + " by itself as an index; say it, as in " + node.word +
+                                " " + node.index + " in 0..4: ...");
+        }
+        result.length = indices_.back().length;
+        indices_.pop_back();
+        reductions_.pop_back();
+    }
+
+    /// The index of that name, the innermost first.
+    Index* find(const std::string& name) {
+        for (std::size_t i = indices_.size(); i-- > 0;) {
+            if (indices_[i].name == name) return &indices_[i];
+        }
+        return nullptr;
+    }
+
+    std::size_t place_of(const Index& index) const {
+        const auto at = static_cast<std::size_t>(&index - indices_.data());
+        const std::size_t outer = indices_.size() - reductions_.size();
+        return at < outer ? at : reductions_[at - outer];
+    }
+
+    [[noreturn]] void refuse(std::size_t at, const std::string& message) const {
+        refuse_rule(rule_.text, at, message);
+    }
+
+    const Rule& rule_;
+    const RuleScope& scope_;
+    std::vector<Index> indices_;           ///< those of the result, then those of sums around
+    std::vector<std::size_t> reductions_;  ///< the numbers of the latter
+    std::size_t all_ = 0;
+};
+
+}  // namespace
+
+BoundTree bind_rule(const Rule& rule, const Axes& axes, const Shape& shape,
+                    const RuleScope& scope) {
+    return Binder(rule, axes, shape, scope).tree(shape);
+}
+
+}  // namespace attn

@@ -1,0 +1,46 @@
+#pragma once
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+#include "attn/rules/evaluate.hpp"
+
+namespace attn {
+
+/// Whether an expression gives a number or a truth.
+enum class RuleType { number, truth };
+
+/// A node whose names are known: indices by their place in a list, tensors, settings by their
+/// number.
+struct BoundRule {
+    /// An axis of a tensor and the index that it takes there.
+    struct Place {
+        std::size_t length = 0, stride = 0;
+        std::size_t part = 0;              ///< of the node, where the rule names the index
+        std::optional<std::size_t> index;  ///< where it is a plain one, or of an axis left out
+    };
+    static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+
+    const RuleNode* node = nullptr;
+    RuleType type = RuleType::number;
+    bool is_constant = false;  ///< a number or a setting
+    double number = 0;
+    std::size_t index = none;  ///< of a name, or of a reduction
+    const Tensor* tensor = nullptr;
+    std::vector<Place> places{};
+    std::vector<BoundRule> parts{};
+    std::size_t length = 0;  ///< of the index of a reduction without a range
+    bool uses_row = false;   ///< whether the last index of the result stands in it
+};
+
+/// A rule with all names known, and the lengths of its indices.
+struct BoundTree {
+    BoundRule root;
+    std::vector<std::size_t> lengths;  ///< of the axes of the result, which are the first indices
+    std::size_t indices = 0;           ///< how many there are with those of the reductions
+};
+
+/// Finds out what each name of a rule is.  Errors  as evaluate_rule.
+BoundTree bind_rule(const Rule& rule, const Axes& axes, const Shape& shape, const RuleScope& scope);
+
+}  // namespace attn

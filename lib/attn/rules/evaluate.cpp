@@ -1,0 +1,463 @@
+#include "attn/rules/evaluate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "attn/rules/bound.hpp"
+
+namespace attn {
+namespace {
+
+using Kind = RuleNode::Kind;
+using Index = std::int64_t;
+
+/// More rows than this are not added up: minutes, where a walk takes moments.
+constexpr std::size_t most_rows = 100'000'000;
+
+Index floor_divided(Index a, Index b) {
+    return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
+}
+
+template <class T>
+T larger(T a, T b) {
+    return a > b || std::isnan(a) ? a : b;
+}
+template <class T>
+T smaller(T a, T b) {
+    return a < b || std::isnan(a) ? a : b;
+}
+
+template <class T>
+T called(const std::string& function, T x) {
+    if (function == "exp") return std::exp(x);
+    if (function == "log") return std::log(x);
+    if (function == "sqrt") return std::sqrt(x);
+    if (function == "tanh") return std::tanh(x);
+    if (function == "cos") return std::cos(x);
+    if (function == "sin") return std::sin(x);
+    if (function == "abs") return std::abs(x);
+    if (function == "sigmoid") return 1 / (1 + std::exp(-x));
+    if (function == "relu") return x < 0 ? 0 : x;
+    return std::floor(x);
+}
+
+template <class T>
+T operated(const std::string& word, T a, T b) {
+    switch (word.front()) {
+        case '+':
+            return a + b;
+        case '-':
+            return a - b;
+        case '*':
+            return a * b;
+        case '/':
+            return a / b;
+        case '%':
+            return a - std::floor(a / b) * b;
+        default:
+            return b == 2 ? a * a : std::pow(a, b);
+    }
+}
+
+template <class T>
+bool compared(const std::string& word, T a, T b) {
+    if (word == "<") return a < b;
+    if (word == "<=") return a <= b;
+    if (word == ">") return a > b;
+    if (word == ">=") return a >= b;
+    return (a == b) == (word == "==");
+}
+
+/// Works on one row of the result at a time: every node on all cells of the last index, so that
+/// going through the tree costs little. `active` says which of them are asked for; none: all.
+template <class T>
+class Evaluator {
+public:
+    Evaluator(const Rule& rule, BoundTree tree) : rule_(rule), tree_(std::move(tree)) {
+        const std::vector<std::size_t>& lengths = tree_.lengths;
+        row_ = lengths.empty() ? BoundRule::none : lengths.size() - 1;
+        count_ = lengths.empty() ? 1 : lengths.back();
+        index_.assign(tree_.indices, 0);
+        mark(tree_.root);
+    }
+
+    Tensor result(const Axes& axes) {
+        if (tree_.root.type == RuleType::truth) {
+            Array<bool> cells = empty_array<bool>(tree_.lengths);
+            std::vector<char> row(count_);
+            for_each_row(cells.size(), [&](std::size_t first) {
+                truths(tree_.root, nullptr, row.data());
+                std::copy(row.begin(), row.end(), cells.data() + first);
+            });
+            return {axes, std::move(cells)};
+        }
+        Array<T> cells = empty_array<T>(tree_.lengths);
+        for_each_row(cells.size(), [&](std::size_t first) {
+            numbers(tree_.root, nullptr, cells.data() + first);
+        });
+        return {axes, std::move(cells)};
+    }
+
+private:
+    using Active = const char*;
+
+    /// A row to work in, given back at the end of its scope.
+    class Row {
+    public:
+        explicit Row(Evaluator& owner) : owner_(owner) {
+            if (owner.spare_.empty()) owner.spare_.emplace_back(owner.count_);
+            cells_ = std::move(owner.spare_.back());
+            owner.spare_.pop_back();
+        }
+        ~Row() { owner_.spare_.push_back(std::move(cells_)); }
+        Row(const Row&) = delete;
+        Row& operator=(const Row&) = delete;
+        T* data() { return cells_.data(); }
+        T operator[](std::size_t r) const { return cells_[r]; }
+
+    private:
+        Evaluator& owner_;
+        std::vector<T> cells_;
+    };
+
+    /// Notes for each node whether the last index stands in it.
+    bool mark(BoundRule& node) {
+        node.uses_row = node.node->kind == Kind::name && node.index == row_;
+        for (BoundRule& part : node.parts) node.uses_row = mark(part) || node.uses_row;
+        for (const BoundRule::Place& place : node.places) {
+            node.uses_row = node.uses_row || place.index == row_;
+        }
+        return node.uses_row;
+    }
+
+    template <class Visit>
+    void for_each_row(std::size_t cells, Visit visit) {
+        for (std::size_t first = 0; first < cells; first += count_) {
+            std::size_t rest = count_ == 0 ? 0 : first / count_;
+            for (std::size_t axis = row_ == BoundRule::none ? 0 : row_; axis-- > 0;) {
+                index_[axis] = static_cast<Index>(rest % tree_.lengths[axis]);
+                rest /= tree_.lengths[axis];
+            }
+            visit(first);
+        }
+    }
+
+    bool any(Active active) const {
+        return active == nullptr || std::any_of(active, active + count_, [](char c) { return c; });
+    }
+
+    void numbers(const BoundRule& node, Active active, T* out) {
+        switch (node.node->kind) {
+            case Kind::number:
+            case Kind::name:
+                fill_name(node, out);
+                break;
+            case Kind::cell:
+                read_cells(node, active, out);
+                break;
+            case Kind::call:
+            case Kind::operate:
+                calculate(node, active, out);
+                break;
+            case Kind::choose:
+                choose(node, active, out);
+                break;
+            case Kind::reduce:
+                reduce(node, active, out);
+                break;
+        }
+    }
+
+    void fill_name(const BoundRule& node, T* out) {
+        if (node.index == row_ && !node.is_constant) {
+            std::iota(out, out + count_, T{0});
+        } else {
+            std::fill_n(out, count_,
+                        node.is_constant ? static_cast<T>(node.number)
+                                         : static_cast<T>(index_[node.index]));
+        }
+    }
+
+    void calculate(const BoundRule& node, Active active, T* out) {
+        const std::string& word = node.node->word;
+        numbers(node.parts[0], active, out);
+        if (node.parts.size() == 1) {
+            const bool negates = node.node->kind == Kind::operate;
+            for (std::size_t r = 0; r < count_; ++r) {
+                out[r] = negates ? -out[r] : called(word, out[r]);
+            }
+            return;
+        }
+        Row right(*this);
+        numbers(node.parts[1], active, right.data());
+        for (std::size_t r = 0; r < count_; ++r) {
+            out[r] = word == "max"   ? larger(out[r], right[r])
+                     : word == "min" ? smaller(out[r], right[r])
+                                     : operated(word, out[r], right[r]);
+        }
+    }
+
+    void choose(const BoundRule& node, Active active, T* out) {
+        std::vector<char> yes(count_);
+        truths(node.parts[0], active, yes.data());
+        std::vector<char> no(count_);
+        for (std::size_t r = 0; r < count_; ++r) {
+            const bool asked = active == nullptr || active[r];
+            no[r] = asked && !yes[r];
+            yes[r] = asked && yes[r];
+        }
+        Row other(*this);
+        if (any(yes.data())) numbers(node.parts[1], yes.data(), out);
+        if (any(no.data())) numbers(node.parts[2], no.data(), other.data());
+        for (std::size_t r = 0; r < count_; ++r) {
+            if (!yes[r]) out[r] = no[r] ? other[r] : 0;
+        }
+    }
+
+    void reduce(const BoundRule& node, Active active, T* out) {
+        const std::string& word = node.node->word;
+        const bool adds = word == "sum" || word == "mean";
+        const T infinity = std::numeric_limits<T>::infinity();
+        std::fill_n(out, count_, adds ? T{0} : word == "max" ? -infinity : infinity);
+        std::vector<Index> first(count_, 0);
+        std::vector<Index> end(count_, static_cast<Index>(node.length));
+        if (node.parts.size() == 3) {
+            for_each_active(active, [&](std::size_t r) {
+                first[r] = whole(node.parts[0]);
+                end[r] = whole(node.parts[1]);
+            });
+        }
+        std::vector<char> within(count_);
+        Row row(*this);
+        std::vector<Index> added(count_, 0);
+        Index least = std::numeric_limits<Index>::max();
+        Index most = std::numeric_limits<Index>::min();
+        for (std::size_t r = 0; r < count_; ++r) {
+            if (active != nullptr && !active[r]) first[r] = end[r] = 0;
+            if (first[r] >= end[r]) continue;
+            least = std::min(least, first[r]);
+            most = std::max(most, end[r]);
+        }
+        for (Index i = least; i < most; ++i) {
+            count_work(node);
+            bool all = true;
+            for (std::size_t r = 0; r < count_; ++r) {
+                within[r] = first[r] <= i && i < end[r];
+                all = all && within[r];
+            }
+            index_[node.index] = i;
+            numbers(node.parts.back(), all ? nullptr : within.data(), row.data());
+            for (std::size_t r = 0; r < count_; ++r) {
+                if (!within[r]) continue;
+                ++added[r];
+                out[r] = adds            ? out[r] + row[r]
+                         : word == "max" ? larger(row[r], out[r])
+                                         : smaller(row[r], out[r]);
+            }
+        }
+        for (std::size_t r = 0; word == "mean" && r < count_; ++r) {
+            out[r] /= static_cast<T>(added[r]);
+        }
+    }
+
+    void count_work(const BoundRule& node) {
+        if (++work_ <= most_rows) return;
+        refuse_rule(rule_.text, node.node->at,
+                    "this rule adds up more than a hundred million rows: shorten its sums");
+    }
+
+    void truths(const BoundRule& node, Active active, char* out) {
+        const std::string& word = node.node->word;
+        if (node.node->kind == Kind::cell) {
+            const Array<bool>& cells = node.tensor->as<bool>();
+            for_each_place(node, active,
+                           [&](std::size_t r, std::size_t at) { out[r] = cells.data()[at]; });
+        } else if (node.node->kind == Kind::choose) {
+            std::vector<char> yes(count_);
+            std::vector<char> other(count_);
+            truths(node.parts[0], active, yes.data());
+            std::vector<char> no(count_);
+            for (std::size_t r = 0; r < count_; ++r) {
+                const bool asked = active == nullptr || active[r];
+                no[r] = asked && !yes[r];
+                yes[r] = asked && yes[r];
+            }
+            if (any(yes.data())) truths(node.parts[1], yes.data(), out);
+            if (any(no.data())) truths(node.parts[2], no.data(), other.data());
+            for (std::size_t r = 0; r < count_; ++r) {
+                if (!yes[r]) out[r] = no[r] && other[r];
+            }
+        } else if (word == "not") {
+            truths(node.parts[0], active, out);
+            for (std::size_t r = 0; r < count_; ++r) out[r] = !out[r];
+        } else if (word == "and" || word == "or") {
+            truths(node.parts[0], active, out);
+            std::vector<char> right(count_);
+            truths(node.parts[1], active, right.data());
+            for (std::size_t r = 0; r < count_; ++r) {
+                out[r] = word == "and" ? out[r] && right[r] : out[r] || right[r];
+            }
+        } else {
+            Row left(*this);
+            Row right(*this);
+            numbers(node.parts[0], active, left.data());
+            numbers(node.parts[1], active, right.data());
+            for (std::size_t r = 0; r < count_; ++r) out[r] = compared(word, left[r], right[r]);
+        }
+    }
+
+    void read_cells(const BoundRule& node, Active active, T* out) {
+        if (active != nullptr) std::fill_n(out, count_, T{0});
+        const T* cells = cells_of(*node.tensor).data();
+        for_each_place(node, active, [&](std::size_t r, std::size_t at) { out[r] = cells[at]; });
+    }
+
+    /// The numbers of a tensor in the type of the walk.
+    const Array<T>& cells_of(const Tensor& tensor) {
+        if (const auto* own = std::get_if<Array<T>>(&tensor.values())) return *own;
+        Array<T>& cells = converted_[&tensor];
+        if (cells.size() == tensor.size() && cells.size() > 0) return cells;
+        cells = empty_array<T>(tensor.shape());
+        for (std::size_t i = 0; i < cells.size(); ++i)
+            cells.data()[i] = static_cast<T>(tensor.at(i));
+        return cells;
+    }
+
+    template <class Visit>
+    void for_each_active(Active active, Visit visit) {
+        for (std::size_t r = 0; r < count_; ++r) {
+            if (active != nullptr && !active[r]) continue;
+            if (row_ != BoundRule::none) index_[row_] = static_cast<Index>(r);
+            visit(r);
+        }
+    }
+
+    /// Calls `visit` with each cell of the row that is asked for and the place in the tensor that
+    /// is read for it.
+    template <class Visit>
+    void for_each_place(const BoundRule& node, Active active, Visit visit) {
+        const bool steady = std::ranges::none_of(node.places, [&](const BoundRule::Place& place) {
+            return !place.index && node.parts[place.part].uses_row;
+        });
+        if (!steady || !any(active)) {
+            for_each_active(active, [&](std::size_t r) { visit(r, place_in(node)); });
+            return;
+        }
+        std::size_t stride = 0;
+        for (const BoundRule::Place& place : node.places) {
+            if (place.index == row_ && place.length > 1) stride += place.stride;
+        }
+        if (row_ != BoundRule::none) index_[row_] = 0;
+        if (count_ == 0) return;
+        const std::size_t base = place_in(node);
+        for (std::size_t r = 0; r < count_; ++r) {
+            if (active == nullptr || active[r]) visit(r, base + r * stride);
+        }
+    }
+
+    /// Where the cell lies for the present indices.
+    std::size_t place_in(const BoundRule& node) {
+        std::size_t at = 0;
+        for (const BoundRule::Place& place : node.places) {
+            const Index i = place.index ? index_[*place.index] : whole(node.parts[place.part]);
+            if (place.index && place.length == 1) continue;
+            if (i < 0 || i >= static_cast<Index>(place.length)) refuse_place(node, place, i);
+            at += static_cast<std::size_t>(i) * place.stride;
+        }
+        return at;
+    }
+
+    [[noreturn]] void refuse_place(const BoundRule& node, const BoundRule::Place& place,
+                                   Index i) const {
+        const auto axis = static_cast<std::size_t>(&place - node.places.data());
+        refuse_rule(rule_.text, node.node->at,
+                    "there is no " + node.tensor->axes()[axis] + " " + std::to_string(i) + " in " +
+                        node.node->word + ", which has " + std::to_string(place.length) +
+                        ": ask first, as in if t >= 2 then ...[t - 2] else 0");
+    }
+
+    /// An index: whole numbers, `/` and `%` rounding down.
+    Index whole(const BoundRule& node) {
+        const std::string& word = node.node->word;
+        if (node.is_constant) {
+            if (node.number == std::floor(node.number) && std::abs(node.number) < 1e15) {
+                return static_cast<Index>(node.number);
+            }
+            refuse_rule(rule_.text, node.node->at, "an index must be a whole number");
+        }
+        switch (node.node->kind) {
+            case Kind::name:
+                return index_[node.index];
+            case Kind::cell:
+                if (node.tensor->dtype() != DType::int64) break;
+                return node.tensor->template as<Index>().data()[place_in(node)];
+            case Kind::operate:
+                if (word == "^" || node.parts.size() > 2) break;
+                return node.parts.size() == 1 ? -whole(node.parts[0]) : whole_of_two(node);
+            case Kind::call:
+                if (word == "floor") return whole(node.parts[0]);
+                if (word == "abs") return std::abs(whole(node.parts[0]));
+                if (word == "min") return std::min(whole(node.parts[0]), whole(node.parts[1]));
+                if (word == "max") return std::max(whole(node.parts[0]), whole(node.parts[1]));
+                break;
+            case Kind::choose:
+                return whole(node.parts[holds(node.parts[0]) ? 1 : 2]);
+            default:
+                break;
+        }
+        refuse_rule(rule_.text, node.node->at,
+                    "an index is made of whole numbers, + - * / %, floor, abs, min, max and cells "
+                    "of whole numbers such as ids[t]");
+    }
+
+    Index whole_of_two(const BoundRule& node) {
+        const Index a = whole(node.parts[0]);
+        const Index b = whole(node.parts[1]);
+        const char word = node.node->word.front();
+        if ((word == '/' || word == '%') && b == 0) {
+            refuse_rule(rule_.text, node.node->at, "an index is divided by 0");
+        }
+        Index result = 0;
+        const bool overflows = word == '+'   ? __builtin_add_overflow(a, b, &result)
+                               : word == '-' ? __builtin_sub_overflow(a, b, &result)
+                               : word == '*' ? __builtin_mul_overflow(a, b, &result)
+                                             : b == -1 && a == std::numeric_limits<Index>::min();
+        if (overflows) refuse_rule(rule_.text, node.node->at, "this index is too large");
+        if (word == '/') return floor_divided(a, b);
+        if (word == '%') return a - floor_divided(a, b) * b;
+        return result;
+    }
+
+    /// A truth of whole numbers, in an index.
+    bool holds(const BoundRule& node) {
+        const std::string& word = node.node->word;
+        if (node.node->kind == Kind::cell) return node.tensor->at(place_in(node)) != 0;
+        if (node.node->kind == Kind::choose) return holds(node.parts[holds(node.parts[0]) ? 1 : 2]);
+        if (word == "not") return !holds(node.parts[0]);
+        if (word == "and") return holds(node.parts[0]) && holds(node.parts[1]);
+        if (word == "or") return holds(node.parts[0]) || holds(node.parts[1]);
+        return compared(word, whole(node.parts[0]), whole(node.parts[1]));
+    }
+
+    const Rule& rule_;
+    BoundTree tree_;
+    std::size_t row_ = 0;    ///< the last index of the result
+    std::size_t count_ = 1;  ///< its length
+    std::vector<Index> index_;
+    std::vector<std::vector<T>> spare_;
+    std::map<const Tensor*, Array<T>> converted_;
+    std::size_t work_ = 0;
+};
+
+}  // namespace
+
+Tensor evaluate_rule(const Rule& rule, const Axes& axes, const Shape& shape, DType dtype,
+                     const RuleScope& scope) {
+    BoundTree tree = bind_rule(rule, axes, shape, scope);
+    return with_floating(dtype, [&](auto zero) {
+        return Evaluator<decltype(zero)>(rule, std::move(tree)).result(axes);
+    });
+}
+
+}  // namespace attn

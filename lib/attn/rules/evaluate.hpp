@@ -1,0 +1,29 @@
+#pragma once
+#include <functional>
+#include <map>
+#include <string>
+
+#include "attn/rules/rule.hpp"
+#include "attn/tensor/tensor.hpp"
+
+namespace attn {
+
+/// What the names in a rule stand for.
+struct RuleScope {
+    /// The tensor of a name.  Errors  ConfigError for a name without one, saying what to do.
+    std::function<const Tensor&(const std::string& name)> tensor;
+    std::map<std::string, double> settings;  ///< `D` and its number
+};
+
+/// Makes the tensor of a rule, by its definition: cell by cell, sums from left to right.
+///
+/// Shapes  those of `axes` and `shape`; a rule that names fewer indices leaves the leading axes
+///         out, and so may every tensor that it reads: they are the same there.
+/// Range   in `dtype` (float32 or float64); truth where the expression is one. `if` takes one side
+///         only; a sum over nothing is 0, a largest number of nothing -inf.
+/// Errors  ConfigError with a caret: unknown tensors, indices that nothing binds, two lengths for
+///         one index, an index beyond its axis, a truth where a number is due.
+Tensor evaluate_rule(const Rule& rule, const Axes& axes, const Shape& shape, DType dtype,
+                     const RuleScope& scope);
+
+}  // namespace attn

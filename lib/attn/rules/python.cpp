@@ -1,0 +1,252 @@
+#include "attn/rules/python.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace attn {
+namespace {
+
+using Kind = RuleNode::Kind;
+
+std::size_t depth_of(const RuleNode& node) {
+    std::size_t deepest = 0;
+    for (const RuleTree& part : node.parts) deepest = std::max(deepest, depth_of(*part));
+    return deepest + (node.kind == Kind::reduce ? 1 : 0);
+}
+
+bool names_index(const RuleNode& node, const std::string& index) {
+    if (node.kind == Kind::name && node.word == index) return true;
+    return std::ranges::any_of(node.parts,
+                               [&](const RuleTree& part) { return names_index(*part, index); });
+}
+
+bool is_plain_number(const RuleNode& node, const RulePython& with) {
+    if (node.kind == Kind::cell || node.kind == Kind::reduce) return false;
+    if (node.kind == Kind::name) return with.settings.contains(node.word);
+    return std::ranges::all_of(node.parts,
+                               [&](const RuleTree& part) { return is_plain_number(*part, with); });
+}
+
+class Writer {
+public:
+    Writer(const Rule& rule, const RulePython& with)
+        : rule_(rule),
+          with_(with),
+          module_(with.is_torch ? "torch" : "np"),
+          keeps_(with.is_torch ? ", keepdim=True)" : ", keepdims=True)"),
+          dimensions_(with.axes.size() + depth_of(*rule.value)) {
+        const std::size_t left_out = with.axes.size() - rule.indices.size();
+        for (std::size_t axis = 0; axis < with.axes.size(); ++axis) {
+            const bool named = axis >= left_out;
+            const std::string name = named ? rule.indices[axis - left_out] : with.axes[axis];
+            indices_.push_back({name, named ? "" : name, define(name, with.shape[axis], axis)});
+        }
+    }
+
+    std::string lines() {
+        const std::string value = written(*rule_.value, false);
+        std::string grid;
+        for (std::size_t axis = 0; axis < dimensions_; ++axis) {
+            grid += (axis == 0 ? "" : ", ") +
+                    std::to_string(axis < with_.shape.size() ? with_.shape[axis] : 1);
+        }
+        std::string shape;
+        for (const std::size_t length : with_.shape) {
+            shape += (shape.empty() ? "" : ", ") + std::to_string(length);
+        }
+        const std::string whole = with_.is_torch
+                                      ? "torch.as_tensor(" + value + ").expand(" + grid + ")"
+                                      : "np.broadcast_to(" + value + ", (" + grid + ",))";
+        const std::string type = with_.type.empty() ? ""
+                                 : with_.is_torch   ? ".to(torch." + with_.type + ")"
+                                                    : ".astype(np." + with_.type + ")";
+        return definitions_ + rule_.step + " = " + whole + ".reshape(" + shape + ")" + type;
+    }
+
+private:
+    struct Index {
+        std::string name;
+        std::string axis;  ///< where the rule leaves it out
+        std::string variable;
+    };
+
+    /// Writes the line of an index that counts along a dimension of its own.
+    std::string define(const std::string& name, const std::string& count, std::size_t dimension) {
+        std::string variable = "at_" + name;
+        while (definitions_.find(variable + " =") != std::string::npos) variable += "_";
+        std::string shape = "-1";
+        for (std::size_t i = dimension + 1; i < dimensions_; ++i) shape += ", 1";
+        definitions_ +=
+            variable + " = " + module_ + ".arange(" + count + ").reshape(" + shape + ")\n";
+        return variable;
+    }
+    std::string define(const std::string& name, std::size_t count, std::size_t dimension) {
+        return define(name, std::to_string(count), dimension);
+    }
+
+    const Index* find(const std::string& name) const {
+        const auto found = std::find_if(indices_.rbegin(), indices_.rend(), [&](const Index& each) {
+            return each.axis.empty() && each.name == name;
+        });
+        return found == indices_.rend() ? nullptr : &*found;
+    }
+
+    /// An expression in brackets where it needs them; `whole`: in an index.
+    std::string written(const RuleNode& node, bool whole) {
+        switch (node.kind) {
+            case Kind::number:
+                return number(node.number, whole);
+            case Kind::name:
+                if (const Index* index = find(node.word)) return index->variable;
+                return number(with_.settings.at(node.word), whole);
+            case Kind::cell:
+                return cell(node);
+            case Kind::call:
+                return call(node, whole);
+            case Kind::operate:
+                return operation(node, whole);
+            case Kind::choose:
+                return module_ + ".where(" + written(*node.parts[0], whole) + ", " +
+                       written(*node.parts[1], whole) + ", " + written(*node.parts[2], whole) + ")";
+            case Kind::reduce:
+                return reduction(node);
+        }
+        return {};
+    }
+
+    static std::string number(double value, bool whole) {
+        if (std::isnan(value)) return "float(\"nan\")";
+        if (std::isinf(value)) return "float(\"inf\")";
+        const bool integral = value == std::floor(value) && std::abs(value) < 1e15;
+        return integral ? fmt::format("{:.0f}{}", value, whole ? "" : ".0")
+                        : fmt::format("{}", value);
+    }
+
+    std::string cell(const RuleNode& node) {
+        const std::string name = with_.tensor(node.word);
+        const Outline outline = with_.outline(name);
+        const std::size_t left_out = outline.axes.size() - node.parts.size();
+        std::string places;
+        for (std::size_t axis = 0; axis < outline.axes.size(); ++axis) {
+            std::string place;
+            if (outline.shape[axis] == 1) {
+                place = "0";
+            } else if (axis >= left_out) {
+                const RuleNode& part = *node.parts[axis - left_out];
+                place = written(part, true);
+                const bool plain = part.kind == Kind::name || part.kind == Kind::number;
+                // A side of `where` that is not taken may lie outside.
+                if (!plain) {
+                    place =
+                        "(" + place + ").clip(0, " + std::to_string(outline.shape[axis] - 1) + ")";
+                }
+            } else {
+                place = std::ranges::find(indices_, outline.axes[axis], &Index::axis)->variable;
+            }
+            places += (places.empty() ? "" : ", ") + place;
+        }
+        return name + "[" + places + "]";
+    }
+
+    std::string call(const RuleNode& node, bool whole) {
+        const auto part = [&](std::size_t i) {
+            const std::string text = written(*node.parts[i], whole);
+            const bool wraps = with_.is_torch && is_plain_number(*node.parts[i], with_);
+            return wraps ? "torch.as_tensor(" + text + ")" : text;
+        };
+        if (node.word == "max") return module_ + ".maximum(" + part(0) + ", " + part(1) + ")";
+        if (node.word == "min") return module_ + ".minimum(" + part(0) + ", " + part(1) + ")";
+        if (node.word == "relu") {
+            return with_.is_torch ? "torch.relu(" + part(0) + ")"
+                                  : "np.maximum(" + part(0) + ", 0)";
+        }
+        if (node.word == "sigmoid" && !with_.is_torch) return "1 / (1 + np.exp(-" + part(0) + "))";
+        return module_ + "." + node.word + "(" + part(0) + ")";
+    }
+
+    std::string operation(const RuleNode& node, bool whole) {
+        const std::string& word = node.word;
+        const std::string left = written(*node.parts[0], whole);
+        if (node.parts.size() == 1) return (word == "not" ? "~(" : "-(") + left + ")";
+        const std::string python = word == "and"          ? "&"
+                                   : word == "or"         ? "|"
+                                   : word == "^"          ? "**"
+                                   : word == "/" && whole ? "//"
+                                                          : word;
+        return "(" + left + " " + python + " " + written(*node.parts[1], whole) + ")";
+    }
+
+    std::string reduction(const RuleNode& node) {
+        const std::size_t dimension = indices_.size();
+        const RuleNode& body = *node.parts.back();
+        std::string count;
+        std::string first;
+        std::string end;
+        if (node.parts.size() == 3) {
+            first = written(*node.parts[0], true);
+            end = written(*node.parts[1], true);
+            count = "int(" + module_ + (with_.is_torch ? ".as_tensor(" : ".asarray(") + end +
+                    ").max())";
+        } else {
+            count = std::to_string(length_of(body, node.index));
+        }
+        const std::string variable = define(node.index, count, dimension);
+        indices_.push_back({node.index, "", variable});
+        std::string value = written(body, false);
+        indices_.pop_back();
+        if (!names_index(body, node.index)) value = "(" + value + " + 0 * " + variable + ")";
+        const bool adds = node.word == "sum";
+        const std::string axis = std::to_string(dimension) + keeps_;
+        if (!first.empty()) {
+            const std::string within =
+                "((" + variable + " >= " + first + ") & (" + variable + " < " + end + "))";
+            if (node.word == "mean") {
+                return "(" + module_ + ".where(" + within + ", " + value + ", 0.0).sum(" + axis +
+                       " / (" + within + ").sum(" + axis + ")";
+            }
+            value = module_ + ".where(" + within + ", " + value + ", " +
+                    (adds                 ? "0.0"
+                     : node.word == "max" ? "-float(\"inf\")"
+                                          : "float(\"inf\")") +
+                    ")";
+        }
+        const std::string method =
+            adds || node.word == "mean" ? node.word : (with_.is_torch ? "a" : "") + node.word;
+        return "(" + value + ")." + method + "(" + axis;
+    }
+
+    /// The length of the first axis that an index goes over by itself.
+    std::size_t length_of(const RuleNode& node, const std::string& index) const {
+        if (node.kind == Kind::cell) {
+            const Outline outline = with_.outline(with_.tensor(node.word));
+            const std::size_t left_out = outline.axes.size() - node.parts.size();
+            for (std::size_t i = 0; i < node.parts.size(); ++i) {
+                const RuleNode& part = *node.parts[i];
+                if (part.kind == Kind::name && part.word == index)
+                    return outline.shape[left_out + i];
+            }
+        }
+        for (const RuleTree& part : node.parts) {
+            if (const std::size_t length = length_of(*part, index)) return length;
+        }
+        return 0;
+    }
+
+    const Rule& rule_;
+    const RulePython& with_;
+    std::string module_;
+    std::string keeps_;
+    std::size_t dimensions_;  ///< of the result, and one for each sum within a sum
+    std::string definitions_{};
+    std::vector<Index> indices_{};
+};
+
+}  // namespace
+
+std::string rule_python(const Rule& rule, const RulePython& with) {
+    return Writer(rule, with).lines();
+}
+
+}  // namespace attn
