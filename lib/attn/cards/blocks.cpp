@@ -221,7 +221,7 @@ void why_running_max(const WalkView& view, Derivation& derivation) {
     const std::string largest = "the largest score with " + keys_of(view.plan, block);
     derivation.rule = block == 0 ? largest : "the larger of running_max before and " + largest;
     if (block > 0) derivation.sources = {before(view, "running_max")};
-    if (block > 0 || !view.plan.has_sink()) return;
+    if (block > 0 || !view.has("sink")) return;
     derivation.rule = "the larger of the sink and " + largest;
     derivation.sources = {view.at("sink")};
 }
@@ -231,7 +231,7 @@ void why_correction(const WalkView& view, Derivation& derivation) {
     derivation.rule = "0, for nothing was gathered before block 0";
     derivation.sources = {now};
     const bool first = view.place.at("block") == 0;
-    if (first && !view.plan.has_sink()) return;
+    if (first && !view.has("sink")) return;
     const Cell then = first ? view.at("sink") : before(view, "running_max");
     derivation.rule = first ? "exp(sink - running_max)" : "exp(running_max before - running_max)";
     derivation.arithmetic =
@@ -245,7 +245,7 @@ void why_gathered(const WalkView& view, const std::string& added, Derivation& de
     const Cell now = view.at("running_max");
     derivation.rule = "the sum over " + keys_of(view.plan, block) + " of " + added;
     derivation.sources = {now};
-    if (block == 0 && view.plan.has_sink() && view.step.name == "running_sum") {
+    if (block == 0 && view.has("sink") && view.step.name == "running_sum") {
         derivation.rule = "the correction of the sink's 1 + " + derivation.rule;
         derivation.sources.push_back(view.at("correction"));
     }
@@ -308,7 +308,7 @@ StepTable block_cards() {
         return "running_max(q, b) = max(running_max(q, b-1), the scores of q in block b); blocks "
                "of " +
                std::to_string(of.plan.key_block()) + " keys" +
-               (of.plan.has_sink() ? "; before block 0 it is the sink" : "");
+               (of.has("sink") ? "; before block 0 it is the sink" : "");
     };
     running_max.note = running_max_note;
     running_max.why = why_running_max;

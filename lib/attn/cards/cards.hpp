@@ -48,8 +48,14 @@ Step either(bool (*meant)(const Plan&), const Step& first, const Step& second);
 /// The axes and lengths of a tensor that is drawn or given: those of its row in the list of draws.
 std::function<Outline(const Plan&)> drawn_outline(const std::string& name);
 
-/// Key or value made of the latents, under the title of `projected`.
-Step latent_part_card(const Projected& part, const Step& projected);
+/// Makes key and value of the latents in walks that have some, where others project x.
+void take_from_latents(StepTable& table);
+
+/// The card with what other code calls its step.
+inline Step called(Step card, std::string names) {
+    card.called = std::move(names);
+    return card;
+}
 
 /// The weight matrix (or the bias) of one projection: query, key, value, qkv or output.
 Step parameter_card(const std::string& part, bool bias);

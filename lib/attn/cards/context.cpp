@@ -137,7 +137,7 @@ std::string mixing_note(const Subject& subject) {
         say(note, averages
                       ? "Each row" + (sums.which().empty() ? "" : " of a query" + sums.which()) +
                             " is an average of the value rows, weighted by attention."
-                  : subject.plan.has_sink()
+                  : subject.has("sink")
                       ? mixes + " They sum to less than 1: the sink's share has no value."
                       : mixes + " They do not sum to 1, so it is no average.");
         if (averages) say(note, example(subject, rows));

@@ -78,6 +78,7 @@ Step lambda_card() {
     return {
         .name = "lambda_full",
         .title = "how much of each pair's second softmax is taken away",
+        .called = "lam lambda lambda_ lambda_value",
         .applies = is_differential,
         .reads = these({"lambda_q1", "lambda_k1", "lambda_q2", "lambda_k2"}),
         .outline =
@@ -164,6 +165,7 @@ Step difference_card() {
     return {
         .name = "differential_weights",
         .title = "the weights of each pair of heads, the second taken from the first",
+        .called = "diff_weights diff_attn attn_diff diff_attn_weights",
         .chain = Chain::weights,
         .applies = is_differential,
         .reads = these({"weights", "lambda_full"}),

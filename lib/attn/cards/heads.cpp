@@ -181,8 +181,7 @@ std::string part_code(const StepLines& of, const Projected& part) {
 }
 
 Step part_card(const Projected& part) {
-    static constexpr std::array titles{"what each token looks for",
-                                       "what a query is compared with",
+    static constexpr std::array titles{"what each token looks for", "what a query is compared with",
                                        "what each token contributes when it is attended to"};
     static constexpr std::array chains{Chain::queries, Chain::keys, Chain::values};
     return {
@@ -211,10 +210,7 @@ Step part_card(const Projected& part) {
 StepTable head_cards() {
     StepTable cards;
     for (const Projected& part : query_key_value()) {
-        const Step card = part_card(part);
-        const auto has_latent = [](const Plan& plan) { return plan.has_latent(); };
-        cards.push_back(part.number == 0 ? card
-                                         : either(has_latent, latent_part_card(part, card), card));
+        cards.push_back(part_card(part));
     }
     return cards;
 }

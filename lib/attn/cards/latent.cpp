@@ -16,9 +16,8 @@ using namespace notes;
 
 // Multi-head latent attention: one short row for each token, of which keys and values are made.
 
-bool has_latents(const Plan& plan) { return plan.has_latent(); }
 bool has_query_latent(const Plan& plan) { return plan.config.latent.query_rank.has_value(); }
-bool expands(const Plan& plan) { return plan.has_latent() && !plan.absorbs(); }
+bool expands(const Plan& plan) { return has_latents(plan) && !is_absorbed(plan); }
 
 constexpr double latent_eps = 1e-6;
 
@@ -250,19 +249,23 @@ StepTable latent_cards() {
         latent_weight_card("w_key_value", "the weight matrix that makes keys and values of latents",
                            "Head by head: the rows of its key, then those of its value.",
                            has_latents),
-        product_card(query_latent()),
+        called(product_card(query_latent()), "q_latent c_q q_c q_compressed compressed_q"),
         rms_gain_card(query_latent_norm()),
         rms_card(query_latent_norm()),
-        product_card(projected_latent()),
-        cut_card("latent", "the short row that keys and values are made of", false,
-                 "Keys and values of all heads are linear in this row: what it does not hold, no "
-                 "head can see."),
+        called(product_card(projected_latent()), "kv_a compressed_kv_pe kv_a_out"),
+        called(cut_card(
+                   "latent", "the short row that keys and values are made of", false,
+                   "Keys and values of all heads are linear in this row: what it does not hold, no "
+                   "head can see."),
+               "compressed_kv c_kv kv_c ckv kv_latent latents"),
         rms_gain_card(latent_norm()),
-        rms_card(latent_norm()),
-        cut_card("rotary_key", "the part of the key that will rotate, one for all heads", true,
-                 "Positions cannot go through the latent, for a rotation would stand between the "
-                 "two matrices: they have features of their own, which all heads share."),
-        product_card(projected_key_value()),
+        called(rms_card(latent_norm()), "kv_norm kv_a_norm normed_kv c_kv_normed"),
+        called(cut_card(
+                   "rotary_key", "the part of the key that will rotate, one for all heads", true,
+                   "Positions cannot go through the latent, for a rotation would stand between the "
+                   "two matrices: they have features of their own, which all heads share."),
+               "k_pe k_rope key_rope k_rot"),
+        called(product_card(projected_key_value()), "kv kv_b kv_up kv_b_out"),
     };
 }
 

@@ -5,7 +5,12 @@
 
 namespace attn {
 
-// What the cards of latent attention share: where key and value lie in w_key_value.
+// What the cards of latent attention share: when they apply, and where key and value lie in
+// w_key_value.
+
+inline bool has_latents(const Plan& plan) { return plan.has_latent(); }
+/// Whether queries meet the latents themselves.
+inline bool is_absorbed(const Plan& plan) { return plan.absorbs(); }
 
 /// Features of a query or key that do not rotate.
 inline std::size_t still_dim(const Plan& plan) { return plan.head_dim - 2 * plan.rotary_pairs(); }

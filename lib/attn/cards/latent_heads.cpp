@@ -18,8 +18,6 @@ using namespace notes;
 
 // key and value: made of the latents, or these themselves.
 
-bool is_absorbed(const Plan& plan) { return plan.absorbs(); }
-
 Tensor compute_latent_part(const Plan& plan, const Ledger& ledger, const Projected& part) {
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
@@ -27,7 +25,7 @@ Tensor compute_latent_part(const Plan& plan, const Ledger& ledger, const Project
         const auto split = twin(plan, loop::split_heads<T>, vectorized::split_heads<T>);
         const Axes axes = plan.per_head_axes(part.axis(plan), "feature");
         Array<T> rows;
-        if (plan.absorbs()) {
+        if (is_absorbed(plan)) {
             rows = split(ledger["normed_latent"].as<T>(), 1);
         } else {
             std::vector<std::size_t> features;
@@ -48,18 +46,18 @@ Tensor compute_latent_part(const Plan& plan, const Ledger& ledger, const Project
 std::string latent_part_formula(const Plan& plan, const Projected& part) {
     const bool is_key = part.letter() == 'k';
     const std::string rows =
-        plan.absorbs()
+        is_absorbed(plan)
             ? "normed_latent(t)"
             : "features " + std::to_string(first_in_head(plan, is_key)) + " to " +
                   std::to_string(first_in_head(plan, is_key) + width_in_head(plan, is_key) - 1) +
                   " of head h of projected_key_value(t)";
-    return part.name + (plan.absorbs() ? "(t) = " : "(h, t) = ") + rows +
+    return part.name + (is_absorbed(plan) ? "(t) = " : "(h, t) = ") + rows +
            (is_key ? " | rotary_key(t)" : "");
 }
 
 std::string latent_part_note(const Plan& plan, const Projected& part) {
     const bool is_key = part.letter() == 'k';
-    if (plan.absorbs()) {
+    if (is_absorbed(plan)) {
         return is_key
                    ? "One key for all heads: the latent itself, and the part that rotates behind "
                      "it. Keys of " +
@@ -82,11 +80,11 @@ void why_latent_part(const WalkView& view, const Projected& part, Derivation& de
     const bool is_key = part.letter() == 'k';
     const std::size_t feature = view.place.at("feature");
     const Place token = at_position(view.place, part.axis(plan));
-    const std::size_t own = plan.absorbs() ? plan.latent_rank() : still_dim(plan);
+    const std::size_t own = is_absorbed(plan) ? plan.latent_rank() : still_dim(plan);
     if (is_key && feature >= own) {
         derivation.copy(view.at("rotary_key", with(token, "feature", feature - own)),
                         "the part that rotates, the same for all heads");
-    } else if (plan.absorbs()) {
+    } else if (is_absorbed(plan)) {
         derivation.copy(view.at("normed_latent", with(token, "feature", feature)),
                         "the latent itself");
     } else {
@@ -109,7 +107,7 @@ std::string latent_part_code(const StepLines& of, const Projected& part) {
     const bool is_key = part.letter() == 'k';
     const std::string one_head = plan.has_batch ? "[:, None]" : "[None]";
     std::string rows = "normed_latent" + one_head;
-    if (!plan.absorbs()) {
+    if (!is_absorbed(plan)) {
         Shape shape = plan.per_batch_shape(part.length(plan), plan.heads);
         shape.push_back(pair_width(plan));
         rows = of.swapped("projected_key_value.reshape(" + size_list(shape) + ")", "-3, -2") +
@@ -118,7 +116,7 @@ std::string latent_part_code(const StepLines& of, const Projected& part) {
     }
     if (!is_key) return part.name + " = " + rows;
     std::string shared = "rotary_key" + one_head;
-    if (!plan.absorbs()) {
+    if (!is_absorbed(plan)) {
         const std::string shape =
             size_list(plan.per_head_shape(part.length(plan), 2 * plan.rotary_pairs(), plan.heads));
         shared = of.torch() ? shared + ".expand(" + shape + ")"
@@ -294,12 +292,10 @@ Step expanded_context_card() {
     };
 }
 
-}  // namespace
-
 Step latent_part_card(const Projected& part, const Step& projected) {
     Step card = projected;
     card.reads = [part](const Plan& plan) {
-        std::vector<Input> inputs{plan.absorbs() ? "normed_latent" : "projected_key_value"};
+        std::vector<Input> inputs{is_absorbed(plan) ? "normed_latent" : "projected_key_value"};
         if (part.letter() == 'k') inputs.push_back("rotary_key");
         return inputs;
     };
@@ -313,6 +309,23 @@ Step latent_part_card(const Projected& part, const Step& projected) {
     };
     card.code = [part](const StepLines& of) { return latent_part_code(of, part); };
     return card;
+}
+
+}  // namespace
+
+void take_from_latents(StepTable& table) {
+    const auto card_of = [&](const std::string& name) -> Step& {
+        return *std::ranges::find(table, name, &Step::name);
+    };
+    for (const char letter : {'k', 'v'}) {
+        const Projected& part = projected_of(letter);
+        Step& card = card_of(part.name);
+        card = either(has_latents, latent_part_card(part, card), card);
+        Step& projected = card_of("projected_" + part.name);
+        projected.applies = [applies = projected.applies](const Plan& plan) {
+            return applies(plan) && !has_latents(plan);
+        };
+    }
 }
 
 StepTable absorbed_cards() { return {absorbed_query_card()}; }

@@ -180,7 +180,7 @@ std::string empty_rows_sentence(const Subject& subject, const Rows& rows) {
     if (rows.count == 0 || !subject.excerpt.has_all("key")) return {};
     std::string sentence =
         capitalised(named(subject, rows)) + (rows.count == 1 ? " sees" : " see") + " no key";
-    if (subject.plan.has_sink()) {
+    if (subject.has("sink")) {
         sentence += ": the sink will take all";
     } else if (subject.plan.config.softmax_axis == SoftmaxAxis::key) {
         const bool zero = subject.plan.config.empty_row == EmptyRow::zero;

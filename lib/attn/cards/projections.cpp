@@ -99,10 +99,7 @@ Step projected_card(const Projected& part) {
     return {
         .name = name,
         .title = "the " + part.name + " of all heads, side by side",
-        .applies =
-            [part](const Plan& plan) {
-                return splits_projected(plan) && (part.number == 0 || !plan.has_latent());
-            },
+        .applies = splits_projected,
         .reads = [part](const Plan& plan) { return projection_inputs(plan, part); },
         .outline =
             [part](const Plan& plan) {

@@ -32,7 +32,7 @@ std::string repeated_note(const Subject& subject, const Projected& part) {
                        counted(plan.heads, "query head") + ": each is read by " + times + ", so " +
                        same_numbers_text(subject, part) + ". Nothing is computed.";
     // What a cache keeps of a latent is told where that is made.
-    if (part.letter() == 'v' || plan.has_latent()) return note;
+    if (part.letter() == 'v' || subject.has("latent")) return note;
     say(note, "Keys and values of " + counted(plan.kv_heads, "head") + " instead of " +
                   std::to_string(plan.heads) + " make a cache of them " + times +
                   " times smaller.");

@@ -116,8 +116,8 @@ bool divides(const Plan& plan) { return plan.scale.operation == ScaleFactor::Ope
 std::string sign_of(const Plan& plan) { return divides(plan) ? " / " : " * "; }
 
 /// What the width of a query is called: those of a latent have features of two kinds.
-std::string head_width_name(const Plan& plan) {
-    return plan.has_latent() ? "head_dim + rotary_dim" : "head_dim";
+std::string head_width_name(const PlannedStep& of) {
+    return of.has("rotary_key") ? "head_dim + rotary_dim" : "head_dim";
 }
 
 std::string scaled_formula(const PlannedStep& of) {
@@ -132,7 +132,7 @@ std::string scaled_formula(const PlannedStep& of) {
     };
     switch (plan.config.scale.by) {
         case ScaleChoice::By::head_dim:
-            return root(head_width_name(plan), plan.head_dim);
+            return root(head_width_name(of), plan.head_dim);
         case ScaleChoice::By::embed_dim:
             return root("embed_dim", plan.embed_dim);
         default:
@@ -147,11 +147,12 @@ std::string more_text(const Plan& plan) {
 }
 
 /// How the scale is written: `divided by 2, the root of head_dim 4`.
-std::string scale_text(const Plan& plan) {
+std::string scale_text(const PlannedStep& of) {
+    const Plan& plan = of.plan;
     const std::string by = brief(plan.scale.number);
     switch (plan.config.scale.by) {
         case ScaleChoice::By::head_dim:
-            return "divided by " + by + ", the root of " + head_width_name(plan) + " " +
+            return "divided by " + by + ", the root of " + head_width_name(of) + " " +
                    std::to_string(plan.head_dim) + more_text(plan);
         case ScaleChoice::By::embed_dim:
             return "divided by " + by + ", the root of embed_dim " +
@@ -165,7 +166,7 @@ std::string scale_text(const Plan& plan) {
 std::string scaled_note(const Subject& subject) {
     const Plan& plan = subject.plan;
     const double factor = plan.scale.number;
-    std::string note = "Every score is " + scale_text(plan) + ".";
+    std::string note = "Every score is " + scale_text(subject) + ".";
     if (factor == 1) say(note, "That changes nothing here.");
     if (factor == 0) say(note, "All become equal, so no key stands out.");
     if (factor < 0) say(note, "That turns their order round.");

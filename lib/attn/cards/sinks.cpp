@@ -13,7 +13,8 @@ using namespace notes;
 
 // sink: one logit for each head. sink_weight: what it takes of each query's attention.
 
-bool keeps_sink_weight(const Plan& plan) { return keeps_scores(plan) && plan.has_sink(); }
+bool has_sink(const Plan& plan) { return plan.has_sink(); }
+bool keeps_sink_weight(const Plan& plan) { return keeps_scores(plan) && has_sink(plan); }
 
 Outline sink_weight_outline(const Plan& plan) {
     Outline outline = score_outline(plan);
@@ -93,6 +94,11 @@ std::string sink_weight_code(const StepLines& of) {
 
 }  // namespace
 
+std::vector<Input> summed_with_sink(const Plan& plan) {
+    return has_sink(plan) ? std::vector<Input>{"exponentials", "row_max", "sink"}
+                          : std::vector<Input>{"exponentials"};
+}
+
 void why_sink_in_sum(const WalkView& view, Derivation& derivation) {
     derivation.rule += ", and exp(sink - row_max)";
     derivation.add_exponential(view.at("sink"), view.at("row_max"));
@@ -119,7 +125,7 @@ StepTable sink_cards() {
         .name = "sink",
         .title = "the logit of a key that is not there, for each head",
         .kind = Step::Kind::parameter,
-        .applies = [](const Plan& plan) { return plan.has_sink(); },
+        .applies = has_sink,
         .outline = drawn_outline("sink"),
         .formula = [](const PlannedStep& of) -> std::string {
             if (*of.plan.config.sink == SinkLogit::zero) return "sink = 0 for each head";
@@ -134,6 +140,7 @@ Step sink_weight_card() {
     return {
         .name = "sink_weight",
         .title = "how much of each query's attention the sink takes",
+        .called = "sink_weights sink_prob sink_probs sink_attn weight_of_sink",
         .applies = keeps_sink_weight,
         .reads = these({Chain::scores, "sink"}),
         .outline = sink_weight_outline,

@@ -18,6 +18,8 @@ std::span<const T> sink_of(const Ledger& ledger) {
     return {logits.data(), logits.size()};
 }
 
+/// What row_sum reads.
+std::vector<Input> summed_with_sink(const Plan& plan);
 /// Adds what the sink adds to row_sum.
 void why_sink_in_sum(const WalkView& view, Derivation& derivation);
 

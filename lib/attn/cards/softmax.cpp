@@ -37,7 +37,7 @@ Tensor compute_row_max(const Plan& plan, const Ledger& ledger) {
         const std::size_t along = scores.axis(axis);
         Array<T> largest = is_loop(plan) ? loop::row_max(scores.as<T>(), along)
                                          : vectorized::row_max(scores.as<T>(), along);
-        if (plan.has_sink()) {
+        if (ledger.has("sink")) {
             const auto raise = twin(plan, loop::raise_to_sink<T>, vectorized::raise_to_sink<T>);
             raise(sink_of<T>(ledger), one_a_query(largest));
         }
@@ -65,7 +65,7 @@ Tensor compute_row_sum(const Plan& plan, const Ledger& ledger) {
         const std::size_t along = exponentials.axis(axis);
         Array<T> sums = is_loop(plan) ? loop::row_sum(exponentials.as<T>(), along)
                                       : vectorized::row_sum(exponentials.as<T>(), along);
-        if (plan.has_sink()) {
+        if (ledger.has("sink")) {
             const auto add = twin(plan, loop::add_sink<T>, vectorized::add_sink<T>);
             add(sink_of<T>(ledger), one_a_query(ledger["row_max"].as<T>()), one_a_query(sums));
         }
@@ -78,9 +78,8 @@ Tensor compute_weights(const Plan& plan, const Ledger& ledger) {
         using T = decltype(zero);
         const Tensor& scores = ledger.latest(Chain::scores);
         const auto step = twin(plan, loop::softmax<T>, vectorized::softmax<T>);
-        return {scores.axes(),
-                step(scores.as<T>(), scores.axis(softmax_axis(plan)), plan.config.empty_row,
-                     plan.has_sink() ? sink_of<T>(ledger) : std::span<const T>())};
+        return {scores.axes(), step(scores.as<T>(), scores.axis(softmax_axis(plan)),
+                                    plan.config.empty_row, sink_of<T>(ledger))};
     });
 }
 
@@ -98,7 +97,7 @@ void why_row_max(const WalkView& view, Derivation& derivation) {
         derivation.sources = {cell};
         return;
     }
-    if (!view.plan.has_sink()) return;
+    if (!view.has("sink")) return;
     derivation.rule += ", or the sink where that is larger";
     derivation.arithmetic = cell_text(view.at("sink"));
     derivation.sources = {view.at("sink")};
@@ -119,7 +118,7 @@ void why_row_sum(const WalkView& view, Derivation& derivation) {
     for (std::size_t i = 0; i < view.ledger["exponentials"].extent(axis); ++i) {
         derivation.add(view.at("exponentials", with(view.place, axis, i)));
     }
-    if (view.plan.has_sink()) why_sink_in_sum(view, derivation);
+    if (view.has("sink")) why_sink_in_sum(view, derivation);
 }
 
 void why_weights(const WalkView& view, Derivation& derivation) {
@@ -130,7 +129,7 @@ void why_weights(const WalkView& view, Derivation& derivation) {
                              four_decimals(view.at("exponentials").value) + " / " +
                              four_decimals(sum.value);
     derivation.sources.push_back(sum);
-    if (view.plan.differs()) return;
+    if (view.ledger.find_latest(Chain::weights)->name != view.step.name) return;
     derivation.used_by = "context of the same query: adds " + four_decimals(derivation.cell.value) +
                          " * value of this key";
 }
@@ -154,7 +153,7 @@ std::string axis_code(const StepLines& of) {
 std::string row_max_code(const StepLines& of) {
     const std::string largest =
         of.latest(Chain::scores) + (of.torch() ? ".amax(dim=" : ".max(axis=") + axis_code(of) + ")";
-    if (!of.plan.has_sink()) return "row_max = " + largest;
+    if (!of.has("sink")) return "row_max = " + largest;
     return "row_max = " + of.module() + ".maximum(" + largest + ", " + sink_code(of) + ")";
 }
 
@@ -167,13 +166,13 @@ std::string exponentials_code(const StepLines& of) {
 
 std::string row_sum_code(const StepLines& of) {
     const std::string sink =
-        of.plan.has_sink() ? " + " + of.module() + ".exp(" + sink_code(of) + " - row_max)" : "";
+        of.has("sink") ? " + " + of.module() + ".exp(" + sink_code(of) + " - row_max)" : "";
     return std::string("row_sum = exponentials.sum(") + (of.torch() ? "dim=" : "axis=") +
            axis_code(of) + ")" + sink;
 }
 
 std::string weights_code(const StepLines& of) {
-    if (of.plan.has_sink()) return weights_with_sink_code(of);
+    if (of.has("sink")) return weights_with_sink_code(of);
     const std::string scores = of.latest(Chain::scores);
     const std::string along = "(axis=" + axis_code(of) + ", keepdims=True)";
     std::string code = "weights = F.softmax(" + scores + ", dim=" + axis_code(of) + ")";
@@ -189,13 +188,6 @@ std::string weights_code(const StepLines& of) {
                 : "weights = np.where(" + scores + ".max" + along + " == -np.inf, 0, weights)");
 }
 
-std::vector<Input> scores_and_sink(const Plan& plan) {
-    return plan.has_sink() ? std::vector<Input>{Chain::scores, "sink"}
-                           : std::vector<Input>{Chain::scores};
-}
-
-std::string and_sink(const Plan& plan) { return plan.has_sink() ? " and sink" : ""; }
-
 }  // namespace
 
 StepTable softmax_cards() {
@@ -206,12 +198,12 @@ StepTable softmax_cards() {
             .kind = Step::Kind::detail,
             .shown = false,
             .applies = keeps_scores,
-            .reads = scores_and_sink,
+            .reads = these({Chain::scores, "sink"}),
             .outline = row_outline,
             .formula =
                 [](const PlannedStep& of) {
                     return "row_max = max over " + softmax_axis(of.plan) + " of " +
-                           of.latest(Chain::scores) + and_sink(of.plan);
+                           of.latest(Chain::scores) + (of.has("sink") ? " and sink" : "");
                 },
             .compute = compute_row_max,
             .note = notes::row_max_note,
@@ -242,16 +234,12 @@ StepTable softmax_cards() {
             .kind = Step::Kind::detail,
             .shown = false,
             .applies = keeps_scores,
-            .reads =
-                [](const Plan& plan) {
-                    return plan.has_sink() ? std::vector<Input>{"exponentials", "row_max", "sink"}
-                                           : std::vector<Input>{"exponentials"};
-                },
+            .reads = summed_with_sink,
             .outline = row_outline,
             .formula =
                 [](const PlannedStep& of) {
                     return "row_sum = sum over " + softmax_axis(of.plan) + " of exponentials" +
-                           (of.plan.has_sink() ? " + exp(sink - row_max)" : "");
+                           (of.has("sink") ? " + exp(sink - row_max)" : "");
                 },
             .compute = compute_row_sum,
             .note = notes::row_sum_note,
@@ -263,15 +251,15 @@ StepTable softmax_cards() {
             .title = "how much attention each query pays to each key",
             .chain = Chain::weights,
             .applies = keeps_scores,
-            .reads = scores_and_sink,
+            .reads = these({Chain::scores, "sink"}),
             .outline = score_outline,
             .exponentiates = true,
             .formula =
                 [](const PlannedStep& of) {
                     return "weights = softmax(" + of.latest(Chain::scores) +
-                           (of.plan.has_sink() ? ", sink" : "") + ") over the " +
+                           (of.has("sink") ? ", sink" : "") + ") over the " +
                            softmax_axis(of.plan) + " axis" +
-                           (of.plan.has_sink() ? ", without the sink's own" : "");
+                           (of.has("sink") ? ", without the sink's own" : "");
                 },
             .compute = compute_weights,
             .note = notes::weights_note,

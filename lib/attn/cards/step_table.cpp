@@ -21,18 +21,22 @@ StepTable joined(std::initializer_list<Cards> parts) {
 }  // namespace
 
 const StepTable& step_table() {
-    static const StepTable table = joined({input_cards,      norm_cards,
-                                           parameter_cards,  latent_cards,
-                                           projection_cards, head_cards,
-                                           normed_cards,     angle_cards,
-                                           rotary_cards,     absorbed_cards,
-                                           cache_cards,      repeated_cards,
-                                           slope_cards,      score_cards,
-                                           bias_cards,       mask_cards,
-                                           sink_cards,       softmax_cards,
-                                           difference_cards, block_cards,
-                                           context_cards,    difference_context_cards,
-                                           expanded_cards,   merged_cards});
+    static const StepTable table = [] {
+        StepTable all = joined({input_cards,      norm_cards,
+                                parameter_cards,  latent_cards,
+                                projection_cards, head_cards,
+                                normed_cards,     angle_cards,
+                                rotary_cards,     absorbed_cards,
+                                cache_cards,      repeated_cards,
+                                slope_cards,      score_cards,
+                                bias_cards,       mask_cards,
+                                sink_cards,       softmax_cards,
+                                difference_cards, block_cards,
+                                context_cards,    difference_context_cards,
+                                expanded_cards,   merged_cards});
+        take_from_latents(all);
+        return all;
+    }();
     return table;
 }
 

@@ -8,7 +8,8 @@
 namespace attn {
 namespace {
 
-/// What people call the steps. A name may stand for several; the first that fits is meant.
+/// What people call the steps, where a name may stand for several: the first that fits is meant.
+/// Names of one step alone may stand on its card.
 struct Names {
     std::vector<std::string> steps;
     std::string names;  ///< in small letters, parted by blanks
@@ -55,7 +56,6 @@ const std::vector<Names>& known_names() {
         {{"capped_scores"},
          "capped softcapped soft_capped scores_capped capped_logits capped_attn_scores"},
         {{"biased_scores"}, "biased scores_biased scores_with_bias biased_logits combined_logits"},
-        {{"sink_weight"}, "sink_weights sink_prob sink_probs sink_attn weight_of_sink"},
         {{"projected_query", "query"}, "q_proj projected_queries q_lin query_projected"},
         {{"projected_key", "key"}, "k_proj projected_keys k_lin key_projected"},
         {{"projected_value", "value"}, "v_proj projected_values v_lin value_projected"},
@@ -73,14 +73,6 @@ const std::vector<Names>& known_names() {
          "masks attn_mask attention_mask causal_mask causal tril triu tri key_padding_mask "
          "pad_mask padding_mask src_mask tgt_mask src_key_padding_mask keep keep_mask hidden hide "
          "allow allowed visible valid additive_mask attn_bias mask_2d"},
-        {{"projected_latent"}, "kv_a compressed_kv_pe kv_a_out"},
-        {{"latent"}, "compressed_kv c_kv kv_c ckv kv_latent latents"},
-        {{"rotary_key"}, "k_pe k_rope key_rope k_rot"},
-        {{"normed_latent"}, "kv_norm kv_a_norm normed_kv c_kv_normed"},
-        {{"query_latent"}, "q_latent c_q q_c q_compressed compressed_q"},
-        {{"projected_key_value"}, "kv kv_b kv_up kv_b_out"},
-        {{"lambda_full"}, "lam lambda lambda_ lambda_value"},
-        {{"differential_weights"}, "diff_weights diff_attn attn_diff diff_attn_weights"},
         {{"row_max"}, "m m_i max maxes row_maxes row_maxima rowmax"},
         {{"exponentials"}, "exp exps exp_scores e_x numerator numerators exponential"},
         {{"row_sum"}, "denominator denom row_sums normalizer rowsum l l_i"},
@@ -131,7 +123,7 @@ std::string plain_name(std::string name) {
 }
 
 bool is_among(const std::string& name, const std::string& names) {
-    return (" " + names + " ").find(" " + name + " ") != std::string::npos;
+    return !name.empty() && (" " + names + " ").find(" " + name + " ") != std::string::npos;
 }
 
 /// What people call the projections, and the matrices and biases of these.
@@ -204,6 +196,9 @@ std::vector<std::string> known_steps(const std::string& name) {
     for (const Names& known : known_names()) {
         if (!is_among(plain, known.names)) continue;
         for (const std::string& step : known.steps) add(step);
+    }
+    for (const Step& step : step_table()) {
+        if (is_among(plain, step.called)) add(step.name);
     }
     return steps;
 }

@@ -72,11 +72,6 @@ Judged judged_cells(const A* theirs, const B* expected, std::size_t size,
     return {within ? Verdict::right : Verdict::wrong, farthest};
 }
 
-bool has_step(const Plan& plan, const std::string& name) {
-    return std::any_of(step_table().begin(), step_table().end(),
-                       [&](const Step& step) { return step.name == name && step.applies(plan); });
-}
-
 /// Whether the numbers could be that step's: some reading has its shape.
 bool fits(const Plan& plan, const Judge& judge, const TheirTensor& theirs,
           const std::string& step) {
@@ -335,7 +330,7 @@ std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, con
     for (const auto& [name, tensor] : theirs.entries()) {
         TheirTensor entry{name, tensor, {}, 0};
         if (const auto said = options.steps.find(name); said != options.steps.end()) {
-            if (!has_step(plan, said->second)) {
+            if (!has_step(step_table(), plan, said->second)) {
                 skipped.push_back({name, reason_to_skip(said->second, plan)});
                 continue;
             }

@@ -4,8 +4,8 @@
 
 namespace attn::lint_checks {
 
-Answer equal_groups(const Plan& plan, const Ledger&) {
-    if (!plan.shares_keys() || plan.has_latent()) return std::nullopt;
+Answer equal_groups(const Plan& plan, const Ledger& ledger) {
+    if (!plan.shares_keys() || ledger.has("latent")) return std::nullopt;
     const std::string keys = std::to_string(plan.kv_heads);
     if (plan.kv_heads == 1) {
         return "one key head for " + std::to_string(plan.heads) +
@@ -16,9 +16,9 @@ Answer equal_groups(const Plan& plan, const Ledger&) {
            " query heads for each: taking one number for the other would go unnoticed";
 }
 
-Answer sink_share(const Plan& plan, const Ledger& ledger) {
+Answer sink_share(const Plan&, const Ledger& ledger) {
     const Tensor* taken = ledger.find("sink_weight");
-    if (!plan.has_sink() || taken == nullptr || taken->size() == 0) return std::nullopt;
+    if (taken == nullptr || taken->size() == 0) return std::nullopt;
     double sum = 0;
     for (std::size_t i = 0; i < taken->size(); ++i) sum += taken->at(i);
     const double share = sum / static_cast<double>(taken->size());

@@ -47,7 +47,8 @@ Answer unseen_scaling(const Plan& plan, const Ledger& ledger) {
 }
 
 Answer rotary_width(const Plan& plan, const Ledger&) {
-    if (!plan.rotates() || plan.has_latent() || plan.head_dim % 16 == 0) return std::nullopt;
+    const bool of_whole_heads = plan.rotates() && plan.first_rotated(plan.head_dim) == 0;
+    if (!of_whole_heads || plan.head_dim % 16 == 0) return std::nullopt;
     return "head_dim " + std::to_string(plan.head_dim) +
            " rotates here; onnxruntime's GroupQueryAttention refuses widths that are no multiple "
            "of "

@@ -35,13 +35,11 @@ std::vector<WrongLines> sink_lines(std::function<std::string(const StepLines&)> 
 }
 
 Tensor without_sink(const Plan& plan, const Ledger& ledger, const Compute& before) {
-    Plan other = plan;
-    other.config.sink.reset();
-    return before(other, ledger);
+    return before(plan, ledger.without("sink"));
 }
 
 bool has_nonzero_sink(const Plan& plan) {
-    return plan.has_sink() && *plan.config.sink != SinkLogit::zero;
+    return walk_has(plan, "sink") && *plan.config.sink != SinkLogit::zero;
 }
 
 /// The sink's share goes to the value of key 0.
@@ -114,8 +112,7 @@ std::size_t stale(const Plan& plan, std::size_t t) { return t % plan.past_len; }
 }  // namespace
 
 void add_cache_mistakes(std::vector<Mistake>& list) {
-    const NotApplicable sunk = unless([](const Plan& plan) { return plan.has_sink(); },
-                                      "there is no sink: pass $sink"_told);
+    const NotApplicable sunk = needs_step("sink", "there is no sink: pass $sink"_told);
     const NotApplicable learned = unless(has_nonzero_sink, "every sink is 0 here");
     const NotApplicable cached = unless([](const Plan& plan) { return plan.past_len > 0; },
                                         "there is no cache: pass $past"_told);

@@ -120,9 +120,7 @@ std::vector<WrongLines> left_out_lines(const std::vector<std::string>& steps) {
     return lines;
 }
 
-bool projects_x(const Plan& plan) {
-    return plan.config.projection != Projection::none && !plan.has_latent();
-}
+bool projects_x(const Plan& plan) { return walk_has(plan, "w_key") || walk_has(plan, "w_qkv"); }
 
 std::size_t stored_width(const Plan& plan, std::size_t part) {
     const Projected& projected = query_key_value()[part];
@@ -264,6 +262,15 @@ const Tensor& unmasked(const Ledger& ledger) {
 
 double effect_of(const ScaleFactor& factor) {
     return factor.operation == ScaleFactor::Operation::divide ? 1 / factor.number : factor.number;
+}
+
+bool walk_has(const Plan& plan, std::string_view step) {
+    return has_step(step_table(), plan, step);
+}
+
+NotApplicable needs_step(std::string step, std::string reason) {
+    return unless([step = std::move(step)](const Plan& plan) { return walk_has(plan, step); },
+                  std::move(reason));
 }
 
 NotApplicable unless(std::function<bool(const Plan&)> possible, std::string reason) {

@@ -203,8 +203,13 @@ const Tensor& unmasked(const Ledger& ledger);
 /// What a factor multiplies the scores by.
 double effect_of(const ScaleFactor& factor);
 
+/// Whether the reference table has a step of that name for this walk.
+bool walk_has(const Plan& plan, std::string_view step);
+
 /// Gives `reason` where it is not possible.
 NotApplicable unless(std::function<bool(const Plan&)> possible, std::string reason);
+/// Gives `reason` where the walk has no step of that name.
+NotApplicable needs_step(std::string step, std::string reason);
 /// Asks for several things: the first reason that holds.
 NotApplicable first_of(std::vector<NotApplicable> reasons);
 

@@ -110,7 +110,8 @@ void add_context_mistakes(std::vector<Mistake>& list) {
              "keys for values",
              unless(
                  [](const Plan& plan) {
-                     return plan.mixed_dim() == plan.key_dim() && !plan.differs();
+                     return plan.mixed_dim() == plan.key_dim() &&
+                            plan.value_heads() == plan.kv_heads;
                  },
                  "keys and values differ in width"),
              with_ledger({"context"},

@@ -9,7 +9,9 @@
 namespace attn {
 namespace {
 
-bool repeats(const Plan& plan) { return plan.shares_keys() && !plan.fused() && !plan.differs(); }
+bool repeats(const Plan& plan) {
+    return plan.value_heads() == plan.kv_heads && walk_has(plan, "repeated_key");
+}
 
 /// Which head of keys and values a head of queries reads.
 using ReadHead = std::function<std::size_t(const Plan& plan, std::size_t head)>;
@@ -342,7 +344,7 @@ void add_grouped_mistakes(std::vector<Mistake>& list) {
              first_of({unless(
                            [](const Plan& plan) {
                                return plan.config.scale.by == ScaleChoice::By::head_dim &&
-                                      plan.has_x() && !plan.has_latent();
+                                      plan.has_x() && !walk_has(plan, "latent");
                            },
                            "the scores are not scaled by head-dim"),
                        unless(

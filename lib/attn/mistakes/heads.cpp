@@ -32,7 +32,8 @@ std::vector<WrongLines> split_lines(const std::string& rule, const std::string& 
 }
 
 bool splits(const Plan& plan) {
-    return plan.heads > 1 && !plan.head_axis_on_weight() && plan.has_x() && !plan.has_latent();
+    return plan.heads > 1 && !plan.head_axis_on_weight() && plan.has_x() &&
+           !walk_has(plan, "latent");
 }
 
 }  // namespace

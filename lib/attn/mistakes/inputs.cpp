@@ -1,5 +1,6 @@
 #include <map>
 
+#include "attn/cards/step_table.hpp"
 #include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
@@ -64,9 +65,11 @@ void exchange_batch_and_tokens(Ledger& ledger, const Plan& plan) {
 
 /// The last tensor of the walk.
 std::string last_step(const Plan& plan) {
-    if (plan.config.output_projection) return "output";
-    if (plan.has_head && plan.merges) return "merged";
-    return plan.differs() ? "scaled_context" : "context";
+    std::string last;
+    for (const Step& step : step_table()) {
+        if (step.chain == Chain::contexts && step.applies(plan)) last = step.name;
+    }
+    return last;
 }
 
 std::vector<WrongLines> exchanged_lines() {
@@ -104,7 +107,7 @@ void add_input_mistakes(std::vector<Mistake>& list) {
     const NotApplicable swappable = first_of(
         {unless([](const Plan& plan) { return plan.has_batch && plan.has_x(); },
                 "there is no batch axis to confuse with the tokens"),
-         unless([](const Plan& plan) { return !plan.has_latent(); },
+         unless([](const Plan& plan) { return !walk_has(plan, "latent"); },
                 "keys and values are made of a latent"),
          unless([](const Plan& plan) { return !plan.masks(); },
                 "the mask would not fit the scores, and the program would stop"),

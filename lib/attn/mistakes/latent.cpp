@@ -81,10 +81,9 @@ Tensor subtract_halves(const Plan& plan, const Ledger& ledger, const Compute& be
 }  // namespace
 
 void add_latent_mistakes(std::vector<Mistake>& list) {
-    const NotApplicable latent = unless([](const Plan& plan) { return plan.has_latent(); },
-                                        "there is no latent: pass $mla"_told);
-    const NotApplicable differs = unless([](const Plan& plan) { return plan.differs(); },
-                                         "nothing is subtracted: pass $differential"_told);
+    const NotApplicable latent = needs_step("latent", "there is no latent: pass $mla"_told);
+    const NotApplicable differs =
+        needs_step("differential_weights", "nothing is subtracted: pass $differential"_told);
     add(list,
         {
             {"mla-split-order",
@@ -107,7 +106,7 @@ void add_latent_mistakes(std::vector<Mistake>& list) {
              "kv = kv.reshape(B, T, H, -1).swapaxes(1, 2)",
              "A view re-reads memory in order; only a transpose moves an axis.", "",
              first_of({latent,
-                       unless([](const Plan& plan) { return !plan.absorbs(); },
+                       unless([](const Plan& plan) { return !walk_has(plan, "absorbed_query"); },
                               "the absorbed form makes no keys and values"),
                        unless([](const Plan& plan) { return plan.heads > 1 && plan.key_len > 1; },
                               "with one head or one token both shapes read memory alike")}),

@@ -87,8 +87,8 @@ Mistake fused_order(const char* order) {
         first_of({unless(one_product, "query, key and value do not come out of one product"),
                   unless(
                       [](const Plan& plan) {
-                          return plan.value_dim == plan.head_dim && !plan.shares_keys() &&
-                                 !plan.differs();
+                          return plan.value_dim == plan.head_dim &&
+                                 plan.value_heads() == plan.heads;
                       },
                       "the blocks differ in width")}),
         apply,
@@ -296,7 +296,7 @@ void add_projection_mistakes(std::vector<Mistake>& list) {
                          "query, key and value have weights of their own"),
                   unless([](const Plan& plan) { return plan.heads > 1; },
                          "with one head both layouts are the same"),
-                  unless([](const Plan& plan) { return !plan.shares_keys() && !plan.differs(); },
+                  unless([](const Plan& plan) { return plan.value_heads() == plan.heads; },
                          "the heads share keys or values: there is no such layout head by head")}),
              with_plan(projecting_steps(), read_fused_the_other_way)},
         });
@@ -335,7 +335,7 @@ void add_projection_mistakes(std::vector<Mistake>& list) {
                  [](const Plan& plan) {
                      return projects_x(plan) && plan.embed_dim == plan.heads * plan.head_dim &&
                             plan.memory_dim == plan.embed_dim && plan.value_dim == plan.head_dim &&
-                            !plan.shares_keys() && !plan.differs();
+                            plan.value_heads() == plan.heads;
                  },
                  "x does not have as many features as all heads together"),
              skip_projection(),

@@ -73,7 +73,7 @@ Mistake values_rotate(const char* id, const char* step, const char* title, Table
             rope_and(
                 [](const Plan& plan) {
                     return plan.value_dim >= 2 * plan.rotary_pairs() && !plan.fused() &&
-                           plan.past_len == 0 && !plan.has_latent();
+                           plan.past_len == 0 && plan.first_rotated(plan.head_dim) == 0;
                 },
                 "the values have fewer features than rotate, or a past or a latent"),
             std::move(edit),

@@ -17,7 +17,7 @@ inline std::string angle_prefix(const Plan& plan, const std::string& step) {
 
 /// Whether a part of each head stays as it is.
 inline bool is_partial(const Plan& plan) {
-    return 2 * plan.rotary_pairs() < plan.head_dim && !plan.has_latent();
+    return 2 * plan.rotary_pairs() < plan.head_dim && plan.first_rotated(plan.head_dim) == 0;
 }
 
 /// Values that rotate with query and key.

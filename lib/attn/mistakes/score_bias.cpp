@@ -167,7 +167,7 @@ Mistake alibi_of_keys(bool harmless) {
                      : "A bias by keys alone is the same only where later keys are hidden.",
             "",
             first_of({needs_alibi(),
-                      unless([harmless](const Plan& plan) { return !harmless || !plan.has_sink(); },
+                      unless([=](const Plan& plan) { return !causal || !walk_has(plan, "sink"); },
                              "the sink does not grow with the row"),
                       unless(
                           [causal](const Plan& plan) {

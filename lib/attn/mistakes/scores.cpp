@@ -149,7 +149,7 @@ void add_score_mistakes(std::vector<Mistake>& list) {
              "In cross-attention the side that is being written asks, the other side answers.", "",
              first_of({unless([](const Plan& plan) { return plan.has_memory && plan.has_x(); },
                               "there is no second source"),
-                       unless([](const Plan& plan) { return !plan.has_latent(); },
+                       unless([](const Plan& plan) { return !walk_has(plan, "latent"); },
                               "keys and values are made of a latent"),
                        unless([](const Plan& plan) { return plan.memory_dim == plan.embed_dim; },
                               "x and memory differ in width: the weights would not fit"),
@@ -172,7 +172,8 @@ void add_score_mistakes(std::vector<Mistake>& list) {
              first_of({unless(
                            [](const Plan& plan) {
                                return plan.has_head && plan.merges && square(plan) &&
-                                      !plan.differs() && !plan.absorbs();
+                                      plan.context_heads() == plan.heads &&
+                                      !walk_has(plan, "absorbed_query");
                            },
                            "there are no merged heads over as many keys as queries"),
                        unless([](const Plan& plan) { return !plan.masks(); },
@@ -180,7 +181,7 @@ void add_score_mistakes(std::vector<Mistake>& list) {
                        unless(
                            [](const Plan& plan) {
                                return plan.heads == plan.query_len ||
-                                      (!plan.biases() && !plan.has_sink());
+                                      (!plan.biases() && !walk_has(plan, "sink"));
                            },
                            "the bias or the sink of the heads would not fit, and the program would "
                            "stop")}),

@@ -138,8 +138,8 @@ Mistake shared_head_weight() {
             first_of({unless(
                           [](const Plan& plan) {
                               return projects_x(plan) && plan.heads > 1 &&
-                                     !plan.head_axis_on_weight() && !plan.shares_keys() &&
-                                     !plan.differs();
+                                     !plan.head_axis_on_weight() &&
+                                     plan.value_heads() == plan.heads;
                           },
                           "there is no weight that makes several heads at once"),
                       unless(

@@ -10,12 +10,13 @@
 namespace attn {
 namespace {
 
+const std::vector<std::string> parts_of_softmax{"row_max", "exponentials", "row_sum"};
 const std::vector<std::string> softmax_steps{"row_max", "exponentials", "row_sum", "weights"};
 
 /// The scores that softmax reads; a sink is a further key of every row.
-Grid scores_and_sink(const Plan& plan, const Ledger& ledger) {
+Grid scores_and_sink(const Ledger& ledger) {
     const Grid scores = grid_of(ledger.latest(Chain::scores));
-    if (!plan.has_sink()) return scores;
+    if (!ledger.has("sink")) return scores;
     const Tensor& sink = ledger["sink"];
     Grid joined(scores.batch, scores.heads, scores.rows, scores.columns + 1);
     joined.fill([&](std::size_t b, std::size_t h, std::size_t q, std::size_t k) {
@@ -30,7 +31,7 @@ using Shares = std::function<void(Grid&, const Plan&)>;
 TableEdit shared_out_by(Shares share_out) {
     const auto columns = [share_out](const Plan& plan, const Ledger& ledger, bool of_sink) {
         const Tensor& scores = ledger.latest(Chain::scores);
-        Grid shares = scores_and_sink(plan, ledger);
+        Grid shares = scores_and_sink(ledger);
         share_out(shares, plan);
         const std::size_t keys = scores.shape().back();
         Grid part(shares.batch, shares.heads, shares.rows, of_sink ? 1 : keys);
@@ -60,7 +61,7 @@ std::vector<WrongLines> shared_out_lines(std::string torch, std::string numpy,
                                          std::string formula_text) {
     const auto write = [torch, numpy](const StepLines& of, const std::string& right) {
         std::string pattern = of.torch() ? torch : numpy;
-        if (!of.plan.has_sink()) return say(pattern, pattern)(of, right);
+        if (!of.has("sink")) return say(pattern, pattern)(of, right);
         // What joins scores and sink stays.
         const std::size_t joined = right.find('\n', right.find("with_sink = ")) + 1;
         for (const auto& [ours, theirs] : {std::pair{"\\{scores\\}", "with_sink"},
@@ -148,10 +149,16 @@ Mistake over_axis(const std::string& name, SoftmaxAxis axis, const std::string& 
                   unless([axis](const Plan& plan) { return plan.config.softmax_axis != axis; },
                          "that is the axis of this walk")}),
         [axis, move_axis](StepTable table, const Plan& plan) {
-            if (!plan.has_sink())
+            if (!walk_has(plan, "sink"))
                 return with_plan(softmax_steps, move_axis)(std::move(table), plan);
-            table = with_plan({"row_max", "exponentials", "row_sum"}, move_axis)(std::move(table),
-                                                                                 plan);
+            table = with_plan(parts_of_softmax, move_axis)(std::move(table), plan);
+            for (Step& step : table) {
+                if (std::ranges::find(parts_of_softmax, step.name) == parts_of_softmax.end())
+                    continue;
+                step.compute = [before = step.compute](const Plan& of, const Ledger& ledger) {
+                    return before(of, ledger.without("sink"));
+                };
+            }
             return shared_out_by(over_another(axis))(std::move(table), plan);
         },
         {{"weights", along, formula_with("key axis", name + " axis")}, {"sink_weight", along}}};
@@ -322,8 +329,11 @@ void add_softmax_mistakes(std::vector<Mistake>& list) {
              "weights  # before .mean(axis=1)",
              "A library may show the mean of its heads: ask for each.",
              "",
-             unless([](const Plan& plan) { return plan.has_head && !plan.differs(); },
-                    "there is no head axis, or its pairs are subtracted"),
+             unless(
+                 [](const Plan& plan) {
+                     return plan.has_head && plan.context_heads() == plan.heads;
+                 },
+                 "there is no head axis, or its pairs are subtracted"),
              show_averaged_weights,
              {{"weights", say("{right}\nhead_weights = weights\nweights = weights.mean(dim=-3)"),
                formula("{right}, then the mean over the heads")},

@@ -87,9 +87,9 @@ std::string strongest_sentence(const Subject& subject, const std::vector<Attenti
     return std::string(forced ? "Where there is a choice, the" : "The") + " largest weight" +
            shown_here(subject) + within_matrix(subject) + " is " + number(row.weight) + ": " +
            attends_text(subject, *query, row) +
-           (subject.plan.has_sink() ? "."
-                                    : " (an even share would be " +
-                                          number(1.0 / static_cast<double>(row.visible)) + ").");
+           (subject.has("sink") ? "."
+                                : " (an even share would be " +
+                                      number(1.0 / static_cast<double>(row.visible)) + ").");
 }
 
 /// Queries that see a single key: their weight is 1 whatever the score.
@@ -142,10 +142,10 @@ std::string empty_sentence(const Subject& subject, const std::vector<AttentionRo
         const AttentionRow& row = rows[hidden.first];
         say(note, capitalised(named(subject, hidden)) + (hidden.count == 1 ? " sees" : " see") +
                       " no key" +
-                      (row.has_nan               ? ": softmax divides 0 by 0, which is nan."
-                       : row.sum != 0            ? "."
-                       : subject.plan.has_sink() ? ": the sink takes all."
-                                                 : ": as asked, such a row is 0."));
+                      (row.has_nan           ? ": softmax divides 0 by 0, which is nan."
+                       : row.sum != 0        ? "."
+                       : subject.has("sink") ? ": the sink takes all."
+                                             : ": as asked, such a row is 0."));
     }
     const Rows bad =
         rows_where(rows, [](const AttentionRow& row) { return row.has_nan && row.visible > 0; });
@@ -195,7 +195,7 @@ std::string sums_sentence(const Subject& subject, const std::vector<AttentionRow
                                 "keys."
                               : " sums to 1.");
     }
-    if (subject.plan.has_sink()) {
+    if (subject.has("sink")) {
         return who + " sums to less than 1, for the sink takes the rest: that of " +
                row_label(subject, 0) + " sums to " + number(rows.front().sum) + ".";
     }
@@ -307,7 +307,7 @@ std::string weights_over_other_axis(const Subject& subject) {
 
 std::string row_max_note(const Subject& subject) {
     std::string note = "The largest score of each " + line_text(subject.plan) +
-                       (subject.plan.has_sink() ? ", or the sink where that is larger" : "") +
+                       (subject.has("sink") ? ", or the sink where that is larger" : "") +
                        ". It is subtracted first, so that exp() cannot overflow; the weights stay "
                        "the same.";
     if (subject.tensor.size() > most_cells) return note;
@@ -323,7 +323,7 @@ std::string row_max_note(const Subject& subject) {
 std::string exponentials_note(const Subject& subject) {
     const bool nan = holds_nan(subject.tensor);
     std::string note = std::string("The exponential of each score minus the largest") +
-                       (subject.plan.has_sink() ? " of the scores and the sink" : "") +
+                       (subject.has("sink") ? " of the scores and the sink" : "") +
                        ": the largest becomes 1, smaller ones come nearer to 0.";
     if (subject.plan.masks()) say(note, "Hidden cells give exactly 0.");
     if (nan) say(note, "Where all cells are hidden, or a score is nan or infinite, it is nan.");
@@ -342,7 +342,7 @@ std::string row_sum_note(const Subject& subject) {
     std::string note = "What the exponentials of each " + line_text(plan) +
                        " add up to: from 1, when one score rules, to " + most +
                        ", when all are equal. Dividing by it gives the weights.";
-    if (plan.has_sink()) {
+    if (subject.has("sink")) {
         say(note, "The sink adds its own exponential, 1 at most, which belongs to no key.");
     }
     if (holds_nan(subject.tensor)) say(note, "A nan among them makes the sum nan.");

@@ -289,7 +289,7 @@ private:
     /// The features of query, key and value of all heads. They tell head_dim where values are as
     /// wide as keys.
     Extent fused_features() const {
-        const std::int64_t times = plan_.differs() ? 2 : 1;
+        const auto times = static_cast<std::int64_t>(plan_.softmaxes());
         if (!config_.value_dim || config_.value_dim == times * config_.head_dim.value_or(0)) {
             return {"out", plan_.head_dim, plan_.heads + 2 * plan_.kv_heads, &WalkConfig::head_dim};
         }

@@ -15,6 +15,15 @@ void Ledger::record(std::string name, Tensor tensor) {
     }
 }
 
+Ledger Ledger::without(std::string_view name) const {
+    Ledger others;
+    others.chains_ = chains_;
+    for (const Entry& entry : entries_) {
+        if (entry.name != name) others.record(entry.name, entry.tensor);
+    }
+    return others;
+}
+
 const Ledger::Entry* Ledger::entry(std::string_view name) const {
     const auto place = places_.find(name);
     return place == places_.end() ? nullptr : &entries_[place->second];

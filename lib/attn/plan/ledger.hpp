@@ -48,6 +48,9 @@ public:
     /// Its tensor.  Errors  ConfigError when there is none.
     const Tensor& latest(Chain chain, std::string_view before = {}) const;
 
+    /// The same record without the tensor of that name.
+    Ledger without(std::string_view name) const;
+
     const std::vector<Entry>& entries() const { return entries_; }
 
 private:

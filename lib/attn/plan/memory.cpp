@@ -43,10 +43,11 @@ double bytes_needed(const Plan& plan, Kept kept) {
 
     // scores, scaled, capped, biased, masked, exponentials and weights are kept, bias and mask
     const bool squares = kept == Kept::everything && !plan.fused();
-    const auto kinds =
-        5.0 + (plan.caps() ? 1 : 0) + (plan.biases() ? 2 : 0) + (plan.differs() ? 0.5 : 0);
+    const double kinds = 5.0 + (plan.caps() ? 1 : 0) + (plan.biases() ? 2 : 0);
+    const double mixing =
+        plan.context_heads() < plan.heads ? static_cast<double>(plan.context_heads()) : 0;
     const double score_cells =
-        squares ? batch * heads * queries * keys * kinds + queries * keys : 0;
+        squares ? batch * queries * keys * (heads * kinds + mixing) + queries * keys : 0;
     // what a rule of the mask that is no range of keys hides, a byte each
     Shape hidden;
     for (const MaskKind& kind : mask_kinds()) {

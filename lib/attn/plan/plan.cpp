@@ -181,7 +181,8 @@ void resolve_dimensions(Plan& plan) {
                       " is beyond any memory: make them smaller");
     if (!config.embed_dim) config.embed_dim = heads * *config.head_dim;
     plan.embed_dim = positive(*config.embed_dim, "embed-dim");
-    config.value_dim = config.value_dim.value_or((plan.differs() ? 2 : 1) * *config.head_dim);
+    config.value_dim =
+        config.value_dim.value_or(static_cast<std::int64_t>(plan.softmaxes()) * *config.head_dim);
     plan.value_dim = positive(*config.value_dim, "value-dim");
     config.output_dim = config.output_dim.value_or(*config.embed_dim);
     plan.output_dim = positive(*config.output_dim, "output-dim");
@@ -219,7 +220,7 @@ void resolve_drawing(Plan& plan) {
     const bool fused =
         config.projection == Projection::fused || config.projection == Projection::fused_by_head;
     const bool mha = config.projection == Projection::mha;
-    const std::size_t of_each = plan.differs() ? 2 : 1;
+    const std::size_t of_each = plan.softmaxes();
     plan.heads = of_each * positive(config.heads, "heads");
     plan.has_head = plan.heads > 1 || fused || mha || config.projection == Projection::stacked ||
                     plan.has_latent();

@@ -66,6 +66,8 @@ struct Plan {
     }
     /// Whether one softmax of each pair of heads is taken from the other.
     bool differs() const { return config.differential.depth.has_value(); }
+    /// How many heads of scores make one head of context.
+    std::size_t softmaxes() const { return differs() ? 2 : 1; }
     /// Where lambda, the share of the second softmax, starts in this layer.
     double lambda_init() const;
     bool has_latent() const { return config.latent.rank.has_value(); }
@@ -78,8 +80,8 @@ struct Plan {
     }
     std::size_t mixed_dim() const { return absorbs() ? latent_rank() : value_dim; }
     /// The heads of value, and those that mix values.
-    std::size_t value_heads() const { return differs() ? kv_heads / 2 : kv_heads; }
-    std::size_t context_heads() const { return differs() ? heads / 2 : heads; }
+    std::size_t value_heads() const { return kv_heads / softmaxes(); }
+    std::size_t context_heads() const { return heads / softmaxes(); }
     /// What scores are multiplied by beside the scale: 1, but with yarn and a latent.
     double score_factor() const;
     bool scales() const { return config.scale.by != ScaleChoice::By::none; }

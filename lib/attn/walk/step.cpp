@@ -1,5 +1,7 @@
 #include "attn/walk/step.hpp"
 
+#include <algorithm>
+
 #include "attn/tensor/error.hpp"
 #include "attn/text/closest.hpp"
 #include "attn/text/told.hpp"
@@ -14,6 +16,11 @@ const std::string& PlannedStep::latest(Chain chain) const {
     }
     if (latest == nullptr) throw ConfigError("nothing stands in front of " + step.name);
     return *latest;
+}
+
+bool has_step(const StepTable& table, const Plan& plan, std::string_view name) {
+    return std::ranges::any_of(
+        table, [&](const Step& step) { return step.name == name && step.applies(plan); });
 }
 
 const Step& find_step(const StepTable& table, std::string_view name) {

@@ -25,7 +25,7 @@ struct Outline {
     Shape shape;
 };
 
-/// One input of a step: the latest of a chain, or a step by its name.
+/// One input of a step: the latest of a chain, or a step by its name where the walk has it.
 struct Input {
     Input(Chain latest_of) : chain(latest_of) {}
     Input(std::string name) : step(std::move(name)) {}
@@ -34,6 +34,9 @@ struct Input {
     Chain chain = Chain::none;
     std::string step;
 };
+
+/// Whether the table has a step of that name that applies to the plan.
+bool has_step(const StepTable& table, const Plan& plan, std::string_view name);
 
 /// A step of a walk that is planned, before there are numbers.
 struct PlannedStep {
@@ -45,6 +48,8 @@ struct PlannedStep {
     ///
     /// Errors  ConfigError when the walk has none.
     const std::string& latest(Chain chain) const;
+    /// Whether a step of that name is part of this walk, before this one or after.
+    bool has(std::string_view name) const { return has_step(table, plan, name); }
 };
 
 /// The card of one step of attention: one entry of the ledger, one section of the output. All that
@@ -60,6 +65,7 @@ struct Step {
 
     std::string name{};
     std::string title{};
+    std::string called{};  ///< by other code: names in small letters, parted by blanks
     Kind kind = Kind::computed;
     bool shown = true;  ///< printed without being asked for
     /// Whose positions a `token` axis counts: those of the queries, or of the keys.

@@ -64,6 +64,8 @@ struct WalkView {
     const Step& step;
     Place place;
 
+    /// Whether a step of that name is part of this walk.
+    bool has(std::string_view name) const { return has_step(table, plan, name); }
     /// The cell of another step at a place; axes that it lacks do not count, broadcast ones are 0.
     Cell at(const std::string& name, const Place& where) const;
     Cell at(const std::string& name) const { return at(name, place); }
