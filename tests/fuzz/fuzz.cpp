@@ -4,7 +4,7 @@
 //     attn_fuzz TARGET SECONDS [SEED]     mutates the corpus, says how many inputs
 //     attn_fuzz TARGET FILE               runs one input
 //
-// TARGET is readers, flags, diagnose, models or folders.
+// TARGET is readers, flags, diagnose, models, folders or rules.
 //
 //     attn_fuzz_readers CORPUS ...        the same under libFuzzer (built by clang)
 #include <fcntl.h>
@@ -26,10 +26,13 @@
 
 #include "app/cli.hpp"
 #include "app/terminal/standard_output.hpp"
+#include "attn/cards/step_table.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "attn/models/open_model.hpp"
 #include "attn/models/runtime.hpp"
+#include "attn/rules/rule_step.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/walk/walk.hpp"
 #include "tests/fuzz/mutate.hpp"
 
 namespace {
@@ -83,6 +86,26 @@ void fuzz_flags(const std::string& bytes) {
 void fuzz_diagnose(const std::string& bytes) {
     std::ofstream("input", std::ios::binary) << bytes;
     run_program({"attn-explain", "diagnose", "input", "--mask", "causal", "--heads", "2"});
+}
+
+// A rule in the place of a step of a small walk: refused, or it makes a tensor.
+void fuzz_rules(const std::string& bytes) {
+    static const attn::Plan plan = [] {
+        attn::WalkConfig config;
+        attn::Tokens tokens;
+        tokens.sequences = {{1, 2, 1}};
+        tokens.vocab_size = 3;
+        config.input = tokens;
+        config.heads = 2;
+        config.mask.causal = true;
+        config.variant = attn::Variant::loop;
+        return attn::resolve(config);
+    }();
+    static const attn::Ledger given = attn::draw(plan);
+    try {
+        attn::walk(plan, given, attn::with_rules(attn::step_table(plan), plan, {bytes}));
+    } catch (const attn::ConfigError&) {
+    }
 }
 
 // A folder of Hugging Face's like one of the fixtures, with one file of other bytes.
@@ -275,11 +298,40 @@ const std::vector<std::string> folder_pieces{
     "\"data_offsets\": [0, 8]",
     "\xFF"};
 
-const Target targets[] = {{"readers", fuzz_readers, fuzz::file_pieces},
-                          {"flags", fuzz_flags, flag_pieces},
-                          {"diagnose", fuzz_diagnose, fuzz::file_pieces},
-                          {"models", fuzz_models, fuzz::file_pieces},
-                          {"folders", fuzz_folders, folder_pieces}};
+const std::vector<std::string> rule_pieces{"weights[q,k] = ",
+                                           "scores[q,k]",
+                                           "sum j: ",
+                                           "max j in 0..q: ",
+                                           "if k > q then ",
+                                           " else ",
+                                           "exp(",
+                                           "query[q, f]",
+                                           "ids[t]",
+                                           "mask[q,k]",
+                                           " and not ",
+                                           "^",
+                                           " % ",
+                                           "-inf",
+                                           "nan",
+                                           "1e308",
+                                           "[",
+                                           "]",
+                                           "(",
+                                           ")",
+                                           "..",
+                                           ",",
+                                           "0",
+                                           "9223372036854775807",
+                                           "D",
+                                           "group",
+                                           "k - 1",
+                                           "k / 0",
+                                           "sum f: "};
+
+const Target targets[] = {
+    {"readers", fuzz_readers, fuzz::file_pieces},   {"flags", fuzz_flags, flag_pieces},
+    {"diagnose", fuzz_diagnose, fuzz::file_pieces}, {"models", fuzz_models, fuzz::file_pieces},
+    {"folders", fuzz_folders, folder_pieces},       {"rules", fuzz_rules, rule_pieces}};
 
 const Target& target_of(const std::string& name) {
     for (const Target& each : targets) {
@@ -395,7 +447,8 @@ void settle_down() {
 int main(int argc, char** argv) {
     if (argc < 3) {
         std::fprintf(
-            stderr, "attn_fuzz: readers|flags|diagnose|models|folders SECONDS [SEED], or a file\n");
+            stderr,
+            "attn_fuzz: readers|flags|diagnose|models|folders|rules SECONDS [SEED], or a file\n");
         return 2;
     }
     const Target& target = target_of(argv[1]);

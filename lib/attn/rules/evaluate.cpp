@@ -4,70 +4,18 @@
 #include <cmath>
 #include <numeric>
 
+#include "attn/rules/arithmetic.hpp"
 #include "attn/rules/bound.hpp"
 
 namespace attn {
 namespace {
 
+using namespace rule_arithmetic;
 using Kind = RuleNode::Kind;
 using Index = std::int64_t;
 
 /// More rows than this are not added up: minutes, where a walk takes moments.
 constexpr std::size_t most_rows = 100'000'000;
-
-Index floor_divided(Index a, Index b) {
-    return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
-}
-
-template <class T>
-T larger(T a, T b) {
-    return a > b || std::isnan(a) ? a : b;
-}
-template <class T>
-T smaller(T a, T b) {
-    return a < b || std::isnan(a) ? a : b;
-}
-
-template <class T>
-T called(const std::string& function, T x) {
-    if (function == "exp") return std::exp(x);
-    if (function == "log") return std::log(x);
-    if (function == "sqrt") return std::sqrt(x);
-    if (function == "tanh") return std::tanh(x);
-    if (function == "cos") return std::cos(x);
-    if (function == "sin") return std::sin(x);
-    if (function == "abs") return std::abs(x);
-    if (function == "sigmoid") return 1 / (1 + std::exp(-x));
-    if (function == "relu") return x < 0 ? 0 : x;
-    return std::floor(x);
-}
-
-template <class T>
-T operated(const std::string& word, T a, T b) {
-    switch (word.front()) {
-        case '+':
-            return a + b;
-        case '-':
-            return a - b;
-        case '*':
-            return a * b;
-        case '/':
-            return a / b;
-        case '%':
-            return a - std::floor(a / b) * b;
-        default:
-            return b == 2 ? a * a : std::pow(a, b);
-    }
-}
-
-template <class T>
-bool compared(const std::string& word, T a, T b) {
-    if (word == "<") return a < b;
-    if (word == "<=") return a <= b;
-    if (word == ">") return a > b;
-    if (word == ">=") return a >= b;
-    return (a == b) == (word == "==");
-}
 
 /// Works on one row of the result at a time: every node on all cells of the last index, so that
 /// going through the tree costs little. `active` says which of them are asked for; none: all.
@@ -161,7 +109,9 @@ private:
                 calculate(node, active, out);
                 break;
             case Kind::choose:
-                choose(node, active, out);
+                choose(node, active, out, [this](const BoundRule& side, Active taken, T* cells) {
+                    numbers(side, taken, cells);
+                });
                 break;
             case Kind::reduce:
                 reduce(node, active, out);
@@ -198,7 +148,9 @@ private:
         }
     }
 
-    void choose(const BoundRule& node, Active active, T* out) {
+    /// Each side for the cells that take it; `work` makes numbers or truths.
+    template <class Cell, class Work>
+    void choose(const BoundRule& node, Active active, Cell* out, Work work) {
         std::vector<char> yes(count_);
         truths(node.parts[0], active, yes.data());
         std::vector<char> no(count_);
@@ -207,11 +159,11 @@ private:
             no[r] = asked && !yes[r];
             yes[r] = asked && yes[r];
         }
-        Row other(*this);
-        if (any(yes.data())) numbers(node.parts[1], yes.data(), out);
-        if (any(no.data())) numbers(node.parts[2], no.data(), other.data());
+        std::vector<Cell> other(count_);
+        if (any(yes.data())) work(node.parts[1], yes.data(), out);
+        if (any(no.data())) work(node.parts[2], no.data(), other.data());
         for (std::size_t r = 0; r < count_; ++r) {
-            if (!yes[r]) out[r] = no[r] ? other[r] : 0;
+            if (!yes[r]) out[r] = other[r];
         }
     }
 
@@ -230,7 +182,6 @@ private:
         }
         std::vector<char> within(count_);
         Row row(*this);
-        std::vector<Index> added(count_, 0);
         Index least = std::numeric_limits<Index>::max();
         Index most = std::numeric_limits<Index>::min();
         for (std::size_t r = 0; r < count_; ++r) {
@@ -241,23 +192,18 @@ private:
         }
         for (Index i = least; i < most; ++i) {
             count_work(node);
-            bool all = true;
-            for (std::size_t r = 0; r < count_; ++r) {
-                within[r] = first[r] <= i && i < end[r];
-                all = all && within[r];
-            }
+            for (std::size_t r = 0; r < count_; ++r) within[r] = first[r] <= i && i < end[r];
             index_[node.index] = i;
-            numbers(node.parts.back(), all ? nullptr : within.data(), row.data());
+            numbers(node.parts.back(), within.data(), row.data());
             for (std::size_t r = 0; r < count_; ++r) {
                 if (!within[r]) continue;
-                ++added[r];
                 out[r] = adds            ? out[r] + row[r]
                          : word == "max" ? larger(row[r], out[r])
                                          : smaller(row[r], out[r]);
             }
         }
         for (std::size_t r = 0; word == "mean" && r < count_; ++r) {
-            out[r] /= static_cast<T>(added[r]);
+            out[r] /= static_cast<T>(std::max(end[r] - first[r], Index{0}));
         }
     }
 
@@ -274,20 +220,9 @@ private:
             for_each_place(node, active,
                            [&](std::size_t r, std::size_t at) { out[r] = cells.data()[at]; });
         } else if (node.node->kind == Kind::choose) {
-            std::vector<char> yes(count_);
-            std::vector<char> other(count_);
-            truths(node.parts[0], active, yes.data());
-            std::vector<char> no(count_);
-            for (std::size_t r = 0; r < count_; ++r) {
-                const bool asked = active == nullptr || active[r];
-                no[r] = asked && !yes[r];
-                yes[r] = asked && yes[r];
-            }
-            if (any(yes.data())) truths(node.parts[1], yes.data(), out);
-            if (any(no.data())) truths(node.parts[2], no.data(), other.data());
-            for (std::size_t r = 0; r < count_; ++r) {
-                if (!yes[r]) out[r] = no[r] && other[r];
-            }
+            choose(node, active, out, [this](const BoundRule& side, Active taken, char* cells) {
+                truths(side, taken, cells);
+            });
         } else if (word == "not") {
             truths(node.parts[0], active, out);
             for (std::size_t r = 0; r < count_; ++r) out[r] = !out[r];

@@ -198,7 +198,8 @@ private:
         indices_.pop_back();
         if (!names_index(body, node.index)) value = "(" + value + " + 0 * " + variable + ")";
         const bool adds = node.word == "sum";
-        const std::string axis = std::to_string(dimension) + keeps_;
+        // Counted from the end, where every index has its place whatever stands before it.
+        const std::string axis = "-" + std::to_string(dimensions_ - dimension) + keeps_;
         if (!first.empty()) {
             const std::string within =
                 "((" + variable + " >= " + first + ") & (" + variable + " < " + end + "))";

@@ -55,7 +55,4 @@ Rule parse_rule(std::string_view text);
 /// The names of the tensors that a rule reads, each once, in the order of the text.
 std::vector<std::string> tensors_read(const Rule& rule);
 
-/// The expression as it is written, with the fewest brackets.
-std::string rule_text(const RuleNode& node);
-
 }  // namespace attn

@@ -1,0 +1,114 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+
+#include "attn/rules/evaluate.hpp"
+#include "attn/tensor/error.hpp"
+
+namespace attn {
+namespace {
+
+/// Two queries, three keys, two features; and a tensor of whole numbers.
+const Tensor query{{"query", "feature"}, Array<double>{{1, 2}, {3, 4}}};
+const Tensor key{{"key", "feature"}, Array<double>{{1, 0}, {0, 1}, {1, 1}}};
+const Tensor ids{{"token"}, Array<std::int64_t>{2, 0}};
+
+Tensor made(const std::string& rule, const Axes& axes, const Shape& shape) {
+    const RuleScope scope{[](const std::string& name) -> const Tensor& {
+                              if (name == "query") return query;
+                              if (name == "key") return key;
+                              if (name == "ids") return ids;
+                              throw ConfigError("there is no tensor '" + name + "' here");
+                          },
+                          {{"D", 2}}};
+    return evaluate_rule(parse_rule(rule), axes, shape, DType::float64, scope);
+}
+
+std::vector<double> scores(const std::string& expression) {
+    return made("scores[q,k] = " + expression, {"query", "key"}, {2, 3}).numbers();
+}
+
+/// The message of what a rule is refused for.
+std::string refusal(const std::string& expression) {
+    try {
+        scores(expression);
+    } catch (const ConfigError& error) {
+        return error.what();
+    }
+    return {};
+}
+
+using Numbers = std::vector<double>;
+
+}  // namespace
+
+TEST_SUITE("rules") {
+    TEST_CASE("answers known on paper") {
+        CHECK(scores("sum f: query[q,f] * key[k,f]") == Numbers{1, 2, 3, 3, 4, 7});
+        CHECK(scores("q * 10 + k") == Numbers{0, 1, 2, 10, 11, 12});
+        CHECK(scores("2 ^ 3 ^ 2 - -1") == Numbers(6, 513));
+        CHECK(scores("7 % 4 - 1 - 1") == Numbers(6, 1));
+        CHECK(scores("max f: query[q,f]") == Numbers{2, 2, 2, 4, 4, 4});
+        CHECK(scores("mean f: key[k,f]") == Numbers{0.5, 0.5, 1, 0.5, 0.5, 1});
+        CHECK(scores("if k > q then -inf else 1")[1] == -INFINITY);
+    }
+    TEST_CASE("an if takes one side only: what lies outside there is not read") {
+        CHECK(scores("if k >= 1 then key[k - 1, 0] else 9") == Numbers{9, 1, 0, 9, 1, 0});
+        CHECK(scores("if k == 0 then 1 else 0 / k") == Numbers{1, 0, 0, 1, 0, 0});
+    }
+    TEST_CASE("a sum goes over its range, which may differ for every cell; over nothing it is 0") {
+        CHECK(scores("sum j in 0..k: j") == Numbers{0, 0, 1, 0, 0, 1});
+        CHECK(scores("sum j in k..k: 5") == Numbers(6, 0));
+        CHECK(scores("max j in 0..q: 1")[0] == -INFINITY);
+    }
+    TEST_CASE("indices are whole numbers, rounded down, and cells of whole numbers") {
+        CHECK(scores("key[ids[q], k / 2]") == Numbers{1, 1, 1, 1, 1, 0});
+        CHECK(scores("key[(k + 5) % 3, 0]") == Numbers{1, 1, 0, 1, 1, 0});
+    }
+    TEST_CASE("nan and inf are as IEEE says") {
+        CHECK(std::isnan(scores("0 * (0 / 0)")[0]));
+        CHECK(std::isnan(scores("relu(0 / 0)")[0]));
+        CHECK(std::isnan(scores("max(0 / 0, 1)")[0]));
+        CHECK(std::isnan(scores("inf - inf")[0]));
+    }
+    TEST_CASE("what is wrong is said above a caret at its place") {
+        const std::string begin = "scores[q,k] = ";
+        const auto refused = [&](const std::string& expression, const std::string& message,
+                                 std::size_t place) {
+            INFO(expression);
+            const std::string said = refusal(expression);
+            CHECK(said.find(message) != std::string::npos);
+            CHECK(said.ends_with("\n  " + begin + expression + "\n  " +
+                                 std::string(begin.size() + place, ' ') + "^"));
+        };
+        refused("quary[q,f]", "there is no tensor 'quary' here", 0);
+        refused("query[q,z]", "nothing binds 'z'", 8);
+        refused("sum f: query[q,f] * key[f,k]", "f is 2 in query and 3 in key", 24);
+        refused("query[q,0,0]", "3 indices are too many", 0);
+        refused("query[0]", "leave query open", 0);
+        refused("key[k + 1, 0]", "there is no key 3 in key", 0);
+        refused("key[k * 0.5, 0]", "an index must be a whole number", 8);
+        refused("1 + (k > q)", "a number, not a truth", 7);
+        refused("if k then 1 else 2", "must stand a truth", 3);
+        refused("sum i: 1", "how far i goes is not known", 0);
+        refused("sum q: 1", "the index q is taken", 0);
+        refused("exp(1, 2)", "exp takes one number, not 2", 0);
+        refused("lgo(1)", "there is no function 'lgo'", 0);
+        refused("1 +", "must stand a number, a name or a bracket, not the end", 3);
+        refused("1 ; 2", "no rule holds ';'", 2);
+        refused("(1", "a closing bracket", 2);
+        refused("1 2", "the expression ends before '2'", 2);
+        refused("sum j in 0..1000000000: 1", "more than a hundred million rows", 0);
+    }
+    TEST_CASE("a rule has a length and a depth") {
+        CHECK_THROWS_AS(parse_rule("a[q] = " + std::string(5000, '1')), ConfigError);
+        CHECK_THROWS_AS(parse_rule("a[q] = " + std::string(300, '(') + "1" + std::string(300, ')')),
+                        ConfigError);
+        CHECK_THROWS_AS(parse_rule("a[q] = " + std::string(300, '-') + "1"), ConfigError);
+        CHECK_THROWS_AS(parse_rule(""), ConfigError);
+        CHECK_THROWS_AS(parse_rule("a[q,q] = 1"), ConfigError);
+    }
+}
+
+}  // namespace attn
