@@ -1,4 +1,5 @@
 #include "attn/why/derivation_patterns.hpp"
+#include "attn/walk/step_rule.hpp"
 
 #include <doctest/doctest.h>
 
@@ -71,7 +72,7 @@ void check_step(const Plan& plan, const StepTable& table, const Ledger& ledger,
             }
         }
     }
-    if (find_step(table, name).rule) {
+    if (rule_of({plan, table, find_step(table, name)})) {
         CHECK(std::find(seen.begin(), seen.end(), false) == seen.end());
     }
 }
