@@ -61,10 +61,37 @@ Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& ta
     return document;
 }
 
+namespace {
+
+/// The note on each matrix of a step's tensor, where there are several.
+std::vector<std::string> notes_of_matrices(const PlannedStep& of, const Ledger& ledger) {
+    constexpr std::size_t most_matrices = 64;
+    const Tensor& tensor = ledger[of.step.name];
+    const Shape& shape = tensor.shape();
+    if (shape.size() < 3 || tensor.size() == 0) return {};
+    const std::size_t outer = shape.size() - 2;
+    std::size_t count = 1;
+    for (std::size_t axis = 0; axis < outer; ++axis) count *= shape[axis];
+    if (count < 2 || count > most_matrices) return {};
+    std::vector<std::string> notes;
+    for (std::size_t number = 0; number < count; ++number) {
+        std::string indices;
+        for (std::size_t axis = outer, left = number; axis-- > 0; left /= shape[axis]) {
+            indices = std::to_string(left % shape[axis]) + "," + indices;
+        }
+        notes.push_back(step_note(of, ledger, slice_parts(tensor, indices + "...")));
+    }
+    return notes;
+}
+
+}  // namespace
+
 void add_derivations(Document& document, const Plan& plan, const StepTable& table,
                      const Ledger& ledger) {
     for (Section& section : document.sections) {
         section.derivations = derivation_patterns(plan, table, ledger, section.name);
+        if (section.note.empty()) continue;
+        section.notes = notes_of_matrices({plan, table, find_step(table, section.name)}, ledger);
     }
 }
 

@@ -48,7 +48,9 @@ Color scale_color(double share, ScaleKind kind, Page page) {
     if (std::isinf(share)) return share > 0 ? Color{190, 190, 190} : Color{90, 90, 90};
     if (kind == ScaleKind::around_zero) {
         const double t = std::clamp(share, -1.0, 1.0);
-        return perceived(0.96 - 0.40 * std::abs(t), 0.14 * std::abs(t), t < 0 ? 255 : 58);
+        const double hue = t < 0 ? 255 : 58;
+        if (page == Page::dark) return perceived(0.28 + 0.44 * std::abs(t), 0.13 * std::abs(t), hue);
+        return perceived(0.96 - 0.40 * std::abs(t), 0.14 * std::abs(t), hue);
     }
     const double t = std::clamp(share, 0.0, 1.0);
     if (page == Page::dark) return perceived(0.30 + 0.62 * t, 0.09 + 0.05 * t, 268 - 163 * t);
@@ -78,8 +80,11 @@ std::string scale_style(Page page, const std::string& property, const std::strin
     std::string style;
     const auto rule = [&](double share, ScaleKind kind) {
         const Color color = scale_color(share, kind, page);
-        style += fmt::format(".{0}{{{1}:{2}}}.{0}{3}{{{4}:{5}}}\n", scale_class(share, kind),
-                             property, hex(color), within, ink, hex(readable_on(color)));
+        const std::string ink_rule = ink + ":" + hex(readable_on(color));
+        style += fmt::format(".{}{{{}:{}", scale_class(share, kind), property, hex(color));
+        style += within.empty() ? ";" + ink_rule + "}\n"
+                                : fmt::format("}}.{}{}{{{}}}\n", scale_class(share, kind), within,
+                                              ink_rule);
     };
     for (int level = 0; level < scale_levels; ++level) {
         const double place = static_cast<double>(level) / (scale_levels - 1);

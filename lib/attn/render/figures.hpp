@@ -28,7 +28,7 @@ inline constexpr std::array<std::pair<std::string_view, ScaleEnd>, 3> words<Scal
 struct FigureChoices {
     FigureKind kind = FigureKind::matrix;
     Theme theme = Theme::automatic;
-    ScaleEnd end = ScaleEnd::tensor;
+    ScaleEnd end = ScaleEnd::automatic;
     PrintOptions options{};
     bool with_words = true;  ///< titles, formulas and axes
 };

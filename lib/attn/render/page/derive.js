@@ -3,17 +3,25 @@
 
 /** The pattern that a cell belongs to, and which of the pattern's cells it is. */
 function patternOf(section, flat) {
-    for (const pattern of section.view.derivations ?? []) {
+    const patterns = section.view.derivations ?? [];
+    section.lookup ??= lookupOf(patterns, section.size);
+    const pattern = patterns[section.lookup.which[flat] - 1];
+    return pattern && { pattern, ordinal: section.lookup.ordinal[flat] };
+}
+
+/** For each cell the number of its pattern, counted from 1, and its own within that. */
+function lookupOf(patterns, size) {
+    const lookup = { which: new Int32Array(size), ordinal: new Int32Array(size) };
+    patterns.forEach(({ cells }, i) => {
         let before = 0;
-        for (let run = 0; run < pattern.cells.length; run += 2) {
-            const [first, count] = [pattern.cells[run], pattern.cells[run + 1]];
-            if (flat >= first && flat < first + count) {
-                return { pattern, ordinal: before + flat - first };
+        for (let run = 0; run < cells.length; run += 2) {
+            for (let k = 0; k < cells[run + 1]; ++k) {
+                lookup.which[cells[run] + k] = i + 1;
+                lookup.ordinal[cells[run] + k] = before++;
             }
-            before += count;
         }
-    }
-    return undefined;
+    });
+    return lookup;
 }
 
 /** The number of the cell that `places` gives for term `term` of the cell at `indices`. */
@@ -26,6 +34,23 @@ function sourceNumber(places, indices, ordinal, count, term) {
     return number;
 }
 
+/** What is said of a cell that no formula and no pattern tells of. */
+function givenText(walk, section) {
+    const { derivations, derived_by: derivedBy, reads } = section.view;
+    if (derivations || derivedBy || reads.length > 0) return "";
+    if (section.name === "x" && walk.config?.layer > 0) return "made by the layers before this one";
+    return "drawn or given: the walk starts from it";
+}
+
+/** The command that derives a cell of a tensor too large for the page; empty where none does. */
+function commandOf(walk, section, flat) {
+    const { derivations, derived_by: derivedBy, reads } = section.view;
+    if (derivations || derivedBy || reads.length === 0) return "";
+    if (!/^attn-explain -/.test(walk.command)) return "";
+    const flags = walk.command.replace(/ (--format|-o|--output) \S+/g, "").slice("attn-explain".length);
+    return `attn-explain why '${section.address(flat)}'${flags}`;
+}
+
 /**
  * The derivation of one cell: `rule`, `arithmetic`, `terms` (each with its `factors` and its
  * `value`: their product, or the exponential of their difference), what the terms lack of the
@@ -34,12 +59,11 @@ function sourceNumber(places, indices, ordinal, count, term) {
 function derive(walk, section, flat) {
     const value = section.values[flat];
     const found = patternOf(section, flat);
-    const derived = section.view.derivations || section.view.derived_by;
-    const given = derived ? "" : "drawn or given: the walk starts from it";
     if (!found) {
         const left = `${section.name} = `;
         const formula = section.formula ?? "";
-        const rule = (formula.startsWith(left) ? formula.slice(left.length) : formula) || given;
+        const own = formula.startsWith(left) ? formula.slice(left.length) : formula;
+        const rule = own || givenText(walk, section);
         return { value, rule, arithmetic: "", isSum: false, terms: [], rounding: 0, sources: [] };
     }
     const { pattern, ordinal } = found;

@@ -8,7 +8,7 @@ class Theme {
             light: "not all",
             dark: "screen",
         };
-        this.sheet = document.getElementById("dark");
+        this.sheet = root.getElementById("dark");
         this.names = Object.keys(this.media);
         this.now = this.names.findIndex((name) => this.media[name] === this.sheet.media);
         this.button = button("", () => this.turn(), { id: "theme" });
@@ -23,10 +23,6 @@ class Theme {
     say() {
         this.button.textContent = `theme: ${this.names[this.now]}`;
     }
-}
-
-function button(text, onclick, attributes = {}) {
-    return element("button", { type: "button", onclick, ...attributes }, text);
 }
 
 /** What stands in the panel while no cell is chosen. */
@@ -49,56 +45,103 @@ function keyList(app) {
         ["Enter", "into the derivation"],
         ["Backspace", "back to the cell before"],
         ["Escape", "choose nothing"],
-        ["/", "find a token; Enter for the next"],
+        ["Space", "play the sum in the panel, term by term"],
+        ["/", "find a word, a step or a cell; Enter for the next"],
         ["j, k", "next step, step before"],
         ["h, b", "next head, next sequence of the batch"],
         ["t", "light or dark"],
     ];
     const list = element("dl");
-    for (const [key, does] of keys) {
-        list.append(element("dt", {}, key), element("dd", {}, does));
-    }
-    return element("details", { id: "keys" }, element("summary", {}, "Keys"), list);
+    for (const [key, does] of keys) list.append(element("dt", {}, key), element("dd", {}, does));
+    const letters = element("input", { type: "checkbox", checked: true, "aria-label": "single letters are keys", onchange: () => (app.letters = letters.checked) });
+    const label = element("label", {}, letters, " single letters are keys");
+    return element("details", { id: "keys" }, element("summary", {}, "Keys"), element("div", {}, list, label));
+}
+
+/** Large type for a room: the panel goes below, the list of steps away. */
+function stageButton(app) {
+    const turn = () => {
+        const on = document.documentElement.classList.toggle("stage");
+        stage.setAttribute("aria-pressed", String(on));
+        app.makeRoom();
+    };
+    const stage = button("stage", turn, { "aria-pressed": "false", title: "large type" });
+    return host ? "" : stage;
+}
+
+/** Whether a row of weights has its own scale, for those that one large weight pales. */
+function scaleButton(app) {
+    const turn = () => {
+        for (const walk of [app.walk, app.other]) if (walk) walk.rowScale = !walk.rowScale;
+        scale.setAttribute("aria-pressed", String(app.walk.rowScale));
+        for (const [address, cell] of app.cells) {
+            const { section, flat } = app.walk.cell(address);
+            cell.classList.remove(...[...cell.classList].filter((name) => /^[sd]\d+$/.test(name)));
+            cell.classList.add(...[section.shade(flat, app.levels, app.walk.rowScale)].filter(Boolean));
+        }
+    };
+    const title = "each row from 0 to its own largest number";
+    const scale = button("colours by row", turn, { "aria-pressed": String(app.walk.rowScale), title });
+    return scale;
+}
+
+/** The panel for derivations and its tools. */
+function makeDock(app) {
+    app.player = new Player(app);
+    app.turn = new Turn(app);
+    app.panel = element("section", { id: "why", tabindex: -1, "aria-label": "where this number comes from" }, hint());
+    const less = button("Less", () => {
+        less.textContent = app.dock.classList.toggle("peek") ? "More" : "Less";
+        app.makeRoom();
+    });
+    less.id = "less";
+    const back = button("Back", () => app.goBack(), { id: "back" });
+    const close = button("Close", () => app.clear(), { id: "close" });
+    const tools = [back, app.player.button, app.turn.button, takeMenu(app), less, close];
+    app.dock = element(
+        "aside",
+        { id: "dock", "aria-label": "derivation" },
+        element("div", { class: "dock-tools" }, ...tools),
+        app.panel,
+    );
 }
 
 /** Builds the frame and hands its parts to the app. */
 function makeFrame(app) {
     app.theme = new Theme();
-    app.search = new Search(() => app.main);
-    app.tabs = new Tabs(() => app.buildFront());
+    app.letters = !host;
+    app.search = new Search(app);
+    app.tabs = new Tabs(() => app.turned());
+    app.strip = new Strip(app);
     app.switch = element("div", { id: "switch", role: "group", "aria-label": "walk shown" });
     app.nav = element("nav", { id: "steps", "aria-label": "steps" });
-    app.main = element("main", { id: "tensors" });
-    const label = "where this number comes from";
-    const said = { id: "why", "aria-live": "polite", tabindex: -1, "aria-label": label };
-    app.panel = element("section", said, hint());
-    const back = button("Back", () => app.goBack(), { id: "back" });
-    const close = button("Close", () => app.clear(), { id: "close" });
-    const dockTools = element("div", { class: "dock-tools" }, back, close);
-    app.dock = element("aside", { id: "dock", "aria-label": "derivation" }, dockTools, app.panel);
-    const title = element(
-        "h1",
-        {},
-        app.model ? `Layers and heads of ${app.model.name}` : "Attention, step by step",
-    );
+    app.main = element("div", { id: "tensors" });
+    app.said = element("p", { class: "away", role: "status" });
+    makeDock(app);
+    const title = app.model ? `Layers and heads of ${app.model.name}` : "Attention, step by step";
     app.overview = app.model && new Overview(app);
     app.theme.turned = () => app.overview?.draw(app.overview.seen);
-    const command = element("code", {}, app.command);
-    const tools = { class: "tools", role: "toolbar", "aria-label": "page" };
-    document.body.prepend(
-        element("a", { class: "skip", href: "#tensors" }, "to the tensors"),
-        element("header", {}, title, element("p", { class: "command" }, "made by ", command)),
-        element(
-            "div",
-            tools,
-            app.switch,
-            app.tabs.element,
-            app.search.field,
-            app.search.count,
-            app.theme.button,
-            keyList(app),
-        ),
+    const command = element("p", { class: "command" }, "made by ", element("code", {}, app.command));
+    const tools = [app.switch, app.tabs.element, app.search.field, app.search.count];
+    tools.push(scaleButton(app), stageButton(app), app.theme.button, keyList(app));
+    const below = element("div", { class: "below" }, app.nav, app.main);
+    const panels = { id: "panels", role: app.walk.extent("head") > 1 ? "tabpanel" : undefined, "aria-label": "tensors" };
+    frame.prepend(
+        element("a", { class: "skip", href: "#tensors", onclick: (event) => skip(app, event) }, "to the tensors"),
+        element("header", {}, element("h1", {}, title), command),
+        element("div", { class: "tools", role: "toolbar", "aria-label": "page" }, ...tools),
         ...(app.overview ? [app.overview.element] : []),
-        element("div", { class: "columns" }, app.nav, app.main, app.dock),
+        element("div", { class: "columns" }, element("main", {}, element("div", panels, app.strip.element, below)), app.dock),
+        app.said,
     );
+    app.makeRoom();
+    new ResizeObserver(() => app.makeRoom()).observe(frame.querySelector(".tools"));
+    screens.wide.addEventListener("change", () => app.makeRoom());
+}
+
+/** The first number, whatever is folded. */
+function skip(app, event) {
+    event.preventDefault();
+    const strip = app.strip.element.querySelector("button");
+    (strip ?? app.main.querySelector('td[tabindex="0"], summary'))?.focus();
 }

@@ -31,7 +31,7 @@ function figuresOf(head) {
 
 /** The colours of the scale in the style that applies now. */
 function scaleColors(levels) {
-    const probe = document.body.appendChild(element("i", { hidden: true }));
+    const probe = frame.appendChild(element("i", { hidden: true }));
     const colors = [];
     for (let level = 0; level < levels; ++level) {
         probe.className = `s${level}`;

@@ -8,20 +8,26 @@
         .section .rodata
         lay     attn_page_css
         .incbin "page.css"
+        .incbin "strip.css"
         .incbin "tensor.css"
         .incbin "heads.css"
         .incbin "screens.css"
         lay     attn_page_dark_css
         .incbin "dark.css"
         lay     attn_page_js
+        .incbin "root.js"
         .incbin "walk.js"
         .incbin "derive.js"
         .incbin "table.js"
         .incbin "tabs.js"
         .incbin "search.js"
         .incbin "lines.js"
+        .incbin "draw.js"
         .incbin "why.js"
         .incbin "compare.js"
+        .incbin "strip.js"
+        .incbin "turn.js"
+        .incbin "take.js"
         .incbin "heads.js"
         .incbin "keys.js"
         .incbin "frame.js"

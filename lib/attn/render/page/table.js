@@ -1,23 +1,5 @@
 // A tensor as tables: one for each matrix, shaded, labelled by tokens, walked with the arrow keys.
 
-/** An element with attributes and children; texts become text, whatever they hold. */
-function element(name, attributes = {}, ...children) {
-    const made = document.createElement(name);
-    for (const [key, value] of Object.entries(attributes)) {
-        if (value === undefined || value === false) continue;
-        if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-        else made.setAttribute(key, value === true ? "" : value);
-    }
-    made.append(...children.filter((child) => child !== undefined && child !== ""));
-    return made;
-}
-
-/** A token as it fits above a column; the whole of it is the title. */
-function shortened(label, most) {
-    const letters = [...label];
-    return letters.length > most ? letters.slice(0, most - 1).join("") + "…" : label;
-}
-
 function header(label, scope) {
     const short = shortened(label, 16);
     return element(
@@ -39,7 +21,7 @@ function cellOf(walk, section, flat, differs) {
     return element(
         "td",
         {
-            class: [shade, differs ? "differs" : ""].join(" ").trim(),
+            class: [shade, differs ? "differs" : ""].join(" ").trim() || undefined,
             tabindex: -1,
             "data-cell": section.address(flat),
         },
@@ -54,7 +36,7 @@ function tableOf(walk, section, start, differs) {
     const columns = last < 0 ? 1 : shape[last];
     const rows = last < 1 ? 1 : shape[last - 1];
     const indices = section.indices(start);
-    const table = element("table", { class: "tensor" });
+    const table = element("table", { class: "tensor", role: "grid", style: `--columns:${columns}` });
     const caption = indices
         .slice(0, Math.max(last - 1, 0))
         .map((index, axis) => `${section.axes[axis]} ${index}`)
@@ -83,7 +65,7 @@ function tableOf(walk, section, start, differs) {
     table.append(body);
     const first = table.querySelector("td");
     if (first) first.tabIndex = 0;
-    return element("div", { class: "scroll" }, table);
+    return element("div", { class: rows > 24 ? "scroll tall" : "scroll" }, table);
 }
 
 /** Where each matrix of a tensor begins, and its place on the axes that have tabs. */

@@ -27,6 +27,7 @@ class Tabs {
                             type: "button",
                             role: "tab",
                             "aria-label": `${axis} ${i}`,
+                            "aria-controls": "panels",
                             onclick: () => this.turnTo({ [axis]: i }),
                             onkeydown: (event) => this.onKey(event, axis),
                         },

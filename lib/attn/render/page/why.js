@@ -24,65 +24,6 @@ function withButtons(app, text) {
     });
 }
 
-/** One summand: its value, and what it is the product of. */
-function termRow(app, term, decimals, largest) {
-    const written = (show) => {
-        const [first, second] = term.factors.map((cell) => show(app, cell));
-        if (!second) return [first];
-        return term.isExponential ? ["exp(", first, " − ", second, ")"] : [first, " × ", second];
-    };
-    const names = written(cellButton);
-    const numbers = term.factors.length < 2 ? [] : written(chip);
-    const share = largest > 0 && Number.isFinite(term.value) ? Math.abs(term.value) / largest : 0;
-    return element(
-        "tr",
-        { "data-value": exact(term.value) },
-        element("td", { class: "sum" }, decimals.text(term.value)),
-        element(
-            "td",
-            {},
-            element("meter", { min: 0, max: 1, value: share.toFixed(3), "aria-hidden": "true" }),
-        ),
-        element("td", {}, ...names, element("small", {}, ...numbers)),
-    );
-}
-
-function closingRow(text, words, value) {
-    return element(
-        "tr",
-        { "data-value": exact(value), "data-row": words },
-        element("td", { class: "sum" }, text),
-        element("td"),
-        element("td", {}, words),
-    );
-}
-
-/** The terms, the largest first, so that what is printed adds up to what is printed. */
-function termsTable(app, derivation) {
-    const decimals = new Decimals(derivation);
-    const terms = [...derivation.terms].sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
-    const largest = Math.abs(terms[0]?.value ?? 0);
-    const table = element("table", { class: "terms" });
-    const body = element(
-        "tbody",
-        {},
-        ...terms.map((term) => termRow(app, term, decimals, largest)),
-    );
-    table.append(element("caption", {}, `${terms.length} terms, the largest first`), body);
-    const all = [derivation.value, ...terms.map((term) => term.value)];
-    const foot = element("tfoot");
-    if (all.every(Number.isFinite)) {
-        const left =
-            decimals.units(derivation.value) -
-            terms.reduce((sum, term) => sum + decimals.units(term.value), 0);
-        if (left !== 0)
-            foot.append(closingRow(decimals.ofUnits(left), "rounding", derivation.rounding));
-    }
-    foot.append(closingRow(decimals.text(derivation.value), "together", derivation.value));
-    table.append(foot);
-    return table;
-}
-
 /** Its tokens: `'short' looks at 'eat'`. */
 function tokensText(section, flat) {
     const indices = section.indices(flat);
@@ -121,55 +62,46 @@ function otherText(app, section, flat) {
         : `in “${name}”: ${twin.exact(flat)}`;
 }
 
-/** Fills the panel with the derivation of a cell. */
-function showWhy(app, panel, section, flat) {
-    const derivation = derive(app.walk, section, flat);
-    const lines = [
-        derivation.rule
-            ? element("p", { class: "rule" }, ...withButtons(app, "= " + derivation.rule))
-            : "",
-        derivation.arithmetic
-            ? element(
-                  "p",
-                  { class: "arithmetic" },
-                  ...withButtons(app, "= " + derivation.arithmetic),
-              )
-            : "",
-    ];
-    if (derivation.isSum) {
-        lines.push(termsTable(app, derivation));
-    } else if (derivation.sources.length > 0) {
-        lines.push(
-            element(
-                "p",
-                { class: "sources" },
-                "made of ",
-                ...derivation.sources.map((cell) =>
-                    element("span", { class: "pair" }, cellButton(app, cell), chip(app, cell)),
-                ),
-            ),
-        );
-    }
-    for (const text of [
+/** What stands below the derivation: tokens, row, the other walk, readers. */
+function remarks(app, section, flat) {
+    return [
         tokensText(section, flat),
+        section.hides(flat) ? "hidden by the mask" : "",
         rowText(section, flat),
         otherText(app, section, flat),
         readersText(app.walk, section),
-    ]) {
-        if (text) lines.push(element("p", { class: "remark" }, text));
+    ]
+        .filter(Boolean)
+        .map((text) => element("p", { class: "remark" }, text));
+}
+
+/** Where else it is derived: on a page of its own, or in a terminal. */
+function elsewhere(app, section, flat) {
+    const page = section.view.derived_by;
+    const command = page || commandOf(app.walk, section, flat);
+    if (!command) return "";
+    const words = page ? "a page on which it says where it comes from: " : "too many cells to derive here; in a terminal: ";
+    return element("p", { class: "made" }, words, element("code", {}, command));
+}
+
+/** Fills the panel with the derivation of a cell. */
+function showWhy(app, panel, section, flat) {
+    const derivation = derive(app.walk, section, flat);
+    const title = `${section.address(flat)} = ${section.exact(flat)}`;
+    const lines = [element("h2", { "data-value": section.exact(flat) }, title)];
+    app.player.take([], []);
+    for (const kind of ["rule", "arithmetic"]) {
+        if (!derivation[kind]) continue;
+        lines.push(element("p", { class: kind }, ...withButtons(app, "= " + derivation[kind])));
     }
-    const command = section.view.derived_by;
-    if (command) {
-        const words = "a page on which it says where it comes from: ";
-        lines.push(element("p", { class: "made" }, words, element("code", {}, command)));
+    if (derivation.isSum) {
+        lines.push(termsTable(app, derivation));
+    } else if (derivation.sources.length > 0) {
+        const pair = (cell) => element("span", { class: "pair" }, cellButton(app, cell), chip(app, cell));
+        lines.push(element("p", { class: "sources" }, "made of ", ...derivation.sources.map(pair)));
     }
+    lines.push(softmaxDrawn(app, section, flat), ...remarks(app, section, flat), elsewhere(app, section, flat));
     if (section.margin) lines.push(element("p", { class: "margin" }, section.margin));
-    panel.replaceChildren(
-        element(
-            "h2",
-            { "data-value": section.exact(flat) },
-            `${section.address(flat)} = ${section.exact(flat)}`,
-        ),
-        ...lines.filter((line) => line !== ""),
-    );
+    panel.replaceChildren(...lines.filter((line) => line !== ""));
+    return `${title}${derivation.rule ? " = " + derivation.rule : ""}`;
 }
