@@ -165,9 +165,22 @@ void write_walk(TextPieces& out, const Document& document, const FigureChoices& 
     });
 }
 
-/// Style or script without indents, and without the comments that have lines of their own: they
+/// Appends a line of a script or style without the blanks around signs; one with texts or regular
+/// expressions in it as it is.
+void append_tight(std::string& result, std::string_view line) {
+    constexpr std::string_view signs = "=<>?:&|(){}[],;*";
+    const bool is_code = line.find_first_of("\"'`/") == std::string_view::npos;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        const bool beside_sign =
+            line[i] == ' ' && i > 0 && i + 1 < line.size() &&
+            (signs.find(line[i - 1]) != signs.npos || signs.find(line[i + 1]) != signs.npos);
+        if (!is_code || !beside_sign) result += line[i];
+    }
+}
+
+/// A script or style without indents, and without the comments that have lines of their own: they
 /// are for whoever reads the sources.
-std::string squeezed(std::string_view text) {
+std::string squeezed(std::string_view text, bool is_script) {
     std::string result;
     bool in_comment = false;
     for (std::size_t begin = 0; begin < text.size();) {
@@ -177,7 +190,11 @@ std::string squeezed(std::string_view text) {
         line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
         in_comment |= line.starts_with("/*");
         if (!line.empty() && !in_comment && !line.starts_with("//")) {
-            result += line;
+            if (is_script) {
+                append_tight(result, line);
+            } else {
+                result += line;
+            }
             // A line that ends so goes on; one with a remark behind it does not end there.
             const bool ends = std::string_view("{(,[;").find(line.back()) == std::string_view::npos;
             if (ends || line.find("//") != std::string_view::npos) result += '\n';
@@ -193,29 +210,32 @@ std::string_view dark_media(Theme theme) {
     return theme == Theme::dark ? "screen" : "not all";
 }
 
-/// The page around what `write` writes into it.
+/// The page around what `write` writes into it. A page of heads has more style and script.
 template <class Write>
-void write_page(const Sink& sink, const std::string& command, Theme theme, Write&& write) {
+void write_page(const Sink& sink, const std::string& command, Theme theme, bool of_heads,
+                Write&& write) {
     TextPieces out(sink);
     out << "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
            "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
            "<link rel=\"icon\" href=\"data:,\">\n<title>"
         << xml_text(command) << "</title>\n<style>\n"
-        << squeezed(page_css) << scale_style(Page::light, "background-color", "", "color")
+        << squeezed(page_css, false) << squeezed(of_heads ? page_heads_css : "", false)
+        << scale_style(Page::light, "background-color", "", "color")
         << "</style>\n<style id=\"dark\" media=\"" << dark_media(theme) << "\">\n"
-        << squeezed(page_dark_css) << scale_style(Page::dark, "background-color", "", "color")
+        << squeezed(page_dark_css, false) << scale_style(Page::dark, "background-color", "", "color")
         << "</style>\n</head>\n<body>\n"
         << "<noscript><p>This page needs JavaScript, which stands in it; "
            "attn-explain $format markdown makes one that does not.</p></noscript>\n"_told;
     write(out);
-    out << "<script>\n(() => {\n" << squeezed(page_js) << "})();\n</script>\n</body>\n</html>\n";
+    out << "<script>\n(() => {\n" << squeezed(of_heads ? page_heads_js : "", true)
+        << squeezed(page_js, true) << "})();\n</script>\n</body>\n</html>\n";
     out.flush();
 }
 
 }  // namespace
 
 void render_html(const Document& document, const FigureChoices& choices, const Sink& sink) {
-    write_page(sink, document.command, choices.theme, [&](TextPieces& out) {
+    write_page(sink, document.command, choices.theme, false, [&](TextPieces& out) {
         write_walk(out, document, choices, "");
         if (document.other == nullptr) return;
         Document other = *document.other;
@@ -225,7 +245,7 @@ void render_html(const Document& document, const FigureChoices& choices, const S
 }
 
 void render_model_html(const ModelPage& model, const FigureChoices& choices, const Sink& sink) {
-    write_page(sink, model.command, choices.theme, [&](TextPieces& out) {
+    write_page(sink, model.command, choices.theme, true, [&](TextPieces& out) {
         write_script(
             out, "heads", [&](const Sink& script) { script(model.heads); }, model.command);
         for (std::size_t n = 0; n < model.layers.size(); ++n) {

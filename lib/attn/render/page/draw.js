@@ -1,21 +1,39 @@
 // What is drawn of a derivation: sums term by term, softmax as bars, a context as a stack of rows.
 
+/** Sums of more terms than this are read by their largest terms. */
+const termsInOrder = 16;
+
+function clipped(value, low) {
+    return Number.isFinite(value) ? Math.max(low, Math.min(1, value)) : 0;
+}
+
 /** A bar from a zero line, to the right for what is more than zero. */
 function signedBar(value, limit) {
-    const share = limit > 0 && Number.isFinite(value) ? Math.max(-1, Math.min(1, value / limit)) : 0;
-    const kind = share < 0 ? "minus" : "plus";
+    const share = clipped(value / (limit || 1), -1);
     const style = `--share:${share.toFixed(3)}`;
-    return element("i", { class: `signed ${kind}`, style, "aria-hidden": "true" });
+    return element(share < 0 ? "i.signed.minus" : "i.signed", { style, "aria-hidden": "true" });
 }
 
 /** A bar from the left for a number between 0 and `limit`. */
 function shareBar(value, limit = 1) {
-    const share = Number.isFinite(value) ? Math.max(0, Math.min(1, value / limit)) : 0;
-    return element("i", { class: "share", style: `--share:${share.toFixed(3)}`, "aria-hidden": "true" });
+    const style = `--share:${clipped(value / (limit || 1), 0).toFixed(3)}`;
+    return element("i.share", { style, "aria-hidden": "true" });
+}
+
+/** Numbers as colours. */
+function swatches(levels, values, limit) {
+    const level = (value) => Math.round(((clipped(value / (limit || 1), -1) + 1) / 2) * (levels - 1));
+    const cell = (value) => element(Number.isFinite(value) ? `i.d${level(value)}` : "i.nan");
+    return element("span.swatches", { "aria-hidden": "true" }, values.map(cell));
 }
 
 function largestOf(values) {
-    return values.filter(Number.isFinite).reduce((most, one) => Math.max(most, Math.abs(one)), 0);
+    const size = (most, one) => (Number.isFinite(one) ? Math.max(most, Math.abs(one)) : most);
+    return values.reduce(size, 0);
+}
+
+function headRow(...texts) {
+    return element("thead", element("tr", texts.map((text) => element("th", { scope: "col" }, text))));
 }
 
 /** One summand: its factors side by side, their product, its bar, the sum so far. */
@@ -29,137 +47,118 @@ function termRow(app, term, decimals, largest, soFar) {
     return element(
         "tr",
         { "data-value": exact(term.value) },
-        element("td", {}, element("span", { class: "meet" }, ...numbers), element("small", {}, ...written(cellButton))),
-        element("td", { class: "sum" }, decimals.text(term.value)),
-        element("td", {}, signedBar(term.value, largest)),
-        element("td", { class: "so-far" }, Number.isFinite(soFar) ? decimals.text(soFar) : exact(soFar)),
+        element("td", element("span.meet", numbers), element("small", written(cellButton))),
+        element("td.sum", decimals.text(term.value)),
+        element("td", signedBar(term.value, largest)),
+        element("td.so-far", decimals.text(soFar)),
     );
 }
 
 function closingRow(text, words, value) {
-    const attributes = { "data-value": exact(value), "data-row": words };
-    return element("tr", attributes, element("td", {}, words), element("td", { class: "sum" }, text), element("td"), element("td"));
+    const about = { "data-value": exact(value), "data-row": words };
+    return element("tr", about, element("td", words), element("td.sum", text), element("td"), element("td"));
 }
 
-/** Sums of more terms than this are read by their largest terms. */
-const termsInOrder = 16;
+/** What is left of a sum below its terms, so that what is printed adds up to what is printed. */
+function closingRows({ value, terms, rounding }, decimals) {
+    const together = closingRow(decimals.text(value), "together", value);
+    if (![value, ...terms.map((term) => term.value)].every(Number.isFinite)) return [together];
+    const printed = terms.reduce((sum, term) => sum + decimals.units(term.value), 0);
+    const left = decimals.units(value) - printed;
+    return left === 0 ? [together] : [closingRow(decimals.ofUnits(left), "rounding", rounding), together];
+}
 
-/** The terms, so that what is printed adds up to what is printed. */
+/** A sum as a table. */
 function termsTable(app, derivation) {
     const decimals = new Decimals(derivation);
     const inOrder = derivation.terms.length <= termsInOrder;
-    const terms = inOrder
-        ? derivation.terms
-        : [...derivation.terms].sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
+    const terms = [...derivation.terms];
+    if (!inOrder) terms.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
     const largest = largestOf(terms.map((term) => term.value));
     let soFar = 0;
     const rows = terms.map((term) => termRow(app, term, decimals, largest, (soFar += term.value)));
-    const foot = element("tfoot");
-    if ([derivation.value, ...terms.map((term) => term.value)].every(Number.isFinite)) {
-        const printed = terms.reduce((sum, term) => sum + decimals.units(term.value), 0);
-        const left = decimals.units(derivation.value) - printed;
-        if (left !== 0) foot.append(closingRow(decimals.ofUnits(left), "rounding", derivation.rounding));
-    }
-    foot.append(closingRow(decimals.text(derivation.value), "together", derivation.value));
-    const order = inOrder ? "in their order" : "the largest first";
-    const heads = ["", "product", "", "so far"].map((text) => element("th", { scope: "col" }, text));
-    if (terms.every((term) => term.factors.length < 2)) heads[1].textContent = "term";
     app.player.take(rows, terms);
-    return element(
-        "table",
-        { class: "terms" },
-        element("caption", {}, `${terms.length} terms, ${order}`),
-        element("thead", {}, element("tr", {}, ...heads)),
-        element("tbody", {}, ...rows),
-        foot,
-    );
+    const order = inOrder ? "in their order" : "the largest first";
+    const caption = element("caption", `${terms.length} terms, ${order}`);
+    const head = headRow("", terms[0]?.factors.length > 1 ? "product" : "term", "", "so far");
+    const foot = element("tfoot", closingRows(derivation, decimals));
+    return element("table.terms", caption, head, element("tbody", rows), foot);
 }
 
 /** Plays a sum term by term; where motion is not wanted, a term for each press. */
 class Player {
     constructor(app) {
         this.app = app;
-        this.button = button("Play", () => this.press(), { id: "play", title: "term by term (Space)" });
+        const about = { id: "play", title: "term by term (Space)" };
+        this.button = button("Play", () => this.press(), about);
         this.take([], []);
     }
 
     /** The rows that stand in the panel now. */
     take(rows, terms) {
-        clearInterval(this.timer);
-        Object.assign(this, { rows, terms, shown: rows.length, timer: undefined });
-        this.button.hidden = rows.length < 2;
+        this.stop();
+        Object.assign(this, { rows, terms, shown: rows.length });
+        this.button.hidden = !this.plays;
         this.say();
     }
+    get plays() {
+        return this.rows.length > 1;
+    }
+    get isDone() {
+        return this.shown >= this.rows.length;
+    }
 
+    stop() {
+        clearInterval(this.timer);
+        this.timer = undefined;
+    }
     say() {
-        const done = this.shown >= this.rows.length;
-        this.button.textContent = this.timer ? "Pause" : done ? "Play" : "Next term";
+        this.button.textContent = this.timer ? "Pause" : this.isDone ? "Play" : "Next term";
     }
 
     press() {
         if (this.timer) {
-            clearInterval(this.timer);
-            this.timer = undefined;
+            this.stop();
         } else {
-            if (this.shown >= this.rows.length) this.shown = 0;
+            if (this.isDone) this.shown = 0;
             this.step();
-            if (!calm.matches) this.timer = setInterval(() => this.step(), 900);
+            if (!isCalm.matches && !this.isDone) this.timer = setInterval(() => this.step(), 900);
         }
         this.say();
     }
 
     /** Brings one more term, and lights what meets in it. */
     step() {
-        this.shown = Math.min(this.shown + 1, this.rows.length);
+        ++this.shown;
         this.rows.forEach((row, i) => {
             row.classList.toggle("yet", i >= this.shown);
             row.classList.toggle("now", i === this.shown - 1);
         });
-        const table = this.rows[0].closest("table");
-        table.tFoot.classList.toggle("yet", this.shown < this.rows.length);
-        this.rows[this.shown - 1].scrollIntoView({ block: "nearest" });
+        const row = this.rows[this.shown - 1];
+        row.closest("table").tFoot.classList.toggle("yet", !this.isDone);
+        row.scrollIntoView({ block: "nearest" });
         this.app.lightTerm(this.terms[this.shown - 1].factors);
-        if (this.shown < this.rows.length) return;
-        clearInterval(this.timer);
-        this.timer = undefined;
+        if (this.isDone) this.stop();
         this.say();
     }
 }
 
 /** A row of weights as it came about: score, exponential and share of each key. */
 function softmaxDrawn(app, section, flat) {
-    const roles = app.strip.roles;
-    if (!roles?.exponentials || section !== roles.softmax || section.axes.at(-1) !== "key") return "";
-    const count = section.shape.at(-1);
-    const start = flat - (flat % count);
-    const at = (of, i) => of.values[start + i];
-    const keys = Array.from({ length: count }, (_, i) => i);
-    const own = (of) => largestOf(keys.map((i) => at(of, i)));
-    const [score, power] = [own(roles.last), own(roles.exponentials)];
-    const indices = section.indices(flat);
-    const rows = keys.slice(0, 64).map((i) =>
-        element(
-            "tr",
-            { class: [start + i === flat ? "now" : "", section.hides(start + i) ? "hid" : ""].join(" ").trim() },
-            element("th", { scope: "row", dir: "auto" }, shortened(section.label(section.axes.length - 1, i, indices), 12)),
-            element("td", {}, signedBar(at(roles.last, i), score)),
-            element("td", {}, shareBar(at(roles.exponentials, i), power)),
-            element("td", {}, shareBar(at(section, i))),
-        ),
-    );
-    const heads = ["", "score", "exp(score − largest)", "share of 1"].map((text) => element("th", { scope: "col" }, text));
-    return element(
-        "table",
-        { class: "drawn" },
-        element("caption", {}, "the row of this weight: score, exponential, share"),
-        element("thead", {}, element("tr", {}, ...heads)),
-        element("tbody", {}, ...rows),
-    );
-}
-
-/** Numbers as colours. */
-function swatches(levels, values, limit) {
-    const level = (value) => Math.round(((Math.max(-1, Math.min(1, value / (limit || 1))) + 1) / 2) * (levels - 1));
-    const cells = values.map((value) => element("i", { class: Number.isFinite(value) ? `d${level(value)}` : "nan" }));
-    return element("span", { class: "swatches", "aria-hidden": "true" }, ...cells);
+    const { roles } = app.strip;
+    if (!roles?.exponentials || section !== roles.softmax || !section.isOfPairs) return "";
+    const keys = app.strip.keys().slice(0, 64);
+    const start = flat - section.indices(flat).at(-1);
+    const at = (of) => keys.map(({ key }) => of.values[start + key]);
+    const [scores, powers, shares] = [roles.last, roles.exponentials, section].map(at);
+    const [score, power] = [largestOf(scores), largestOf(powers)];
+    const row = ({ key, label }) => {
+        const name = start + key === flat ? "tr.now" : section.hides(start + key) ? "tr.hid" : "tr";
+        const bars = [signedBar(scores[key], score), shareBar(powers[key], power), shareBar(shares[key])];
+        const word = element("th", { scope: "row", dir: "auto" }, shortened(label, 12));
+        return element(name, word, bars.map((bar) => element("td", bar)));
+    };
+    const caption = element("caption", "the row of this weight");
+    const head = headRow("", "score", "exponential", "share of 1");
+    return element("table.drawn", caption, head, element("tbody", keys.map(row)));
 }

@@ -30,7 +30,7 @@ function hint() {
     const words =
         "Touch a number, rest on it or walk there with the arrow keys: " +
         "here stands where it comes from.";
-    return element("p", {}, words);
+    return element("p", words);
 }
 
 function keyList(app) {
@@ -43,45 +43,50 @@ function keyList(app) {
         ...(app.model ? ofModel : []),
         ["arrows, Home, End, Page keys", "from cell to cell"],
         ["Enter", "into the derivation"],
+        ["Space", "play the sum in the panel, term by term"],
         ["Backspace", "back to the cell before"],
         ["Escape", "choose nothing"],
-        ["Space", "play the sum in the panel, term by term"],
         ["/", "find a word, a step or a cell; Enter for the next"],
         ["j, k", "next step, step before"],
         ["h, b", "next head, next sequence of the batch"],
         ["t", "light or dark"],
     ];
-    const list = element("dl");
-    for (const [key, does] of keys) list.append(element("dt", {}, key), element("dd", {}, does));
-    const letters = element("input", { type: "checkbox", checked: true, "aria-label": "single letters are keys", onchange: () => (app.letters = letters.checked) });
-    const label = element("label", {}, letters, " single letters are keys");
-    return element("details", { id: "keys" }, element("summary", {}, "Keys"), element("div", {}, list, label));
+    const list = element("dl", keys.flatMap(([key, does]) => [element("dt", key), element("dd", does)]));
+    const name = "single letters are keys";
+    const turn = () => (app.letters = letters.checked);
+    const about = { type: "checkbox", "aria-label": name, checked: app.letters, onchange: turn };
+    const letters = element("input", about);
+    const label = element("label", letters, ` ${name}`);
+    return element("details", { id: "keys" }, element("summary", "Keys"), element("div", list, label));
 }
 
 /** Large type for a room: the panel goes below, the list of steps away. */
 function stageButton(app) {
-    const turn = () => {
-        const on = document.documentElement.classList.toggle("stage");
-        stage.setAttribute("aria-pressed", String(on));
+    const stage = button("stage", () => {
+        const isOn = document.documentElement.classList.toggle("stage");
+        stage.setAttribute("aria-pressed", String(isOn));
         app.makeRoom();
-    };
-    const stage = button("stage", turn, { "aria-pressed": "false", title: "large type" });
+    });
+    stage.title = "large type";
+    stage.setAttribute("aria-pressed", "false");
     return host ? "" : stage;
 }
 
-/** Whether a row of weights has its own scale, for those that one large weight pales. */
+/** Whether each row has its own scale, for those that one large number pales. */
 function scaleButton(app) {
-    const turn = () => {
+    const shades = /^(s|d)\d+$/;
+    const scale = button("colours by row", () => {
         for (const walk of [app.walk, app.other]) if (walk) walk.rowScale = !walk.rowScale;
         scale.setAttribute("aria-pressed", String(app.walk.rowScale));
-        for (const [address, cell] of app.cells) {
-            const { section, flat } = app.walk.cell(address);
-            cell.classList.remove(...[...cell.classList].filter((name) => /^[sd]\d+$/.test(name)));
-            cell.classList.add(...[section.shade(flat, app.levels, app.walk.rowScale)].filter(Boolean));
+        for (const [place, cell] of app.steps.cells) {
+            const { section, flat } = app.walk.cell(place);
+            cell.classList.remove(...[...cell.classList].filter((name) => shades.test(name)));
+            const shade = section.shade(flat, app.levels, app.walk.rowScale);
+            if (shade) cell.classList.add(shade);
         }
-    };
-    const title = "each row from 0 to its own largest number";
-    const scale = button("colours by row", turn, { "aria-pressed": String(app.walk.rowScale), title });
+    });
+    scale.title = "each row up to its own largest number";
+    scale.setAttribute("aria-pressed", String(app.walk.rowScale));
     return scale;
 }
 
@@ -89,7 +94,8 @@ function scaleButton(app) {
 function makeDock(app) {
     app.player = new Player(app);
     app.turn = new Turn(app);
-    app.panel = element("section", { id: "why", tabindex: -1, "aria-label": "where this number comes from" }, hint());
+    const about = { id: "why", tabindex: -1, "aria-label": "where this number comes from" };
+    app.panel = element("section", about, hint());
     const less = button("Less", () => {
         less.textContent = app.dock.classList.toggle("peek") ? "More" : "Less";
         app.makeRoom();
@@ -98,12 +104,14 @@ function makeDock(app) {
     const back = button("Back", () => app.goBack(), { id: "back" });
     const close = button("Close", () => app.clear(), { id: "close" });
     const tools = [back, app.player.button, app.turn.button, takeMenu(app), less, close];
-    app.dock = element(
-        "aside",
-        { id: "dock", "aria-label": "derivation" },
-        element("div", { class: "dock-tools" }, ...tools),
-        app.panel,
-    );
+    const dock = { id: "dock", "aria-label": "derivation" };
+    app.dock = element("aside", dock, element("div.dock-tools", tools), app.panel);
+}
+
+/** The first thing to be pressed, whatever is folded. */
+function firstStop(app) {
+    const word = app.strip.element.querySelector('button[aria-pressed="true"]');
+    return word ?? app.steps.element.querySelector('td[tabindex="0"], summary');
 }
 
 /** Builds the frame and hands its parts to the app. */
@@ -113,35 +121,32 @@ function makeFrame(app) {
     app.search = new Search(app);
     app.tabs = new Tabs(() => app.turned());
     app.strip = new Strip(app);
+    app.steps = new Steps(app);
     app.switch = element("div", { id: "switch", role: "group", "aria-label": "walk shown" });
-    app.nav = element("nav", { id: "steps", "aria-label": "steps" });
-    app.main = element("div", { id: "tensors" });
-    app.said = element("p", { class: "away", role: "status" });
+    app.said = element("p.away", { role: "status" });
     makeDock(app);
     const title = app.model ? `Layers and heads of ${app.model.name}` : "Attention, step by step";
     app.overview = app.model && new Overview(app);
-    app.theme.turned = () => app.overview?.draw(app.overview.seen);
-    const command = element("p", { class: "command" }, "made by ", element("code", {}, app.command));
+    app.theme.turned = () => app.overview?.draw();
+    const command = element("p.command", "made by ", element("code", app.command));
     const tools = [app.switch, app.tabs.element, app.search.field, app.search.count];
     tools.push(scaleButton(app), stageButton(app), app.theme.button, keyList(app));
-    const below = element("div", { class: "below" }, app.nav, app.main);
-    const panels = { id: "panels", role: app.walk.extent("head") > 1 ? "tabpanel" : undefined, "aria-label": "tensors" };
+    app.tools = element("div.tools", { role: "toolbar", "aria-label": "page" }, tools);
+    const below = element("div.below", app.steps.nav, app.steps.element);
+    const role = app.walk.extent("head") > 1 ? "tabpanel" : undefined;
+    const panels = element("div", { id: "panels", role, "aria-label": "walk" }, app.strip.element, below);
+    const skip = (event) => {
+        event.preventDefault();
+        firstStop(app)?.focus();
+    };
     frame.prepend(
-        element("a", { class: "skip", href: "#tensors", onclick: (event) => skip(app, event) }, "to the tensors"),
-        element("header", {}, element("h1", {}, title), command),
-        element("div", { class: "tools", role: "toolbar", "aria-label": "page" }, ...tools),
+        element("a.skip", { href: "#tensors", onclick: skip }, "to the numbers"),
+        element("header", element("h1", title), command),
+        app.tools,
         ...(app.overview ? [app.overview.element] : []),
-        element("div", { class: "columns" }, element("main", {}, element("div", panels, app.strip.element, below)), app.dock),
+        element("div.columns", element("main", panels), app.dock),
         app.said,
     );
-    app.makeRoom();
-    new ResizeObserver(() => app.makeRoom()).observe(frame.querySelector(".tools"));
-    screens.wide.addEventListener("change", () => app.makeRoom());
-}
-
-/** The first number, whatever is folded. */
-function skip(app, event) {
-    event.preventDefault();
-    const strip = app.strip.element.querySelector("button");
-    (strip ?? app.main.querySelector('td[tabindex="0"], summary'))?.focus();
+    new ResizeObserver(() => app.makeRoom()).observe(app.tools);
+    isWide.addEventListener("change", () => app.makeRoom());
 }

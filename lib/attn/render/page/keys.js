@@ -8,7 +8,7 @@ function onCellKey(app, event) {
         event.stopPropagation();
         const at = app.walk.cell(cell.dataset.cell);
         if (app.turn.takes(at)) return;
-        if (event.key === " " && app.isSelected(at) && app.player.rows.length > 1) return app.player.press();
+        if (event.key === " " && app.isSelected(at) && app.player.plays) return app.player.press();
         app.choose(at.section, at.flat);
         if (event.key === "Enter") (app.panel.querySelector("button") ?? app.panel).focus();
         return;
@@ -21,7 +21,12 @@ function onCellKey(app, event) {
 }
 
 function onKey(app, event) {
-    if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest?.("input, select, textarea")) return;
+    const { target, key } = event;
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    if (target.closest?.("input, select, textarea") && key !== "Escape") return;
+    const isPressed = target.closest?.("button, summary, a");
+    const plays = key === " " && !isPressed && app.player.plays;
+    const others = { Escape: () => app.clear(), Backspace: () => app.goBack(), " ": () => app.player.press() };
     const letters = {
         "/": () => app.search.field.focus(),
         j: () => goToStep(app, 1),
@@ -29,14 +34,10 @@ function onKey(app, event) {
         h: () => app.tabs.turnBy("head", 1),
         b: () => app.tabs.turnBy("batch", 1),
         t: () => app.theme.turn(),
-        ...(app.model && { o: () => app.overview.focus(), l: () => nextLayer(app) }),
+        o: () => app.overview?.focus(),
+        l: () => app.model && nextLayer(app),
     };
-    const others = {
-        Escape: () => app.clear(),
-        Backspace: () => app.goBack(),
-        ...(!event.target.closest?.("button, summary, a") && app.player.rows.length > 1 && { " ": () => app.player.press() }),
-    };
-    const does = others[event.key] ?? (app.letters ? letters[event.key] : undefined);
+    const does = key === " " && !plays ? undefined : others[key] ?? (app.letters ? letters[key] : undefined);
     if (!does) return;
     event.preventDefault();
     does();
@@ -49,13 +50,12 @@ function nextLayer(app) {
 
 /** Goes to the next open step, or the one before. */
 function goToStep(app, by) {
-    const parts = [...app.parts.values()].filter(({ part }) => part.open && part.closest(".group")?.open !== false);
-    if (parts.length === 0) return;
-    const at = parts.findIndex(({ part }) => part.contains(root.activeElement));
-    const next = parts[Math.max(0, Math.min(parts.length - 1, at < 0 ? 0 : at + by))];
+    const { parts } = app.steps;
+    const open = [...parts.values()].filter(({ section }) => !app.steps.isFolded(section.name));
+    const at = open.findIndex(({ part }) => part.contains(root.activeElement));
+    const next = open[Math.max(0, Math.min(open.length - 1, at < 0 ? 0 : at + by))];
+    if (!next) return;
     next.part.scrollIntoView({ block: "start" });
-    (
-        next.part.querySelector('.panel:not([hidden]) td[tabindex="0"]') ??
-        next.part.querySelector("summary")
-    ).focus({ preventScroll: true });
+    const first = next.part.querySelector('.panel:not([hidden]) td[tabindex="0"], summary');
+    first.focus({ preventScroll: true });
 }

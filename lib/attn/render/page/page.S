@@ -10,10 +10,13 @@
         .incbin "page.css"
         .incbin "strip.css"
         .incbin "tensor.css"
-        .incbin "heads.css"
         .incbin "screens.css"
+        lay     attn_page_heads_css
+        .incbin "heads.css"
         lay     attn_page_dark_css
         .incbin "dark.css"
+        lay     attn_page_heads_js
+        .incbin "heads.js"
         lay     attn_page_js
         .incbin "root.js"
         .incbin "walk.js"
@@ -28,9 +31,9 @@
         .incbin "strip.js"
         .incbin "turn.js"
         .incbin "take.js"
-        .incbin "heads.js"
         .incbin "keys.js"
         .incbin "frame.js"
+        .incbin "steps.js"
         .incbin "page.js"
         lay     attn_page_end
 

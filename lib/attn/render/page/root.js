@@ -6,22 +6,26 @@ const host = [...document.querySelectorAll("[data-attn-explain]")].find((one) =>
 const root = host ? host.attachShadow({ mode: "open" }) : document;
 if (host) root.append(host.querySelector("template").content.cloneNode(true));
 /** @type {HTMLElement} what holds the page, as the body does */
-const frame = host ? root.appendChild(element("div", { class: "frame" })) : document.body;
-const screens = { wide: matchMedia("(min-width: 1101px)"), touch: matchMedia("(hover: none)") };
-const calm = matchMedia("(prefers-reduced-motion: reduce)");
+const frame = host ? root.appendChild(element("div.frame")) : document.body;
+const isWide = matchMedia("(min-width: 1101px)");
+const isCalm = matchMedia("(prefers-reduced-motion: reduce)");
 
 /**
- * An element with attributes and children; texts become text, whatever they hold.
+ * `element("td.sum", { title }, child, child)`: an element with classes, attributes and children;
+ * texts become text, whatever they hold.
  * @returns {any}
  */
-function element(name, attributes = {}, ...children) {
-    const made = document.createElement(name);
+function element(name, ...children) {
+    const [tag, ...classes] = name.split(".");
+    const made = document.createElement(tag);
+    if (classes.length > 0) made.className = classes.join(" ");
+    const attributes = children[0]?.constructor === Object ? children.shift() : {};
     for (const [key, value] of Object.entries(attributes)) {
         if (value === undefined || value === false) continue;
         if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
         else made.setAttribute(key, value === true ? "" : value);
     }
-    made.append(...children.filter((child) => child !== undefined && child !== ""));
+    made.append(...children.flat().filter((child) => child !== undefined && child !== ""));
     return made;
 }
 
@@ -35,23 +39,28 @@ function shortened(label, most) {
     return letters.length > most ? letters.slice(0, most - 1).join("") + "…" : label;
 }
 
+/** `[act(0), act(1), ...]`, so many of them. */
+function times(count, act) {
+    return Array.from({ length: count }, (_, i) => act(i));
+}
+
 /** The part of the page's address behind #; a page that stands in another one has none. */
 const hash = {
     read() {
-        if (host) return "";
+        const text = host ? "" : location.hash.slice(1);
         try {
-            return decodeURIComponent(location.hash.slice(1));
+            return decodeURIComponent(text);
         } catch {
-            return location.hash.slice(1);
+            return text;
         }
     },
-    /** Inside srcdoc no address can be written: then there is none. */
+    /** Inside srcdoc no address can be written: the page works without. */
     write(text, push) {
         if (host || text === this.read()) return;
         try {
             history[push ? "pushState" : "replaceState"](null, "", "#" + text);
         } catch {
-            // The page works without.
+            return;
         }
     },
 };

@@ -21,8 +21,8 @@ class Search {
         const { app } = this;
         const cell = app.walk.cell(wanted);
         const hits = cell ? [() => app.choose(cell.section, cell.flat, { named: {} })] : [];
-        for (const step of app.parts?.values() ?? []) {
-            if (step.section.name.includes(wanted)) hits.push(() => app.openStep(step));
+        for (const step of app.steps.parts.values()) {
+            if (step.section.name.includes(wanted)) hits.push(() => app.steps.open(step));
         }
         if (!app.strip.roles) return hits;
         app.strip.keys().forEach(({ key, label }) => {
@@ -45,6 +45,7 @@ class Search {
 
     onKey(event) {
         if (event.key === "Escape") {
+            event.stopPropagation();
             this.field.value = "";
             this.find();
             this.field.blur();

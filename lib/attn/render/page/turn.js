@@ -1,126 +1,128 @@
-// "My turn": a number is hidden and asked for, and which cells it is made of.
+// "My turn": a number is hidden and asked for, and the cells that it is made of.
 
-/** The number of decimals that a cell shows, as half a unit of the last one. */
+/** Half a unit of the last digit that a number shows. */
 function halfUnit(text) {
     const [digits, exponent] = text.split("e");
     return 0.5000001 * 10 ** (Number(exponent ?? 0) - (digits.split(".")[1] ?? "").length);
 }
 
-/** What common mistakes would make of a cell, each with its name. */
+function sumOf(numbers) {
+    return numbers.reduce((a, b) => a + b, 0);
+}
+
+/** What common mistakes would make of a weight. */
+function mistakenWeights(app, section, flat) {
+    const { roles } = app.strip;
+    const column = section.indices(flat).at(-1);
+    const keys = times(section.shape.at(-1), (i) => flat - column + i);
+    const row = (of) => keys.map((i) => of.values[i]);
+    const share = (numbers) => Math.exp(numbers[column]) / sumOf(numbers.map(Math.exp));
+    const unscaled = row(roles.scores).map((score, i) => (section.hides(keys[i]) ? -Infinity : score));
+    const seen = keys.filter((i) => !section.hides(i)).length;
+    return {
+        "the mask is forgotten": share(row(app.walk.byName.get("scaled_scores") ?? roles.scores)),
+        "the scores are not scaled": share(unscaled),
+        "softmax is left out": roles.last.values[flat],
+        "all words get the same": section.hides(flat) ? 0 : 1 / seen,
+    };
+}
+
+/** What common mistakes would make of a sum of products. */
+function mistakenSums(terms) {
+    const factor = (i) => terms.map(({ factors }) => factors[i].section.values[factors[i].flat]);
+    const [first, second] = [factor(0), factor(1)];
+    return {
+        "the numbers are added instead of multiplied": sumOf(first) + sumOf(second),
+        "only the first term is taken": first[0] * second[0],
+        "the signs are forgotten": sumOf(first.map((one, i) => Math.abs(one * second[i]))),
+        "one row is read backwards": sumOf(first.map((one, i) => one * second.at(-1 - i))),
+    };
+}
+
 function mistakesOf(app, section, flat) {
     const { roles } = app.strip;
-    if (!roles) return [];
-    const count = section.shape.at(-1);
-    const start = flat - (flat % count);
-    const row = (of) => [...of.values.slice(start, start + count)];
-    const share = (numbers) => {
-        const powers = numbers.map((number) => Math.exp(number));
-        return powers[flat - start] / powers.reduce((a, b) => a + b, 0);
-    };
-    if (section === roles.softmax && section.axes.at(-1) === "key") {
-        const seen = row(roles.last).filter(Number.isFinite).length;
-        return [
-            ["the mask is forgotten", share(row(app.walk.byName.get("scaled_scores") ?? roles.scores))],
-            ["the scores are not scaled", share(row(roles.scores).map((score, i) => (section.hides(start + i) ? -Infinity : score)))],
-            ["softmax is left out", roles.last.values[flat]],
-            ["all words get the same", section.hides(flat) ? 0 : 1 / seen],
-        ];
-    }
+    if (roles && section === roles.softmax && section.isOfPairs) return mistakenWeights(app, section, flat);
     const { terms } = derive(app.walk, section, flat);
-    if (terms.length < 2 || terms[0].factors.length < 2) return [];
-    const [first, second] = [0, 1].map((i) => terms.map((term) => term.factors[i].section.values[term.factors[i].flat]));
-    const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
-    return [
-        ["added instead of multiplied", sum(first) + sum(second)],
-        ["only the first term", first[0] * second[0]],
-        ["the sum of the products without their signs", sum(first.map((one, i) => Math.abs(one * second[i])))],
-        ["one row upside down", sum(first.map((one, i) => one * second[second.length - 1 - i]))],
-    ];
+    const isDot = terms.length > 1 && terms.every(({ factors, isExponential }) => factors.length === 2 && !isExponential);
+    return isDot ? mistakenSums(terms) : {};
 }
 
 class Turn {
     constructor(app) {
         this.app = app;
         this.isOn = false;
-        this.button = button("My turn", () => (this.isOn ? this.giveUp() : this.begin()), { id: "turn", "aria-pressed": "false" });
+        const press = () => (this.isOn ? this.giveUp() : this.begin());
+        this.button = button("My turn", press, { id: "turn", "aria-pressed": "false" });
     }
 
     /** Hides the number of the cell in the panel and asks for it. */
     begin() {
         const { app } = this;
-        if (!app.shown || !app.panel.querySelector("h2")) return;
+        if (!app.shown) return app.say("choose a cell first");
         const { section, flat } = app.shown;
-        if (!app.selected) app.choose(section, flat, { stay: true });
-        this.isOn = true;
+        app.choose(section, flat, { stay: true, keep: !app.isSelected(app.shown) });
         this.text = section.number(section.values[flat]);
         this.met = new Set();
         this.sources = derive(app.walk, section, flat).sources;
-        this.button.setAttribute("aria-pressed", "true");
-        frame.classList.add("asking");
-        for (const element of app.cells.values()) element.classList.toggle("asked", element === app.current);
-        this.answer = element("input", { id: "answer", inputmode: "text", autocomplete: "off", "aria-label": "your number" });
-        this.told = element("p", { class: "told", role: "status" });
         this.hints = 0;
-        const check = (event) => {
-            event.preventDefault();
-            this.check(Number(this.answer.value.replace(",", ".")));
-        };
-        const form = element(
-            "form",
-            { class: "turn", onsubmit: check },
-            element("p", {}, `What is ${section.address(flat)}? ${this.wanted()}`),
-            this.answer,
-            " ",
-            button("Check", undefined, { type: "submit" }),
-            " ",
-            button("Hint", () => this.hint()),
-            " ",
-            button("Show it", () => this.giveUp()),
-            this.choices(section, flat),
-            this.told,
-        );
-        app.panel.querySelector("h2").after(form);
-        app.strip.update();
+        this.turn(true);
+        app.panel.querySelector("h2").after(this.form(section, flat));
         this.answer.focus({ preventScroll: true });
     }
 
-    /** Whose cells are to be touched. */
-    wanted() {
-        const steps = [...new Set(this.sources.map((source) => source.section.name))];
-        return steps.length > 0 ? `Which cells of ${steps.join(" and ")} meet here? Touch them, or type the number.` : "";
+    turn(on) {
+        this.isOn = on;
+        this.button.setAttribute("aria-pressed", String(on));
+        frame.classList.toggle("asking", on);
+        this.app.current?.classList.toggle("asked", on);
+        this.app.panel.classList.remove("ruled");
+    }
+
+    form(section, flat) {
+        const check = (event) => {
+            event.preventDefault();
+            this.check(this.answer.value.replace(",", "."));
+        };
+        this.answer = element("input", { id: "answer", autocomplete: "off", "aria-label": "your number" });
+        this.told = element("p.told", { role: "status" });
+        const buttons = [
+            button("Check", undefined, { type: "submit" }),
+            button("Hint", () => this.hint()),
+            button("Show it", () => this.giveUp()),
+        ];
+        const steps = [...new Set(this.sources.map((source) => source.section.name))].join(" and ");
+        const asks = steps ? ` Which cells of ${steps} meet here? Touch them, or type the number.` : "";
+        const words = element("p", `What is ${section.address(flat)}?${asks}`);
+        return element("form.turn", { onsubmit: check }, words, this.answer, buttons, this.choices(section, flat), this.told);
     }
 
     /** The number among what mistakes would make of it. */
     choices(section, flat) {
-        const value = section.values[flat];
-        const different = new Map();
-        for (const [name, other] of mistakesOf(this.app, section, flat)) {
-            const text = section.number(other);
-            if (text !== this.text && !different.has(text)) different.set(text, name);
-        }
-        if (different.size === 0 || !Number.isFinite(value)) return "";
-        const all = [...different.keys(), this.text].sort((a, b) => Number(a) - Number(b));
-        const one = (text) =>
-            button(text, () => (text === this.text ? this.right() : this.tell(`${text} is what comes out when ${different.get(text)}`)));
-        return element("p", { class: "choices" }, "one of these: ", ...all.map(one));
+        const told = new Map();
+        for (const [mistake, value] of Object.entries(mistakesOf(this.app, section, flat)))
+            told.set(section.number(value), `${section.number(value)} comes out when ${mistake}`);
+        told.delete(this.text);
+        if (told.size === 0) return "";
+        const all = [...told.keys(), this.text].sort((a, b) => Number(a) - Number(b));
+        const press = (text) => (text === this.text ? this.right() : this.tell(told.get(text)));
+        return element("p.choices", "one of these: ", all.map((text) => button(text, () => press(text))));
     }
 
     tell(text) {
         this.told.textContent = text;
     }
 
-    check(number) {
+    check(text) {
         const { section, flat } = this.app.shown;
         const value = section.values[flat];
-        const right = Number.isFinite(value) ? Math.abs(number - value) <= halfUnit(this.text) : Object.is(number, value);
-        if (right) return this.right();
-        this.tell(this.answer.value === "" ? "Type a number." : "Not yet. A hint is the next term.");
+        const near = text !== "" && Math.abs(Number(text) - value) <= halfUnit(this.text);
+        if (near || text === this.text) return this.right();
+        this.tell(text === "" ? "Type a number." : "Not yet. A hint is the next term.");
     }
 
     right() {
-        this.end();
-        this.app.showSelected();
-        this.app.panel.prepend(element("p", { class: "right", role: "status" }, `Right: ${this.text}`));
+        this.giveUp();
+        this.app.panel.prepend(element("p.right", { role: "status" }, `Right: ${this.text}`));
     }
 
     /** Brings the next term of the sum, or the rule. */
@@ -128,37 +130,32 @@ class Turn {
         const rows = this.app.panel.querySelectorAll(".terms tbody tr");
         if (this.hints < rows.length - 1) rows[this.hints++].classList.add("given");
         else this.app.panel.classList.add("ruled");
-        this.tell(rows.length > 0 ? `${this.hints} of ${rows.length} terms` : "the rule stands below");
+        this.tell(rows.length > 0 ? `${this.hints} of ${rows.length} terms` : "The rule stands below.");
     }
 
     /** A cell was touched: whether it is one that meets here. Nothing is chosen then. */
-    takes(cell) {
+    takes({ section, flat }) {
         if (!this.isOn) return false;
-        const wanted = this.sources.find((one) => one.section === cell.section && one.flat === cell.flat);
-        const address = cell.section.address(cell.flat);
-        if (!wanted) {
-            this.tell(`${address} does not meet here`);
+        const place = section.address(flat);
+        const all = new Set(this.sources.map((one) => one.section.address(one.flat)));
+        if (!all.has(place)) {
+            this.tell(`${place} does not meet here.`);
             return true;
         }
-        this.met.add(address);
-        this.app.light(address, "lit");
-        const all = new Set(this.sources.map((one) => one.section.address(one.flat))).size;
-        this.tell(this.met.size === all ? "These are all that meet here." : `${address} meets here: ${this.met.size} of ${all}`);
+        this.met.add(place);
+        this.app.steps.light(place, "lit");
+        const done = this.met.size === all.size;
+        this.tell(done ? "These are all that meet here." : `${place} meets here: ${this.met.size} of ${all.size}.`);
         return true;
     }
 
     giveUp() {
         this.end();
         this.app.showSelected();
+        this.app.panel.focus({ preventScroll: true });
     }
 
     end() {
-        if (!this.isOn) return;
-        this.isOn = false;
-        this.button.setAttribute("aria-pressed", "false");
-        frame.classList.remove("asking");
-        this.app.panel.classList.remove("ruled");
-        for (const cell of this.app.cells.values()) cell.classList.remove("asked");
-        this.app.strip.update();
+        if (this.isOn) this.turn(false);
     }
 }

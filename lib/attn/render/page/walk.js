@@ -108,6 +108,12 @@ class Section {
         return this.isTensor && this.axes.at(-1) === "key" && this.axes.at(-2) === "query";
     }
 
+    /** Whether both count the same queries and keys, and this is made of scores. */
+    isLike(other) {
+        const isMade = other.isOfPairs && /scores$|weights$|^exponentials$/.test(other.name);
+        return isMade && String(this.shape.slice(-2)) === String(other.shape.slice(-2));
+    }
+
     /** Whether the mask hides this cell's key from its query. */
     hides(flat) {
         if (!this.hider) return false;
@@ -156,14 +162,13 @@ class Walk {
             (step) => new Section(step, views.sections[step.name], views.tokens),
         );
         this.byName = new Map(this.sections.map((section) => [section.name, section]));
-        const hider = this.sections.findLast((one) => one.isOfPairs && one.name.endsWith("scores"));
-        for (const section of this.sections) {
-            const shared = hider && section.isOfPairs && /scores$|weights$|^exponentials$/.test(section.name);
-            const alike = shared && String(section.shape.slice(-2)) === String(hider.shape.slice(-2));
-            const follows = this.sections.indexOf(section) >= this.sections.indexOf(hider);
-            if (alike && follows) section.hider = hider;
+        const scores = this.sections.filter((one) => one.isOfPairs && one.name.endsWith("scores"));
+        this.scores = scores[0];
+        /** The scores of which softmax is taken: -inf where a query may not look. */
+        this.hider = scores.at(-1);
+        for (const section of this.sections.slice(this.sections.indexOf(this.hider))) {
+            if (this.hider?.isLike(section)) section.hider = this.hider;
         }
-        this.first = this.sections.find((one) => one.isOfPairs && one.name.endsWith("scores"));
     }
 
     /** The longest of an axis over all tensors: how many tabs it needs. */
@@ -188,13 +193,10 @@ class Walk {
         if (!section || !section.isTensor) return undefined;
         const words = parts[2] === "" ? [] : parts[2].split(",");
         if (words.length !== section.shape.length) return undefined;
-        const indices = words.map((word) => (/^\d+$/.test(word) ? Number(word) : -1));
-        indices.forEach((index, axis) => {
-            if (index >= 0) return;
-            const length = section.shape[axis];
-            const labels = Array.from({ length }, (_, i) => section.label(axis, i, indices));
-            indices[axis] = labels.indexOf(words[axis].replace(/^(['"])(.*)\1$/, "$2"));
-        });
+        const numbers = words.map((word) => (/^\d+$/.test(word) ? Number(word) : -1));
+        const indexOf = (word, axis) =>
+            times(section.shape[axis], (i) => section.label(axis, i, numbers)).indexOf(word);
+        const indices = numbers.map((i, axis) => (i < 0 ? indexOf(words[axis], axis) : i));
         const fits = indices.every((index, axis) => index >= 0 && index < section.shape[axis]);
         return fits ? { section, flat: section.flat(indices) } : undefined;
     }

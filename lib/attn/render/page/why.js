@@ -2,17 +2,13 @@
 
 /** A cell as a button that leads to it. */
 function cellButton(app, { section, flat }) {
-    return element(
-        "button",
-        { type: "button", class: "cell", onclick: () => app.choose(section, flat) },
-        section.address(flat),
-    );
+    return button(section.address(flat), () => app.choose(section, flat), { class: "cell" });
 }
 
 /** The cell's value on its colour, as it stands in its table. */
 function chip(app, { section, flat }) {
     const shade = section.shade(flat, app.walk.levels, app.walk.rowScale);
-    return element("span", { class: `chip ${shade}` }, section.number(section.values[flat]));
+    return element(`span.chip.${shade || "plain"}`, section.number(section.values[flat]));
 }
 
 /** A text in which addresses of cells become buttons. */
@@ -64,15 +60,10 @@ function otherText(app, section, flat) {
 
 /** What stands below the derivation: tokens, row, the other walk, readers. */
 function remarks(app, section, flat) {
-    return [
-        tokensText(section, flat),
-        section.hides(flat) ? "hidden by the mask" : "",
-        rowText(section, flat),
-        otherText(app, section, flat),
-        readersText(app.walk, section),
-    ]
-        .filter(Boolean)
-        .map((text) => element("p", { class: "remark" }, text));
+    const hidden = section.hides(flat) ? "hidden by the mask" : "";
+    const own = [tokensText(section, flat), hidden, rowText(section, flat)];
+    const texts = [...own, otherText(app, section, flat), readersText(app.walk, section)];
+    return texts.filter(Boolean).map((text) => element("p.remark", text));
 }
 
 /** Where else it is derived: on a page of its own, or in a terminal. */
@@ -80,28 +71,29 @@ function elsewhere(app, section, flat) {
     const page = section.view.derived_by;
     const command = page || commandOf(app.walk, section, flat);
     if (!command) return "";
-    const words = page ? "a page on which it says where it comes from: " : "too many cells to derive here; in a terminal: ";
-    return element("p", { class: "made" }, words, element("code", {}, command));
+    const why = page ? "a page on which it says where it comes from" : "too large to derive on this page; in a terminal";
+    return element("p.made", `${why}: `, element("code", command));
 }
 
-/** Fills the panel with the derivation of a cell. */
+/** Fills the panel with the derivation of a cell; gives the sentence that says it. */
 function showWhy(app, panel, section, flat) {
     const derivation = derive(app.walk, section, flat);
     const title = `${section.address(flat)} = ${section.exact(flat)}`;
     const lines = [element("h2", { "data-value": section.exact(flat) }, title)];
     app.player.take([], []);
     for (const kind of ["rule", "arithmetic"]) {
-        if (!derivation[kind]) continue;
-        lines.push(element("p", { class: kind }, ...withButtons(app, "= " + derivation[kind])));
+        const text = derivation[kind];
+        if (text) lines.push(element(`p.${kind}`, withButtons(app, "= " + text)));
     }
     if (derivation.isSum) {
         lines.push(termsTable(app, derivation));
     } else if (derivation.sources.length > 0) {
-        const pair = (cell) => element("span", { class: "pair" }, cellButton(app, cell), chip(app, cell));
-        lines.push(element("p", { class: "sources" }, "made of ", ...derivation.sources.map(pair)));
+        const pair = (cell) => element("span.pair", cellButton(app, cell), chip(app, cell));
+        lines.push(element("p.sources", "made of ", derivation.sources.map(pair)));
     }
-    lines.push(softmaxDrawn(app, section, flat), ...remarks(app, section, flat), elsewhere(app, section, flat));
-    if (section.margin) lines.push(element("p", { class: "margin" }, section.margin));
+    lines.push(softmaxDrawn(app, section, flat), ...remarks(app, section, flat));
+    lines.push(elsewhere(app, section, flat));
+    if (section.margin) lines.push(element("p.margin", section.margin));
     panel.replaceChildren(...lines.filter((line) => line !== ""));
-    return `${title}${derivation.rule ? " = " + derivation.rule : ""}`;
+    return derivation.rule ? `${title} = ${derivation.rule}` : title;
 }
