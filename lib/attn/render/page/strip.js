@@ -143,9 +143,9 @@ class Strip {
     /** The keys that have a row in the boxes, in the order of the sentence. */
     inBoxes(keys) {
         if (this.wholeRow || keys.length <= keysInBox) return keys;
-        const order = [...keys].sort((a, b) => b.weight - a.weight);
-        const own = order.filter((one) => one.key === this.app.state.key);
-        const shown = new Set([...own, ...order].slice(0, keysInBox));
+        const rank = (one) => (one.key === this.app.state.key ? Infinity : one.weight);
+        const order = [...keys].sort((a, b) => rank(b) - rank(a));
+        const shown = new Set(order.slice(0, keysInBox));
         return keys.filter((one) => shown.has(one));
     }
 
