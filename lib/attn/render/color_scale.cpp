@@ -49,7 +49,8 @@ Color scale_color(double share, ScaleKind kind, Page page) {
     if (kind == ScaleKind::around_zero) {
         const double t = std::clamp(share, -1.0, 1.0);
         const double hue = t < 0 ? 255 : 58;
-        if (page == Page::dark) return perceived(0.28 + 0.44 * std::abs(t), 0.13 * std::abs(t), hue);
+        if (page == Page::dark)
+            return perceived(0.28 + 0.44 * std::abs(t), 0.13 * std::abs(t), hue);
         return perceived(0.96 - 0.40 * std::abs(t), 0.14 * std::abs(t), hue);
     }
     const double t = std::clamp(share, 0.0, 1.0);
@@ -82,9 +83,9 @@ std::string scale_style(Page page, const std::string& property, const std::strin
         const Color color = scale_color(share, kind, page);
         const std::string ink_rule = ink + ":" + hex(readable_on(color));
         style += fmt::format(".{}{{{}:{}", scale_class(share, kind), property, hex(color));
-        style += within.empty() ? ";" + ink_rule + "}\n"
-                                : fmt::format("}}.{}{}{{{}}}\n", scale_class(share, kind), within,
-                                              ink_rule);
+        style += within.empty()
+                     ? ";" + ink_rule + "}\n"
+                     : fmt::format("}}.{}{}{{{}}}\n", scale_class(share, kind), within, ink_rule);
     };
     for (int level = 0; level < scale_levels; ++level) {
         const double place = static_cast<double>(level) / (scale_levels - 1);

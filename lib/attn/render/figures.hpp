@@ -31,6 +31,7 @@ struct FigureChoices {
     ScaleEnd end = ScaleEnd::automatic;
     PrintOptions options{};
     bool with_words = true;  ///< titles, formulas and axes
+    bool embedded = false;   ///< a page as a fragment for another one
 };
 
 /// Writes the shown sections as one SVG picture, one figure below the other.

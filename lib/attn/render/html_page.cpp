@@ -88,8 +88,8 @@ void write_view(TextPieces& out, const Document& document, const Section& sectio
                 const FigureChoices& choices) {
     static constexpr std::array<const char*, 3> forms{"whole", "fixed", "scientific"};
     const auto* tensor = std::get_if<Tensor>(&section.content);
-    out << json_string(section.name) << ":{\"shown\":" << (section.shown ? "true" : "false");
-    out << ",\"reads\":" << json_list(section.reads);
+    out << json_string(section.name) << ":{\"reads\":" << json_list(section.reads);
+    if (!section.shown) out << ",\"folded\":true";
     if (!section.derived_by.empty()) {
         out << ",\"derived_by\":" << json_string(section.derived_by);
     }
@@ -210,32 +210,53 @@ std::string_view dark_media(Theme theme) {
     return theme == Theme::dark ? "screen" : "not all";
 }
 
-/// The page around what `write` writes into it. A page of heads has more style and script.
-template <class Write>
-void write_page(const Sink& sink, const std::string& command, Theme theme, bool of_heads,
-                Write&& write) {
-    TextPieces out(sink);
-    out << "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-           "<link rel=\"icon\" href=\"data:,\">\n<title>"
-        << xml_text(command) << "</title>\n<style>\n"
-        << squeezed(page_css, false) << squeezed(of_heads ? page_heads_css : "", false)
+/// What a page has beside its walks.
+struct Frame {
+    std::string command;
+    bool of_heads;  ///< of a model's heads, which have more style and script
+};
+
+void write_styles(TextPieces& out, const Frame& frame, Theme theme) {
+    out << "<style>\n"
+        << squeezed(page_css, false) << squeezed(frame.of_heads ? page_heads_css : "", false)
         << scale_style(Page::light, "background-color", "", "color")
         << "</style>\n<style id=\"dark\" media=\"" << dark_media(theme) << "\">\n"
-        << squeezed(page_dark_css, false) << scale_style(Page::dark, "background-color", "", "color")
-        << "</style>\n</head>\n<body>\n"
-        << "<noscript><p>This page needs JavaScript, which stands in it; "
-           "attn-explain $format markdown makes one that does not.</p></noscript>\n"_told;
+        << squeezed(page_dark_css, false)
+        << scale_style(Page::dark, "background-color", "", "color") << "</style>\n";
+}
+
+/// The page around what `write` writes into it; embedded, an element that makes itself a tree of
+/// its own (see root.js), so that neither its style nor its names meet those of the page around it.
+template <class Write>
+void write_page(const Sink& sink, const Frame& frame, const FigureChoices& choices, Write&& write) {
+    TextPieces out(sink);
+    if (choices.embedded) {
+        out << "<div data-attn-explain><template>\n";
+        write_styles(out, frame, choices.theme);
+    } else {
+        out << "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+               "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+               "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+               "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:\">\n"
+               "<link rel=\"icon\" href=\"data:,\">\n<title>"
+            << xml_text(frame.command) << "</title>\n";
+        write_styles(out, frame, choices.theme);
+        out << "</head>\n<body>\n"
+            << "<noscript><p>This page needs JavaScript, which stands in it; "
+               "attn-explain $format markdown makes one that does not.</p></noscript>\n"_told;
+    }
     write(out);
-    out << "<script>\n(() => {\n" << squeezed(of_heads ? page_heads_js : "", true)
-        << squeezed(page_js, true) << "})();\n</script>\n</body>\n</html>\n";
+    out << (choices.embedded ? "</template></div>\n" : "") << "<script>\n(() => {\n"
+        << squeezed(frame.of_heads ? page_heads_js : "", true) << squeezed(page_js, true)
+        << "})();\n</script>\n"
+        << (choices.embedded ? "" : "</body>\n</html>\n");
     out.flush();
 }
 
 }  // namespace
 
 void render_html(const Document& document, const FigureChoices& choices, const Sink& sink) {
-    write_page(sink, document.command, choices.theme, false, [&](TextPieces& out) {
+    write_page(sink, {document.command, false}, choices, [&](TextPieces& out) {
         write_walk(out, document, choices, "");
         if (document.other == nullptr) return;
         Document other = *document.other;
@@ -245,7 +266,7 @@ void render_html(const Document& document, const FigureChoices& choices, const S
 }
 
 void render_model_html(const ModelPage& model, const FigureChoices& choices, const Sink& sink) {
-    write_page(sink, model.command, choices.theme, true, [&](TextPieces& out) {
+    write_page(sink, {model.command, true}, choices, [&](TextPieces& out) {
         write_script(
             out, "heads", [&](const Sink& script) { script(model.heads); }, model.command);
         for (std::size_t n = 0; n < model.layers.size(); ++n) {

@@ -105,7 +105,7 @@ class Steps {
         const said = Object.entries({ formula, shape: shapeText(section), note, margin, difference });
         const words = said.filter(([, text]) => text).map(([kind, text]) => element(`p.${kind}`, text));
         const body = element("div.body");
-        const open = app.model ? name === "weights" : section.view.shown;
+        const open = app.model ? name === "weights" : !section.view.folded;
         const turn = button("show as lines", () => this.turnLines(section), { class: "view" });
         const part = element(
             "details.step",
