@@ -87,6 +87,11 @@ function termsTable(app, derivation) {
 
 /** Plays a sum term by term; where motion is not wanted, a term for each press. */
 class Player {
+    rows = [];
+    terms = [];
+    shown = 0;
+    timer = undefined;
+
     constructor(app) {
         this.app = app;
         const about = { id: "play", title: "term by term (Space)" };

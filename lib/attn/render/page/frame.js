@@ -2,7 +2,9 @@
 
 /** Which style sheet applies: that of the reader's own setting, the light or the dark one. */
 class Theme {
-    constructor() {
+    /** `turned` is called when another sheet applies. */
+    constructor(turned) {
+        this.turned = turned;
         this.media = {
             auto: "screen and (prefers-color-scheme: dark)",
             light: "not all",
@@ -18,7 +20,7 @@ class Theme {
         this.now = (this.now + 1) % this.names.length;
         this.sheet.media = this.media[this.names[this.now]];
         this.say();
-        this.turned?.();
+        this.turned();
     }
     say() {
         this.button.textContent = `theme: ${this.names[this.now]}`;
@@ -90,12 +92,8 @@ function scaleButton(app) {
     return scale;
 }
 
-/** The panel for derivations and its tools. */
-function makeDock(app) {
-    app.player = new Player(app);
-    app.turn = new Turn(app);
-    const about = { id: "why", tabindex: -1, "aria-label": "where this number comes from" };
-    app.panel = element("section", about, hint());
+/** What stands above the derivation, and below it where it came from. */
+function dockOf(app) {
     const less = button("Less", () => {
         less.textContent = app.dock.classList.toggle("peek") ? "More" : "Less";
         app.makeRoom();
@@ -104,8 +102,15 @@ function makeDock(app) {
     const back = button("Back", () => app.goBack(), { id: "back" });
     const close = button("Close", () => app.clear(), { id: "close" });
     const tools = [back, app.player.button, app.turn.button, takeMenu(app), less, close];
-    const dock = { id: "dock", "aria-label": "derivation" };
-    app.dock = element("aside", dock, element("div.dock-tools", tools), app.panel);
+    const about = { id: "dock", "aria-label": "derivation" };
+    return element("aside", about, element("div.dock-tools", tools), app.panel);
+}
+
+function toolsOf(app) {
+    const { field, count } = app.search;
+    const turns = [scaleButton(app), stageButton(app), app.theme.button, keyList(app)];
+    const about = { role: "toolbar", "aria-label": "page" };
+    return element("div.tools", about, app.switch, app.tabs.element, field, count, turns);
 }
 
 /** The first thing to be pressed, whatever is folded. */
@@ -114,27 +119,14 @@ function firstStop(app) {
     return word ?? app.steps.element.querySelector('td[tabindex="0"], summary');
 }
 
-/** Builds the frame and hands its parts to the app. */
-function makeFrame(app) {
-    app.theme = new Theme();
-    app.letters = !host;
-    app.search = new Search(app);
-    app.tabs = new Tabs(() => app.turned());
-    app.strip = new Strip(app);
-    app.steps = new Steps(app);
-    app.switch = element("div", { id: "switch", role: "group", "aria-label": "walk shown" });
-    app.said = element("p.away", { role: "status" });
-    makeDock(app);
+/** Lays the parts of the app out on the page. */
+function layOut(app) {
     const title = app.model ? `Layers and heads of ${app.model.name}` : "Attention, step by step";
-    app.overview = app.model && new Overview(app);
-    app.theme.turned = () => app.overview?.draw();
     const command = element("p.command", "made by ", element("code", app.command));
-    const tools = [app.switch, app.tabs.element, app.search.field, app.search.count];
-    tools.push(scaleButton(app), stageButton(app), app.theme.button, keyList(app));
-    app.tools = element("div.tools", { role: "toolbar", "aria-label": "page" }, tools);
     const below = element("div.below", app.steps.nav, app.steps.element);
     const role = app.walk.extent("head") > 1 ? "tabpanel" : undefined;
-    const panels = element("div", { id: "panels", role, "aria-label": "walk" }, app.strip.element, below);
+    const panels = { id: "panels", role, "aria-label": "walk" };
+    const main = element("main", element("div", panels, app.strip.element, below));
     const skip = (event) => {
         event.preventDefault();
         firstStop(app)?.focus();
@@ -143,8 +135,8 @@ function makeFrame(app) {
         element("a.skip", { href: "#tensors", onclick: skip }, "to the numbers"),
         element("header", element("h1", title), command),
         app.tools,
-        ...(app.overview ? [app.overview.element] : []),
-        element("div.columns", element("main", panels), app.dock),
+        app.overview?.element ?? "",
+        element("div.columns", main, app.dock),
         app.said,
     );
     new ResizeObserver(() => app.makeRoom()).observe(app.tools);

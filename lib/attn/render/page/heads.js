@@ -3,9 +3,16 @@
 
 /** The layers of a model; the walk of each is read when it is first looked at. */
 class Model {
+    name = "";
+    tokens = 0;
+    /** @type {any[]} */
+    heads = [];
+    /** @type {Walk[]} */
+    walks = [];
+
     constructor(text) {
         const { model, ids, heads } = JSON.parse(text);
-        Object.assign(this, { name: model, tokens: ids.length, heads, walks: [] });
+        Object.assign(this, { name: model, tokens: ids.length, heads });
         this.layers = heads.at(-1).layer + 1;
         this.perLayer = heads.filter((head) => head.layer === 0).length;
     }
@@ -67,7 +74,12 @@ class Overview {
         this.model = app.model;
         this.words = times(this.model.tokens, (i) => this.model.weights(0).label(1, i, [0, i, 0]));
         this.tiles = new Map(this.model.heads.map((head) => [head, this.tile(head)]));
+        /** @type {Set<Element>} */
         this.seen = new Set();
+        this.sort = "";
+        this.name = "";
+        this.row = undefined;
+        this.rowShown = undefined;
         this.table = element("table.heads", { onkeydown: (event) => this.onKey(event) });
         const label = "layers and heads";
         const parts = [this.sentence(), this.choices(), this.meaning()];
@@ -112,12 +124,14 @@ class Overview {
         };
         const keys = Object.entries(figures).map(([key, [word]]) => [key, word]);
         const names = [...new Set(this.model.heads.map((head) => head.name).filter(Boolean))];
-        const sort = (key) => this.arrange((this.sort = key));
-        const filter = (name) => this.arrange((this.name = name));
+        const arrange = (how) => (value) => {
+            this[how] = value;
+            this.arrange();
+        };
         return element(
             "p.choose",
-            select("in the order of ", [["", "layers"], ...keys], sort),
-            select(" show ", [["", "all heads"], ...names.map((name) => [name, name])], filter),
+            select("in the order of ", [["", "layers"], ...keys], arrange("sort")),
+            select(" show ", [["", "all heads"], ...names.map((name) => [name, name])], arrange("name")),
         );
     }
 
@@ -178,13 +192,13 @@ class Overview {
         for (const media of ["(prefers-color-scheme: dark)", "print"]) {
             matchMedia(media).addEventListener("change", () => this.draw());
         }
-        addEventListener("beforeprint", () => this.draw((this.seen = new Set(this.tiles.values()))));
+        addEventListener("beforeprint", () => this.draw([...this.tiles.values()]));
     }
 
-    draw(tiles = this.seen) {
+    draw(tiles = [...this.seen]) {
         const colors = scaleColors(this.app.levels);
         for (const [head, tile] of this.tiles) {
-            if (![...tiles].includes(tile)) continue;
+            if (!tiles.includes(tile)) continue;
             const weights = this.model.weights(head.layer);
             drawHead(tile.querySelector("canvas"), weights, head.head, colors, this.rowShown);
             tile.querySelector(".looks").textContent = this.looksText(weights, head.head);

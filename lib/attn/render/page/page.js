@@ -10,11 +10,30 @@ class App {
         this.firstWalk = this.walk;
         this.command = heads ? heads.dataset.command : this.walk.command;
         this.levels = this.walk.levels;
+        this.layer = undefined;
+        this.current = undefined; // the element of the chosen cell
+        this.shown = undefined; // the cell in the panel
+        this.mouse = undefined;
         /** What is followed, beside the head and the sequence that the tabs have in front. */
         this.state = { query: undefined, key: undefined };
         this.selected = undefined;
         this.trail = []; // cells that were chosen before
-        makeFrame(this);
+        this.letters = !host;
+        this.player = new Player(this);
+        this.turn = new Turn(this);
+        this.tabs = new Tabs(() => this.turned());
+        this.strip = new Strip(this);
+        this.steps = new Steps(this);
+        this.search = new Search(this);
+        this.overview = this.model && new Overview(this);
+        this.theme = new Theme(() => this.overview?.draw());
+        this.switch = element("div", { id: "switch", role: "group", "aria-label": "walk shown" });
+        this.said = element("p.away", { role: "status" });
+        const about = { id: "why", tabindex: -1, "aria-label": "where this number comes from" };
+        this.panel = element("section", about, hint());
+        this.dock = dockOf(this);
+        this.tools = toolsOf(this);
+        layOut(this);
         this.model ? frame.classList.add("closed") : this.makeWalk();
         root.addEventListener("keydown", (event) => onKey(this, event));
         root.addEventListener("mousemove", (event) => {

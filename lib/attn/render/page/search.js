@@ -38,7 +38,7 @@ class Search {
         this.hits = wanted === "" ? [] : this.hitsFor(wanted);
         this.count.textContent = wanted === "" ? "" : `${this.hits.length} found`;
         if (wanted === "") return;
-        for (const each of frame.querySelectorAll("[data-token]")) {
+        for (const each of /** @type {any} */ (frame.querySelectorAll("[data-token]"))) {
             if (each.dataset.token.toLowerCase().includes(wanted)) each.classList.add("found");
         }
     }

@@ -6,51 +6,32 @@ function halfUnit(text) {
     return 0.5000001 * 10 ** (Number(exponent ?? 0) - (digits.split(".")[1] ?? "").length);
 }
 
-function sumOf(numbers) {
-    return numbers.reduce((a, b) => a + b, 0);
-}
-
-/** What common mistakes would make of a weight. */
-function mistakenWeights(app, section, flat) {
-    const { roles } = app.strip;
-    const column = section.indices(flat).at(-1);
-    const keys = times(section.shape.at(-1), (i) => flat - column + i);
-    const row = (of) => keys.map((i) => of.values[i]);
-    const share = (numbers) => Math.exp(numbers[column]) / sumOf(numbers.map(Math.exp));
-    const unscaled = row(roles.scores).map((score, i) => (section.hides(keys[i]) ? -Infinity : score));
-    const seen = keys.filter((i) => !section.hides(i)).length;
-    return {
-        "the mask is forgotten": share(row(app.walk.byName.get("scaled_scores") ?? roles.scores)),
-        "the scores are not scaled": share(unscaled),
-        "softmax is left out": roles.last.values[flat],
-        "all words get the same": section.hides(flat) ? 0 : 1 / seen,
-    };
-}
-
-/** What common mistakes would make of a sum of products. */
-function mistakenSums(terms) {
-    const factor = (i) => terms.map(({ factors }) => factors[i].section.values[factors[i].flat]);
-    const [first, second] = [factor(0), factor(1)];
-    return {
-        "the numbers are added instead of multiplied": sumOf(first) + sumOf(second),
-        "only the first term is taken": first[0] * second[0],
-        "the signs are forgotten": sumOf(first.map((one, i) => Math.abs(one * second[i]))),
-        "one row is read backwards": sumOf(first.map((one, i) => one * second.at(-1 - i))),
-    };
-}
-
+/** Numbers of the walk that a common mistake would give for this cell, each with that mistake. */
 function mistakesOf(app, section, flat) {
-    const { roles } = app.strip;
-    if (roles && section === roles.softmax && section.isOfPairs) return mistakenWeights(app, section, flat);
-    const { terms } = derive(app.walk, section, flat);
-    const isDot = terms.length > 1 && terms.every(({ factors, isExponential }) => factors.length === 2 && !isExponential);
-    return isDot ? mistakenSums(terms) : {};
+    const told = {};
+    const shape = String(section.shape);
+    for (const other of app.walk.sections) {
+        if (other === section || String(other.shape) !== shape) continue;
+        told[`${other.address(flat)} is taken for it`] = other.values[flat];
+    }
+    const indices = section.indices(flat);
+    const swapped = [...indices.slice(0, -2), ...indices.slice(-2).reverse()];
+    const isSquare = section.shape.at(-1) === section.shape.at(-2);
+    if (isSquare) told["query and key change places"] = section.values[section.flat(swapped)];
+    if (indices.at(-1) > 0) told["the column before is read"] = section.values[flat - 1];
+    return told;
 }
 
 class Turn {
     constructor(app) {
         this.app = app;
         this.isOn = false;
+        this.text = "";
+        this.hints = 0;
+        /** @type {any[]} */
+        this.sources = [];
+        /** @type {Set<string>} the sources that were touched */
+        this.met = new Set();
         const press = () => (this.isOn ? this.giveUp() : this.begin());
         this.button = button("My turn", press, { id: "turn", "aria-pressed": "false" });
     }

@@ -44,6 +44,16 @@ function fourDecimals(value) {
 
 /** One tensor of a walk, or one text of a notebook, with the words around it. */
 class Section {
+    name = "";
+    dtype = "";
+    /** @type {string[]} */
+    axes = [];
+    /** @type {number[]} */
+    shape = [];
+    title; formula; note; margin; code; text; data; lookup;
+    /** @type {Section | undefined} the scores that are -inf where a query may not look */
+    hider = undefined;
+
     constructor(step, view, tokens) {
         Object.assign(this, step);
         this.view = view;
@@ -53,8 +63,6 @@ class Section {
         this.size = this.shape.reduce((product, length) => product * length, 1);
         this.values = flattened(step.data, this.size, this.dtype);
         delete this.data;
-        /** @type {Section | undefined} the scores that are -inf where a query may not look */
-        this.hider = undefined;
         this.strides = this.shape.map((_, axis) =>
             this.shape.slice(axis + 1).reduce((product, length) => product * length, 1),
         );
