@@ -1,4 +1,6 @@
 #include "attn/document/document.hpp"
+
+#include <algorithm>
 #include "attn/rules/print.hpp"
 #include "attn/walk/step_rule.hpp"
 
@@ -66,7 +68,8 @@ Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& ta
 namespace {
 
 /// The note on each matrix of a step's tensor, where there are several.
-std::vector<std::string> notes_of_matrices(const PlannedStep& of, const Ledger& ledger) {
+std::vector<std::string> notes_of_matrices(const PlannedStep& of, const Ledger& ledger,
+                                           const std::string& whole) {
     constexpr std::size_t most_matrices = 64;
     const Tensor& tensor = ledger[of.step.name];
     const Shape& shape = tensor.shape();
@@ -81,9 +84,11 @@ std::vector<std::string> notes_of_matrices(const PlannedStep& of, const Ledger& 
         for (std::size_t axis = outer, left = number; axis-- > 0; left /= shape[axis]) {
             indices = std::to_string(left % shape[axis]) + "," + indices;
         }
-        notes.push_back(step_note(of, ledger, slice_parts(tensor, indices + "...")));
+        const std::string note = step_note(of, ledger, slice_parts(tensor, indices + "..."));
+        notes.push_back(note == whole ? "" : note);
     }
-    return notes;
+    const bool all_alike = std::ranges::all_of(notes, &std::string::empty);
+    return all_alike ? std::vector<std::string>() : notes;
 }
 
 }  // namespace
@@ -100,7 +105,8 @@ void add_derivations(Document& document, const Plan& plan, const StepTable& tabl
     for (Section& section : document.sections) {
         section.derivations = derivation_patterns(plan, table, ledger, section.name);
         if (section.note.empty()) continue;
-        section.notes = notes_of_matrices({plan, table, find_step(table, section.name)}, ledger);
+        section.notes =
+            notes_of_matrices({plan, table, find_step(table, section.name)}, ledger, section.note);
     }
 }
 

@@ -73,13 +73,10 @@ function derive(walk, section, flat) {
         const isExponential = rest[0] === "exp";
         const factors = isExponential ? rest.slice(1) : rest;
         for (let term = 0; term < count; ++term) {
-            const cells = factors.map(([step, places]) => {
-                const source = walk.byName.get(step);
-                return {
-                    section: source,
-                    flat: sourceNumber(places, indices, ordinal, count, term),
-                };
-            });
+            const cells = factors.map(([step, places]) => ({
+                section: walk.byName.get(step),
+                flat: sourceNumber(places, indices, ordinal, count, term),
+            }));
             const values = cells.map((cell) => cell.section.values[cell.flat]);
             const value = isExponential
                 ? Math.exp(values[0] - values[1])
@@ -134,15 +131,18 @@ class Decimals {
     }
 }
 
-/** Every cell that a cell was made of, down to the inputs; no more than `most` are followed. */
-function upstream(walk, section, flat, most) {
-    const seen = new Map();
+/** So many cells are lit as what a cell was made of. */
+const mostUpstream = 2000;
+
+/** Every cell that a cell was made of, down to the inputs; no more than are lit. */
+function upstream(walk, section, flat) {
+    const seen = new Set();
     const queue = [{ section, flat }];
-    for (let next = 0; next < queue.length && next < most; ++next) {
+    for (let next = 0; next < queue.length && seen.size < mostUpstream; ++next) {
         for (const source of derive(walk, queue[next].section, queue[next].flat).sources) {
             const address = source.section.address(source.flat);
             if (seen.has(address)) continue;
-            seen.set(address, source);
+            seen.add(address);
             queue.push(source);
         }
     }

@@ -3,6 +3,9 @@
 /** Up to so many cells a page is built at once; a larger one piece by piece, as it is scrolled. */
 const builtAtOnce = 20000;
 
+/** Of tables with no more columns two stand side by side on paper. */
+const columnsOnHalfPaper = 10;
+
 /** What belongs where; the first that fits counts. */
 const groupNames = {
     input: /^(ids|\w*embedding|x|memory|segment\w*|[gb]_(x|memory)|normed_(x|memory))$/,
@@ -41,6 +44,7 @@ class Steps {
         this.parts = new Map();
         this.cells = new Map();
         this.lit = [];
+        this.soon = undefined;
         const seen = (entries) => this.scrolled(entries);
         this.observer = new IntersectionObserver(seen, { rootMargin: "600px" });
         addEventListener("beforeprint", () => this.buildAll());
@@ -107,8 +111,9 @@ class Steps {
         const body = element("div.body");
         const open = app.model ? name === "weights" : !section.view.folded;
         const turn = button("show as lines", () => this.turnLines(section), { class: "view" });
+        const isBroad = !app.strip.roles || section.shape.at(-1) > columnsOnHalfPaper;
         const part = element(
-            "details.step",
+            isBroad ? "details.step.wide" : "details.step",
             { id: `step-${name}`, "data-step": name, open },
             element("summary", element("b", name), " ", title),
             words,
@@ -155,12 +160,23 @@ class Steps {
         for (const name of this.parts.keys()) this.build(name, true);
     }
 
-    /** Makes what the tabs brought to the front: at once where it is in sight, or soon made. */
+    /** Makes what the tabs brought to the front: what is seen at once, what is near soon. */
     buildFront() {
+        const later = [];
         for (const [name, { part, built }] of this.parts) {
-            const isDue = this.isSmall || this.inSight.has(name);
-            if (isDue && (built.size > 0 || part.open)) this.build(name);
+            if (!(built.size > 0 || part.open) || !(this.isSmall || this.inSight.has(name))) continue;
+            const { top, bottom } = part.getBoundingClientRect();
+            if (this.isSmall || (top < innerHeight && bottom > 0)) this.build(name);
+            else later.push(name);
         }
+        clearTimeout(this.soon);
+        const next = () => {
+            const name = later.shift();
+            if (name === undefined || !this.parts.has(name)) return;
+            this.build(name);
+            this.soon = setTimeout(next, 30);
+        };
+        this.soon = setTimeout(next, 30);
     }
 
     /** Makes the tables of a step: those in front, or all. */
@@ -256,7 +272,7 @@ class Steps {
         const { walk } = this.app;
         const { sources } = derive(walk, section, flat);
         this.darken();
-        if (far) for (const each of upstream(walk, section, flat, 400).keys()) this.light(each, "far");
+        if (far) for (const each of upstream(walk, section, flat)) this.light(each, "far");
         for (const source of sources) this.light(source.section.address(source.flat), "lit");
         this.light(section.address(flat), "shown");
         const names = new Set(sources.map((source) => source.section.name));

@@ -18,10 +18,13 @@ function header(label, scope, place) {
     return element("th", { scope, dir: "auto", ...more }, short);
 }
 
+const emptyCell = element("td", { tabindex: -1 });
+
 /** The cell itself; `differs` marks one that the other walk has another number in. */
 function cellOf(walk, section, flat, differs) {
     const shade = section.shade(flat, walk.levels, walk.rowScale);
-    const made = element("td", { tabindex: -1, "data-cell": section.address(flat) });
+    const made = emptyCell.cloneNode();
+    made.dataset.cell = section.address(flat);
     made.className = differs ? `${shade} differs` : shade;
     made.textContent = section.number(section.values[flat]);
     return made;
