@@ -9,6 +9,7 @@
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/steps/rotary.hpp"
+#include "attn/text/json.hpp"
 #include "attn/text/number_text.hpp"
 #include "attn/text/numbers.hpp"
 #include "attn/why/why.hpp"
@@ -30,6 +31,23 @@ bool counts_from_zero(const std::vector<std::int64_t>& positions) {
 std::string digits(double number) {
     NumberBuffer buffer;
     return {buffer.data(), write_shortest_fixed(buffer.data(), number)};
+}
+
+/// Whole numbers along an index, in runs that count up by one: `if t < 2 then t + 5 else t - 2`.
+std::string listed_rule(const std::string& index, const std::vector<std::int64_t>& numbers) {
+    std::string text;
+    for (std::size_t first = 0, end = 0; first < numbers.size(); first = end) {
+        const std::int64_t offset = numbers[first] - static_cast<std::int64_t>(first);
+        while (end < numbers.size() && numbers[end] == offset + static_cast<std::int64_t>(end)) {
+            ++end;
+        }
+        if (end < numbers.size()) text += "if " + index + " < " + std::to_string(end) + " then ";
+        text += index;
+        if (offset != 0)
+            text += offset > 0 ? " + " + std::to_string(offset) : " - " + std::to_string(-offset);
+        if (end < numbers.size()) text += " else ";
+    }
+    return text;
 }
 
 using Kind = RopeScaling::Kind;
@@ -68,6 +86,11 @@ Step positions_card(bool of_memory) {
         .outline =
             [standing](const Plan& plan) {
                 return Outline{{"token"}, {standing.positions(plan).size()}};
+            },
+        .rule =
+            [standing](const PlannedStep& of) {
+                return standing.name("positions") +
+                       "[t] = " + listed_rule("t", standing.positions(of.plan));
             },
         .formula =
             [standing](const PlannedStep& of) {
@@ -131,6 +154,37 @@ std::string pair_factors_text(const RopeScaling& scaling, const Plan& plan) {
         text += (text.empty() ? "" : ", ") + digits(factor);
     }
     return text;
+}
+
+std::string inverse_frequencies_rule(const PlannedStep& of) {
+    const Plan& plan = of.plan;
+    const std::string left = "inverse_frequencies[i] = ";
+    const std::string power = "1 / " + json_number(plan.rotary_base()) + " ^ (2 * i / " +
+                              std::to_string(2 * plan.rotary_pairs()) + ")";
+    const RopeScaling* scaling = stretching(plan);
+    if (scaling == nullptr) return left + power;
+    const std::string factor = json_number(scaling->factor);
+    if (scaling->kind == Kind::linear) return left + power + " / " + factor;
+    if (scaling->kind == Kind::longrope) {
+        std::string divisors;
+        const std::vector<double> factors = scaling->pair_factors(plan.rotary_tokens());
+        for (std::size_t i = 0; i + 1 < factors.size(); ++i) {
+            divisors +=
+                "if i == " + std::to_string(i) + " then " + json_number(factors[i]) + " else ";
+        }
+        return left + power + " / (" + divisors + json_number(factors.back()) + ")";
+    }
+    std::string share = "min(max(";
+    if (scaling->kind == Kind::llama3) {
+        share = "1 - " + share + "(" + json_number(scaling->length) + " * " + power +
+                " / (2 * pi) - " + json_number(scaling->low) + ") / " +
+                json_number(scaling->high - scaling->low) + ", 0), 1)";
+    } else {
+        const auto [first, last] = scaling->ramp(plan.rotary_base(), 2 * plan.rotary_pairs());
+        share += "(i - " + json_number(first) + ") / " + json_number(last - first) + ", 0), 1)";
+    }
+    return left + power + " / " + factor + " * (" + share + ") + " + power + " * (1 - (" + share +
+           "))";
 }
 
 std::string inverse_frequencies_formula(const PlannedStep& of) {
@@ -276,6 +330,7 @@ Step inverse_frequencies_card() {
             [](const Plan& plan) {
                 return Outline{{"pair"}, {plan.rotary_pairs()}};
             },
+        .rule = inverse_frequencies_rule,
         .formula = inverse_frequencies_formula,
         .compute = compute_inverse_frequencies,
         .note = inverse_frequencies_note,
@@ -301,6 +356,7 @@ Step angles_card(const Standing& standing) {
         .applies = [standing](const Plan& plan) { return standing.applies(plan); },
         .reads = these({positions, "inverse_frequencies"}),
         .outline = [standing](const Plan& plan) { return pair_outline(standing, plan); },
+        .rule = always(name + "[t,i] = " + positions + "[t] * inverse_frequencies[i]"),
         .formula = always(name + "(t, i) = " + positions + "(t) * inverse_frequencies(i)"),
         .compute = [positions](const Plan& plan, const Ledger& ledger) -> Tensor {
             return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
@@ -352,6 +408,12 @@ Step circle_card(const Standing& standing, const std::string& function) {
         .applies = [standing](const Plan& plan) { return standing.applies(plan); },
         .reads = these({angles}),
         .outline = [standing](const Plan& plan) { return pair_outline(standing, plan); },
+        .rule =
+            [name, function, angles](const PlannedStep& of) {
+                const double factor = of.plan.rotary_factor();
+                return name + "[t,i] = " + function + "(" + angles + "[t,i])" +
+                       (factor == 1 ? "" : " * " + json_number(factor));
+            },
         .formula =
             [formula](const PlannedStep& of) { return formula + factor_text(of.plan, six_digits); },
         .compute = [angles, cosine](const Plan& plan, const Ledger& ledger) -> Tensor {

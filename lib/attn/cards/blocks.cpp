@@ -199,6 +199,14 @@ std::string partial_context_note(const Subject&) {
            "keys, though no query ever held all its scores.";
 }
 
+/// How many keys there are up to the end of block `j`.
+std::string keys_so_far(const Plan& plan) {
+    return "min((j + 1) * " + std::to_string(plan.key_block()) + ", Tk)";
+}
+
+/// The index of the head, where a rule has to name it.
+std::string of_head(const Plan& plan) { return plan.has_head ? "h," : ""; }
+
 std::string keys_of(const Plan& plan, std::size_t block) {
     const std::size_t first = block * plan.key_block();
     const std::size_t last = std::min(plan.key_len, first + plan.key_block()) - 1;
@@ -259,6 +267,18 @@ void why_gathered(const WalkView& view, const std::string& added, Derivation& de
 
 }  // namespace
 
+std::string blockwise_context_rule(const PlannedStep& of) {
+    if (!of.plan.traces_blocks()) return "context[q,f] = sum k: weights[q,k] * values[k,f]";
+    const std::string last = std::to_string(block_count(of.plan) - 1);
+    const std::string h = of_head(of.plan);
+    const std::string share =
+        "partial_context[" + h + last + ",q,f] / running_sum[" + h + "q," + last + "]";
+    return "context[" + h + "q,f] = " +
+           (of.plan.config.empty_row == EmptyRow::zero
+                ? "if running_max[" + h + "q," + last + "] == -inf then 0 else " + share
+                : share);
+}
+
 std::string blockwise_context_note(const Subject& subject) {
     std::string note =
         "The kernel never stored the scores: a block of them at a time, in the cache, and for each "
@@ -304,6 +324,13 @@ StepTable block_cards() {
     Step running_max =
         running_card("running_max", "the largest score that each query has met, block by block",
                      compute_running<&FusedBlock::maximum>);
+    running_max.rule = [](const PlannedStep& of) {
+        const std::string largest =
+            "max k in 0.." + keys_so_far(of.plan) + ": scores[" + of_head(of.plan) + "q,k]";
+        if (!of.has("sink")) return "running_max[" + of_head(of.plan) + "q,j] = " + largest;
+        return "running_max[" + of_head(of.plan) + "q,j] = max((" + largest + "), " +
+               (of.plan.has_head ? "sink[h])" : "sink[0])");
+    };
     running_max.formula = [](const PlannedStep& of) {
         return "running_max(q, b) = max(running_max(q, b-1), the scores of q in block b); blocks "
                "of " +
@@ -314,12 +341,33 @@ StepTable block_cards() {
     running_max.why = why_running_max;
     Step correction = running_card("correction", "the factor that rescales running sum and context",
                                    compute_running<&FusedBlock::correction>);
+    correction.rule = [](const PlannedStep& of) {
+        const std::string at = "[" + of_head(of.plan) + "q,";
+        const std::string first =
+            of.has("sink")
+                ? (of.plan.has_head ? "exp(sink[h] - running_max" : "exp(sink[0] - running_max") +
+                      at + "0])"
+                : "0";
+        return "correction" + at + "j] = if j == 0 then " + first + " else if running_max" + at +
+               "j - 1] == -inf then 0 else exp(running_max" + at + "j - 1] - running_max" + at +
+               "j])";
+    };
     correction.formula = always("correction(q, b) = exp(running_max(q, b-1) - running_max(q, b))");
     correction.note = correction_note;
     correction.why = why_correction;
     Step running_sum =
         running_card("running_sum", "the exponentials that each query has met, added up",
                      compute_running<&FusedBlock::sum>);
+    running_sum.rule = [](const PlannedStep& of) {
+        const std::string at = "[" + of_head(of.plan) + "q,j]";
+        const std::string sum = "sum k in 0.." + keys_so_far(of.plan) + ": exp(scores[" +
+                                of_head(of.plan) + "q,k] - running_max" + at + ")";
+        if (!of.has("sink")) {
+            return "running_sum" + at + " = if running_max" + at + " == -inf then 0 else " + sum;
+        }
+        return "running_sum" + at + " = (" + sum + ") + exp(" +
+               (of.plan.has_head ? "sink[h]" : "sink[0]") + " - running_max" + at + ")";
+    };
     running_sum.formula = always(
         "running_sum(q, b) = correction * running_sum(q, b-1) + sum over block b of "
         "exp(score - running_max)");
@@ -330,6 +378,12 @@ StepTable block_cards() {
     Step partial_context = running_card(
         "partial_context", "the values, mixed so far, not yet divided", compute_partial_context);
     partial_context.outline = partial_context_outline;
+    partial_context.rule = [](const PlannedStep& of) {
+        const std::string max = "running_max[" + of_head(of.plan) + "q,j]";
+        return "partial_context[" + of_head(of.plan) + "j,q,f] = if " + max +
+               " == -inf then 0 else sum k in 0.." + keys_so_far(of.plan) + ": exp(scores[" +
+               of_head(of.plan) + "q,k] - " + max + ") * values[" + of_head(of.plan) + "k,f]";
+    };
     partial_context.formula = always(
         "partial_context(b, q) = correction * partial_context(b-1, q) + sum over block b of "
         "exp(score - running_max) * value");

@@ -70,6 +70,11 @@ Step present_card(const Projected& part, Chain chain) {
         .applies = has_past,
         .reads = these({past, chain}),
         .outline = [part](const Plan& plan) { return cache_outline(plan, part, plan.key_len); },
+        .rule =
+            [name, past, chain](const PlannedStep& of) {
+                return name + "[k,f] = if k < P then " + past + "[k,f] else " + of.latest(chain) +
+                       "[k - P, f]";
+            },
         .formula =
             [name, past, chain](const PlannedStep& of) {
                 return name + "(t) = " + past +

@@ -34,6 +34,11 @@ Tensor compute_context(const Plan& plan, const Ledger& ledger) {
     });
 }
 
+std::string context_rule(const PlannedStep& of) {
+    if (of.plan.fused()) return blockwise_context_rule(of);
+    return "context[q,f] = sum k: weights[q,k] * values[k,f]";
+}
+
 std::string context_formula(const PlannedStep& of) {
     const std::string value = of.latest(Chain::values);
     if (!of.plan.fused()) return "context = " + of.latest(Chain::weights) + " @ " + value;
@@ -262,6 +267,7 @@ StepTable context_cards() {
                                    plan.per_head_shape(plan.query_len, plan.mixed_dim(),
                                                        plan.context_heads())};
                 },
+            .rule = context_rule,
             .formula = context_formula,
             .compute = compute_context,
             .note = context_note,
@@ -287,6 +293,12 @@ StepTable merged_cards() {
                 [](const Plan& plan) {
                     return token_outline(plan, plan.context_heads() * plan.value_dim);
                 },
+            .rule =
+                [](const PlannedStep& of) {
+                    const std::string width = std::to_string(of.plan.value_dim);
+                    return "merged[t,c] = " + of.latest(Chain::contexts) + "[c / " + width +
+                           ", t, c % " + width + "]";
+                },
             .formula =
                 [](const PlannedStep& of) {
                     return "merged(t) = " + of.latest(Chain::contexts) +
@@ -306,6 +318,11 @@ StepTable merged_cards() {
             .applies = [](const Plan& plan) { return plan.config.output_projection; },
             .reads = output_inputs,
             .outline = [](const Plan& plan) { return token_outline(plan, plan.output_dim); },
+            .rule =
+                [](const PlannedStep& of) {
+                    return product_rule(of.plan, "output[t,o]", of.latest(Chain::contexts),
+                                        "output", "o", of.plan.config.output_bias);
+                },
             .formula =
                 [](const PlannedStep& of) {
                     const WalkConfig& config = of.plan.config;

@@ -85,6 +85,12 @@ Step lambda_card() {
             [](const Plan&) {
                 return Outline{{"feature"}, {1}};
             },
+        .rule =
+            [](const PlannedStep& of) {
+                return "lambda_full[i] = exp(sum f: lambda_q1[f] * lambda_k1[f]) - exp(sum f: "
+                       "lambda_q2[f] * lambda_k2[f]) + " +
+                       json_number(of.plan.lambda_init());
+            },
         .formula =
             [](const PlannedStep& of) {
                 return "lambda_full = exp(lambda_q1 . lambda_k1) - exp(lambda_q2 . lambda_k2) + "
@@ -175,6 +181,8 @@ Step difference_card() {
                     plan.per_head_axes("query", "key"),
                     plan.per_head_shape(plan.query_len, plan.key_len, plan.context_heads())};
             },
+        .rule = always("differential_weights[h,q,k] = weights[2 * h, q, k] - "
+                       "lambda_full[0] * weights[2 * h + 1, q, k]"),
         .formula = always("differential_weights(h) = weights(2h) - lambda_full * weights(2h+1)"),
         .compute = [](const Plan& plan, const Ledger& ledger) -> Tensor {
             return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
@@ -229,6 +237,11 @@ Step scaled_context_card() {
         .applies = is_differential,
         .reads = these({Chain::contexts}),
         .outline = head_context_outline,
+        .rule =
+            [](const PlannedStep& of) {
+                return "scaled_context[q,f] = " + of.latest(Chain::contexts) + "[q,f] * " +
+                       json_number(1 - of.plan.lambda_init());
+            },
         .formula =
             [](const PlannedStep& of) {
                 return "scaled_context = " + of.latest(Chain::contexts) +

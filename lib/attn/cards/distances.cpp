@@ -36,6 +36,15 @@ Tensor compute_slopes(const Plan& plan, const Ledger&) {
 /// The heads that take every slope of a power of two; the others take every second of the next.
 std::size_t regular_heads(const Plan& plan) { return std::bit_floor(plan.heads); }
 
+std::string slopes_rule(const PlannedStep& of) {
+    const std::size_t regular = regular_heads(of.plan);
+    const std::string first = "2 ^ (-8 * (h + 1) / " + std::to_string(regular) + ")";
+    if (regular == of.plan.heads) return "slopes[h] = " + first;
+    const std::string count = std::to_string(regular);
+    return "slopes[h] = if h < " + count + " then " + first + " else 2 ^ (-8 * (2 * (h - " + count +
+           ") + 1) / " + std::to_string(2 * regular) + ")";
+}
+
 std::string slopes_formula(const PlannedStep& of) {
     const std::size_t regular = regular_heads(of.plan);
     const std::string rule = "slopes(h) = 2^(-8 (h+1) / " + std::to_string(regular) + ")";
@@ -96,6 +105,21 @@ Tensor compute_buckets(const Plan& plan, const Ledger&) {
         }
     }
     return {{"query", "key"}, std::move(buckets)};
+}
+
+std::string buckets_rule(const PlannedStep& of) {
+    const BucketRule rule = bucket_rule(of.plan);
+    const std::int64_t half = rule.bidirectional ? rule.buckets / 2 : rule.buckets;
+    const std::string exact = std::to_string(rule.exact());
+    const std::string n = rule.bidirectional ? "abs(k - q - offset)" : "max(q + offset - k, 0)";
+    const std::string sorted =
+        "if " + n + " < " + exact + " then " + n + " else min(" + exact + " + floor(log(" + n +
+        " / " + exact + ") / log(" + std::to_string(rule.max_distance) + " / " + exact + ") * " +
+        std::to_string(half - rule.exact()) + "), " + std::to_string(half - 1) + ")";
+    return "buckets[q,k] = " +
+           (rule.bidirectional
+                ? "(if k > q + offset then " + std::to_string(half) + " else 0) + (" + sorted + ")"
+                : sorted);
 }
 
 std::string buckets_formula(const PlannedStep& of) {
@@ -185,6 +209,7 @@ StepTable slope_cards() {
                 [](const Plan& plan) {
                     return Outline{{"head"}, {plan.heads}};
                 },
+            .rule = slopes_rule,
             .formula = slopes_formula,
             .compute = compute_slopes,
             .note = slopes_note,
@@ -220,6 +245,7 @@ Step buckets_card() {
             [](const Plan& plan) {
                 return Outline{{"query", "key"}, {plan.query_len, plan.key_len}};
             },
+        .rule = buckets_rule,
         .formula = buckets_formula,
         .compute = compute_buckets,
         .note = buckets_note,

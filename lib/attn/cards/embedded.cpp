@@ -51,6 +51,12 @@ std::vector<Input> embedded_x_inputs(const Plan& plan) {
     return {"token_embedding", "position_embedding"};
 }
 
+std::string embedded_x_rule(const Plan& plan) {
+    if (is_given(plan)) return {};
+    return std::string("x[t,c] = token_embedding[t,c]") +
+           (has_positions(plan) ? " + position_embedding[t,c]" : "");
+}
+
 std::string embedded_x_formula(const Plan& plan) {
     if (is_given(plan))
         return "x = the embeddings, and what " + earlier_layers(plan) + " made of them";

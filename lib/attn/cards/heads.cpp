@@ -34,6 +34,20 @@ Tensor compute_part(const Plan& plan, const Ledger& ledger, const Projected& par
     });
 }
 
+std::string part_rule(const Plan& plan, const Projected& part) {
+    const std::string h = plan.has_head ? "h" : "";
+    const std::string left = part.name + (plan.has_head ? "[h,t,f]" : "[t,f]");
+    if (one_product(plan)) return left + " = qkv[t, " + fused_index(plan, part, h) + "]";
+    if (splits_projected(plan)) {
+        return left + " = projected_" + part.name + "[t, " + split_index(part, plan, h) + "]";
+    }
+    if (projects(plan)) {
+        return projection_rule(plan, part, left, plan.head_axis_on_weight() ? "h,f" : "f");
+    }
+    if (!plan.has_x()) return {};
+    return left + " = " + part.source(plan) + "[t, " + split_index(part, plan, h) + "]";
+}
+
 std::string part_formula(const Plan& plan, const Projected& part) {
     const std::string& name = part.name;
     if (one_product(plan)) return name + " = the " + name + " features of qkv, head by head";
@@ -195,6 +209,7 @@ Step part_card(const Projected& part) {
                     plan.per_head_axes(part.axis(plan), "feature"),
                     plan.per_head_shape(part.length(plan), part.width(plan), part.heads(plan))};
             },
+        .rule = [part](const PlannedStep& of) { return part_rule(of.plan, part); },
         .formula = [part](const PlannedStep& of) { return part_formula(of.plan, part); },
         .compute = [part](const Plan& plan,
                           const Ledger& ledger) { return compute_part(plan, ledger, part); },

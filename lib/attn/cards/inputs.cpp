@@ -54,6 +54,12 @@ Tensor look_up(const Plan& plan, const Tensor& ids, const Tensor& table) {
     });
 }
 
+std::string start_rule(const Start& start, const Plan& plan) {
+    if (start.embedded(plan)) return embedded_x_rule(plan);
+    if (!start.has_ids(plan)) return {};
+    return std::string(start.tensor) + "[t,c] = " + start.embedding + "[" + start.ids + "[t], c]";
+}
+
 std::string start_formula(const Start& start, const Plan& plan) {
     const std::string name = start.tensor;
     if (start.embedded(plan)) return embedded_x_formula(plan);
@@ -355,6 +361,7 @@ Step start_card(const Start& start) {
                 return Outline{plan.per_batch_axes("token", "feature"),
                                plan.per_batch_shape(start.length(plan), start.features(plan))};
             },
+        .rule = [start](const PlannedStep& of) { return start_rule(start, of.plan); },
         .formula = [start](const PlannedStep& of) { return start_formula(start, of.plan); },
         .compute =
             [start](const Plan& plan, const Ledger& ledger) {

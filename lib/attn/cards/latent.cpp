@@ -65,6 +65,11 @@ Step product_card(const LatentProduct& of_kind) {
                 return std::vector<Input>{of_kind.source(plan), of_kind.weight};
             },
         .outline = of_kind.outline,
+        .rule =
+            [of_kind](const PlannedStep& of) {
+                return product_rule(of.plan, of_kind.name + "[t,o]", of_kind.source(of.plan),
+                                    of_kind.weight.substr(2), "o", false);
+            },
         .formula =
             [of_kind](const PlannedStep& of) {
                 const bool out_in = *of.plan.config.weight_layout == WeightLayout::out_in;
@@ -172,6 +177,11 @@ Step cut_card(const std::string& name, const std::string& title, bool rotates,
         .outline =
             [rotates](const Plan& plan) {
                 return latent_outline(plan, width_of_part(plan, rotates));
+            },
+        .rule =
+            [name, rotates](const PlannedStep& of) {
+                return name + "[t,f] = projected_latent[t, " +
+                       std::to_string(first_of_part(of.plan, rotates)) + " + f]";
             },
         .formula =
             [name, rotates](const PlannedStep& of) {

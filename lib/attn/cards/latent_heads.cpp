@@ -43,6 +43,19 @@ Tensor compute_latent_part(const Plan& plan, const Ledger& ledger, const Project
     });
 }
 
+std::string latent_part_rule(const Plan& plan, const Projected& part) {
+    const bool is_key = part.letter() == 'k';
+    const std::string rows =
+        is_absorbed(plan) ? "normed_latent[t,f]"
+                          : "projected_key_value[t, h * " + std::to_string(pair_width(plan)) +
+                                " + " + std::to_string(first_in_head(plan, is_key)) + " + f]";
+    const std::string own =
+        std::to_string(is_absorbed(plan) ? plan.latent_rank() : still_dim(plan));
+    return part.name + "[h,t,f] = " +
+           (is_key ? "if f < " + own + " then " + rows + " else rotary_key[t, f - " + own + "]"
+                   : rows);
+}
+
 std::string latent_part_formula(const Plan& plan, const Projected& part) {
     const bool is_key = part.letter() == 'k';
     const std::string rows =
@@ -201,6 +214,16 @@ Step absorbed_query_card() {
                                plan.per_head_shape(plan.query_len, plan.key_dim())};
             },
         .mixes_features = true,
+        .rule =
+            [](const PlannedStep& of) {
+                const bool out_in = *of.plan.config.weight_layout == WeightLayout::out_in;
+                const std::string still = std::to_string(still_dim(of.plan));
+                const std::string rank = std::to_string(of.plan.latent_rank());
+                const std::string out = "h * " + std::to_string(pair_width(of.plan)) + " + g";
+                return "absorbed_query[h,t,f] = if f < " + rank + " then (sum g in 0.." + still +
+                       ": queries[h,t,g] * w_key_value[" + (out_in ? out + ", f" : "f, " + out) +
+                       "]) else queries[h,t,f - " + rank + " + " + still + "]";
+            },
         .formula =
             [](const PlannedStep& of) {
                 const std::string query = of.latest(Chain::queries) + "(h, t)";
@@ -260,6 +283,14 @@ Step expanded_context_card() {
                 return Outline{plan.per_head_axes("query", "feature"),
                                plan.per_head_shape(plan.query_len, plan.value_dim)};
             },
+        .rule =
+            [](const PlannedStep& of) {
+                const bool out_in = *of.plan.config.weight_layout == WeightLayout::out_in;
+                const std::string out = "h * " + std::to_string(pair_width(of.plan)) + " + " +
+                                        std::to_string(still_dim(of.plan)) + " + f";
+                return "expanded_context[h,t,f] = sum c: " + of.latest(Chain::contexts) +
+                       "[h,t,c] * w_key_value[" + (out_in ? out + ", c]" : "c, " + out + "]");
+            },
         .formula =
             [](const PlannedStep& of) {
                 return "expanded_context(h, t) = " + of.latest(Chain::contexts) +
@@ -299,6 +330,7 @@ Step latent_part_card(const Projected& part, const Step& projected) {
         if (part.letter() == 'k') inputs.push_back("rotary_key");
         return inputs;
     };
+    card.rule = [part](const PlannedStep& of) { return latent_part_rule(of.plan, part); };
     card.formula = [part](const PlannedStep& of) { return latent_part_formula(of.plan, part); };
     card.compute = [part](const Plan& plan, const Ledger& ledger) {
         return compute_latent_part(plan, ledger, part);

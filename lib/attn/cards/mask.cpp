@@ -28,6 +28,22 @@ Outline mask_outline(const Plan& plan) {
 
 Tensor compute_mask(const Plan& plan, const Ledger&) { return Visibility(plan).mask(); }
 
+/// The letters of its axes, of which an index is made: b, h, q, k.
+std::string mask_rule(const PlannedStep& of) {
+    std::string hides;
+    for (const MaskKind& kind : mask_kinds()) {
+        if (!kind.chosen(of.plan.config.mask)) continue;
+        const std::string where = kind.rule(of.plan);
+        if (where.empty()) return {};
+        hides += (hides.empty() ? "" : " or ") + where;
+    }
+    std::string letters;
+    for (const std::string& axis : mask_outline(of.plan).axes) {
+        letters += (letters.empty() ? "" : ",") + axis.substr(0, 1);
+    }
+    return "mask[" + letters + "] = " + hides;
+}
+
 std::string mask_formula(const PlannedStep& of) {
     std::string rule;
     for (const MaskKind& kind : mask_kinds()) {
@@ -292,6 +308,7 @@ StepTable mask_cards() {
             .title = "which keys each query may not see (true = hidden)",
             .applies = masks,
             .outline = mask_outline,
+            .rule = mask_rule,
             .formula = mask_formula,
             .compute = compute_mask,
             .note = mask_note,
@@ -305,6 +322,7 @@ StepTable mask_cards() {
             .applies = masks,
             .reads = these({Chain::scores, "mask"}),
             .outline = score_outline,
+            .rule = always("masked_scores[q,k] = if mask[q,k] then -inf else scores[q,k]"),
             .formula =
                 [](const PlannedStep& of) {
                     return "masked_scores = -inf where mask is true, else " +

@@ -26,6 +26,18 @@ RowSize size_of_row(const Plan& plan, const Tensor& x, std::size_t row) {
     });
 }
 
+std::string norm_rule(const PlannedStep& of) {
+    const std::string eps = json_number(of.plan.config.x_norm_eps);
+    const std::string gained =
+        " * g_x[c]" + std::string(of.plan.config.parameters.has("b_x") ? " + b_x[c]" : "");
+    if (is_rms(of.plan)) {
+        return "normed_x[t,c] = x[t,c] / sqrt((mean i: x[t,i] ^ 2) + " + eps + ")" + gained;
+    }
+    const std::string mean = "(mean i: x[t,i])";
+    return "normed_x[t,c] = (x[t,c] - " + mean + ") / sqrt((mean j: (x[t,j] - " + mean +
+           ") ^ 2) + " + eps + ")" + gained;
+}
+
 std::string norm_formula(const Plan& plan) {
     const std::string eps = brief(plan.config.x_norm_eps);
     const std::string bias = plan.config.parameters.has("b_x") ? " + b_x" : "";
@@ -129,6 +141,7 @@ StepTable norm_cards() {
                     return inputs;
                 },
             .outline = [](const Plan& plan) { return token_outline(plan, plan.embed_dim); },
+            .rule = norm_rule,
             .formula = [](const PlannedStep& of) { return norm_formula(of.plan); },
             .compute = [](const Plan& plan, const Ledger& ledger) -> Tensor {
                 return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {

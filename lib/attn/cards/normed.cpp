@@ -9,6 +9,7 @@
 #include "attn/notes/notes.hpp"
 #include "attn/plan/draw_list.hpp"
 #include "attn/steps/qk_norm.hpp"
+#include "attn/text/json.hpp"
 #include "attn/text/numbers.hpp"
 #include "attn/why/why.hpp"
 
@@ -45,6 +46,22 @@ Tensor compute_normed(const NormedPart& normed, const Plan& plan, const Ledger& 
                 step(before.as<T>(), gain ? gain->as<T>() : Array<T>(), *norm_of(plan).over,
                      norm_of(plan).eps, plan.has_head ? normed.part.heads(plan) : 1)};
     });
+}
+
+std::string normed_rule(const NormedPart& normed, const PlannedStep& of) {
+    const std::string before = of.latest(normed.chain);
+    const std::string eps = json_number(norm_of(of.plan).eps);
+    if (norm_of(of.plan).over == NormOver::l2) {
+        return normed.step() + "[t,f] = " + before + "[t,f] / max(sqrt(sum g: " + before +
+               "[t,g] ^ 2), " + eps + ")";
+    }
+    const std::string over = " ^ 2) + " + eps + ") * " + normed.gain();
+    if (norm_of(of.plan).over == NormOver::all && of.plan.has_head) {
+        return normed.step() + "[h,t,f] = " + before + "[h,t,f] / sqrt((mean i: mean g: " + before +
+               "[i,t,g]" + over + "[h * D + f]";
+    }
+    return normed.step() + "[t,f] = " + before + "[t,f] / sqrt((mean g: " + before + "[t,g]" +
+           over + "[f]";
 }
 
 std::string normed_formula(const NormedPart& normed, const PlannedStep& of) {
@@ -175,6 +192,7 @@ Step normed_card(const NormedPart& normed) {
                                plan.per_head_shape(normed.part.length(plan), plan.head_dim,
                                                    normed.part.heads(plan))};
             },
+        .rule = [normed](const PlannedStep& of) { return normed_rule(normed, of); },
         .formula = [normed](const PlannedStep& of) { return normed_formula(normed, of); },
         .compute = [normed](const Plan& plan,
                             const Ledger& ledger) { return compute_normed(normed, plan, ledger); },

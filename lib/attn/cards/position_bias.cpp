@@ -55,6 +55,14 @@ Tensor compute_position_bias(const Plan& plan, const Ledger& ledger) {
     });
 }
 
+std::string position_bias_rule(const PlannedStep& of) {
+    if (is_file(of.plan)) return {};
+    const std::string left = of.plan.has_head ? "position_bias[h,q,k] = " : "position_bias[q,k] = ";
+    const std::string h = of.plan.has_head ? "h" : "0";
+    if (is_t5(of.plan)) return left + "relative_attention_bias[buckets[q,k], " + h + "]";
+    return left + "-abs(q + offset - k) * slopes[" + h + "]";
+}
+
 std::string position_bias_formula(const PlannedStep& of) {
     if (is_file(of.plan)) return "position_bias is the given tensor";
     const std::string head = of.plan.has_head ? "h, " : "";
@@ -170,6 +178,7 @@ StepTable bias_cards() {
                 },
             .outline = position_bias_outline,
             .varies_where_hidden = true,
+            .rule = position_bias_rule,
             .formula = position_bias_formula,
             .compute = compute_position_bias,
             .note = position_bias_note,
@@ -184,6 +193,7 @@ StepTable bias_cards() {
             .reads = these({Chain::scores, "position_bias"}),
             .outline = score_outline,
             .varies_where_hidden = true,
+            .rule = always("biased_scores[q,k] = scores[q,k] + position_bias[q,k]"),
             .formula =
                 [](const PlannedStep& of) {
                     return "biased_scores = " + of.latest(Chain::scores) + " + position_bias";

@@ -35,6 +35,14 @@ Tensor compute_position_embedding(const Plan& plan, const Ledger& ledger) {
     });
 }
 
+std::string position_rule(const PlannedStep& of) {
+    const std::string left = "position_embedding[t,c] = ";
+    if (learns_positions(of.plan)) return left + "position_table[positions[t], c]";
+    return left +
+           "if c % 2 == 0 then sin(positions[t] / 10000 ^ (c / C)) "
+           "else cos(positions[t] / 10000 ^ ((c - 1) / C))";
+}
+
 std::string position_formula(const PlannedStep& of) {
     if (learns_positions(of.plan)) return "position_embedding(t) = position_table(positions(t))";
     const std::string angle =
@@ -128,6 +136,7 @@ Step position_embedding_card() {
             [](const Plan& plan) {
                 return Outline{{"token", "feature"}, {plan.query_len, plan.embed_dim}};
             },
+        .rule = position_rule,
         .formula = position_formula,
         .compute = compute_position_embedding,
         .note = position_note,
@@ -139,6 +148,7 @@ Step position_embedding_card() {
 Step position_sum_card(const Step& x) {
     Step sum = x;
     sum.reads = these({"token_embedding", "position_embedding"});
+    sum.rule = always("x[t,c] = token_embedding[t,c] + position_embedding[t,c]");
     sum.formula = always("x = token_embedding + position_embedding");
     sum.compute = add_positions;
     sum.note = [](const Subject&) -> std::string {
@@ -173,6 +183,7 @@ Step either(bool (*meant)(const Plan&), const Step& first, const Step& second) {
     step.reads = choose(first.reads, second.reads, itself);
     step.outline = choose(first.outline, second.outline, itself);
     step.compute = choose(first.compute, second.compute, itself);
+    step.rule = choose(first.rule, second.rule, its_plan);
     step.formula = choose(first.formula, second.formula, its_plan);
     step.note = choose(first.note, second.note, its_plan);
     step.why = choose(first.why, second.why, its_plan);

@@ -25,6 +25,8 @@ Tensor project_part(const Plan& plan, const Ledger& ledger, const Projected& par
 
 /// What it reads, as a formula, and as lines.
 std::vector<Input> projection_inputs(const Plan& plan, const Projected& part);
+std::string projection_rule(const Plan& plan, const Projected& part, const std::string& left,
+                            const std::string& out);
 std::string projection_formula(const Plan& plan, const Projected& part);
 std::string projection_code(const StepLines& of, const Projected& part);
 
@@ -32,6 +34,16 @@ std::string projection_code(const StepLines& of, const Projected& part);
 /// where the weight has a head axis, of all heads side by side elsewhere.
 void why_projection(const WalkView& view, const Projected& part, std::size_t feature,
                     Derivation& derivation);
+
+/// `NAME[...] = (sum c: x[t,c] * w_query[o,c]) + b_query[o]`: the rule of a product. `left` is what
+/// it makes, `out` the indices of the parameters' outputs.
+std::string product_rule(const Plan& plan, const std::string& left, const std::string& source,
+                         const std::string& parameter, const std::string& out, bool has_bias);
+
+/// Where feature `f` of head `h` of a part lies among those of all heads side by side, in qkv or
+/// in the projected tensor; `h` is empty where there is no head axis.
+std::string fused_index(const Plan& plan, const Projected& part, const std::string& h);
+std::string split_index(const Projected& part, const Plan& plan, const std::string& h);
 
 /// A sum over the features of `source` times column `out` of `w_parameter`, and its bias.
 void why_product(const WalkView& view, const std::string& source, const std::string& parameter,

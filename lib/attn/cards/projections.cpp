@@ -106,6 +106,10 @@ Step projected_card(const Projected& part) {
                 return Outline{plan.per_batch_axes(part.axis(plan), "feature"),
                                plan.per_batch_shape(part.length(plan), part.all_features(plan))};
             },
+        .rule =
+            [part, name](const PlannedStep& of) {
+                return projection_rule(of.plan, part, name + "[t,o]", "o");
+            },
         .formula =
             [part, name](const PlannedStep& of) {
                 return name + " = " + projection_formula(of.plan, part);
@@ -135,6 +139,11 @@ Step qkv_card() {
             [](const Plan& plan) {
                 return Outline{plan.per_batch_axes("query", "feature"),
                                plan.per_batch_shape(plan.query_len, plan.qkv_features())};
+            },
+        .rule =
+            [](const PlannedStep& of) {
+                return product_rule(of.plan, "qkv[t,o]", of.plan.projected_x(), "qkv", "o",
+                                    of.plan.config.bias);
             },
         .formula =
             [](const PlannedStep& of) {
@@ -181,6 +190,45 @@ Tensor project_part(const Plan& plan, const Ledger& ledger, const Projected& par
 
 std::vector<Input> projection_inputs(const Plan& plan, const Projected& part) {
     return product_inputs(plan, part.source(plan), part.parameter(plan));
+}
+
+std::string product_rule(const Plan& plan, const std::string& left, const std::string& source,
+                         const std::string& parameter, const std::string& out, bool has_bias) {
+    const bool out_in = *plan.config.weight_layout == WeightLayout::out_in;
+    const std::size_t last = out.find_last_of(',') + 1;  // what stands before it is the head
+    const std::string weight =
+        out.substr(0, last) + (out_in ? out.substr(last) + ",c" : "c," + out.substr(last));
+    const std::string sum = "sum c: " + source + "[t,c] * w_" + parameter + "[" + weight + "]";
+    return left + " = " + (has_bias ? "(" + sum + ") + b_" + parameter + "[" + out + "]" : sum);
+}
+
+std::string projection_rule(const Plan& plan, const Projected& part, const std::string& left,
+                            const std::string& out) {
+    std::string place = out;
+    if (plan.one_weight()) {
+        const std::string first = std::to_string(plan.fused_features(part.number).front());
+        const std::string width = std::to_string(part.width(plan));
+        place = first + " + " + out;
+        if (plan.config.projection == Projection::fused_by_head) {
+            const std::string block = std::to_string(2 * plan.head_dim + plan.value_dim);
+            place =
+                out + " / " + width + " * " + block + " + " + first + " + " + out + " % " + width;
+        }
+    }
+    return product_rule(plan, left, part.source(plan), part.parameter(plan), place,
+                        plan.config.bias);
+}
+
+std::string fused_index(const Plan& plan, const Projected& part, const std::string& h) {
+    const std::string first = std::to_string(plan.fused_features(part.number).front());
+    if (h.empty()) return first + " + f";
+    const bool by_head = plan.config.projection == Projection::fused_by_head;
+    const std::size_t block = by_head ? 2 * plan.head_dim + plan.value_dim : part.width(plan);
+    return first + " + " + h + " * " + std::to_string(block) + " + f";
+}
+
+std::string split_index(const Projected& part, const Plan& plan, const std::string& h) {
+    return h.empty() ? "f" : h + " * " + std::to_string(part.width(plan)) + " + f";
 }
 
 std::string projection_formula(const Plan& plan, const Projected& part) {

@@ -54,6 +54,10 @@ Step repeated_card(const Projected& part, Chain chain) {
                     plan.per_head_shape(plan.key_len, part.width(plan),
                                         part.number == 2 ? plan.context_heads() : plan.heads)};
             },
+        .rule =
+            [name, chain](const PlannedStep& of) {
+                return name + "[h,t,f] = " + of.latest(chain) + "[h / group, t, f]";
+            },
         .formula =
             [name, chain](const PlannedStep& of) {
                 const Plan& plan = of.plan;

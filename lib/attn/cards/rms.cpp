@@ -85,6 +85,12 @@ Step rms_card(const RmsStep& rms) {
         .applies = rms.applies,
         .reads = these({rms.before, rms.gain}),
         .outline = rms.outline,
+        .rule =
+            [rms](const PlannedStep& of) {
+                const std::string before = name_before(rms, of) + "[t,";
+                return rms.name + "[t,f] = " + before + "f] / sqrt((mean g: " + before +
+                       "g] ^ 2) + " + json_number(rms.eps) + ") * " + rms.gain + "[f]";
+            },
         .formula =
             [rms](const PlannedStep& of) {
                 const std::string before = name_before(rms, of);

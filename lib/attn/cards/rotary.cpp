@@ -28,6 +28,32 @@ struct Rotated {
 
 const Projected& part_of(const Rotated& rotated) { return projected_of(rotated.name.front()); }
 
+std::string rotated_rule(const Rotated& rotated, const PlannedStep& of) {
+    const std::size_t pairs = of.plan.rotary_pairs();
+    const std::size_t all = part_of(rotated).width(of.plan);
+    const std::size_t first = of.plan.first_rotated(all);
+    const bool half = of.plan.config.rotary.pairing == Pairing::half;
+    const std::string away = std::to_string(half ? pairs : 1);
+    const std::string feature = first == 0 ? "f" : "(f - " + std::to_string(first) + ")";
+    const std::string count = std::to_string(pairs);
+    const std::string pair = half ? feature + " % " + count : feature + " / 2";
+    const std::string before = of.latest(rotated.chain);
+    const Standing standing = rotated.standing(of.plan);
+    const auto turned = [&](const char* sign, const char* other) {
+        return before + "[t,f] * " + standing.name("cos") + "[t, " + pair + "]" + sign + before +
+               "[t, f" + other + away + "] * " + standing.name("sin") + "[t, " + pair + "]";
+    };
+    std::string still;
+    if (first > 0) still = "f < " + std::to_string(first);
+    if (first + 2 * pairs < all) {
+        still += (still.empty() ? "" : " or ") + ("f >= " + std::to_string(first + 2 * pairs));
+    }
+    return rotated.step() +
+           "[t,f] = " + (still.empty() ? "" : "if " + still + " then " + before + "[t,f] else ") +
+           "if " + (half ? feature + " < " + count : feature + " % 2 == 0") + " then " +
+           turned(" - ", " + ") + " else " + turned(" + ", " - ");
+}
+
 std::string rotated_formula(const Rotated& rotated, const PlannedStep& of) {
     const bool half = of.plan.config.rotary.pairing == Pairing::half;
     const std::string pairs = std::to_string(of.plan.rotary_pairs());
@@ -178,6 +204,7 @@ Step rotated_card(const Rotated& rotated) {
                     plan.per_head_axes(part.axis(plan), "feature"),
                     plan.per_head_shape(part.length(plan), part.width(plan), part.heads(plan))};
             },
+        .rule = [rotated](const PlannedStep& of) { return rotated_rule(rotated, of); },
         .formula = [rotated](const PlannedStep& of) { return rotated_formula(rotated, of); },
         .compute = [rotated](const Plan& plan, const Ledger& ledger) -> Tensor {
             return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {

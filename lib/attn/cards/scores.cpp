@@ -8,6 +8,7 @@
 #include "attn/notes/chunks.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
+#include "attn/text/json.hpp"
 #include "attn/text/number_text.hpp"
 #include "attn/text/numbers.hpp"
 #include "attn/why/why.hpp"
@@ -120,6 +121,16 @@ std::string head_width_name(const PlannedStep& of) {
     return of.has("rotary_key") ? "head_dim + rotary_dim" : "head_dim";
 }
 
+std::string scaled_rule(const PlannedStep& of) {
+    const Plan& plan = of.plan;
+    const double more = plan.score_factor();
+    const std::string scores = "scaled_scores[q,k] = scores[q,k]";
+    const std::string scaled = more == 1 ? scores : scores + " * " + json_number(more);
+    if (plan.config.scale.by == ScaleChoice::By::head_dim) return scaled + " / sqrt(D)";
+    if (plan.config.scale.by == ScaleChoice::By::embed_dim) return scaled + " / sqrt(C)";
+    return scores + sign_of(plan) + json_number(plan.scale.number);
+}
+
 std::string scaled_formula(const PlannedStep& of) {
     const Plan& plan = of.plan;
     const std::string number = brief(plan.scale.number);
@@ -224,6 +235,7 @@ StepTable score_cards() {
             .applies = keeps_scores,
             .reads = these({Chain::queries, Chain::keys}),
             .outline = score_outline,
+            .rule = always("scores[q,k] = sum f: queries[q,f] * keys[k,f]"),
             .formula =
                 [](const PlannedStep& of) {
                     return "scores = " + of.latest(Chain::queries) + " @ " +
@@ -245,6 +257,7 @@ StepTable score_cards() {
             .applies = [](const Plan& plan) { return keeps_scores(plan) && plan.scales(); },
             .reads = these({Chain::scores}),
             .outline = score_outline,
+            .rule = scaled_rule,
             .formula = scaled_formula,
             .compute = compute_scaled,
             .note = scaled_note,

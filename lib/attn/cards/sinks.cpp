@@ -145,6 +145,11 @@ Step sink_weight_card() {
         .reads = these({Chain::scores, "sink"}),
         .outline = sink_weight_outline,
         .exponentiates = true,
+        .rule = [](const PlannedStep& of) -> std::string {
+            return of.plan.has_head
+                       ? "sink_weight[h,q] = exp(sink[h] - row_max[h,q]) / row_sum[h,q]"
+                       : "sink_weight[q] = exp(sink[0] - row_max[q]) / row_sum[q]";
+        },
         .formula = always("sink_weight = exp(sink - row_max) / row_sum"),
         .compute = compute_sink_weight,
         .note = sink_weight_note,

@@ -65,6 +65,7 @@ Step softcap_card() {
         .applies = [](const Plan& plan) { return keeps_scores(plan) && plan.caps(); },
         .reads = these({Chain::scores}),
         .outline = score_outline,
+        .rule = always("capped_scores[q,k] = cap * tanh(scores[q,k] / cap)"),
         .formula =
             [](const PlannedStep& of) {
                 const std::string scores = of.latest(Chain::scores);

@@ -83,6 +83,55 @@ Tensor compute_weights(const Plan& plan, const Ledger& ledger) {
     });
 }
 
+/// The indices of the cells that softmax runs over, and of one number for all of them.
+struct SoftmaxIndices {
+    explicit SoftmaxIndices(const Plan& plan) : along(softmax_axis(plan).substr(0, 1)) {
+        // Axes before the one that it goes along are the same everywhere, and left out.
+        std::string axes = "bhqk";
+        if (!plan.has_head) axes = "bqk";
+        const std::size_t first = plan.config.sink && plan.has_head
+                                      ? axes.size() - 3
+                                      : std::min(axes.find(along), axes.size() - 2);
+        for (const char letter : axes.substr(first)) {
+            cell += (cell.empty() ? "" : ",") + std::string(1, letter);
+            if (letter != along.front()) row += (row.empty() ? "" : ",") + std::string(1, letter);
+        }
+    }
+    std::string along, cell, row;
+};
+
+std::string sink_cell(const Plan& plan) { return plan.has_head ? "sink[h]" : "sink[0]"; }
+
+std::string row_max_rule(const PlannedStep& of) {
+    const SoftmaxIndices at(of.plan);
+    const std::string largest = "max " + at.along + ": scores[" + at.cell + "]";
+    return "row_max[" + at.row + "] = " +
+           (of.has("sink") ? "max((" + largest + "), " + sink_cell(of.plan) + ")" : largest);
+}
+
+std::string exponentials_rule(const PlannedStep& of) {
+    const SoftmaxIndices at(of.plan);
+    return "exponentials[" + at.cell + "] = exp(scores[" + at.cell + "] - row_max[" + at.row + "])";
+}
+
+std::string row_sum_rule(const PlannedStep& of) {
+    const SoftmaxIndices at(of.plan);
+    const std::string sum = "sum " + at.along + ": exponentials[" + at.cell + "]";
+    return "row_sum[" + at.row + "] = " +
+           (of.has("sink")
+                ? "(" + sum + ") + exp(" + sink_cell(of.plan) + " - row_max[" + at.row + "])"
+                : sum);
+}
+
+std::string weights_rule(const PlannedStep& of) {
+    const SoftmaxIndices at(of.plan);
+    const std::string share = "exponentials[" + at.cell + "] / row_sum[" + at.row + "]";
+    return "weights[" + at.cell + "] = " +
+           (of.plan.config.empty_row == EmptyRow::zero
+                ? "if row_max[" + at.row + "] == -inf then 0 else " + share
+                : share);
+}
+
 // Where one cell of these comes from.
 
 void why_row_max(const WalkView& view, Derivation& derivation) {
@@ -200,6 +249,7 @@ StepTable softmax_cards() {
             .applies = keeps_scores,
             .reads = these({Chain::scores, "sink"}),
             .outline = row_outline,
+            .rule = row_max_rule,
             .formula =
                 [](const PlannedStep& of) {
                     return "row_max = max over " + softmax_axis(of.plan) + " of " +
@@ -219,6 +269,7 @@ StepTable softmax_cards() {
             .reads = these({Chain::scores, "row_max"}),
             .outline = score_outline,
             .exponentiates = true,
+            .rule = exponentials_rule,
             .formula =
                 [](const PlannedStep& of) {
                     return "exponentials = exp(" + of.latest(Chain::scores) + " - row_max)";
@@ -236,6 +287,7 @@ StepTable softmax_cards() {
             .applies = keeps_scores,
             .reads = summed_with_sink,
             .outline = row_outline,
+            .rule = row_sum_rule,
             .formula =
                 [](const PlannedStep& of) {
                     return "row_sum = sum over " + softmax_axis(of.plan) + " of exponentials" +
@@ -254,6 +306,7 @@ StepTable softmax_cards() {
             .reads = these({Chain::scores, "sink"}),
             .outline = score_outline,
             .exponentiates = true,
+            .rule = weights_rule,
             .formula =
                 [](const PlannedStep& of) {
                     return "weights = softmax(" + of.latest(Chain::scores) +

@@ -41,6 +41,7 @@ TableEdit replace_step(std::vector<std::string> steps, StepEdit how) {
             step.compute = [before = step.compute, how](const Plan& plan, const Ledger& ledger) {
                 return how(plan, ledger, before);
             };
+            step.rule = nullptr;
             // The terms of the reference are not those of this number.
             step.why = [](const WalkView& view, Derivation& derivation) {
                 derivation.rule = "a mistake: " + formula_of(view.step, view.plan, view.table);
@@ -74,6 +75,12 @@ TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter) {
             })(std::move(table), plan);
         for (std::size_t i = 0; i < table.size(); ++i) {
             if (std::find(steps.begin(), steps.end(), table[i].name) == steps.end()) continue;
+            if (right[i].rule) {
+                table[i].rule = [rule = right[i].rule, altered](const PlannedStep& of) {
+                    const Plan other = altered(of.plan);
+                    return rule({other, of.table, of.step});
+                };
+            }
             table[i].why = [why = right[i].why, altered](const WalkView& view,
                                                          Derivation& derivation) {
                 const Plan other = altered(view.plan);

@@ -6,6 +6,7 @@
 
 #include "attn/rules/arithmetic.hpp"
 #include "attn/rules/bound.hpp"
+#include "attn/rules/complete.hpp"
 
 namespace attn {
 namespace {
@@ -389,9 +390,16 @@ private:
 
 Tensor evaluate_rule(const Rule& rule, const Axes& axes, const Shape& shape, DType dtype,
                      const RuleScope& scope) {
-    BoundTree tree = bind_rule(rule, axes, shape, scope);
+    const RuleNames names{[&](const std::string& name) { return scope.tensor(name), name; },
+                          [&](const std::string& name) {
+                              const Tensor& tensor = scope.tensor(name);
+                              return Outline{tensor.axes(), tensor.shape()};
+                          },
+                          scope.settings};
+    const Rule whole = completed(rule, {axes, shape}, names);
+    BoundTree tree = bind_rule(whole, axes, shape, scope);
     return with_floating(dtype, [&](auto zero) {
-        return Evaluator<decltype(zero)>(rule, std::move(tree)).result(axes);
+        return Evaluator<decltype(zero)>(whole, std::move(tree)).result(axes);
     });
 }
 

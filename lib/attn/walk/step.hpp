@@ -19,12 +19,6 @@ struct Subject;
 /// The steps in order. A mistake is a function from one table to another.
 using StepTable = std::vector<Step>;
 
-/// The axes of a tensor and their lengths.
-struct Outline {
-    Axes axes;
-    Shape shape;
-};
-
 /// One input of a step: the latest of a chain, or a step by its name where the walk has it.
 struct Input {
     Input(Chain latest_of) : chain(latest_of) {}
@@ -84,6 +78,9 @@ struct Step {
     bool varies_where_hidden = false;
     /// Its features are no longer those of the step of its chain that it reads.
     bool mixes_features = false;
+    /// Its arithmetic in index notation (attn/rules/rule.hpp), with names of settings and chains and
+    /// without the leading axes that all share; empty where the walk starts from it.
+    std::function<std::string(const PlannedStep&)> rule{};
     std::function<std::string(const PlannedStep&)> formula{};
     /// The tensor, from the plan and what came before. Steps whose tensor was drawn or given are
     /// not computed; those that can only be given have none.
