@@ -84,7 +84,7 @@ bool is_operation(const RuleNode& node, const char* word) {
     return node.kind == Kind::operate && node.word == word && node.parts.size() == 2;
 }
 RuleTree number_node(double number) {
-    return tree_of({.kind = Kind::number, .number = number, .exact = is_whole(number)});
+    return tree_of({.kind = Kind::number, .number = number});
 }
 RuleTree name_node(const std::string& name) { return tree_of({.kind = Kind::name, .word = name}); }
 RuleTree cell_node(const std::string& tensor, const std::vector<RuleTree>& indices) {
