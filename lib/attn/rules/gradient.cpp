@@ -81,7 +81,7 @@ public:
         bound(*root_);
         made_ = cell_node(rule.step, own);
         GradientTerm term;
-        term.over.push_back(cell_node(upstream_, own));
+        if (!own.empty()) term.over.push_back(cell_node(upstream_, own));
         term.loops = std::move(loops);
         visit(root_, std::move(term));
     }

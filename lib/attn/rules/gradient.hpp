@@ -15,6 +15,7 @@ namespace attn {
 ///     scores[q,k] = sum f: query[q,f] * key[k,f]
 ///     d_key[k,f] = sum q: d_scores[q,k] * query[q,f]
 ///
+/// A rule that makes one number is the loss, whose own gradient is 1.
 /// A plain index drops its sum, and an index that is made of others is solved for them.
 ///
 /// `rule` is a completed one; `indices` are the names of the axes of the tensor. Returns nothing

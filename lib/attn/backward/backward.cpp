@@ -1,0 +1,242 @@
+#include "attn/backward/backward.hpp"
+
+#include <algorithm>
+
+#include "attn/backward/graph.hpp"
+#include "attn/backward/loss.hpp"
+#include "attn/backward/twins.hpp"
+#include "attn/cards/rule_step.hpp"
+#include "attn/plan/draw_list.hpp"
+#include "attn/rules/evaluate.hpp"
+#include "attn/rules/gradient.hpp"
+#include "attn/rules/index_arithmetic.hpp"
+#include "attn/rules/print.hpp"
+#include "attn/tensor/error.hpp"
+
+namespace attn {
+namespace {
+
+/// Writes the way back behind a table that ends with the loss.
+class Backward {
+public:
+    Backward(StepTable& table, const Plan& plan)
+        : forward_(table), table_(table), plan_(plan), graph_(forward_, plan) {}
+
+    void write() {
+        const std::vector<std::string> order = graph_.order();
+        table_.reserve(table_.size() + order.size() + 1);
+        for (const std::string& name : order) {
+            const bool inside = softmax_stands() && is_inside_softmax(name);
+            if (!inside) add_gradient(name);
+            if (name == "weights" && softmax_stands()) add_row_dot();
+        }
+    }
+
+private:
+    /// One reader's share of a gradient.
+    struct Share {
+        Rule rule;
+        GradientTwin twin;  ///< empty: the rule is evaluated
+    };
+
+    static bool is_inside_softmax(const std::string& name) {
+        return name == "row_max" || name == "exponentials" || name == "row_sum";
+    }
+
+    /// Whether softmax is that of the table, and no other step reads what is inside: then it goes
+    /// back in one step, as people write it.
+    bool softmax_stands() const {
+        if (!graph_.has_gradient("weights")) return false;
+        for (const char* name : {"row_max", "exponentials", "row_sum", "weights"}) {
+            const auto step = std::ranges::find(forward_, name, &Step::name);
+            if (step == forward_.end() || !step->applies(plan_) || !step->mistake.empty())
+                return false;
+        }
+        return std::ranges::all_of(graph_.nodes(), [](const BackwardNode& node) {
+            const std::string& name = node.step->name;
+            return name == "weights" || name == "sink_weight" || is_inside_softmax(name) ||
+                   std::ranges::none_of(node.reads, is_inside_softmax);
+        });
+    }
+
+    Outline outline(const std::string& name) const {
+        return find_step(table_, name).outline(plan_);
+    }
+
+    /// The cell of a tensor, with the letters of another or without an axis of them.
+    RuleTree cell(const std::string& name, const std::vector<std::string>& letters) const {
+        std::vector<RuleTree> indices;
+        for (const std::string& letter : letters) indices.push_back(name_node(letter));
+        return cell_node(name, indices);
+    }
+
+    std::vector<std::string> letters(const std::string& name) const {
+        return BackwardGraph::indices_of(outline(name));
+    }
+
+    void add_row_dot() {
+        const std::vector<std::string> all = letters("weights");
+        const std::vector<std::string> row = letters("row_max");
+        RuleNode sum{.kind = RuleNode::Kind::reduce, .word = "sum"};
+        for (const std::string& letter : all) {
+            if (std::ranges::find(row, letter) == row.end()) sum.index = letter;
+        }
+        sum.parts = {operate_node("*", {cell("weights", all), cell("d_weights", all)})};
+        RuleTree value = tree_of(std::move(sum));
+        if (graph_.has_gradient("sink_weight")) {
+            value = operate_node(
+                "+",
+                {value, operate_node("*", {cell("sink_weight", row), cell("d_sink_weight", row)})});
+        }
+        Step card;
+        card.name = "row_dot";
+        card.title = "the mean of d_weights in each row, by the weights";
+        card.kind = Step::Kind::detail;
+        card.outline = find_step(table_, "row_max").outline;
+        const bool plain = value->kind == RuleNode::Kind::reduce;
+        add(std::move(card), row, value, plain ? row_dot_twin() : GradientTwin());
+    }
+
+    void add_gradient(const std::string& name) {
+        const BackwardNode& node = graph_[name];
+        const std::vector<std::string> indices = letters(name);
+        std::vector<Share> shares;
+        if (softmax_stands() && softmax_reads(name)) {
+            add_softmax_shares(name, indices, shares);
+        }
+        for (const std::string& reader : node.readers) {
+            const bool inside = is_inside_softmax(reader) || reader == "sink_weight";
+            if (softmax_stands() && inside && softmax_reads(name)) continue;
+            const RuleTree tree = gradient_of(*graph_[reader].rule, name, indices,
+                                              [&](const std::string& of) { return outline(of); });
+            if (tree != nullptr) shares.push_back({{"", "d_" + name, indices, tree}, {}});
+            if (tree != nullptr)
+                shares.back().twin = gradient_twin(graph_[reader], name, tree, graph_, plan_);
+        }
+        // A number that is only rounded down passes nothing on.
+        if (shares.empty()) shares.push_back({{"", "d_" + name, indices, number_node(0)}, {}});
+        RuleTree all = shares.front().rule.value;
+        for (std::size_t i = 1; i < shares.size(); ++i) {
+            all = operate_node("+", {all, shares[i].rule.value});
+        }
+        const DrawList drawn = draw_list(plan_);
+        const DrawnTensor* const row = find_drawn(drawn, name);
+        const bool has_zero = row != nullptr && row->zero_row.has_value();
+        if (has_zero) {
+            // PyTorch's Embedding learns nothing for padding.
+            const double padding = static_cast<double>(*row->zero_row);
+            const RuleTree is = operate_node("==", {name_node(indices[0]), number_node(padding)});
+            all = choose_node(is, number_node(0), all);
+        }
+        Step card;
+        card.name = "d_" + name;
+        card.title = "the gradient of " + name;
+        card.kind = node.step->kind == Step::Kind::detail ? node.step->kind : Step::Kind::computed;
+        card.tokens = node.step->tokens;
+        card.outline = node.step->outline;
+        GradientTwin twin;
+        if (!has_zero) twin = sum_of_shares(std::move(shares));
+        add(std::move(card), indices, all, std::move(twin));
+    }
+
+    /// Whether softmax was taken of it.
+    bool softmax_reads(const std::string& name) const {
+        return name == "sink" || graph_["exponentials"].reads.contains(name);
+    }
+
+    void add_softmax_shares(const std::string& name, const std::vector<std::string>& indices,
+                            std::vector<Share>& shares) const {
+        if (name != "sink") {
+            const std::vector<std::string> all = letters("weights");
+            const RuleTree more =
+                operate_node("-", {cell("d_weights", all), cell("row_dot", letters("row_max"))});
+            const RuleTree value = operate_node("*", {cell("weights", all), more});
+            shares.push_back({{"", "d_" + name, indices, value}, softmax_twin()});
+            return;
+        }
+        // The sink is a further key of every query, without a value.
+        const std::vector<std::string> row = letters("sink_weight");
+        RuleTree less = cell("row_dot", row);
+        if (graph_.has_gradient("sink_weight")) {
+            less = operate_node("-", {less, cell("d_sink_weight", row)});
+        }
+        RuleTree value = operate_node("*", {cell("sink_weight", row), less});
+        const bool per_head = outline("sink_weight").axes.size() > 1 && indices[0] == "h" &&
+                              std::ranges::find(row, "h") != row.end();
+        for (auto letter = row.rbegin(); letter != row.rend(); ++letter) {
+            if (per_head && *letter == "h") continue;
+            value = tree_of({.kind = RuleNode::Kind::reduce,
+                             .word = "sum",
+                             .index = *letter,
+                             .parts = {value}});
+        }
+        shares.push_back({{"", "d_sink", indices, operate_node("-", {value})}, {}});
+    }
+
+    static GradientTwin evaluated(const Rule& rule,
+                                  const std::function<Outline(const Plan&)>& outline) {
+        return [rule, outline](const Plan& plan, const Ledger& ledger) {
+            const RuleScope scope{
+                [&](const std::string& name) -> const Tensor& { return ledger[name]; }, {}};
+            const Outline made = outline(plan);
+            return evaluate_rule(rule, made.axes, made.shape, plan.compute_dtype, scope);
+        };
+    }
+
+    /// Nothing where no share has functions of its own.
+    GradientTwin sum_of_shares(std::vector<Share> shares) const {
+        if (std::ranges::none_of(shares, [](const Share& share) { return bool(share.twin); })) {
+            return {};
+        }
+        const auto outline = graph_[shares.front().rule.step.substr(2)].step->outline;
+        for (Share& share : shares) {
+            share.rule.text = rule_text(share.rule);
+            if (!share.twin) share.twin = evaluated(share.rule, outline);
+        }
+        return [shares, outline](const Plan& plan, const Ledger& ledger) {
+            return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+                using T = decltype(zero);
+                Array<T> sum = shares.front().twin(plan, ledger).template as<T>();
+                for (std::size_t i = 1; i < shares.size(); ++i) {
+                    const Tensor more = shares[i].twin(plan, ledger);
+                    const T* from = more.template as<T>().data();
+                    for (T& number : sum) number += *from++;
+                }
+                return {outline(plan).axes, std::move(sum)};
+            });
+        };
+    }
+
+    void add(Step card, const std::vector<std::string>& indices, const RuleTree& value,
+             GradientTwin twin) {
+        card.shown = card.kind != Step::Kind::detail;
+        card.gradient_of = card.name.starts_with("d_") ? card.name.substr(2) : "weights";
+        Rule rule{"", card.name, indices, value};
+        rule.text = rule_text(rule);
+        table_.push_back(std::move(card));
+        Step& step = table_.back();
+        follow_rule(step, {plan_, table_, step}, rule);
+        step.replaces_given = false;
+        if (twin) step.compute = std::move(twin);
+    }
+
+    const StepTable forward_;  ///< with the loss
+    StepTable& table_;
+    const Plan& plan_;
+    BackwardGraph graph_;
+};
+
+}  // namespace
+
+StepTable with_gradients(StepTable table, const Plan& plan, const Loss& loss) {
+    if (plan.fused()) {
+        throw ConfigError(
+            "the way back reads the weights, and fused goes block by block and keeps none: choose "
+            "another variant");
+    }
+    add_loss(table, plan, loss);
+    Backward(table, plan).write();
+    return table;
+}
+
+}  // namespace attn
