@@ -83,9 +83,7 @@ RuleTree tree_of(RuleNode node) { return std::make_shared<const RuleNode>(std::m
 bool is_operation(const RuleNode& node, const char* word) {
     return node.kind == Kind::operate && node.word == word && node.parts.size() == 2;
 }
-RuleTree number_node(double number) {
-    return tree_of({.kind = Kind::number, .number = number});
-}
+RuleTree number_node(double number) { return tree_of({.kind = Kind::number, .number = number}); }
 RuleTree name_node(const std::string& name) { return tree_of({.kind = Kind::name, .word = name}); }
 RuleTree cell_node(const std::string& tensor, const std::vector<RuleTree>& indices) {
     return tree_of({.kind = Kind::cell, .word = tensor, .parts = indices});

@@ -1,13 +1,12 @@
 #include "attn/steps/backward.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "attn/simd/matmul.hpp"
 #include "attn/steps/scores.hpp"
 #include "attn/steps/twins.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/tensor/move_axis.hpp"
+#include "attn/tensor/xtensor.hpp"
 
 namespace attn {
 namespace {
@@ -32,10 +31,23 @@ Array<T> room_for(Shape shape, std::size_t rows, std::size_t columns) {
     return empty_array<T>(shape);
 }
 
-/// Every matrix transposed.
+/// Every matrix transposed, in tiles that stay near.
 template <class T>
 Array<T> transposed(const Array<T>& array) {
-    return with_axis_last(array, array.dimension() - 2);
+    constexpr std::size_t tile = 32;
+    const MatrixView<const T> from = matrices_of(array);
+    Array<T> result = room_for<T>(array.shape(), from.columns, from.rows);
+    const MatrixView<T> to = matrices_of(result);
+    for (std::size_t g = 0; g < from.groups; ++g) {
+        for (std::size_t r = 0; r < from.rows; r += tile) {
+            for (std::size_t column = 0; column < from.columns; ++column) {
+                const std::size_t end = std::min(r + tile, from.rows);
+                for (std::size_t row = r; row < end; ++row)
+                    to(g, column, row) = from(g, row, column);
+            }
+        }
+    }
+    return result;
 }
 
 template <class T>
