@@ -1,5 +1,4 @@
 #pragma once
-#include <optional>
 #include <vector>
 
 #include "app/flags/flag.hpp"
@@ -7,12 +6,13 @@
 
 namespace app {
 
-/// The rows of --backward and --loss.
+/// The rows of --backward, --loss and --check-gradient.
 std::vector<Flag> gradient_flags();
 
-/// What --backward goes back from; nothing without it.
+/// The table with the way back that --backward asks for; the table itself without it.
 ///
-/// Errors  InputError for a file that cannot be read.
-std::optional<attn::Loss> loss_of(const Arguments& arguments);
+/// Errors  InputError for a file that cannot be read, and as attn::with_gradients.
+attn::StepTable with_gradients(const Arguments& arguments, const attn::Plan& plan,
+                               attn::StepTable table);
 
 }  // namespace app

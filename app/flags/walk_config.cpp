@@ -321,10 +321,10 @@ attn::StepTable table_of(const Arguments& arguments, const attn::Plan& plan) {
     if (!bugs.empty()) require_all_steps(plan.config, "--bug");
     const std::vector<std::string> rules = rules_of(arguments);
     if (!rules.empty()) require_all_steps(plan.config, "--rule");
-    attn::StepTable table =
-        attn::with_rules(attn::with_mistakes(attn::step_table(plan), plan, bugs), plan, rules);
-    const std::optional<attn::Loss> loss = loss_of(arguments);
-    return loss ? attn::with_gradients(std::move(table), plan, *loss) : table;
+    if (arguments.has("--backward")) require_all_steps(plan.config, "--backward");
+    return with_gradients(
+        arguments, plan,
+        attn::with_rules(attn::with_mistakes(attn::step_table(plan), plan, bugs), plan, rules));
 }
 
 }  // namespace app

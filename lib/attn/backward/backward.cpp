@@ -6,6 +6,7 @@
 #include "attn/backward/loss.hpp"
 #include "attn/backward/twins.hpp"
 #include "attn/cards/rule_step.hpp"
+#include "attn/codegen/step_lines.hpp"
 #include "attn/plan/draw_list.hpp"
 #include "attn/rules/evaluate.hpp"
 #include "attn/rules/gradient.hpp"
@@ -30,6 +31,7 @@ public:
             if (!inside) add_gradient(name);
             if (name == "weights" && softmax_stands()) add_row_dot();
         }
+        let_torch_go_back();
     }
 
 private:
@@ -41,6 +43,31 @@ private:
 
     static bool is_inside_softmax(const std::string& name) {
         return name == "row_max" || name == "exponentials" || name == "row_sum";
+    }
+
+    /// In PyTorch the loss goes back by itself, and each gradient is that of its tensor.
+    void let_torch_go_back() {
+        std::string tensors;
+        for (Step& step : table_) {
+            if (!step.name.starts_with("d_")) continue;
+            tensors += (tensors.empty() ? "" : ", ") + step.gradient_of;
+            const DrawList drawn = draw_list(plan_);
+            const DrawnTensor* const row = find_drawn(drawn, step.gradient_of);
+            std::string line = step.name + " = " + step.gradient_of + ".grad";
+            if (row != nullptr && row->zero_row) {
+                line += ".index_fill(0, torch.tensor([" + std::to_string(*row->zero_row) +
+                        "]), 0)  # Embedding learns nothing for padding";
+            }
+            step.code = [line, numpy = step.code](const StepLines& of) {
+                return of.torch() ? line : numpy(of);
+            };
+        }
+        Step& loss = *std::ranges::find(table_, "loss", &Step::name);
+        loss.code = [tensors, line = loss.code](const StepLines& of) {
+            if (!of.torch()) return line(of);
+            return line(of) + "\nfor tensor in (" + tensors +
+                   ",):\n    tensor.retain_grad()\nloss.backward()";
+        };
     }
 
     /// Whether softmax is that of the table, and no other step reads what is inside: then it goes
@@ -91,7 +118,7 @@ private:
         Step card;
         card.name = "row_dot";
         card.title = "the mean of d_weights in each row, by the weights";
-        card.kind = Step::Kind::detail;
+        card.shown = false;
         card.outline = find_step(table_, "row_max").outline;
         const bool plain = value->kind == RuleNode::Kind::reduce;
         add(std::move(card), row, value, plain ? row_dot_twin() : GradientTwin());
@@ -131,7 +158,7 @@ private:
         Step card;
         card.name = "d_" + name;
         card.title = "the gradient of " + name;
-        card.kind = node.step->kind == Step::Kind::detail ? node.step->kind : Step::Kind::computed;
+        card.shown = node.step->kind != Step::Kind::detail;
         card.tokens = node.step->tokens;
         card.outline = node.step->outline;
         GradientTwin twin;
@@ -209,7 +236,6 @@ private:
 
     void add(Step card, const std::vector<std::string>& indices, const RuleTree& value,
              GradientTwin twin) {
-        card.shown = card.kind != Step::Kind::detail;
         card.gradient_of = card.name.starts_with("d_") ? card.name.substr(2) : "weights";
         Rule rule{"", card.name, indices, value};
         rule.text = rule_text(rule);

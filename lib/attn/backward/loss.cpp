@@ -2,6 +2,8 @@
 
 #include "attn/backward/graph.hpp"
 #include "attn/cards/rule_step.hpp"
+#include "attn/codegen/literal.hpp"
+#include "attn/codegen/step_lines.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/told.hpp"
 #include "attn/why/why.hpp"
@@ -48,11 +50,13 @@ Step given_step(const std::string& name, const std::string& title, const Step& l
     Step step;
     step.name = name;
     step.title = title;
-    step.kind = Step::Kind::detail;
     step.shown = false;
     step.outline = last.outline;
     step.formula = [file = loss.file](const PlannedStep& of) {
         return of.step.name + " = " + file;
+    };
+    step.code = [target = *loss.target](const StepLines& of) {
+        return of.step.name + " = " + tensor_literal(target, of.plan.compute_dtype, of.language);
     };
     step.compute = [outline, target = *loss.target](const Plan& of, const Ledger&) {
         return cast(target.renamed(outline.axes), of.compute_dtype);
@@ -89,6 +93,12 @@ void add_loss(StepTable& table, const Plan& plan, const Loss& loss) {
     table.push_back(std::move(step));
     follow_rule(table.back(), {plan, table, table.back()}, rule);
     table.back().replaces_given = false;
+    const std::string taken = is_cell                        ? cell_of(table, plan, loss.cell)
+                              : loss.kind == Loss::Kind::mse ? "((" + last.name + " - target) ** 2)"
+                              : loss.kind == Loss::Kind::upstream ? "(" + last.name + " * upstream)"
+                                                                  : last.name;
+    const std::string line = "loss = " + taken + (is_cell ? "" : means ? ".mean()" : ".sum()");
+    table.back().code = [line](const StepLines&) { return line; };
 }
 
 }  // namespace attn
