@@ -7,6 +7,7 @@
 #include "attn/backward/twins.hpp"
 #include "attn/cards/rule_step.hpp"
 #include "attn/codegen/step_lines.hpp"
+#include "attn/notes/gradient_notes.hpp"
 #include "attn/plan/draw_list.hpp"
 #include "attn/rules/evaluate.hpp"
 #include "attn/rules/gradient.hpp"
@@ -122,6 +123,10 @@ private:
         card.outline = find_step(table_, "row_max").outline;
         const bool plain = value->kind == RuleNode::Kind::reduce;
         add(std::move(card), row, value, plain ? row_dot_twin() : GradientTwin());
+        table_.back().note = [](const notes::Subject&) -> std::string {
+            return "What softmax takes away from each gradient of the row, because its weights "
+                   "always sum to 1.";
+        };
     }
 
     void add_gradient(const std::string& name) {
@@ -163,7 +168,39 @@ private:
         card.outline = node.step->outline;
         GradientTwin twin;
         if (!has_zero) twin = sum_of_shares(std::move(shares));
+        const bool is_softmax = softmax_stands() && name != "sink" && softmax_reads(name);
+        std::string how = how_it_comes(node);
         add(std::move(card), indices, all, std::move(twin));
+        table_.back().note = [is_softmax, how](const notes::Subject& subject) {
+            return is_softmax ? notes::softmax_gradient_note(subject)
+                              : notes::gradient_note(subject, how);
+        };
+    }
+
+    /// What is to be said of a gradient before its numbers are known.
+    std::string how_it_comes(const BackwardNode& node) const {
+        const std::string& name = node.step->name;
+        const std::string& reader = node.readers.front();
+        if (reader == "loss") return "This is where the way back begins.";
+        if (find_drawn(draw_list(plan_), name) != nullptr && name.ends_with("embedding")) {
+            return "A row gets the sum of all tokens that it was looked up for.";
+        }
+        if (node.step->kind == Step::Kind::parameter) {
+            return "Summed over all tokens that it is used for: training takes a small part of it "
+                   "away from " +
+                   name + ".";
+        }
+        if (node.readers.size() > 1) {
+            std::string all;
+            for (const std::string& each : node.readers) {
+                all += (all.empty() ? "" : &each == &node.readers.back() ? " and " : ", ") + each;
+            }
+            return "It is read by " + all + ": what comes back from each is added up.";
+        }
+        if (reader.starts_with("rotated_")) return "Rotated back, by the opposite angle.";
+        if (reader.starts_with("repeated_")) return "The heads that share it are added up.";
+        if (reader == "masked_scores") return "A hidden score has no effect: its gradient is 0.";
+        return "It comes back through " + reader + ".";
     }
 
     /// Whether softmax was taken of it.

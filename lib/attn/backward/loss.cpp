@@ -4,6 +4,7 @@
 #include "attn/cards/rule_step.hpp"
 #include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
+#include "attn/notes/notes.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/told.hpp"
 #include "attn/why/why.hpp"
@@ -98,6 +99,9 @@ void add_loss(StepTable& table, const Plan& plan, const Loss& loss) {
                               : loss.kind == Loss::Kind::upstream ? "(" + last.name + " * upstream)"
                                                                   : last.name;
     const std::string line = "loss = " + taken + (is_cell ? "" : means ? ".mean()" : ".sum()");
+    table.back().note = [](const notes::Subject&) -> std::string {
+        return "The gradients below say how much this number changes when a cell grows a little.";
+    };
     table.back().code = [line](const StepLines&) { return line; };
 }
 
