@@ -34,6 +34,11 @@ T (*function_called(const std::string& name))
 }
 
 template <class T>
+T called(const std::string& function, T x) {
+    return function_called<T>(function)(x);
+}
+
+template <class T>
 T operated(const std::string& word, T a, T b) {
     switch (word.front()) {
         case '+':
