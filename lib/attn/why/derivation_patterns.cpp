@@ -65,6 +65,8 @@ MadeCell tellable(MadeCell made) {
         return each.form == AddendForm::other;
     };
     if (std::ranges::any_of(made.addends, is_other)) return {};
+    // What said which side to take stands behind what is read there.
+    made.cells.insert(made.cells.end(), made.asked.begin(), made.asked.end());
     return made;
 }
 
