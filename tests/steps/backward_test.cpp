@@ -93,7 +93,7 @@ TEST_SUITE("steps: backward") {
                            [&](const Matrix& v) { return loop::context(upstream, v); });
         }
         CHECK_THROWS_AS(loop::d_query(Matrix{{1, 2}}, Matrix{{1, 2, 3}}), ShapeError);
-        CHECK_THROWS_AS(vectorized::d_key(Matrix{{1, 2}}, Matrix{{1}, {2}}), ShapeError);
+        CHECK_THROWS_AS(vectorized::d_key(Matrix{{1, 2}}, Matrix{{1, 2}, {3, 4}}), ShapeError);
     }
     TEST_CASE("back through softmax along any axis: a row of gradients sums to 0") {
         for (const std::size_t axis : {0U, 1U, 2U}) {

@@ -137,7 +137,8 @@ private:
             add_softmax_shares(name, indices, shares);
         }
         for (const std::string& reader : node.readers) {
-            const bool inside = is_inside_softmax(reader) || reader == "sink_weight";
+            const bool inside =
+                is_inside_softmax(reader) || reader == "weights" || reader == "sink_weight";
             if (softmax_stands() && inside && softmax_reads(name)) continue;
             const RuleTree tree = gradient_of(*graph_[reader].rule, name, indices,
                                               [&](const std::string& of) { return outline(of); });
