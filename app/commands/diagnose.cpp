@@ -60,6 +60,9 @@ int exit_code_of(const attn::Diagnosis& diagnosis, bool partial) {
     return diagnosis.skipped.empty() || partial ? 0 : no_verdict;
 }
 
+/// What a diagnosis costs in which nothing is wrong.
+constexpr double of_right = 8;
+
 bool is_right(const attn::Diagnosis& diagnosis) {
     return !diagnosis.has_mistake() && !diagnosis.has_unknown();
 }
@@ -73,12 +76,15 @@ void try_other_settings(const Arguments& arguments, Asked& asked,
     std::string taken;
     for (OtherSetting& other : other_settings(arguments, asked)) {
         attn::Diagnosis tried;
+        attn::DiagnoseOptions within = options;
+        within.bound = asked.is_probe ? of_right : best.cost;
         try {
             const attn::Plan plan = attn::resolve(std::move(other.config));
-            tried = attn::diagnose(plan, attn::draw(plan), asked.theirs, options);
+            tried = attn::diagnose(plan, attn::draw(plan), asked.theirs, within);
         } catch (const attn::Error&) {
             continue;  // these tensors do not fit that setting
         }
+        if (tried.cost >= within.bound) continue;
         const bool right = is_right(tried) && tried.skipped.size() <= best.skipped.size();
         if (right && (asked.is_probe || !was_unknown || other.is_ambiguous)) {
             best.remarks.push_back(

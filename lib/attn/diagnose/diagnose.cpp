@@ -1,7 +1,6 @@
 #include "attn/diagnose/diagnose.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "attn/diagnose/examiner.hpp"
 
@@ -14,7 +13,7 @@ public:
     Readers(const Case& about, std::vector<TheirTensor> theirs)
         : case_(about),
           theirs_(in_order(std::move(theirs))),
-          best_(*examined(about, theirs_, std::numeric_limits<double>::infinity(), false)) {}
+          best_(examined(about, theirs_, about.options.bound, false).value_or(Outcome())) {}
 
     Diagnosis best() {
         while (is_worth_it() && (improves_by_one() || improves_by_two())) {
@@ -32,7 +31,7 @@ private:
         return theirs;
     }
 
-    bool is_worth_it() const { return best_.cost > 1 && tries_ < most_tries; }
+    bool is_worth_it() const { return best_.diagnosis.cost < HUGE_VAL && best_.cost > 1 && tries_ < most_tries; }
 
     /// The other ways to read a tensor.
     static std::vector<TheirTensor> others(const TheirTensor& theirs) {
@@ -123,10 +122,10 @@ Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
                    const DiagnoseOptions& options) {
     Intake intake = taken_in(plan, given, theirs, options);
     Judge judge(plan, intake.given, options);
-    auto screen = Screen::of(plan, intake.given, judge.reference());
+    std::vector<Screen> screens = Screen::of(plan, intake.given, judge.reference());
     Replay replay(plan, intake.given);
     Case about{plan, options, std::move(intake), std::move(judge), Candidates(plan), replay,
-               std::move(screen)};
+               std::move(screens)};
     Diagnosis first;
     std::vector<TheirTensor> tensors =
         their_tensors(plan, about.judge, about.intake.theirs, options, first.skipped);

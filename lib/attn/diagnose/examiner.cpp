@@ -22,7 +22,7 @@ public:
           options_(about.options),
           judge_(about.judge),
           replay_(about.replay),
-          screen_(about.screen ? about.screen->fresh() : nullptr),
+          screens_(about.screens),
           theirs_(theirs),
           bound_(bound),
           thorough_(thorough) {
@@ -48,6 +48,7 @@ public:
             for (Finding& finding : diagnosis_.findings) finding.harmless = false;
         }
         settle_cost();
+        diagnosis_.cost = outcome_.cost;
         outcome_.diagnosis = std::move(diagnosis_);
         return outcome_.cost < bound_ ? std::optional(std::move(outcome_)) : std::nullopt;
     }
@@ -304,14 +305,14 @@ private:
         }
         replay_.take(step, tensor);
         state_ += " " + step + "=" + taken_from;
-        if (screen_) screen_->take(step, tensor);
+        for (Screen& screen : screens_) screen.take(step, tensor);
         uses_theirs_ = true;
     }
 
     void make(const Mistake& mistake) {
         replay_.make(mistake);
         state_ += " +" + mistake.id;
-        if (screen_) screen_->make(mistake);
+        for (Screen& screen : screens_) screen.make(mistake);
     }
 
     /// Whether something of theirs is right that would be wrong with this mistake.
@@ -341,7 +342,7 @@ private:
         Candidates candidates = case_.candidates;
         if (!spares) candidates.mistakes.clear();
         candidates.refuted = [this](const Mistake& mistake) { return is_refuted(mistake); };
-        Search search(plan_, std::move(candidates), judge_, replay_, screen_.get(), options_,
+        Search search(plan_, std::move(candidates), judge_, replay_, screens_, options_,
                       theirs, step, uses_theirs_);
         place->second.match = search.best(later(), thorough_);
         if (!place->second.match) place->second.unexplained = search.unexplained();
@@ -350,7 +351,8 @@ private:
 
     bool find_mistake_at(const TheirTensor& theirs, const std::string& step) {
         if (replay_.step(step) == nullptr) return false;
-        const bool spares = bound_ - outcome_.cost > of_mistake || !later_is_wrong();
+        const bool stays_wrong = later_is_wrong() || (!theirs.is_right && is_result(step));
+        const bool spares = bound_ - outcome_.cost > of_mistake || !stays_wrong;
         const Found& found = found_at(theirs, step, spares);
         if (found.match) {
             enter(theirs, step, *found.match);
@@ -468,7 +470,7 @@ private:
     Outcome outcome_;
     Judge judge_;
     Replay replay_;
-    std::unique_ptr<Screen> screen_;
+    std::vector<Screen> screens_;
     std::string state_;  ///< what was taken and made
     const std::vector<TheirTensor>& theirs_;
     double bound_;

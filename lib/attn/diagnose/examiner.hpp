@@ -18,7 +18,7 @@ struct Case {
     Judge judge;
     Candidates candidates;
     Replay replay;
-    std::unique_ptr<Screen> screen;
+    std::vector<Screen> screens;
     /// What searches have found, by what they started from: readings share most of them.
     mutable std::map<std::string, Found> found{};
 };

@@ -108,7 +108,11 @@ std::vector<Reading> readings(const Tensor& theirs, const Axes& axes, const Shap
                               DType dtype) {
     std::vector<Reading> result;
     const Shape lengths = theirs.shape();
-    if (lengths == shape) result.push_back({laid_out(theirs, axes, shape, dtype), ""});
+    if (lengths == shape) {
+        const bool as_it_is = theirs.dtype() == dtype;
+        result.push_back(
+            {as_it_is ? theirs.renamed(axes) : laid_out(theirs, axes, shape, dtype), ""});
+    }
     if (theirs.size() != element_count(shape) || theirs.size() == 0) return result;
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < shape.size(); ++i) {

@@ -11,12 +11,9 @@ namespace attn {
 /// does not make of these it does not make of all.
 class Screen {
 public:
-    /// Nothing where a walk is short, so that all of it is soon tried.
-    static std::unique_ptr<Screen> of(const Plan& plan, const Ledger& given,
-                                      const Ledger& reference);
-
-    /// The same steps with other tensors of theirs.
-    std::unique_ptr<Screen> fresh() const { return std::make_unique<Screen>(*this); }
+    /// Of the first few tokens, and of the first sample; none where a walk is short, so that all of
+    /// it is soon tried.
+    static std::vector<Screen> of(const Plan& plan, const Ledger& given, const Ledger& reference);
 
     void take(const std::string& step, const Tensor& tensor);
     void make(const Mistake& mistake) { replay_.make(mistake); }
@@ -37,7 +34,7 @@ private:
 
         Pair(Prefix longer_one, Prefix shorter_one)
             : longer(std::move(longer_one)), shorter(std::move(shorter_one)) {}
-        bool begins_alike(const std::vector<const Mistake*>& made, const std::string& name);
+        bool begins_alike(const Mistake* mistake, const std::string& name);
     };
 
     Screen(std::shared_ptr<const Prefix> prefix, std::shared_ptr<Pair> pair)

@@ -70,13 +70,13 @@ Candidates::Candidates(const Plan& plan)
       harmless(applicable(harmless_differences(), plan)) {}
 
 Search::Search(const Plan& plan, Candidates candidates, const Judge& judge, Replay& replay,
-               Screen* screen, const DiagnoseOptions& options, const TheirTensor& theirs,
+               std::span<Screen> screens, const DiagnoseOptions& options, const TheirTensor& theirs,
                std::string step, bool uses_theirs)
     : plan_(plan),
       candidates_(std::move(candidates)),
       judge_(judge),
       replay_(replay),
-      screen_(screen),
+      screens_(screens),
       options_(options),
       theirs_(theirs),
       step_(std::move(step)),
@@ -93,24 +93,28 @@ std::vector<Reading> Search::ways(const TheirTensor& theirs, const Tensor& like)
 /// Whether the mistakes make another beginning than theirs is, however it is read.
 bool Search::is_ruled_out(const TheirTensor& theirs, const std::vector<const Mistake*>& made,
                           Tried& tried) const {
-    const std::optional<Tensor> wrong =
-        screen_ != nullptr ? screen_->step_with(made, step_) : std::nullopt;
+    std::optional<Tensor> wrong;
+    for (Screen& screen : screens_) {
+        if (!wrong) wrong = screen.step_with(made, step_);
+    }
     if (!wrong) return false;
-    const Tolerance tolerance = judge_.tolerance(step_, theirs, expected_, uses_theirs_);
+    if (!tried.tolerance) {
+        tried.tolerance = judge_.tolerance(step_, theirs, expected_, uses_theirs_);
+        tried.readings = ways(theirs, expected_);
+    }
     double nearest = HUGE_VAL;
-    for (const Reading& reading : ways(theirs, expected_)) {
+    for (const Reading& reading : tried.readings) {
         const Tensor beginning = Prefix::of(reading.tensor, wrong->shape());
-        if (beginning.shape() != wrong->shape()) return false;
-        const Judged answer = judged(beginning, *wrong, tolerance);
-        if (answer.right()) return false;
+        const Judged answer = judged(beginning, *wrong, *tried.tolerance);
+        if (answer.right() || answer.verdict == Verdict::shape) return false;
         nearest = std::min(nearest, answer.difference);
     }
-    if (nearest == HUGE_VAL && !has_nan(*wrong)) return false;
+    if (nearest == HUGE_VAL) return false;
     if (nearest < tried.runner_up_difference) {
         tried.runner_up = made.back();
         tried.runner_up_difference = nearest;
     }
-    return nearest < HUGE_VAL;
+    return true;
 }
 
 void Search::try_one(const TheirTensor& theirs, const std::vector<const Mistake*>& made,

@@ -27,7 +27,7 @@ class Search {
 public:
     /// What is passed must outlive the search.
     Search(const Plan& plan, Candidates candidates, const Judge& judge, Replay& replay,
-           Screen* screen, const DiagnoseOptions& options, const TheirTensor& theirs,
+           std::span<Screen> screens, const DiagnoseOptions& options, const TheirTensor& theirs,
            std::string step, bool uses_theirs);
 
     /// The mistake that matches; of several, the one that also explains the most of `later`, the
@@ -50,6 +50,8 @@ private:
         std::vector<const Mistake*> left_nan;  ///< gave nan, which a finite fill would not
         const Mistake* runner_up = nullptr;
         double runner_up_difference = HUGE_VAL;
+        std::optional<Tolerance> tolerance{};  ///< where a part is judged
+        std::vector<Reading> readings{};       ///< of the tensor, in each way to read it
     };
 
     bool is_ruled_out(const TheirTensor& theirs, const std::vector<const Mistake*>& made,
@@ -81,7 +83,7 @@ private:
     const Candidates candidates_;
     const Judge& judge_;
     Replay& replay_;
-    Screen* screen_;  ///< nullptr where a walk is short
+    std::span<Screen> screens_;  ///< none where a walk is short
     const DiagnoseOptions& options_;
     const TheirTensor& theirs_;
     std::string step_;
