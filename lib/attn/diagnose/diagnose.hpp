@@ -117,6 +117,9 @@ struct Dropout {
 std::optional<Dropout> dropout_in(const Tensor& theirs, const Tensor& expected,
                                   const Tolerance& tolerance);
 
+/// The factor between two tensors, if it is the same for every cell.
+std::optional<double> ratio_between(const Tensor& theirs, const Tensor& expected);
+
 /// What the numbers of a wrong tensor say by themselves: sums, symmetry, ratios, permutations.
 std::vector<std::string> evidence_of(const std::string& step, const Tensor& theirs,
                                      const Tensor& expected);

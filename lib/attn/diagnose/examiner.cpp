@@ -4,13 +4,14 @@
 #include <limits>
 
 #include "attn/diagnose/replay.hpp"
+#include "attn/diagnose/words.hpp"
 #include "attn/plan/draw.hpp"
 
 namespace attn {
 namespace {
 
 constexpr double of_unknown = 100, of_clash = 50, of_unjudged = 40, of_mistake = 10;
-constexpr double of_harmless = 1, of_aside = 0.5, of_later_name = 0.05;
+constexpr double of_harmless = 1, of_aside = 2, of_later_name = 0.05;
 
 bool is_side(const std::string& step) { return step.ends_with("query") || step.ends_with("key"); }
 
@@ -87,7 +88,8 @@ private:
 
     /// The cost in the end, once it is known what is harmless.
     void settle_cost() {
-        outcome_.cost = of_clash * clashes_;
+        outcome_.cost =
+            of_clash * clashes_ + of_unjudged * static_cast<double>(diagnosis_.skipped.size());
         for (const TheirTensor& each : theirs_) {
             outcome_.cost += of_later_name * static_cast<double>(each.rank) + (each.aside ? of_aside : 0);
         }
@@ -169,6 +171,7 @@ private:
 
     void skip(const TheirTensor& theirs, const std::string& reason) {
         diagnosis_.skipped.push_back({theirs.name, reason});
+        outcome_.cost += of_unjudged;
     }
 
     /// A tensor that nothing is replayed from: it has to follow from the others, or to be only
@@ -180,15 +183,32 @@ private:
         const auto half = std::ranges::find_if(diagnosis_.findings, [](const Finding& finding) {
             return finding.mistake != nullptr && !finding.harmless;
         });
-        if (blocked_ || half == diagnosis_.findings.end()) return leave_unknown(theirs, step);
-        if (settles_as_replayed(theirs, step, false) || replay_.step(step) == nullptr) return;
+        if (!blocked_ && half != diagnosis_.findings.end() && replay_.step(step) != nullptr) {
+            if (settles_as_replayed(theirs, step, false) || is_half(theirs, step, *half)) return;
+        }
+        ++clashes_;
+        leave_unknown(theirs, step);
+    }
+
+    /// Whether a tensor is written in a way that would be harmless but for the mistake.
+    bool is_half(const TheirTensor& theirs, const std::string& step, Finding& half) {
+        const Tensor& ours = *replay_.step(step);
+        for (const Reading& reading : readings(theirs.tensor, ours)) {
+            const std::optional<double> ratio = ratio_between(reading.tensor, ours);
+            if (!ratio || !is_side(step) || half.mistake->step != "scaled_scores") continue;
+            diagnosis_.steps.push_back(verdict_on(theirs, step, reading));
+            half.evidence.push_back(theirs.name + ": every number is " + brief(*ratio) +
+                                    " times what it should be");
+            return true;
+        }
         const std::optional<Match>& match = found_at(theirs, step, false).match;
-        const bool is_written_so =
-            match && match->finding.harmless && match->finding.mistake->step == step;
-        if (!is_written_so) return leave_unknown(theirs, step);
+        if (!match || !match->finding.harmless || match->finding.mistake->step != step) {
+            return false;
+        }
         diagnosis_.steps.push_back(verdict_on(theirs, step, match->reading));
         diagnosis_.steps.back().harmless = true;
-        half->evidence.push_back(theirs.name + ": " + match->finding.mistake->title);
+        half.evidence.push_back(theirs.name + ": " + match->finding.mistake->title);
+        return true;
     }
 
     /// The first parameter that the step needs and nobody gave, where they gave others: its numbers

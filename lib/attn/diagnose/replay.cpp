@@ -113,9 +113,12 @@ const StepTable& Replay::table_with(const Mistake& mistake) {
 
 std::optional<Tensor> Replay::step_with(const std::vector<const Mistake*>& made,
                                         const std::string& name) {
-    StepTable of_many;
-    if (made.size() > 1) of_many = made_of(table_with(*made.front()), std::span(made).subspan(1));
-    const StepTable& table = made.size() > 1 ? of_many : table_with(*made.front());
+    const StepTable& first = table_with(*made.front());
+    if (made.size() == 1) return step_of(first, name);
+    return step_of(made_of(first, std::span(made).subspan(1)), name);
+}
+
+std::optional<Tensor> Replay::step_of(const StepTable& table, const std::string& name) {
     const std::size_t place = place_of(table_, name);
     const bool details = table.at(place).kind == Step::Kind::detail;
     std::set<std::string> changed;

@@ -41,7 +41,14 @@ public:
     std::optional<Tensor> step_with(const std::vector<const Mistake*>& made,
                                     const std::string& name);
 
+    /// The same with an entry that is tried once.
+    std::optional<Tensor> step_once(const Mistake& mistake, const std::string& name) {
+        const Mistake* const made[]{&mistake};
+        return step_of(made_of(table_, made), name);
+    }
+
 private:
+    std::optional<Tensor> step_of(const StepTable& table, const std::string& name);
     void run(const StepTable& table, std::size_t from, std::size_t to, Ledger& ledger) const;
     void forget_from(std::size_t place);
     StepTable made_of(StepTable table, std::span<const Mistake* const> made) const;

@@ -18,6 +18,8 @@ public:
     void take(const std::string& step, const Tensor& tensor);
     void make(const Mistake& mistake) { replay_.make(mistake); }
 
+    Replay& replay() { return replay_; }
+
     /// A step with these mistakes made, as far as it goes here; nothing where they could do
     /// something else to the rest.
     std::optional<Tensor> step_with(const std::vector<const Mistake*>& made,

@@ -171,6 +171,7 @@ std::optional<Match> Search::best(std::span<const TheirTensor> later, bool thoro
     if (std::optional<Match> match = in_padded_rows()) return match;
     if (std::optional<Match> match = dropout()) return match;
     if (std::optional<Match> match = otherwise_filled(later)) return match;
+    if (std::optional<Match> match = numbered()) return match;
     if (!thorough) return std::nullopt;
     if (std::optional<Match> match = beside_harmless(singles, later)) return match;
     return options_.pairs ? pairs() : std::nullopt;

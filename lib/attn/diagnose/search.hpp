@@ -70,6 +70,9 @@ private:
     std::optional<Match> beside_harmless(const Tried& singles,
                                          std::span<const TheirTensor> later) const;
     std::optional<Match> pairs() const;
+    std::optional<Match> numbered() const;
+    double read_off(const NumberedEntry& family, double start, Replay& replay,
+                    const Tensor& theirs) const;
     /// What hidden cells hold: one number, or their scores plus one number; nullptr otherwise.
     const Mistake* name_of_fill(const Tensor& theirs, const std::vector<bool>& hidden,
                                 bool harmless) const;

@@ -99,6 +99,20 @@ std::string reason_to_skip(const std::string& name, const Plan& plan) {
     return "this walk has no step " + step;
 }
 
+/// The step whose right numbers a tensor of any name holds; what is alone is the result.
+std::vector<std::string> steps_held(const Judge& judge, const TheirTensor& theirs, bool alone) {
+    const std::vector<Ledger::Entry>& all = judge.reference().entries();
+    for (const Ledger::Entry& step : std::views::reverse(all)) {
+        const bool computed = find_step(step_table(), step.name).kind == Step::Kind::computed;
+        if (computed && step.tensor.is_floating() && step.tensor.size() > 1 &&
+            theirs.tensor.size() == step.tensor.size() && judge.right_reading(theirs, step.name)) {
+            return {step.name};
+        }
+    }
+    const bool fits = alone && !readings(theirs.tensor, all.back().tensor).empty();
+    return fits ? std::vector{all.back().name} : std::vector<std::string>();
+}
+
 /// The steps that a tensor may be, of those that its name stands for: what its shape allows, and
 /// its numbers. Where nothing fits, the likeliest one.
 void keep_fitting(const Plan& plan, const Judge& judge, TheirTensor& theirs) {
@@ -333,6 +347,9 @@ std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, con
         } else {
             entry.steps = steps_called(name, plan);
         }
+        if (entry.steps.empty() && known_steps(name).empty()) {
+            entry.steps = steps_held(judge, entry, theirs.entries().size() == 1);
+        }
         if (entry.steps.empty()) {
             skipped.push_back({name, reason_to_skip(name, plan)});
         } else if (tensor.size() == 0) {
@@ -344,6 +361,21 @@ std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, con
         }
     }
     settle(judge, tensors);
+    // A shape of its own beside what is right later on is another tensor, not a mistake.
+    const bool some_right = std::ranges::any_of(tensors, [&](const TheirTensor& each) {
+        return each.is_right && place_of(step_table(plan), each.steps.front()) >=
+                                    place_of(step_table(plan), "weights");
+    });
+    std::erase_if(tensors, [&](const TheirTensor& each) {
+        const Tensor* ours = judge.reference().find(each.steps.front());
+        if (!each.misfits || !some_right || options.steps.contains(each.name) || ours == nullptr) {
+            return false;
+        }
+        skipped.push_back({each.name, "its shape " + shape_text(each.tensor.shape()) +
+                                          " is not that of " + each.steps.front() + ", " +
+                                          shape_text(ours->shape())});
+        return true;
+    });
     std::erase_if(tensors, [&](const TheirTensor& entry) {
         if (entry.steps.front() != "mask" || !mask_readings(entry.tensor, plan).empty()) {
             return false;
