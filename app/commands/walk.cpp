@@ -19,9 +19,11 @@
 #include "attn/notes/notes.hpp"
 #include "attn/plan/memory.hpp"
 #include "attn/render/render.hpp"
+#include "attn/rules/print.hpp"
 #include "attn/tensor/same_numbers.hpp"
 #include "attn/text/json.hpp"
 #include "attn/walk/parts.hpp"
+#include "attn/walk/step_rule.hpp"
 
 namespace app {
 namespace {
@@ -39,6 +41,23 @@ std::vector<attn::Section> steps_of(const attn::Plan& plan) {
         section.shown = step.shown;
     }
     return sections;
+}
+
+/// The rules of a walk: those of its steps that are computed, as they are told or, as JSON,
+/// completed.
+std::string list_of_rules(const Arguments& arguments, const attn::Plan& plan) {
+    const attn::StepTable table = table_of(arguments, plan);
+    const bool json = wants_json(arguments);
+    std::string text;
+    for (const attn::Step& step : table) {
+        const attn::PlannedStep of{plan, table, step};
+        if (!step.applies(plan) || told_rule(of).empty()) continue;
+        text +=
+            json ? (text.empty() ? "[" : ",\n ") + ("{\"name\": " + attn::json_string(step.name)) +
+                       ", \"rule\": " + attn::json_string(attn::rule_text(*attn::rule_of(of))) + "}"
+                 : told_rule(of) + "\n";
+    }
+    return json ? text + "]\n" : text;
 }
 
 /// How many rows hide every key. Where attention went block by block, the context tells: such a row
@@ -125,8 +144,8 @@ void mark_changes(const Arguments& arguments, const attn::Plan& plan, const attn
 }
 
 /// The document of a walk, or of those parts of it that are asked for.
-attn::Document walk_document(const Arguments& arguments, const attn::Plan& plan) {
-    const attn::StepTable table = table_of(arguments, plan);
+attn::Document walk_document(const Arguments& arguments, const attn::Plan& plan,
+                             const attn::StepTable& table) {
     const bool is_page = format_of(arguments).answers;
     const double numbers = attn::bytes_needed(plan) / (plan.dtype == attn::DType::float64 ? 8 : 4);
     const bool is_large = is_page && numbers > most_on_page;
@@ -169,7 +188,8 @@ attn::Document walk_document(const Arguments& arguments, const attn::Plan& plan)
 std::shared_ptr<const attn::Document> other_document(const Arguments& arguments) {
     const std::string flags = arguments.text("--html-compare");
     const Arguments others = with_flags(arguments, shell_words(flags));
-    attn::Document other = walk_document(others, attn::resolve(config_of(others)));
+    const attn::Plan plan = attn::resolve(config_of(others));
+    attn::Document other = walk_document(others, plan, table_of(others, plan));
     other.name = flags;
     return std::make_shared<const attn::Document>(std::move(other));
 }
@@ -177,7 +197,9 @@ std::shared_ptr<const attn::Document> other_document(const Arguments& arguments)
 /// Computes and prints one walk.
 attn::Document print_walk(const Arguments& arguments, const attn::Plan& plan,
                           std::shared_ptr<const attn::Document> before) {
-    attn::Document document = walk_document(arguments, plan);
+    const attn::StepTable table = table_of(arguments, plan);
+    attn::Document document = walk_document(arguments, plan, table);
+    if (format_of(arguments).has_rules) attn::add_rules(document, plan, table);
     document.command = command_line("", arguments);
     document.before = std::move(before);
     if (arguments.has("--html-compare") && format_of(arguments).answers) {
@@ -232,6 +254,12 @@ int run_walk(const Arguments& arguments) {
         write_text(arguments, list_of_steps(arguments, steps_of(plan), "--detail"));
         return 0;
     }
+    if (arguments.has("--list-rules")) {
+        note_unused_flags(arguments.narrowed_to({output_flags, print_flags}),
+                          {"--format", "--color"}, "a walk: leave --list-rules out");
+        write_text(arguments, list_of_rules(arguments, plan));
+        return 0;
+    }
     if (arguments.has("--watch")) watch(arguments, walk_once);
     print_walk(arguments, plan, nullptr);
     return 0;
@@ -242,6 +270,7 @@ const std::vector<Flag>& own_flags() {
         "Lists",
         {
             {"--list-steps", "", "list the steps of this walk"},
+            {"--list-rules", "", "list their rules: this attention on one screen"},
             {"--list-layers", "", "list the layers of the model in --model-file"},
             Flag{"--watch", "",
                  "walk again whenever a file that the flags name changes, and say which cells "

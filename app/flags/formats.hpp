@@ -32,6 +32,7 @@ struct Format {
     bool has_words = false;       ///< headings and notes, which -q leaves out
     bool has_code = false;        ///< the lines of --code have a place in it
     bool has_everything = false;  ///< steps that are not printed too
+    bool has_rules = false;       ///< the completed rule of each step has a place in it
     bool runs = false;            ///< it is a program
     bool has_colors = false;      ///< --theme and the scales of --heatmap change its colours
     bool has_figures = false;     ///< --figure says what it draws

@@ -10,7 +10,7 @@
 #include "attn/io/read_tensor.hpp"
 #include "attn/mistakes/mistake.hpp"
 #include "attn/plan/tokenize.hpp"
-#include "attn/rules/rule_step.hpp"
+#include "attn/cards/rule_step.hpp"
 #include "attn/text/strings.hpp"
 
 namespace app {

@@ -9,6 +9,7 @@
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/steps/rotary.hpp"
+#include "attn/text/json.hpp"
 #include "attn/text/number_text.hpp"
 #include "attn/text/numbers.hpp"
 #include "attn/why/why.hpp"
@@ -30,6 +31,23 @@ bool counts_from_zero(const std::vector<std::int64_t>& positions) {
 std::string digits(double number) {
     NumberBuffer buffer;
     return {buffer.data(), write_shortest_fixed(buffer.data(), number)};
+}
+
+/// Whole numbers along an index, in runs that count up by one: `if t < 2 then t + 5 else t - 2`.
+std::string listed_rule(const std::string& index, const std::vector<std::int64_t>& numbers) {
+    std::string text;
+    for (std::size_t first = 0, end = 0; first < numbers.size(); first = end) {
+        const std::int64_t offset = numbers[first] - static_cast<std::int64_t>(first);
+        while (end < numbers.size() && numbers[end] == offset + static_cast<std::int64_t>(end)) {
+            ++end;
+        }
+        if (end < numbers.size()) text += "if " + index + " < " + std::to_string(end) + " then ";
+        text += index;
+        if (offset != 0)
+            text += offset > 0 ? " + " + std::to_string(offset) : " - " + std::to_string(-offset);
+        if (end < numbers.size()) text += " else ";
+    }
+    return text;
 }
 
 using Kind = RopeScaling::Kind;
@@ -69,10 +87,10 @@ Step positions_card(bool of_memory) {
             [standing](const Plan& plan) {
                 return Outline{{"token"}, {standing.positions(plan).size()}};
             },
-        .formula =
+        .rule =
             [standing](const PlannedStep& of) {
                 return standing.name("positions") +
-                       (counts_from_zero(standing.positions(of.plan)) ? "(t) = t" : " as given");
+                       "[t] = " + listed_rule("t", standing.positions(of.plan));
             },
         .compute = [standing](const Plan& plan, const Ledger&) -> Tensor {
             const std::vector<std::int64_t>& positions = standing.positions(plan);
@@ -85,11 +103,6 @@ Step positions_card(bool of_memory) {
                        ? "With rotary positions only their differences matter to the scores."
                        : "Each position adds its own row to the token that stands there.";
         },
-        .why =
-            [](const WalkView&, Derivation& derivation) {
-                derivation.rule =
-                    "the place of the token, counted or given: the walk starts from it";
-            },
         .code = [standing](const StepLines& of) { return positions_code(standing, of); },
     };
 }
@@ -114,16 +127,6 @@ Tensor compute_inverse_frequencies(const Plan& plan, const Ledger&) {
     });
 }
 
-/// How far pair i is stretched, as a formula: `clip((i - 10) / 13, 0, 1)`.
-std::string share_text(const RopeScaling& scaling, const Plan& plan) {
-    if (scaling.kind == Kind::llama3) {
-        return "1 - clip((" + digits(scaling.length) + " f(i) / 2 pi - " + digits(scaling.low) +
-               ") / " + digits(scaling.high - scaling.low) + ", 0, 1)";
-    }
-    const auto [first, last] = scaling.ramp(plan.rotary_base(), 2 * plan.rotary_pairs());
-    return "clip((i - " + brief(first) + ") / " + brief(last - first) + ", 0, 1)";
-}
-
 /// longrope's divisors of all pairs, which its list names: `1, 1.25, 4`.
 std::string pair_factors_text(const RopeScaling& scaling, const Plan& plan) {
     std::string text;
@@ -133,25 +136,35 @@ std::string pair_factors_text(const RopeScaling& scaling, const Plan& plan) {
     return text;
 }
 
-std::string inverse_frequencies_formula(const PlannedStep& of) {
+std::string inverse_frequencies_rule(const PlannedStep& of) {
     const Plan& plan = of.plan;
-    const std::string width = std::to_string(2 * plan.rotary_pairs());
-    const std::string power = six_digits(plan.rotary_base()) + "^(-2i / " + width + ")";
-    const std::string name = "inverse_frequencies(i) = ";
+    const std::string left = "inverse_frequencies[i] = ";
+    const std::string power = "1 / " + json_number(plan.rotary_base()) + " ^ (2 * i / " +
+                              std::to_string(2 * plan.rotary_pairs()) + ")";
     const RopeScaling* scaling = stretching(plan);
-    if (scaling == nullptr) return name + "theta^(-2i / rotary_dim) = " + power;
-    const std::string factor = digits(scaling->factor);
-    if (scaling->kind == Kind::linear) return name + power + " / " + factor;
+    if (scaling == nullptr) return left + power;
+    const std::string factor = json_number(scaling->factor);
+    if (scaling->kind == Kind::linear) return left + power + " / " + factor;
     if (scaling->kind == Kind::longrope) {
-        constexpr std::size_t readable = 8;
-        const bool is_long = scaling->exceeds(plan.rotary_tokens());
-        return name + power + " / pair_factors(i), pair_factors = " +
-               (plan.rotary_pairs() <= readable ? pair_factors_text(*scaling, plan)
-                : is_long                       ? "the long list"
-                                                : "the short list");
+        std::string divisors;
+        const std::vector<double> factors = scaling->pair_factors(plan.rotary_tokens());
+        for (std::size_t i = 0; i + 1 < factors.size(); ++i) {
+            divisors +=
+                "if i == " + std::to_string(i) + " then " + json_number(factors[i]) + " else ";
+        }
+        return left + power + " / (" + divisors + json_number(factors.back()) + ")";
     }
-    return name + "f(i) / " + factor + " * share(i) + f(i) * (1 - share(i)), f(i) = " + power +
-           ", share(i) = " + share_text(*scaling, plan);
+    std::string share = "min(max(";
+    if (scaling->kind == Kind::llama3) {
+        share = "1 - " + share + "(" + json_number(scaling->length) + " * " + power +
+                " / (2 * pi) - " + json_number(scaling->low) + ") / " +
+                json_number(scaling->high - scaling->low) + ", 0), 1)";
+    } else {
+        const auto [first, last] = scaling->ramp(plan.rotary_base(), 2 * plan.rotary_pairs());
+        share += "(i - " + json_number(first) + ") / " + json_number(last - first) + ", 0), 1)";
+    }
+    return left + power + " / " + factor + " * (" + share + ") + " + power + " * (1 - (" + share +
+           "))";
 }
 
 /// Why the frequencies are not those of theta.
@@ -199,40 +212,6 @@ std::string inverse_frequencies_note(const Subject& subject) {
     return note;
 }
 
-void why_inverse_frequencies(const WalkView& view, Derivation& derivation) {
-    const Plan& plan = view.plan;
-    const std::size_t pair = view.place.at("pair");
-    const std::string width = std::to_string(2 * plan.rotary_pairs());
-    const RopeScaling* scaling = stretching(plan);
-    const std::string power =
-        digits(plan.rotary_base()) + "^(" + std::to_string(2 * pair) + " / " + width + ")";
-    derivation.rule = "theta^(-2i / rotary_dim)";
-    derivation.arithmetic = "1 / " + power;
-    if (scaling == nullptr) return;
-    const double unscaled =
-        loop::inverse_frequencies<double>(plan.rotary_base(), 2 * plan.rotary_pairs())(pair);
-    const std::string factor = digits(scaling->factor);
-    derivation.rule = "f / factor * share + f * (1 - share), f = 1 / " + power;
-    if (scaling->kind == Kind::linear) {
-        derivation.rule = "f / factor, f = 1 / " + power;
-        derivation.arithmetic = four_decimals(unscaled) + " / " + factor;
-        return;
-    }
-    if (scaling->kind == Kind::longrope) {
-        derivation.rule = "f / pair_factors, f = 1 / " + power;
-        derivation.arithmetic = four_decimals(unscaled) + " / " +
-                                digits(scaling->pair_factors(plan.rotary_tokens())[pair]);
-        return;
-    }
-    // The share follows from the two ends that it lies between.
-    const double share =
-        (unscaled - derivation.cell.value) / (unscaled - unscaled / scaling->factor);
-    derivation.rule += ", share = " + share_text(*scaling, plan);
-    derivation.arithmetic = four_decimals(unscaled) + " / " + factor + " * " +
-                            four_decimals(share) + " + " + four_decimals(unscaled) + " * " +
-                            four_decimals(1 - share);
-}
-
 /// The lines that stretch the frequencies.
 std::string scaling_code(const StepLines& of, const RopeScaling& scaling) {
     const std::string name = "inverse_frequencies";
@@ -276,10 +255,9 @@ Step inverse_frequencies_card() {
             [](const Plan& plan) {
                 return Outline{{"pair"}, {plan.rotary_pairs()}};
             },
-        .formula = inverse_frequencies_formula,
+        .rule = inverse_frequencies_rule,
         .compute = compute_inverse_frequencies,
         .note = inverse_frequencies_note,
-        .why = why_inverse_frequencies,
         .code = inverse_frequencies_code,
     };
 }
@@ -301,7 +279,7 @@ Step angles_card(const Standing& standing) {
         .applies = [standing](const Plan& plan) { return standing.applies(plan); },
         .reads = these({positions, "inverse_frequencies"}),
         .outline = [standing](const Plan& plan) { return pair_outline(standing, plan); },
-        .formula = always(name + "(t, i) = " + positions + "(t) * inverse_frequencies(i)"),
+        .rule = always(name + "[t,i] = " + positions + "[t] * inverse_frequencies[i]"),
         .compute = [positions](const Plan& plan, const Ledger& ledger) -> Tensor {
             return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
                 using T = decltype(zero);
@@ -315,15 +293,6 @@ Step angles_card(const Standing& standing) {
             return "One row of angles for each token: twice the position, twice the angle. A token "
                    "at position 0 does not rotate.";
         },
-        .why =
-            [positions](const WalkView& view, Derivation& derivation) {
-                const Cell position = view.at(positions);
-                const Cell frequency = view.at("inverse_frequencies");
-                derivation.rule = positions + " * inverse_frequencies";
-                derivation.arithmetic =
-                    brief(position.value) + " * " + four_decimals(frequency.value);
-                derivation.sources = {position, frequency};
-            },
         .code =
             [name, positions](const StepLines& of) {
                 const std::string dtype = dtype_code(of.plan.compute_dtype, of.language);
@@ -352,8 +321,12 @@ Step circle_card(const Standing& standing, const std::string& function) {
         .applies = [standing](const Plan& plan) { return standing.applies(plan); },
         .reads = these({angles}),
         .outline = [standing](const Plan& plan) { return pair_outline(standing, plan); },
-        .formula =
-            [formula](const PlannedStep& of) { return formula + factor_text(of.plan, six_digits); },
+        .rule =
+            [name, function, angles](const PlannedStep& of) {
+                const double factor = of.plan.rotary_factor();
+                return name + "[t,i] = " + function + "(" + angles + "[t,i])" +
+                       (factor == 1 ? "" : " * " + json_number(factor));
+            },
         .compute = [angles, cosine](const Plan& plan, const Ledger& ledger) -> Tensor {
             return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
                 using T = decltype(zero);
@@ -366,14 +339,6 @@ Step circle_card(const Standing& standing, const std::string& function) {
             return cosine ? "How much of itself a feature keeps when its pair rotates."
                           : "How much a feature takes of the other one of its pair.";
         },
-        .why =
-            [angles, function](const WalkView& view, Derivation& derivation) {
-                const Cell angle = view.at(angles);
-                derivation.rule = function + "(" + angles + ")";
-                derivation.arithmetic =
-                    function + "(" + four_decimals(angle.value) + ")" + factor_text(view.plan);
-                derivation.sources = {angle};
-            },
         .code =
             [name, angles, function](const StepLines& of) {
                 return name + " = " + of.module() + "." + function + "(" + angles + ")" +

@@ -199,65 +199,27 @@ std::string partial_context_note(const Subject&) {
            "keys, though no query ever held all its scores.";
 }
 
-std::string keys_of(const Plan& plan, std::size_t block) {
-    const std::size_t first = block * plan.key_block();
-    const std::size_t last = std::min(plan.key_len, first + plan.key_block()) - 1;
-    return "keys " + std::to_string(first) + " to " + std::to_string(last);
+/// How many keys there are up to the end of block `j`.
+std::string keys_so_far(const Plan& plan) {
+    return "min((j + 1) * " + std::to_string(plan.key_block()) + ", Tk)";
 }
 
-/// The cell of a step in the block before.
-Cell before(const WalkView& view, const std::string& step) {
-    return view.at(step, with(view.place, "block", view.place.at("block") - 1));
-}
-
-/// `2.1 * 0.5 + 0.3`: what was there, corrected, and what the block added.
-std::string corrected(const Cell& earlier, const Cell& correction, double now) {
-    return four_decimals(earlier.value) + " * " + four_decimals(correction.value) + " + " +
-           four_decimals(now - earlier.value * correction.value);
-}
-
-void why_running_max(const WalkView& view, Derivation& derivation) {
-    const std::size_t block = view.place.at("block");
-    const std::string largest = "the largest score with " + keys_of(view.plan, block);
-    derivation.rule = block == 0 ? largest : "the larger of running_max before and " + largest;
-    if (block > 0) derivation.sources = {before(view, "running_max")};
-    if (block > 0 || !view.has("sink")) return;
-    derivation.rule = "the larger of the sink and " + largest;
-    derivation.sources = {view.at("sink")};
-}
-
-void why_correction(const WalkView& view, Derivation& derivation) {
-    const Cell now = view.at("running_max");
-    derivation.rule = "0, for nothing was gathered before block 0";
-    derivation.sources = {now};
-    const bool first = view.place.at("block") == 0;
-    if (first && !view.has("sink")) return;
-    const Cell then = first ? view.at("sink") : before(view, "running_max");
-    derivation.rule = first ? "exp(sink - running_max)" : "exp(running_max before - running_max)";
-    derivation.arithmetic =
-        "exp(" + four_decimals(then.value) + " - " + four_decimals(now.value) + ")";
-    derivation.sources = {then, now};
-}
-
-/// running_sum and partial_context: what was gathered before, corrected, and what a block adds.
-void why_gathered(const WalkView& view, const std::string& added, Derivation& derivation) {
-    const std::size_t block = view.place.at("block");
-    const Cell now = view.at("running_max");
-    derivation.rule = "the sum over " + keys_of(view.plan, block) + " of " + added;
-    derivation.sources = {now};
-    if (block == 0 && view.has("sink") && view.step.name == "running_sum") {
-        derivation.rule = "the correction of the sink's 1 + " + derivation.rule;
-        derivation.sources.push_back(view.at("correction"));
-    }
-    if (block == 0) return;
-    const Cell correction = view.at("correction");
-    const Cell earlier = before(view, view.step.name);
-    derivation.rule = view.step.name + " before * correction + " + derivation.rule;
-    derivation.arithmetic = corrected(earlier, correction, derivation.cell.value);
-    derivation.sources = {earlier, correction, now};
-}
+/// The index of the head, where a rule has to name it.
+std::string of_head(const Plan& plan) { return plan.has_head ? "h," : ""; }
 
 }  // namespace
+
+std::string blockwise_context_rule(const PlannedStep& of) {
+    if (!of.plan.traces_blocks()) return "context[q,f] = sum k: weights[q,k] * values[k,f]";
+    const std::string last = std::to_string(block_count(of.plan) - 1);
+    const std::string h = of_head(of.plan);
+    const std::string share =
+        "partial_context[" + h + last + ",q,f] / running_sum[" + h + "q," + last + "]";
+    return "context[" + h + "q,f] = " +
+           (of.plan.config.empty_row == EmptyRow::zero
+                ? "if running_max[" + h + "q," + last + "] == -inf then 0 else " + share
+                : share);
+}
 
 std::string blockwise_context_note(const Subject& subject) {
     std::string note =
@@ -265,21 +227,6 @@ std::string blockwise_context_note(const Subject& subject) {
         "query a maximum, a sum and a context.";
     say(note, not_finite(subject.tensor));
     return note;
-}
-
-void why_blockwise_context(const WalkView& view, Derivation& derivation) {
-    if (!view.plan.traces_blocks()) {
-        derivation.rule =
-            "softmax(scores) @ value, block by block; too large to be followed: "
-            "$variant vectorized keeps the weights that tell why"_told;
-        return;
-    }
-    const Place last = with(view.place, "block", block_count(view.plan) - 1);
-    const Cell sum = view.at("running_sum", last);
-    const Cell partial = view.at("partial_context", last);
-    derivation.rule = "partial_context / running_sum, after the last block";
-    derivation.arithmetic = four_decimals(partial.value) + " / " + four_decimals(sum.value);
-    derivation.sources = {partial, sum};
 }
 
 Tensor blockwise_context(const Plan& plan, const Ledger& ledger) {
@@ -304,39 +251,52 @@ StepTable block_cards() {
     Step running_max =
         running_card("running_max", "the largest score that each query has met, block by block",
                      compute_running<&FusedBlock::maximum>);
-    running_max.formula = [](const PlannedStep& of) {
-        return "running_max(q, b) = max(running_max(q, b-1), the scores of q in block b); blocks "
-               "of " +
-               std::to_string(of.plan.key_block()) + " keys" +
-               (of.has("sink") ? "; before block 0 it is the sink" : "");
+    running_max.rule = [](const PlannedStep& of) {
+        const std::string largest =
+            "max k in 0.." + keys_so_far(of.plan) + ": scores[" + of_head(of.plan) + "q,k]";
+        if (!of.has("sink")) return "running_max[" + of_head(of.plan) + "q,j] = " + largest;
+        return "running_max[" + of_head(of.plan) + "q,j] = max((" + largest + "), " +
+               (of.plan.has_head ? "sink[h])" : "sink[0])");
     };
     running_max.note = running_max_note;
-    running_max.why = why_running_max;
     Step correction = running_card("correction", "the factor that rescales running sum and context",
                                    compute_running<&FusedBlock::correction>);
-    correction.formula = always("correction(q, b) = exp(running_max(q, b-1) - running_max(q, b))");
+    correction.rule = [](const PlannedStep& of) {
+        const std::string at = "[" + of_head(of.plan) + "q,";
+        const std::string first =
+            of.has("sink")
+                ? (of.plan.has_head ? "exp(sink[h] - running_max" : "exp(sink[0] - running_max") +
+                      at + "0])"
+                : "0";
+        return "correction" + at + "j] = if j == 0 then " + first + " else if running_max" + at +
+               "j - 1] == -inf then 0 else exp(running_max" + at + "j - 1] - running_max" + at +
+               "j])";
+    };
     correction.note = correction_note;
-    correction.why = why_correction;
     Step running_sum =
         running_card("running_sum", "the exponentials that each query has met, added up",
                      compute_running<&FusedBlock::sum>);
-    running_sum.formula = always(
-        "running_sum(q, b) = correction * running_sum(q, b-1) + sum over block b of "
-        "exp(score - running_max)");
-    running_sum.note = running_sum_note;
-    running_sum.why = [](const WalkView& view, Derivation& derivation) {
-        why_gathered(view, "exp(score - running_max)", derivation);
+    running_sum.rule = [](const PlannedStep& of) {
+        const std::string at = "[" + of_head(of.plan) + "q,j]";
+        const std::string sum = "sum k in 0.." + keys_so_far(of.plan) + ": exp(scores[" +
+                                of_head(of.plan) + "q,k] - running_max" + at + ")";
+        if (!of.has("sink")) {
+            return "running_sum" + at + " = if running_max" + at + " == -inf then 0 else " + sum;
+        }
+        return "running_sum" + at + " = (" + sum + ") + exp(" +
+               (of.plan.has_head ? "sink[h]" : "sink[0]") + " - running_max" + at + ")";
     };
+    running_sum.note = running_sum_note;
     Step partial_context = running_card(
         "partial_context", "the values, mixed so far, not yet divided", compute_partial_context);
     partial_context.outline = partial_context_outline;
-    partial_context.formula = always(
-        "partial_context(b, q) = correction * partial_context(b-1, q) + sum over block b of "
-        "exp(score - running_max) * value");
-    partial_context.note = partial_context_note;
-    partial_context.why = [](const WalkView& view, Derivation& derivation) {
-        why_gathered(view, "exp(score - running_max) * value", derivation);
+    partial_context.rule = [](const PlannedStep& of) {
+        const std::string max = "running_max[" + of_head(of.plan) + "q,j]";
+        return "partial_context[" + of_head(of.plan) + "j,q,f] = if " + max +
+               " == -inf then 0 else sum k in 0.." + keys_so_far(of.plan) + ": exp(scores[" +
+               of_head(of.plan) + "q,k] - " + max + ") * values[" + of_head(of.plan) + "k,f]";
     };
+    partial_context.note = partial_context_note;
     return {running_max, correction, running_sum, partial_context};
 }
 

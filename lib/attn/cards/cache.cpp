@@ -70,11 +70,10 @@ Step present_card(const Projected& part, Chain chain) {
         .applies = has_past,
         .reads = these({past, chain}),
         .outline = [part](const Plan& plan) { return cache_outline(plan, part, plan.key_len); },
-        .formula =
+        .rule =
             [name, past, chain](const PlannedStep& of) {
-                return name + "(t) = " + past +
-                       "(t) for t < past_len = " + std::to_string(of.plan.past_len) + ", else " +
-                       of.latest(chain) + "(t - " + std::to_string(of.plan.past_len) + ")";
+                return name + "[k,f] = if k < P then " + past + "[k,f] else " + of.latest(chain) +
+                       "[k - P, f]";
             },
         .compute =
             [part, name, past, chain](const Plan& plan, const Ledger& ledger) {
@@ -87,19 +86,6 @@ Step present_card(const Projected& part, Chain chain) {
                 });
             },
         .note = [part](const Subject& subject) { return present_note(subject, part); },
-        .why =
-            [past, chain](const WalkView& view, Derivation& derivation) {
-                const std::size_t key = view.place.at("key");
-                const std::size_t first = view.plan.past_len;
-                if (key < first) {
-                    derivation.copy(view.at(past), "kept from an earlier token");
-                    return;
-                }
-                Place added = at_position(view.place, "token");
-                added["token"] = key - first;
-                derivation.copy(view.latest(chain, added),
-                                "of token " + std::to_string(key - first) + " of x");
-            },
         .code =
             [name, past, chain](const StepLines& of) {
                 return name + " = " + (of.torch() ? "torch.cat([" : "np.concatenate([") + past +

@@ -36,12 +36,13 @@ Tensor compute_slopes(const Plan& plan, const Ledger&) {
 /// The heads that take every slope of a power of two; the others take every second of the next.
 std::size_t regular_heads(const Plan& plan) { return std::bit_floor(plan.heads); }
 
-std::string slopes_formula(const PlannedStep& of) {
+std::string slopes_rule(const PlannedStep& of) {
     const std::size_t regular = regular_heads(of.plan);
-    const std::string rule = "slopes(h) = 2^(-8 (h+1) / " + std::to_string(regular) + ")";
-    if (regular == of.plan.heads) return rule;
-    return rule + " for the first " + std::to_string(regular) +
-           " heads, then every second of 2^(-8 (h+1) / " + std::to_string(2 * regular) + ")";
+    const std::string first = "2 ^ (-8 * (h + 1) / " + std::to_string(regular) + ")";
+    if (regular == of.plan.heads) return "slopes[h] = " + first;
+    const std::string count = std::to_string(regular);
+    return "slopes[h] = if h < " + count + " then " + first + " else 2 ^ (-8 * (2 * (h - " + count +
+           ") + 1) / " + std::to_string(2 * regular) + ")";
 }
 
 std::string slopes_note(const Subject& subject) {
@@ -61,14 +62,6 @@ std::string slopes_note(const Subject& subject) {
             std::to_string(heads) + " heads are no power of two, so the slopes are not in order.");
     }
     return note;
-}
-
-void why_slopes(const WalkView& view, Derivation& derivation) {
-    const std::size_t regular = regular_heads(view.plan);
-    const std::size_t h = view.place.at("head");
-    const bool first = h < regular;
-    derivation.rule = "2^(-8 * " + std::to_string(first ? h + 1 : 2 * (h - regular) + 1) + " / " +
-                      std::to_string(first ? regular : 2 * regular) + ")";
 }
 
 std::string slopes_code(const StepLines& of) {
@@ -98,15 +91,19 @@ Tensor compute_buckets(const Plan& plan, const Ledger&) {
     return {{"query", "key"}, std::move(buckets)};
 }
 
-std::string buckets_formula(const PlannedStep& of) {
+std::string buckets_rule(const PlannedStep& of) {
     const BucketRule rule = bucket_rule(of.plan);
+    const std::int64_t half = rule.bidirectional ? rule.buckets / 2 : rule.buckets;
     const std::string exact = std::to_string(rule.exact());
-    const std::string q = query_position(of.plan);
-    return "buckets(q, k) = n for n < " + exact + ", else " + exact + " + log(n / " + exact +
-           ") / log(" + std::to_string(rule.max_distance) + " / " + exact + ") * " + exact +
+    const std::string n = rule.bidirectional ? "abs(k - q - offset)" : "max(q + offset - k, 0)";
+    const std::string sorted =
+        "if " + n + " < " + exact + " then " + n + " else min(" + exact + " + floor(log(" + n +
+        " / " + exact + ") / log(" + std::to_string(rule.max_distance) + " / " + exact + ") * " +
+        std::to_string(half - rule.exact()) + "), " + std::to_string(half - 1) + ")";
+    return "buckets[q,k] = " +
            (rule.bidirectional
-                ? ", n = |k - " + q + "|; + " + std::to_string(rule.buckets / 2) + " where k > " + q
-                : ", n = max(" + q + " - k, 0)");
+                ? "(if k > q + offset then " + std::to_string(half) + " else 0) + (" + sorted + ")"
+                : sorted);
 }
 
 std::string buckets_note(const Subject& subject) {
@@ -117,12 +114,6 @@ std::string buckets_note(const Subject& subject) {
            (rule.bidirectional ? " Later keys have buckets of their own."
                                : " A causal mask hides later keys, so all buckets are for earlier "
                                  "ones.");
-}
-
-void why_buckets(const WalkView& view, Derivation& derivation) {
-    const auto q = static_cast<std::int64_t>(view.place.at("query")) + causal_offset(view.plan);
-    const auto distance = static_cast<std::int64_t>(view.place.at("key")) - q;
-    derivation.rule = "the bucket of distance " + std::to_string(distance);
 }
 
 }  // namespace
@@ -185,10 +176,9 @@ StepTable slope_cards() {
                 [](const Plan& plan) {
                     return Outline{{"head"}, {plan.heads}};
                 },
-            .formula = slopes_formula,
+            .rule = slopes_rule,
             .compute = compute_slopes,
             .note = slopes_note,
-            .why = why_slopes,
             .code = slopes_code,
         },
         {
@@ -220,10 +210,9 @@ Step buckets_card() {
             [](const Plan& plan) {
                 return Outline{{"query", "key"}, {plan.query_len, plan.key_len}};
             },
-        .formula = buckets_formula,
+        .rule = buckets_rule,
         .compute = compute_buckets,
         .note = buckets_note,
-        .why = why_buckets,
         .code = buckets_code,
     };
 }

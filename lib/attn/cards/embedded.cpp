@@ -51,6 +51,12 @@ std::vector<Input> embedded_x_inputs(const Plan& plan) {
     return {"token_embedding", "position_embedding"};
 }
 
+std::string embedded_x_rule(const Plan& plan) {
+    if (is_given(plan)) return {};
+    return std::string("x[t,c] = token_embedding[t,c]") +
+           (has_positions(plan) ? " + position_embedding[t,c]" : "");
+}
+
 std::string embedded_x_formula(const Plan& plan) {
     if (is_given(plan))
         return "x = the embeddings, and what " + earlier_layers(plan) + " made of them";
@@ -72,17 +78,6 @@ std::string embedded_x_note(const Subject& subject) {
     }
     return "What " + model + " begins with: a row for each token" +
            (has_positions(plan) ? ", and one for its position." : ".");
-}
-
-void why_embedded_x(const WalkView& view, Derivation& derivation) {
-    if (is_given(view.plan)) return;
-    const Cell token = view.at("token_embedding");
-    if (!has_positions(view.plan)) {
-        return derivation.copy(token, "the model's embedding of the token");
-    }
-    derivation.add(token);
-    derivation.add(view.at("position_embedding"));
-    derivation.rule = "token_embedding + position_embedding";
 }
 
 }  // namespace attn

@@ -28,13 +28,20 @@ Outline mask_outline(const Plan& plan) {
 
 Tensor compute_mask(const Plan& plan, const Ledger&) { return Visibility(plan).mask(); }
 
-std::string mask_formula(const PlannedStep& of) {
-    std::string rule;
+/// The letters of its axes, of which an index is made: b, h, q, k.
+std::string mask_rule(const PlannedStep& of) {
+    std::string hides;
     for (const MaskKind& kind : mask_kinds()) {
-        if (kind.chosen(of.plan.config.mask))
-            rule += (rule.empty() ? "" : " or ") + kind.rule(of.plan);
+        if (!kind.chosen(of.plan.config.mask)) continue;
+        const std::string where = kind.rule(of.plan);
+        if (where.empty()) return {};
+        hides += (hides.empty() ? "" : " or ") + where;
     }
-    return "mask(q, k) = true (hidden) where " + rule;
+    std::string letters;
+    for (const std::string& axis : mask_outline(of.plan).axes) {
+        letters += (letters.empty() ? "" : ",") + axis.substr(0, 1);
+    }
+    return "mask[" + letters + "] = " + hides;
 }
 
 /// The mask as the scores see it: an axis of length 1 serves every index.
@@ -212,7 +219,8 @@ std::string mask_note(const Subject& subject) {
     return note;
 }
 
-void why_mask(const WalkView& view, Derivation& derivation) {
+/// Which kinds of mask hide a cell, and why.
+std::string mask_reason_of_cell(const WalkView& view) {
     const auto index = [&](const char* axis) {
         const auto found = view.place.find(axis);
         return found == view.place.end() ? std::size_t{0} : found->second;
@@ -223,9 +231,9 @@ void why_mask(const WalkView& view, Derivation& derivation) {
         if (!kind.chosen(view.plan.config.mask) || !kind.hides(view.plan, cell)) continue;
         reason += (reason.empty() ? "" : " and ") + kind.reason(view.plan, cell);
     }
-    const bool hidden = derivation.cell.value != 0;
+    const bool hidden = view.at(view.step.name).value != 0;
     if (reason.empty()) reason = hidden ? "this mask hides it" : "nothing hides it";
-    derivation.rule = (hidden ? "hidden: " : "visible: ") + reason;
+    return (hidden ? "hidden: " : "visible: ") + reason;
 }
 
 // masked_scores: -inf where the mask hides.
@@ -268,15 +276,6 @@ std::string masked_note(const Subject& subject) {
     return note;
 }
 
-void why_masked(const WalkView& view, Derivation& derivation) {
-    const Cell before = view.latest(Chain::scores);
-    const bool hidden = view.at("mask").value != 0;
-    derivation.rule = hidden ? "-inf, because the mask hides this cell"
-                             : "the score itself, because the mask lets it pass";
-    derivation.arithmetic = hidden ? "-inf" : cell_text(before);
-    derivation.sources = {before};
-}
-
 std::string masked_code(const StepLines& of) {
     const std::string scores = of.latest(Chain::scores);
     return "masked_scores = " + (of.torch() ? scores + ".masked_fill(mask, float(\"-inf\"))"
@@ -292,10 +291,10 @@ StepTable mask_cards() {
             .title = "which keys each query may not see (true = hidden)",
             .applies = masks,
             .outline = mask_outline,
-            .formula = mask_formula,
+            .rule = mask_rule,
             .compute = compute_mask,
             .note = mask_note,
-            .why = why_mask,
+            .remark = mask_reason_of_cell,
             .code = mask_code,
         },
         {
@@ -305,14 +304,9 @@ StepTable mask_cards() {
             .applies = masks,
             .reads = these({Chain::scores, "mask"}),
             .outline = score_outline,
-            .formula =
-                [](const PlannedStep& of) {
-                    return "masked_scores = -inf where mask is true, else " +
-                           of.latest(Chain::scores);
-                },
+            .rule = always("masked_scores[q,k] = if mask[q,k] then -inf else scores[q,k]"),
             .compute = compute_masked,
             .note = masked_note,
-            .why = why_masked,
             .code = masked_code,
         },
     };

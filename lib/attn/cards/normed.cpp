@@ -9,6 +9,7 @@
 #include "attn/notes/notes.hpp"
 #include "attn/plan/draw_list.hpp"
 #include "attn/steps/qk_norm.hpp"
+#include "attn/text/json.hpp"
 #include "attn/text/numbers.hpp"
 #include "attn/why/why.hpp"
 
@@ -30,11 +31,6 @@ const QkNorm& norm_of(const Plan& plan) { return plan.config.qk_norm; }
 
 std::string norm_eps_text(const Plan& plan) { return brief(norm_of(plan).eps); }
 
-/// How many features of a token make one mean.
-std::size_t norm_width(const NormedPart& of, const Plan& plan) {
-    return norm_of(plan).over == NormOver::all ? of.part.all_features(plan) : plan.head_dim;
-}
-
 Tensor compute_normed(const NormedPart& normed, const Plan& plan, const Ledger& ledger) {
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
@@ -47,17 +43,20 @@ Tensor compute_normed(const NormedPart& normed, const Plan& plan, const Ledger& 
     });
 }
 
-std::string normed_formula(const NormedPart& normed, const PlannedStep& of) {
+std::string normed_rule(const NormedPart& normed, const PlannedStep& of) {
     const std::string before = of.latest(normed.chain);
-    const std::string eps = norm_eps_text(of.plan);
+    const std::string eps = json_number(norm_of(of.plan).eps);
     if (norm_of(of.plan).over == NormOver::l2) {
-        return normed.step() + "(t, f) = " + before + "(t, f) / max(|" + before + "(t)|, " + eps +
-               ")";
+        return normed.step() + "[t,f] = " + before + "[t,f] / max(sqrt(sum g: " + before +
+               "[t,g] ^ 2), " + eps + ")";
     }
-    const bool all = norm_of(of.plan).over == NormOver::all && of.plan.has_head;
-    return normed.step() + "(t, f) = " + before + "(t, f) / sqrt(mean of " + before +
-           "(t)^2 over " + counted(norm_width(normed, of.plan), "feature") +
-           (all ? " of all heads" : "") + " + " + eps + ") * " + normed.gain() + "(f)";
+    const std::string over = " ^ 2) + " + eps + ") * " + normed.gain();
+    if (norm_of(of.plan).over == NormOver::all && of.plan.has_head) {
+        return normed.step() + "[h,t,f] = " + before + "[h,t,f] / sqrt((mean i: mean g: " + before +
+               "[i,t,g]" + over + "[h * D + f]";
+    }
+    return normed.step() + "[t,f] = " + before + "[t,f] / sqrt((mean g: " + before + "[t,g]" +
+           over + "[f]";
 }
 
 /// The longest row before and after.
@@ -86,38 +85,6 @@ std::string normed_note(const NormedPart& normed, const Subject& subject) {
                                               "(RMSNorm), then multiplied by the gain.";
     say(note, capitalised(longest_row_sentence(normed, subject)));
     return note;
-}
-
-void why_normed(const NormedPart& normed, const WalkView& view, Derivation& derivation) {
-    const Plan& plan = view.plan;
-    const bool all = norm_of(plan).over == NormOver::all;
-    const std::size_t head = view.place.count("head") != 0 ? view.place.at("head") : 0;
-    const std::size_t heads = all && plan.has_head ? normed.part.heads(plan) : 1;
-    double squares = 0;
-    for (std::size_t h = 0; h < heads; ++h) {
-        const Place row = all && plan.has_head ? with(view.place, "head", h) : view.place;
-        for (std::size_t f = 0; f < plan.head_dim; ++f) {
-            const double value = view.latest(normed.chain, with(row, "feature", f)).value;
-            squares += value * value;
-        }
-    }
-    const Cell before = view.latest(normed.chain);
-    const std::string start = four_decimals(before.value) + " / ";
-    derivation.sources = {before};
-    if (norm_of(plan).over == NormOver::l2) {
-        derivation.rule = before.step + " / the length of its row";
-        derivation.arithmetic =
-            start + four_decimals(std::max(std::sqrt(squares), norm_of(plan).eps));
-        return;
-    }
-    const std::size_t feature = view.place.at("feature");
-    const Cell gain =
-        view.at(normed.gain(), {{"feature", all ? head * plan.head_dim + feature : feature}});
-    const double mean = squares / static_cast<double>(heads * plan.head_dim);
-    derivation.rule = before.step + " / sqrt(mean of squares + eps) * " + normed.gain();
-    derivation.arithmetic = start + "sqrt(" + four_decimals(mean) + " + " + norm_eps_text(plan) +
-                            ") * " + four_decimals(gain.value);
-    derivation.sources.push_back(gain);
 }
 
 std::string normed_code(const NormedPart& normed, const StepLines& of) {
@@ -175,12 +142,10 @@ Step normed_card(const NormedPart& normed) {
                                plan.per_head_shape(normed.part.length(plan), plan.head_dim,
                                                    normed.part.heads(plan))};
             },
-        .formula = [normed](const PlannedStep& of) { return normed_formula(normed, of); },
+        .rule = [normed](const PlannedStep& of) { return normed_rule(normed, of); },
         .compute = [normed](const Plan& plan,
                             const Ledger& ledger) { return compute_normed(normed, plan, ledger); },
         .note = [normed](const Subject& subject) { return normed_note(normed, subject); },
-        .why = [normed](const WalkView& view,
-                        Derivation& derivation) { why_normed(normed, view, derivation); },
         .code = [normed](const StepLines& of) { return normed_code(normed, of); },
     };
 }

@@ -35,12 +35,12 @@ Tensor compute_position_embedding(const Plan& plan, const Ledger& ledger) {
     });
 }
 
-std::string position_formula(const PlannedStep& of) {
-    if (learns_positions(of.plan)) return "position_embedding(t) = position_table(positions(t))";
-    const std::string angle =
-        "(positions(t) / 10000^(2i / " + std::to_string(of.plan.embed_dim) + "))";
-    return "position_embedding(t, 2i) = sin" + angle + ", position_embedding(t, 2i+1) = cos" +
-           angle;
+std::string position_rule(const PlannedStep& of) {
+    const std::string left = "position_embedding[t,c] = ";
+    if (learns_positions(of.plan)) return left + "position_table[positions[t], c]";
+    return left +
+           "if c % 2 == 0 then sin(positions[t] / 10000 ^ (c / C)) "
+           "else cos(positions[t] / 10000 ^ ((c - 1) / C))";
 }
 
 std::string position_note(const Subject& subject) {
@@ -48,23 +48,6 @@ std::string position_note(const Subject& subject) {
                ? "Each position has a row of its own, as each word has: training would learn them."
                : "A fixed pattern that training does not change: early features swing fast from "
                  "one position to the next, late ones slowly.";
-}
-
-void why_position(const WalkView& view, Derivation& derivation) {
-    const Cell position = view.at("positions");
-    const std::size_t feature = view.place.at("feature");
-    if (learns_positions(view.plan)) {
-        const auto row = static_cast<std::size_t>(position.value);
-        derivation.copy(view.at("position_table", {{"position", row}, {"feature", feature}}),
-                        "the row of position_table for position " + std::to_string(row));
-        return;
-    }
-    const std::string function = feature % 2 == 0 ? "sin(" : "cos(";
-    derivation.rule = function + "position / 10000^(2i / features))";
-    derivation.arithmetic = function + brief(position.value) + " / 10000^(" +
-                            std::to_string(feature - feature % 2) + " / " +
-                            std::to_string(view.plan.embed_dim) + "))";
-    derivation.sources = {position};
 }
 
 std::string position_code(const StepLines& of) {
@@ -128,10 +111,9 @@ Step position_embedding_card() {
             [](const Plan& plan) {
                 return Outline{{"token", "feature"}, {plan.query_len, plan.embed_dim}};
             },
-        .formula = position_formula,
+        .rule = position_rule,
         .compute = compute_position_embedding,
         .note = position_note,
-        .why = why_position,
         .code = position_code,
     };
 }
@@ -139,16 +121,11 @@ Step position_embedding_card() {
 Step position_sum_card(const Step& x) {
     Step sum = x;
     sum.reads = these({"token_embedding", "position_embedding"});
-    sum.formula = always("x = token_embedding + position_embedding");
+    sum.rule = always("x[t,c] = token_embedding[t,c] + position_embedding[t,c]");
     sum.compute = add_positions;
     sum.note = [](const Subject&) -> std::string {
         return "Token and position, added feature by feature: equal tokens at other places are no "
                "longer equal.";
-    };
-    sum.why = [](const WalkView& view, Derivation& derivation) {
-        derivation.rule = "sum of token_embedding and position_embedding";
-        derivation.add(view.at("token_embedding"));
-        derivation.add(view.at("position_embedding"));
     };
     sum.code = [](const StepLines&) -> std::string {
         return "x = token_embedding + position_embedding";
@@ -173,9 +150,10 @@ Step either(bool (*meant)(const Plan&), const Step& first, const Step& second) {
     step.reads = choose(first.reads, second.reads, itself);
     step.outline = choose(first.outline, second.outline, itself);
     step.compute = choose(first.compute, second.compute, itself);
+    step.rule = choose(first.rule, second.rule, its_plan);
     step.formula = choose(first.formula, second.formula, its_plan);
     step.note = choose(first.note, second.note, its_plan);
-    step.why = choose(first.why, second.why, its_plan);
+    step.remark = choose(first.remark, second.remark, its_plan);
     step.code = choose(first.code, second.code, its_plan);
     return step;
 }

@@ -83,56 +83,56 @@ Tensor compute_weights(const Plan& plan, const Ledger& ledger) {
     });
 }
 
+/// The indices of the cells that softmax runs over, and of one number for all of them.
+struct SoftmaxIndices {
+    explicit SoftmaxIndices(const Plan& plan) : along(softmax_axis(plan).substr(0, 1)) {
+        // Axes before the one that it goes along are the same everywhere, and left out.
+        std::string axes = "bhqk";
+        if (!plan.has_head) axes = "bqk";
+        const std::size_t first = plan.config.sink && plan.has_head
+                                      ? axes.size() - 3
+                                      : std::min(axes.find(along), axes.size() - 2);
+        for (const char letter : axes.substr(first)) {
+            cell += (cell.empty() ? "" : ",") + std::string(1, letter);
+            if (letter != along.front()) row += (row.empty() ? "" : ",") + std::string(1, letter);
+        }
+    }
+    std::string along, cell, row;
+};
+
+std::string sink_cell(const Plan& plan) { return plan.has_head ? "sink[h]" : "sink[0]"; }
+
+std::string row_max_rule(const PlannedStep& of) {
+    const SoftmaxIndices at(of.plan);
+    const std::string largest = "max " + at.along + ": scores[" + at.cell + "]";
+    return "row_max[" + at.row + "] = " +
+           (of.has("sink") ? "max((" + largest + "), " + sink_cell(of.plan) + ")" : largest);
+}
+
+std::string exponentials_rule(const PlannedStep& of) {
+    const SoftmaxIndices at(of.plan);
+    return "exponentials[" + at.cell + "] = exp(scores[" + at.cell + "] - row_max[" + at.row + "])";
+}
+
+std::string row_sum_rule(const PlannedStep& of) {
+    const SoftmaxIndices at(of.plan);
+    const std::string sum = "sum " + at.along + ": exponentials[" + at.cell + "]";
+    return "row_sum[" + at.row + "] = " +
+           (of.has("sink")
+                ? "(" + sum + ") + exp(" + sink_cell(of.plan) + " - row_max[" + at.row + "])"
+                : sum);
+}
+
+std::string weights_rule(const PlannedStep& of) {
+    const SoftmaxIndices at(of.plan);
+    const std::string share = "exponentials[" + at.cell + "] / row_sum[" + at.row + "]";
+    return "weights[" + at.cell + "] = " +
+           (of.plan.config.empty_row == EmptyRow::zero
+                ? "if row_max[" + at.row + "] == -inf then 0 else " + share
+                : share);
+}
+
 // Where one cell of these comes from.
-
-void why_row_max(const WalkView& view, Derivation& derivation) {
-    const std::string axis = softmax_axis(view.plan);
-    const Tensor& scores = view.ledger.latest(Chain::scores);
-    derivation.rule =
-        "the largest " + view.latest(Chain::scores).step + " along the " + axis + " axis";
-    for (std::size_t i = 0; i < scores.extent(axis); ++i) {
-        const Cell cell = view.latest(Chain::scores, with(view.place, axis, i));
-        if (cell.value != derivation.cell.value) continue;
-        derivation.arithmetic = cell_text(cell);
-        derivation.sources = {cell};
-        return;
-    }
-    if (!view.has("sink")) return;
-    derivation.rule += ", or the sink where that is larger";
-    derivation.arithmetic = cell_text(view.at("sink"));
-    derivation.sources = {view.at("sink")};
-}
-
-void why_exponentials(const WalkView& view, Derivation& derivation) {
-    const Cell score = view.latest(Chain::scores);
-    const Cell largest = view.at("row_max");
-    derivation.rule = "exp(" + score.step + " - row_max)";
-    derivation.arithmetic =
-        "exp(" + four_decimals(score.value) + " - " + four_decimals(largest.value) + ")";
-    derivation.sources = {score, largest};
-}
-
-void why_row_sum(const WalkView& view, Derivation& derivation) {
-    const std::string axis = softmax_axis(view.plan);
-    derivation.rule = "sum over the " + axis + " axis of exponentials";
-    for (std::size_t i = 0; i < view.ledger["exponentials"].extent(axis); ++i) {
-        derivation.add(view.at("exponentials", with(view.place, axis, i)));
-    }
-    if (view.has("sink")) why_sink_in_sum(view, derivation);
-}
-
-void why_weights(const WalkView& view, Derivation& derivation) {
-    why_exponentials(view, derivation);
-    const Cell sum = view.at("row_sum");
-    derivation.rule += " / row_sum";
-    derivation.arithmetic += " / " + four_decimals(sum.value) + " = " +
-                             four_decimals(view.at("exponentials").value) + " / " +
-                             four_decimals(sum.value);
-    derivation.sources.push_back(sum);
-    if (view.ledger.find_latest(Chain::weights)->name != view.step.name) return;
-    derivation.used_by = "context of the same query: adds " + four_decimals(derivation.cell.value) +
-                         " * value of this key";
-}
 
 // The lines that make them.
 
@@ -200,14 +200,9 @@ StepTable softmax_cards() {
             .applies = keeps_scores,
             .reads = these({Chain::scores, "sink"}),
             .outline = row_outline,
-            .formula =
-                [](const PlannedStep& of) {
-                    return "row_max = max over " + softmax_axis(of.plan) + " of " +
-                           of.latest(Chain::scores) + (of.has("sink") ? " and sink" : "");
-                },
+            .rule = row_max_rule,
             .compute = compute_row_max,
             .note = notes::row_max_note,
-            .why = why_row_max,
             .code = row_max_code,
         },
         {
@@ -219,13 +214,9 @@ StepTable softmax_cards() {
             .reads = these({Chain::scores, "row_max"}),
             .outline = score_outline,
             .exponentiates = true,
-            .formula =
-                [](const PlannedStep& of) {
-                    return "exponentials = exp(" + of.latest(Chain::scores) + " - row_max)";
-                },
+            .rule = exponentials_rule,
             .compute = compute_exponentials,
             .note = notes::exponentials_note,
-            .why = why_exponentials,
             .code = exponentials_code,
         },
         {
@@ -236,14 +227,9 @@ StepTable softmax_cards() {
             .applies = keeps_scores,
             .reads = summed_with_sink,
             .outline = row_outline,
-            .formula =
-                [](const PlannedStep& of) {
-                    return "row_sum = sum over " + softmax_axis(of.plan) + " of exponentials" +
-                           (of.has("sink") ? " + exp(sink - row_max)" : "");
-                },
+            .rule = row_sum_rule,
             .compute = compute_row_sum,
             .note = notes::row_sum_note,
-            .why = why_row_sum,
             .code = row_sum_code,
         },
         {
@@ -254,16 +240,16 @@ StepTable softmax_cards() {
             .reads = these({Chain::scores, "sink"}),
             .outline = score_outline,
             .exponentiates = true,
+            .rule = weights_rule,
             .formula =
                 [](const PlannedStep& of) {
-                    return "weights = softmax(" + of.latest(Chain::scores) +
+                    return "softmax(" + of.latest(Chain::scores) +
                            (of.has("sink") ? ", sink" : "") + ") over the " +
                            softmax_axis(of.plan) + " axis" +
                            (of.has("sink") ? ", without the sink's own" : "");
                 },
             .compute = compute_weights,
             .note = notes::weights_note,
-            .why = why_weights,
             .code = weights_code,
         },
         sink_weight_card(),

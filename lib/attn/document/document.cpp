@@ -1,4 +1,6 @@
 #include "attn/document/document.hpp"
+#include "attn/rules/print.hpp"
+#include "attn/walk/step_rule.hpp"
 
 #include "attn/notes/notes.hpp"
 
@@ -59,6 +61,13 @@ Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& ta
         document.sections.push_back(std::move(section));
     }
     return document;
+}
+
+void add_rules(Document& document, const Plan& plan, const StepTable& table) {
+    for (Section& section : document.sections) {
+        const std::optional<Rule> rule = rule_of({plan, table, find_step(table, section.name)});
+        if (rule) section.rule = rule_text(*rule);
+    }
 }
 
 void add_derivations(Document& document, const Plan& plan, const StepTable& table,

@@ -43,6 +43,7 @@ struct Section {
     /// How it is made of a walk's ledger where it is not the part itself.
     using Remake = std::function<std::variant<Tensor, std::string>(const Plan&, const Ledger&)>;
     Remake remake{};
+    std::string rule{};    ///< the formula so that all it needs stands in it; may be empty
     bool changed = false;  ///< no longer what its notebook printed: other settings made it
     /// How its cells were made; empty unless they were asked for.
     std::vector<DerivationPattern> derivations{};
@@ -84,6 +85,8 @@ struct Document {
 /// The document of a walk: one section for each entry of the ledger, in the order of the table.
 Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& table);
 
+/// The rules of the steps that are computed, completed (attn/rules/complete.hpp).
+void add_rules(Document& document, const Plan& plan, const StepTable& table);
 /// Says beside each section how its cells were made, for pages that answer when touched.
 void add_derivations(Document& document, const Plan& plan, const StepTable& table,
                      const Ledger& ledger);

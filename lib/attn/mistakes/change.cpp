@@ -41,10 +41,7 @@ TableEdit replace_step(std::vector<std::string> steps, StepEdit how) {
             step.compute = [before = step.compute, how](const Plan& plan, const Ledger& ledger) {
                 return how(plan, ledger, before);
             };
-            // The terms of the reference are not those of this number.
-            step.why = [](const WalkView& view, Derivation& derivation) {
-                derivation.rule = "a mistake: " + formula_of(view.step, view.plan, view.table);
-            };
+            step.rule = nullptr;
         }
         return table;
     };
@@ -74,11 +71,12 @@ TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter) {
             })(std::move(table), plan);
         for (std::size_t i = 0; i < table.size(); ++i) {
             if (std::find(steps.begin(), steps.end(), table[i].name) == steps.end()) continue;
-            table[i].why = [why = right[i].why, altered](const WalkView& view,
-                                                         Derivation& derivation) {
-                const Plan other = altered(view.plan);
-                why({other, view.table, view.ledger, view.step, view.place}, derivation);
-            };
+            if (right[i].rule) {
+                table[i].rule = [rule = right[i].rule, altered](const PlannedStep& of) {
+                    const Plan other = altered(of.plan);
+                    return rule({other, of.table, of.step});
+                };
+            }
         }
         return written_with_plan(steps, alter)(std::move(table), plan);
     };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "attn/tensor/broadcast.hpp"
 #include "attn/tensor/error.hpp"
@@ -24,6 +25,41 @@ std::string counted_tokens(std::int64_t count) {
 
 bool after_the_query(const Plan& plan, const ScoreCell& cell) {
     return static_cast<std::int64_t>(cell.key) > position(plan, cell);
+}
+
+/// Where the cells of a tensor of truths are true, in runs: `k >= 3`, `b == 1 and k < 2 or ...`.
+/// `letters` are the indices of its axes, `cells` those of the axes from `axis` on.
+std::string where_true(std::span<const bool> cells, const Shape& shape, std::size_t axis,
+                       const std::string& letters) {
+    const std::size_t length = shape[axis];
+    const std::size_t each = cells.size() / std::max<std::size_t>(length, 1);
+    const std::string index(1, letters[axis]);
+    const auto part = [&](std::size_t i) { return cells.subspan(i * each, each); };
+    std::string all;
+    for (std::size_t first = 0, end = 0; first < length; first = end) {
+        while (end < length && std::ranges::equal(part(first), part(end))) ++end;
+        if (std::ranges::none_of(part(first), std::identity())) continue;
+        std::string where;
+        if (end == first + 1 && length > 1) {
+            where = index + " == " + std::to_string(first);
+        } else {
+            if (first > 0) where = index + " >= " + std::to_string(first);
+            if (end < length)
+                where += (where.empty() ? "" : " and ") + index + " < " + std::to_string(end);
+        }
+        if (std::ranges::find(part(first), false) != part(first).end()) {
+            const std::string within = where_true(part(first), shape, axis + 1, letters);
+            const bool several = !where.empty() && within.find(" or ") != std::string::npos;
+            where += (where.empty() ? "" : " and ") + (several ? "(" + within + ")" : within);
+        }
+        if (where.empty()) where = index + " >= 0";
+        all += (all.empty() ? "" : " or ") + where;
+    }
+    return all.empty() ? std::string(1, letters.back()) + " < 0" : all;
+}
+
+std::string where_true(const Array<bool>& cells, const std::string& letters) {
+    return where_true({cells.data(), cells.size()}, cells.shape(), 0, letters);
 }
 
 // causal
@@ -120,8 +156,8 @@ constexpr MaskKind chunk{
         [](const Plan& plan) {
             const std::string size = std::to_string(*plan.config.mask.chunk);
             const std::string place = position_text(plan);
-            return "k // " + size + " != " + (place.size() > 1 ? "(" + place + ")" : place) +
-                   " // " + size;
+            return "floor(k / " + size + ") != floor(" +
+                   (place.size() > 1 ? "(" + place + ")" : place) + " / " + size + ")";
         },
     .reason =
         [](const Plan& plan, const ScoreCell& cell) {
@@ -225,8 +261,19 @@ constexpr MaskKind documents{
     .shape = square,
     .rule =
         [](const Plan& plan) {
-            return "document(k) != document(" + position_text(plan) + "), of " +
-                   documents_text(plan.config.mask) + " tokens";
+            // Of two keys in two documents one is in front of a boundary and the other behind it.
+            const std::string place = position_text(plan);
+            std::string apart;
+            std::int64_t end = 0;
+            for (const std::int64_t tokens : plan.config.mask.documents) {
+                const std::string boundary = std::to_string(end);
+                end += tokens;
+                if (boundary == "0") continue;
+                apart += (apart.empty() ? "" : " or ") + ("k < " + boundary) + " and " + place +
+                         " >= " + boundary + " or k >= " + boundary + " and " + place + " < " +
+                         boundary;
+            }
+            return apart.empty() ? std::string("k < 0") : apart;
         },
     .reason =
         [](const Plan& plan, const ScoreCell& cell) {
@@ -284,7 +331,8 @@ constexpr MaskKind padding{
             if (plan.has_head) shape[1] = 1;
             return shape;
         },
-    .rule = [](const Plan&) { return std::string("key k is padding"); },
+    .rule =
+        [](const Plan& plan) { return where_true(plan.key_padding, plan.has_batch ? "bk" : "k"); },
     .reason = [](const Plan&, const ScoreCell&) { return std::string("the key is padding"); },
     .keys = [](const Plan&) { return std::string("keys that are padding"); },
     .also = "padding",
@@ -321,7 +369,13 @@ constexpr MaskKind file{
     .resolve = resolve_file,
     .hides = hidden_by_file,
     .shape = [](const Plan& plan) { return plan.config.mask.given->shape(); },
-    .rule = [](const Plan&) { return std::string("the mask file hides (q, k)"); },
+    .rule =
+        [](const Plan& plan) {
+            const Array<bool>& mask = plan.config.mask.given->as<bool>();
+            const std::string letters =
+                std::string(plan.has_batch ? "b" : "") + (plan.has_head ? "h" : "") + "qk";
+            return where_true(mask, letters.substr(letters.size() - mask.dimension()));
+        },
     .reason = [](const Plan&, const ScoreCell&) { return std::string("the given mask hides it"); },
     .keys = [](const Plan&) { return std::string("what the mask file hides"); },
     .also = "what the mask file hides",
@@ -339,7 +393,9 @@ bool MaskChoice::any() const {
 }
 
 std::string position_text(const Plan& plan) {
-    return causal_offset(plan) != 0 ? "q + key_len - query_len" : "q";
+    const std::ptrdiff_t offset = causal_offset(plan);
+    if (offset == 0) return "q";
+    return offset > 0 ? "q + " + std::to_string(offset) : "q - " + std::to_string(-offset);
 }
 
 std::ptrdiff_t causal_offset(const Plan& plan) {

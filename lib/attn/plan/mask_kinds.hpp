@@ -28,7 +28,7 @@ struct MaskKind {
     Shape (*shape)(const Plan& plan);
     /// Its limits as kernels read them, or null where it needs cells.
     void (*limit)(const Plan& plan, MaskView& view) = nullptr;
-    /// `k > q`: where it hides.
+    /// `k > q`: where it hides, as a rule says it (attn/rules/rule.hpp).
     std::string (*rule)(const Plan& plan);
     /// Why it hides a cell, as in `hidden: the key comes after the query`.
     std::string (*reason)(const Plan& plan, const ScoreCell& cell);
@@ -45,8 +45,7 @@ std::span<const MaskKind> mask_kinds();
 /// Queries are aligned at the start or at the end of the keys.
 std::ptrdiff_t causal_offset(const Plan& plan);
 
-/// `q`, or `q + key_len - query_len` where the queries begin later: the position of a query, as
-/// formulas write it.
+/// `q`, or `q + 2` where the queries begin later: the position of a query, as rules write it.
 std::string position_text(const Plan& plan);
 
 }  // namespace attn

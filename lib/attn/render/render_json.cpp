@@ -56,6 +56,7 @@ void write_tensor(TextPieces& out, const Tensor& tensor) {
 void write_section(TextPieces& out, const Section& section) {
     out << "{\"name\":" << json_string(section.name) << ",\"title\":" << json_string(section.title)
         << ",\"formula\":" << json_string(section.formula);
+    if (!section.rule.empty()) out << ",\"rule\":" << json_string(section.rule);
     if (!section.note.empty()) out << ",\"note\":" << json_string(section.note);
     if (!section.margin.empty()) out << ",\"margin\":" << json_string(section.margin);
     if (section.changed) out << ",\"changed\":true";

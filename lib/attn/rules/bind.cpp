@@ -12,15 +12,8 @@ class Binder {
 public:
     Binder(const Rule& rule, const Axes& axes, const Shape& shape, const RuleScope& scope)
         : rule_(rule), scope_(scope) {
-        if (rule.indices.size() > axes.size()) {
-            refuse(0, rule.step + " has " + described(axes, shape) + ": " +
-                          std::to_string(rule.indices.size()) + " indices are too many");
-        }
-        const std::size_t left_out = axes.size() - rule.indices.size();
         for (std::size_t axis = 0; axis < axes.size(); ++axis) {
-            const bool named = axis >= left_out;
-            indices_.push_back(
-                {named ? rule.indices[axis - left_out] : "", axes[axis], shape[axis], true});
+            indices_.push_back({rule.indices[axis], shape[axis], true});
         }
         all_ = indices_.size();
     }
@@ -32,8 +25,7 @@ public:
 
 private:
     struct Index {
-        std::string name;    ///< empty for an axis that the rule leaves out
-        std::string axis;    ///< of the result
+        std::string name;
         std::size_t length;  ///< known from the result, or from a tensor that it goes over
         bool is_known;
         std::string known_from{};  ///< empty for the result
@@ -65,14 +57,18 @@ private:
                 break;
             case Kind::choose:
                 result.parts.push_back(truth(*node.parts[0]));
+                ++conditions_;
                 result.parts.push_back(bound(*node.parts[1]));
                 result.parts.push_back(bound(*node.parts[2]));
+                --conditions_;
                 result.type = result.parts[1].type;
                 if (result.parts[2].type != result.type) {
                     refuse(node.at, "one side of this if is a number, the other a truth");
                 }
                 break;
         }
+        result.reads =
+            result.tensor != nullptr || std::ranges::any_of(result.parts, &BoundRule::reads);
         return result;
     }
 
@@ -105,46 +101,23 @@ private:
             result.index = place_of(*index);
             return;
         }
-        const auto setting = scope_.settings.find(node.word);
-        if (setting == scope_.settings.end()) {
-            std::string known;
-            for (const auto& [name, number] : scope_.settings) known += " " + name;
-            refuse(node.at, "nothing binds '" + node.word + "': it is not an index of " +
-                                rule_.step + " nor of a sum around it" +
-                                (known.empty() ? "" : ", and the settings are" + known));
-        }
-        result.is_constant = true;
-        result.number = setting->second;
+        std::string known;
+        for (const auto& [name, number] : scope_.settings) known += " " + name;
+        refuse(node.at, "nothing binds '" + node.word + "': it is not an index of " + rule_.step +
+                            " nor of a sum around it" +
+                            (known.empty() ? "" : ", and the settings are" + known));
     }
 
     void bind_cell(const RuleNode& node, BoundRule& result) {
-        const Tensor& tensor = tensor_of(node);
+        const Tensor& tensor = scope_.tensor(node.word);
         const Shape shape = tensor.shape();
-        if (node.parts.size() > shape.size()) {
-            refuse(node.at, node.word + " has " + tensor.described() + ": " +
-                                std::to_string(node.parts.size()) + " indices are too many");
-        }
         result.tensor = &tensor;
         if (tensor.dtype() == DType::boolean) result.type = RuleType::truth;
-        const std::size_t left_out = shape.size() - node.parts.size();
         for (std::size_t axis = 0, stride = tensor.size(); axis < shape.size(); ++axis) {
             stride /= std::max<std::size_t>(shape[axis], 1);
-            BoundRule::Place place{shape[axis], stride, BoundRule::none, {}};
-            if (axis < left_out) {
-                place.index = shared_index(node, tensor, axis, left_out);
-            } else {
-                place.part = result.parts.size();
-                bind_index(node, *node.parts[axis - left_out], tensor, axis, place, result);
-            }
+            BoundRule::Place place{shape[axis], stride, axis, {}};
+            bind_index(node, *node.parts[axis], tensor, axis, place, result);
             result.places.push_back(place);
-        }
-    }
-
-    const Tensor& tensor_of(const RuleNode& node) const {
-        try {
-            return scope_.tensor(node.word);
-        } catch (const ConfigError& error) {
-            refuse(node.at, error.what());
         }
     }
 
@@ -162,31 +135,13 @@ private:
             index->is_known = true;
             index->known_from = cell.word;
         } else if (index->length != length && length != 1) {
+            // One side of an if may read where the index is still, or already, within the axis.
+            if (conditions_ > 0) return;
             refuse(part.at, part.word + " is " + std::to_string(index->length) + " in " +
                                 (index->known_from.empty() ? rule_.step : index->known_from) +
                                 " and " + std::to_string(length) + " in " + cell.word);
         }
         place.index = place_of(*index);
-    }
-
-    /// The index of the result's axis of that name.
-    std::size_t shared_index(const RuleNode& node, const Tensor& tensor, std::size_t axis,
-                             std::size_t left_out) const {
-        const std::string& name = tensor.axes()[axis];
-        for (const Index& index : indices_) {
-            if (index.axis != name || !index.name.empty()) continue;
-            const std::size_t length = tensor.shape()[axis];
-            if (length != index.length && length != 1) {
-                refuse(node.at, "there are " + std::to_string(length) + " of axis " + name +
-                                    " in " + node.word + " and " + std::to_string(index.length) +
-                                    " in " + rule_.step + ": write all indices, as in " +
-                                    node.word + "[" + name.substr(0, 1) + " / 2, ...]");
-            }
-            return place_of(index);
-        }
-        refuse(node.at, node.word + " has " + tensor.described() + ": " +
-                            std::to_string(tensor.dimension() - left_out) + " indices leave " +
-                            name + " open, which nothing binds");
     }
 
     void bind_reduction(const RuleNode& node, BoundRule& result) {
@@ -197,7 +152,7 @@ private:
             result.parts.push_back(number(*node.parts[i]));
         }
         const bool is_range = node.parts.size() == 3;
-        indices_.push_back({node.index, "", 0, is_range, "", is_range});
+        indices_.push_back({node.index, 0, is_range, "", is_range});
         result.index = all_++;
         reductions_.push_back(result.index);
         result.parts.push_back(number(*node.parts.back()));
@@ -234,6 +189,7 @@ private:
     std::vector<Index> indices_;           ///< those of the result, then those of sums around
     std::vector<std::size_t> reductions_;  ///< the numbers of the latter
     std::size_t all_ = 0;
+    std::size_t conditions_ = 0;  ///< how many ifs there are around
 };
 
 }  // namespace

@@ -16,14 +16,15 @@ struct BoundRule {
     /// An axis of a tensor and the index that it takes there.
     struct Place {
         std::size_t length = 0, stride = 0;
-        std::size_t part = 0;              ///< of the node, where the rule names the index
-        std::optional<std::size_t> index;  ///< where it is a plain one, or of an axis left out
+        std::size_t part = 0;              ///< of the node
+        std::optional<std::size_t> index;  ///< where it is a plain one
     };
     static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 
     const RuleNode* node = nullptr;
     RuleType type = RuleType::number;
-    bool is_constant = false;  ///< a number or a setting
+    bool reads = false;  ///< whether a cell stands in it
+    bool is_constant = false;
     double number = 0;
     std::size_t index = none;  ///< of a name, or of a reduction
     const Tensor* tensor = nullptr;
@@ -40,7 +41,7 @@ struct BoundTree {
     std::size_t indices = 0;           ///< how many there are with those of the reductions
 };
 
-/// Finds out what each name of a rule is.  Errors  as evaluate_rule.
+/// Finds out what each name of a completed rule is.  Errors  as evaluate_rule.
 BoundTree bind_rule(const Rule& rule, const Axes& axes, const Shape& shape, const RuleScope& scope);
 
 }  // namespace attn

@@ -17,8 +17,7 @@ struct RuleScope {
 
 /// Makes the tensor of a rule, by its definition: cell by cell, sums from left to right.
 ///
-/// Shapes  those of `axes` and `shape`; a rule that names fewer indices leaves the leading axes
-///         out, and so may every tensor that it reads: they are the same there.
+/// Shapes  those of `axes` and `shape`; leading axes may be left out, as completed() fills them in.
 /// Range   in `dtype` (float32 or float64); truth where the expression is one. `if` takes one side
 ///         only; a sum over nothing is 0, a largest number of nothing -inf.
 /// Errors  ConfigError with a caret: unknown tensors, indices that nothing binds, two lengths for

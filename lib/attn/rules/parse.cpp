@@ -193,7 +193,6 @@ private:
         if (error != std::errc() || end != word_.data() + word_.size()) {
             refuse(at_, quoted(word_) + " is not a number");
         }
-        node.exact = word_.find_first_not_of("0123456789") == std::string::npos;
         next();
         return make(std::move(node));
     }

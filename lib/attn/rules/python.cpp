@@ -22,11 +22,11 @@ bool names_index(const RuleNode& node, const std::string& index) {
                                [&](const RuleTree& part) { return names_index(*part, index); });
 }
 
-bool is_plain_number(const RuleNode& node, const RulePython& with) {
+bool is_plain_number(const RuleNode& node) {
     if (node.kind == Kind::cell || node.kind == Kind::reduce) return false;
-    if (node.kind == Kind::name) return with.settings.contains(node.word);
+    if (node.kind == Kind::name) return false;
     return std::ranges::all_of(node.parts,
-                               [&](const RuleTree& part) { return is_plain_number(*part, with); });
+                               [&](const RuleTree& part) { return is_plain_number(*part); });
 }
 
 class Writer {
@@ -36,12 +36,10 @@ public:
           with_(with),
           module_(with.is_torch ? "torch" : "np"),
           keeps_(with.is_torch ? ", keepdim=True)" : ", keepdims=True)"),
-          dimensions_(with.axes.size() + depth_of(*rule.value)) {
-        const std::size_t left_out = with.axes.size() - rule.indices.size();
-        for (std::size_t axis = 0; axis < with.axes.size(); ++axis) {
-            const bool named = axis >= left_out;
-            const std::string name = named ? rule.indices[axis - left_out] : with.axes[axis];
-            indices_.push_back({name, named ? "" : name, define(name, with.shape[axis], axis)});
+          dimensions_(with.made.axes.size() + depth_of(*rule.value)) {
+        for (std::size_t axis = 0; axis < with.made.axes.size(); ++axis) {
+            const std::string& name = rule.indices[axis];
+            indices_.push_back({name, define(name, with.made.shape[axis], axis)});
         }
     }
 
@@ -50,10 +48,10 @@ public:
         std::string grid;
         for (std::size_t axis = 0; axis < dimensions_; ++axis) {
             grid += (axis == 0 ? "" : ", ") +
-                    std::to_string(axis < with_.shape.size() ? with_.shape[axis] : 1);
+                    std::to_string(axis < with_.made.shape.size() ? with_.made.shape[axis] : 1);
         }
         std::string shape;
-        for (const std::size_t length : with_.shape) {
+        for (const std::size_t length : with_.made.shape) {
             shape += (shape.empty() ? "" : ", ") + std::to_string(length);
         }
         const std::string whole = with_.is_torch
@@ -68,7 +66,6 @@ public:
 private:
     struct Index {
         std::string name;
-        std::string axis;  ///< where the rule leaves it out
         std::string variable;
     };
 
@@ -86,11 +83,10 @@ private:
         return define(name, std::to_string(count), dimension);
     }
 
-    const Index* find(const std::string& name) const {
-        const auto found = std::find_if(indices_.rbegin(), indices_.rend(), [&](const Index& each) {
-            return each.axis.empty() && each.name == name;
-        });
-        return found == indices_.rend() ? nullptr : &*found;
+    const std::string& variable(const std::string& name) const {
+        return std::find_if(indices_.rbegin(), indices_.rend(),
+                            [&](const Index& each) { return each.name == name; })
+            ->variable;
     }
 
     /// An expression in brackets where it needs them; `whole`: in an index.
@@ -99,8 +95,7 @@ private:
             case Kind::number:
                 return number(node.number, whole);
             case Kind::name:
-                if (const Index* index = find(node.word)) return index->variable;
-                return number(with_.settings.at(node.word), whole);
+                return variable(node.word);
             case Kind::cell:
                 return cell(node);
             case Kind::call:
@@ -125,35 +120,25 @@ private:
     }
 
     std::string cell(const RuleNode& node) {
-        const std::string name = with_.tensor(node.word);
-        const Outline outline = with_.outline(name);
-        const std::size_t left_out = outline.axes.size() - node.parts.size();
+        const Outline outline = with_.outline(node.word);
         std::string places;
         for (std::size_t axis = 0; axis < outline.axes.size(); ++axis) {
-            std::string place;
-            if (outline.shape[axis] == 1) {
-                place = "0";
-            } else if (axis >= left_out) {
-                const RuleNode& part = *node.parts[axis - left_out];
-                place = written(part, true);
-                const bool plain = part.kind == Kind::name || part.kind == Kind::number;
-                // A side of `where` that is not taken may lie outside.
-                if (!plain) {
-                    place =
-                        "(" + place + ").clip(0, " + std::to_string(outline.shape[axis] - 1) + ")";
-                }
-            } else {
-                place = std::ranges::find(indices_, outline.axes[axis], &Index::axis)->variable;
+            const RuleNode& part = *node.parts[axis];
+            const bool plain = part.kind == Kind::name || part.kind == Kind::number;
+            std::string place = outline.shape[axis] == 1 ? "0" : written(part, true);
+            // A side of `where` that is not taken may lie outside.
+            if (!plain && place != "0") {
+                place = "(" + place + ").clip(0, " + std::to_string(outline.shape[axis] - 1) + ")";
             }
             places += (places.empty() ? "" : ", ") + place;
         }
-        return name + "[" + places + "]";
+        return node.word + "[" + places + "]";
     }
 
     std::string call(const RuleNode& node, bool whole) {
         const auto part = [&](std::size_t i) {
             const std::string text = written(*node.parts[i], whole);
-            const bool wraps = with_.is_torch && is_plain_number(*node.parts[i], with_);
+            const bool wraps = with_.is_torch && is_plain_number(*node.parts[i]);
             return wraps ? "torch.as_tensor(" + text + ")" : text;
         };
         if (node.word == "max") return module_ + ".maximum(" + part(0) + ", " + part(1) + ")";
@@ -193,7 +178,7 @@ private:
             count = std::to_string(length_of(body, node.index));
         }
         const std::string variable = define(node.index, count, dimension);
-        indices_.push_back({node.index, "", variable});
+        indices_.push_back({node.index, variable});
         std::string value = written(body, false);
         indices_.pop_back();
         if (!names_index(body, node.index)) value = "(" + value + " + 0 * " + variable + ")";
@@ -221,12 +206,10 @@ private:
     /// The length of the first axis that an index goes over by itself.
     std::size_t length_of(const RuleNode& node, const std::string& index) const {
         if (node.kind == Kind::cell) {
-            const Outline outline = with_.outline(with_.tensor(node.word));
-            const std::size_t left_out = outline.axes.size() - node.parts.size();
+            const Outline outline = with_.outline(node.word);
             for (std::size_t i = 0; i < node.parts.size(); ++i) {
                 const RuleNode& part = *node.parts[i];
-                if (part.kind == Kind::name && part.word == index)
-                    return outline.shape[left_out + i];
+                if (part.kind == Kind::name && part.word == index) return outline.shape[i];
             }
         }
         for (const RuleTree& part : node.parts) {

@@ -26,7 +26,6 @@ struct RuleNode {
     double number = 0;
     std::vector<RuleTree> parts{};
     std::size_t at = 0;  ///< its place in the text
-    bool exact = false;  ///< of a number: written without a point
 };
 
 /// One step of attention as one sentence of arithmetic, in index notation:

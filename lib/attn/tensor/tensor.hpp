@@ -26,6 +26,12 @@ std::string_view dtype_name(DType dtype);
 /// `head 2 x query 4 x key 4`: axis words and sizes for a message or a heading.
 std::string described(const Axes& axes, const Shape& shape);
 
+/// The axes of a tensor and their lengths.
+struct Outline {
+    Axes axes;
+    Shape shape;
+};
+
 /// Any tensor that the ledger records: values of one of four types, and a name for each axis.
 ///
 /// Values never change once made, so that copies share them: a copy costs nothing.

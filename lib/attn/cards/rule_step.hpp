@@ -1,0 +1,24 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "attn/rules/rule.hpp"
+#include "attn/walk/step.hpp"
+
+namespace attn {
+
+/// Makes a step follow another rule: its number in the type of the walk, from the steps before it,
+/// its formula, its code and where its cells come from. `of` is the step in its table.
+///
+/// Errors  ConfigError with a caret, of names that are not there, and of a truth where a number is
+///         due.
+void follow_rule(Step& step, const PlannedStep& of, const Rule& rule);
+
+/// The table with rules of a user in the place of steps: each makes its tensor in the type of the
+/// walk, from the steps before it. Rules without their step in this walk are refused.
+///
+/// Errors  ConfigError as parse_rule; for a name that is no computed step of this walk, for a
+///         tensor that is not there or made later, and under the fused variant.
+StepTable with_rules(StepTable table, const Plan& plan, const std::vector<std::string>& rules);
+
+}  // namespace attn

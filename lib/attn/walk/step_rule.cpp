@@ -1,0 +1,142 @@
+#include "attn/walk/step_rule.hpp"
+
+#include <algorithm>
+#include <numbers>
+#include <set>
+
+#include "attn/plan/mask_kinds.hpp"
+#include "attn/rules/inline.hpp"
+#include "attn/tensor/error.hpp"
+#include "attn/text/closest.hpp"
+#include "attn/text/json.hpp"
+#include "attn/text/strings.hpp"
+
+namespace attn {
+namespace {
+
+Chain chain_called(const std::string& name) {
+    if (name == "queries") return Chain::queries;
+    if (name == "keys") return Chain::keys;
+    if (name == "values") return Chain::values;
+    if (name == "scores") return Chain::scores;
+    return name == "weights" ? Chain::weights : Chain::none;
+}
+
+std::string did_you_mean(const std::string& name, const std::vector<std::string>& names) {
+    const std::string meant = closest(name, names);
+    return meant.empty() ? ": the tensors before it are " + some_of(names)
+                         : "; did you mean " + meant + "?";
+}
+
+/// The plan that keeps every step: blocks are explained by the scores that they never hold.
+Plan keeping(const Plan& plan) {
+    Plan kept = plan;
+    kept.config.variant = Variant::loop;
+    return kept;
+}
+
+/// Whether a rule may name a step that this plan does not keep.
+bool exists(const Step& step, const Plan& plan) {
+    return step.applies(plan) || (plan.fused() && step.applies(keeping(plan)));
+}
+
+bool is_reduction(const std::string& word) {
+    return word == "sum" || word == "mean" || word == "max" || word == "min";
+}
+
+/// The step that a name in a rule of this step stands for.
+std::string step_called(const std::string& name, const PlannedStep& of) {
+    std::vector<std::string> before;
+    std::string latest;
+    const Chain chain = chain_called(name);
+    for (const Step& step : of.table) {
+        if (step.name == of.step.name) break;
+        if (!exists(step, of.plan)) continue;
+        before.push_back(step.name);
+        if (chain != Chain::none && step.chain == chain) latest = step.name;
+    }
+    if (!latest.empty()) return latest;
+    if (std::ranges::find(before, name) != before.end()) return name;
+    if (name == of.step.name) throw ConfigError(name + " would be made of itself");
+    if (of.has(name)) throw ConfigError(name + " is made after " + of.step.name);
+    throw ConfigError("there is no tensor '" + name + "' here" + did_you_mean(name, before));
+}
+
+}  // namespace
+
+std::map<std::string, double> rule_settings(const Plan& plan) {
+    const auto number = [](std::size_t size) { return static_cast<double>(size); };
+    const bool divides = plan.scale.operation == ScaleFactor::Operation::divide;
+    std::map<std::string, double> settings{
+        {"H", number(plan.heads)},
+        {"G", number(plan.kv_heads)},
+        {"D", number(plan.head_dim)},
+        {"Dv", number(plan.value_dim)},
+        {"C", number(plan.embed_dim)},
+        {"Tq", number(plan.query_len)},
+        {"Tk", number(plan.key_len)},
+        {"P", number(plan.past_len)},
+        {"offset", static_cast<double>(causal_offset(plan))},
+        {"group", number(plan.queries_per_key())},
+        {"pi", std::numbers::pi},
+        {"scale", divides ? plan.scale.number : 1 / plan.scale.number}};
+    if (plan.caps()) settings["cap"] = plan.config.softcap;
+    return settings;
+}
+
+RuleNames rule_names(const PlannedStep& of) {
+    return {[of](const std::string& name) { return step_called(name, of); },
+            [of](const std::string& name) { return find_step(of.table, name).outline(of.plan); },
+            rule_settings(of.plan)};
+}
+
+std::string told_rule(const PlannedStep& of) {
+    const std::string text = of.step.rule ? of.step.rule(of) : std::string();
+    const std::map<std::string, double> settings = rule_settings(of.plan);
+    const auto is_letter = [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+    };
+    std::string told;
+    std::string before;             // the last word
+    std::set<std::string> indices;  // those of sums, and all in front of the equals sign
+    for (std::size_t at = 0, end = 0; at < text.size(); at = end) {
+        end = at + 1;
+        if (!is_letter(text[at])) {
+            told += text[at];
+            continue;
+        }
+        while (end < text.size() && is_letter(text[end])) ++end;
+        const std::string word = text.substr(at, end - at);
+        const auto setting = settings.find(word);
+        const bool is_cell = end < text.size() && text[end] == '[';
+        if (told.find('=') == told.npos || is_reduction(before)) indices.insert(word);
+        before = word;
+        told += is_cell && at > 0 && chain_called(word) != Chain::none ? step_called(word, of)
+                : !is_cell && setting != settings.end() && !indices.contains(word)
+                    ? json_number(setting->second)
+                    : word;
+    }
+    return told;
+}
+
+std::string formula_of(const Step& step, const Plan& plan, const StepTable& table) {
+    const PlannedStep of{plan, table, step};
+    const std::string rule = told_rule(of);
+    const std::string words = step.formula ? step.formula(of) : std::string();
+    return rule.empty() || words.empty() ? rule + words : rule + " (" + words + ")";
+}
+
+std::optional<Rule> rule_of(const PlannedStep& of) {
+    const std::string text = told_rule(of);
+    if (text.empty()) return std::nullopt;
+    const Rule rule = completed(parse_rule(text), of.step.outline(of.plan), rule_names(of));
+    if (!of.plan.fused()) return rule;
+    const Plan kept = keeping(of.plan);
+    return inlined(rule, [&](const std::string& name) -> std::optional<Rule> {
+        const Step& step = find_step(of.table, name);
+        if (step.applies(of.plan)) return std::nullopt;
+        return rule_of({kept, of.table, step});
+    });
+}
+
+}  // namespace attn

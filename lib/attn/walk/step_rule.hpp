@@ -1,0 +1,29 @@
+#pragma once
+#include <optional>
+
+#include "attn/rules/complete.hpp"
+#include "attn/walk/step.hpp"
+
+namespace attn {
+
+/// The settings that a rule of this plan may name: `H` heads, `G` heads of keys and values, `group`
+/// queries for each of these, `D` head_dim, `Dv` value_dim, `C` embed_dim, `Tq` and `Tk` queries
+/// and keys, `P` keys of the past, `offset` keys before the first query's own, `scale` what scores
+/// are divided by, `cap` of the scores where there is one, and `pi`.
+std::map<std::string, double> rule_settings(const Plan& plan);
+
+/// What the names in a rule of this step stand for: the steps of the walk before it; `queries`,
+/// `keys`, `values`, `scores` and `weights` are the latest of their chains.
+RuleNames rule_names(const PlannedStep& of);
+
+/// The rule of a step as it is told: the names of this walk's steps in the place of chains, numbers
+/// in the place of settings, without the axes that all share; empty for what the walk starts from.
+std::string told_rule(const PlannedStep& of);
+
+/// The formula of a step of this table: its rule as it is told, and how the field writes it.
+std::string formula_of(const Step& step, const Plan& plan, const StepTable& table);
+
+/// The rule of a step, completed; nothing for one that the walk starts from.
+std::optional<Rule> rule_of(const PlannedStep& of);
+
+}  // namespace attn
