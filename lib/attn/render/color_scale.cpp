@@ -58,6 +58,10 @@ Color scale_color(double share, ScaleKind kind, Page page) {
     return perceived(0.98 - 0.64 * t, 0.02 + 0.10 * t, 105 + 163 * t);
 }
 
+Color terminal_color(double share, ScaleKind kind) {
+    return scale_color(share, kind, kind == ScaleKind::around_zero ? Page::light : Page::dark);
+}
+
 Color readable_on(Color background) {
     // Both contrasts are equal where (l + 0.05) / 0.05 = 1.05 / (l + 0.05).
     constexpr double equal = 0.1791;

@@ -63,44 +63,39 @@ function derive(walk, section, flat) {
         const left = `${section.name} = `;
         const formula = section.formula ?? "";
         const own = formula.startsWith(left) ? formula.slice(left.length) : formula;
-        const rule = own || givenText(walk, section);
-        return { value, rule, arithmetic: "", isSum: false, terms: [], rounding: 0, sources: [] };
+        return { ...nothing, value, rule: own || givenText(walk, section) };
     }
-    const { pattern, ordinal } = found;
-    const indices = section.indices(flat);
+    const terms = termsOf(walk, found, section.indices(flat));
+    const sources = terms.flatMap((term) => term.factors);
+    const { rule, text = "", sum: isSum = false } = found.pattern;
+    const arithmetic = text.replace(/\{(\d+)(v?)\}/g, (_, number, asValue) => {
+        const { section, flat } = sources[Number(number)];
+        return asValue ? fourDecimals(section.values[flat]) : section.address(flat);
+    });
+    if (!isSum) return { ...nothing, value, rule, arithmetic, sources };
+    const rounding = value - terms.reduce((sum, term) => sum + term.value, 0);
+    return { value, rule, arithmetic, isSum, terms, rounding, sources };
+}
+const nothing = { rule: "", arithmetic: "", isSum: false, terms: [], rounding: 0, sources: [] };
+
+/** The terms of a pattern for the cell at `indices`. */
+function termsOf(walk, { pattern, ordinal }, indices) {
     const terms = [];
     for (const [count, ...rest] of pattern.terms) {
         const isExponential = rest[0] === "exp";
-        const factors = isExponential ? rest.slice(1) : rest;
+        const steps = isExponential ? rest.slice(1) : rest;
         for (let term = 0; term < count; ++term) {
-            const cells = factors.map(([step, places]) => ({
+            const factors = steps.map(([step, places]) => ({
                 section: walk.byName.get(step),
                 flat: sourceNumber(places, indices, ordinal, count, term),
             }));
-            const values = cells.map((cell) => cell.section.values[cell.flat]);
-            const value = isExponential
-                ? Math.exp(values[0] - values[1])
-                : values.reduce((a, b) => a * b, 1);
-            terms.push({ factors: cells, value, isExponential });
+            const values = factors.map(({ section, flat }) => section.values[flat]);
+            const product = values.reduce((a, b) => a * b, 1);
+            const value = isExponential ? Math.exp(values[0] - values[1]) : product;
+            terms.push({ factors, value, isExponential });
         }
     }
-    const sources = terms.flatMap((term) => term.factors);
-    const rounding = pattern.sum ? value - terms.reduce((sum, term) => sum + term.value, 0) : 0;
-    const arithmetic = (pattern.text ?? "").replace(/\{(\d+)(v?)\}/g, (_, number, asValue) => {
-        const cell = sources[Number(number)];
-        return asValue
-            ? fourDecimals(cell.section.values[cell.flat])
-            : cell.section.address(cell.flat);
-    });
-    return {
-        value,
-        rule: pattern.rule,
-        arithmetic,
-        isSum: Boolean(pattern.sum),
-        terms: pattern.sum ? terms : [],
-        rounding,
-        sources,
-    };
+    return terms;
 }
 
 /**

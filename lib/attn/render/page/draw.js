@@ -33,7 +33,8 @@ function largestOf(values) {
 }
 
 function headRow(...texts) {
-    return element("thead", element("tr", texts.map((text) => element("th", { scope: "col" }, text))));
+    const head = (text) => (text ? element("th", { scope: "col" }, text) : element("td"));
+    return element("thead", element("tr", texts.map(head)));
 }
 
 /** One summand: its factors side by side, their product, its bar, the sum so far. */

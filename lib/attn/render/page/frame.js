@@ -1,30 +1,17 @@
 // What stands around the tensors: the command, the tools, the panel for derivations.
 
 /** Which style sheet applies: that of the reader's own setting, the light or the dark one. */
-class Theme {
-    /** `turned` is called when another sheet applies. */
-    constructor(turned) {
-        this.turned = turned;
-        this.media = {
-            auto: "screen and (prefers-color-scheme: dark)",
-            light: "not all",
-            dark: "screen",
-        };
-        this.sheet = root.getElementById("dark");
-        this.names = Object.keys(this.media);
-        this.now = this.names.findIndex((name) => this.media[name] === this.sheet.media);
-        this.button = button("", () => this.turn(), { id: "theme" });
-        this.say();
-    }
-    turn() {
-        this.now = (this.now + 1) % this.names.length;
-        this.sheet.media = this.media[this.names[this.now]];
-        this.say();
-        this.turned();
-    }
-    say() {
-        this.button.textContent = `theme: ${this.names[this.now]}`;
-    }
+function themeButton(turned) {
+    const sheet = root.getElementById("dark");
+    const media = ["screen and (prefers-color-scheme: dark)", "not all", "screen"];
+    const say = () => `theme: ${["auto", "light", "dark"][media.indexOf(sheet.media)]}`;
+    const theme = button(say(), () => {
+        sheet.media = media[(media.indexOf(sheet.media) + 1) % media.length];
+        theme.textContent = say();
+        turned();
+    });
+    theme.id = "theme";
+    return theme;
 }
 
 /** What stands in the panel while no cell is chosen. */
@@ -36,60 +23,48 @@ function hint() {
 }
 
 function keyList(app) {
-    const ofModel = [
-        ["arrows, Enter", "in the overview: from head to head, and into its layer"],
-        ["o", "to the overview of all heads"],
-        ["l", "next layer"],
-    ];
-    const keys = [
-        ...(app.model ? ofModel : []),
-        ["arrows, Home, End, Page keys", "from cell to cell"],
-        ["Enter", "into the derivation"],
-        ["Space", "play the sum in the panel, term by term"],
-        ["Backspace", "back to the cell before"],
-        ["Escape", "choose nothing"],
-        ["/", "find a word, a step or a cell; Enter for the next"],
-        ["j, k", "next step, step before"],
-        ["h, b", "next head, next sequence of the batch"],
-        ["t", "light or dark"],
-    ];
-    const list = element("dl", keys.flatMap(([key, does]) => [element("dt", key), element("dd", does)]));
-    const name = "single letters are keys";
-    const turn = () => (app.letters = letters.checked);
-    const about = { type: "checkbox", "aria-label": name, checked: app.letters, onchange: turn };
-    const letters = element("input", about);
-    const label = element("label", letters, ` ${name}`);
-    return element("details", { id: "keys" }, element("summary", "Keys"), element("div", list, label));
+    const ofModel = {
+        "arrows, Enter": "in the overview: from head to head, and into its layer",
+        o: "to the overview of all heads",
+        l: "next layer",
+    };
+    const keys = {
+        ...(app.model && ofModel),
+        "arrows, Home, End, Page keys": "from cell to cell",
+        Enter: "into the derivation",
+        Space: "play the sum in the panel, term by term",
+        Backspace: "back to the cell before",
+        Escape: "choose nothing",
+        "/": "find a word, a step or a cell; Enter for the next",
+        "j, k": "next step, step before",
+        "h, b": "next head, next sequence of the batch",
+        t: "light or dark",
+    };
+    const list = Object.entries(keys).flatMap(([key, does]) => [element("dt", key), element("dd", does)]);
+    const letters = toggle("single letters are keys", app.letters, (isOn) => (app.letters = isOn));
+    const inside = element("div", element("dl", list), letters);
+    return element("details", { id: "keys" }, element("summary", "Keys"), inside);
 }
 
 /** Large type for a room: the panel goes below, the list of steps away. */
 function stageButton(app) {
-    const stage = button("stage", () => {
-        const isOn = document.documentElement.classList.toggle("stage");
-        stage.setAttribute("aria-pressed", String(isOn));
+    const turn = (isOn) => {
+        document.documentElement.classList.toggle("stage", isOn);
         app.makeRoom();
-    });
-    stage.title = "large type";
-    stage.setAttribute("aria-pressed", "false");
-    return host ? "" : stage;
+    };
+    return host ? "" : toggle("stage", false, turn);
 }
 
-/** Whether each row has its own scale, for those that one large number pales. */
+/** Whether each row is shaded up to its own largest number, not paled by that of another. */
 function scaleButton(app) {
-    const shades = /^(s|d)\d+$/;
-    const scale = button("colours by row", () => {
-        for (const walk of [app.walk, app.other]) if (walk) walk.rowScale = !walk.rowScale;
-        scale.setAttribute("aria-pressed", String(app.walk.rowScale));
+    return toggle("colours by row", app.walk.rowScale, (isOn) => {
+        for (const walk of [app.walk, app.other]) if (walk) walk.rowScale = isOn;
         for (const [place, cell] of app.steps.cells) {
             const { section, flat } = app.walk.cell(place);
-            cell.classList.remove(...[...cell.classList].filter((name) => shades.test(name)));
-            const shade = section.shade(flat, app.levels, app.walk.rowScale);
-            if (shade) cell.classList.add(shade);
+            const shade = section.shade(flat, app.levels, isOn);
+            cell.className = cell.className.replace(/\b[sd]\d+\b/, shade);
         }
     });
-    scale.title = "each row up to its own largest number";
-    scale.setAttribute("aria-pressed", String(app.walk.rowScale));
-    return scale;
 }
 
 /** What stands above the derivation, and below it where it came from. */
@@ -108,9 +83,9 @@ function dockOf(app) {
 
 function toolsOf(app) {
     const { field, count } = app.search;
-    const turns = [scaleButton(app), stageButton(app), app.theme.button, keyList(app)];
-    const about = { role: "toolbar", "aria-label": "page" };
-    return element("div.tools", about, app.switch, app.tabs.element, field, count, turns);
+    const turns = [scaleButton(app), stageButton(app), app.theme, keyList(app)];
+    const about = { "aria-label": "tools" };
+    return element("section.tools", about, app.switch, app.tabs.element, field, count, turns);
 }
 
 /** The first thing to be pressed, whatever is folded. */
@@ -126,7 +101,7 @@ function layOut(app) {
     const below = element("div.below", app.steps.nav, app.steps.element);
     const role = app.walk.extent("head") > 1 ? "tabpanel" : undefined;
     const panels = { id: "panels", role, "aria-label": "walk" };
-    const main = element("main", element("div", panels, app.strip.element, below));
+    const main = element(app.model ? "section" : "main", element("div", panels, app.strip.element, below));
     const skip = (event) => {
         event.preventDefault();
         firstStop(app)?.focus();

@@ -86,7 +86,7 @@ class Overview {
         const scroll = element("div.scroll", this.table);
         const legend = element("p.legend", "weight 0", scaleBar("s", app.levels), "1");
         this.lens = element("figure.lens", { hidden: true });
-        this.element = element("section", { id: "heads-of-model", "aria-label": label }, parts);
+        this.element = element("main", { id: "heads-of-model", "aria-label": label }, parts);
         this.element.append(legend, element("div.beside", scroll, this.lens));
         this.watch();
         this.arrange();

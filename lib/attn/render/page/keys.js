@@ -33,7 +33,7 @@ function onKey(app, event) {
         k: () => goToStep(app, -1),
         h: () => app.tabs.turnBy("head", 1),
         b: () => app.tabs.turnBy("batch", 1),
-        t: () => app.theme.turn(),
+        t: () => app.theme.click(),
         o: () => app.overview?.focus(),
         l: () => app.model && nextLayer(app),
     };

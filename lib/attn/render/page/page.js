@@ -26,7 +26,7 @@ class App {
         this.steps = new Steps(this);
         this.search = new Search(this);
         this.overview = this.model && new Overview(this);
-        this.theme = new Theme(() => this.overview?.draw());
+        this.theme = themeButton(() => this.overview?.draw());
         this.switch = element("div", { id: "switch", role: "group", "aria-label": "walk shown" });
         this.said = element("p.away", { role: "status" });
         const about = { id: "why", tabindex: -1, "aria-label": "where this number comes from" };

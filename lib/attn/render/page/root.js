@@ -33,6 +33,17 @@ function button(text, onclick, attributes = {}) {
     return element("button", { type: "button", onclick, ...attributes }, text);
 }
 
+/** A button that is on or off; `turn` is told which. */
+function toggle(text, isOn, turn) {
+    const made = button(text, () => {
+        isOn = !isOn;
+        made.setAttribute("aria-pressed", String(isOn));
+        turn(isOn);
+    });
+    made.setAttribute("aria-pressed", String(isOn));
+    return made;
+}
+
 /** A token as it fits above a column; the whole of it is the title. */
 function shortened(label, most) {
     const letters = [...label];

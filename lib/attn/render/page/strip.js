@@ -72,19 +72,16 @@ class Strip {
         const indices = weights.indices(this.app.cellAt(weights, { query, key: 0 }));
         return weights.label(weights.shape.length - 2, query, indices);
     }
-    /** The word that is followed, in quotes. */
     quoted(most) {
         return `“${shortened(this.queryLabel(), most)}”`;
     }
 
     update() {
         if (!this.roles) return;
-        const focused = root.activeElement?.dataset?.strip;
+        const focused = CSS.escape(root.activeElement?.dataset?.strip ?? "");
         const keys = this.keys();
         this.element.replaceChildren(this.sentence(keys), this.answer(keys), ...this.boxes(keys));
-        if (!focused) return;
-        const again = this.element.querySelector(`[data-strip="${CSS.escape(focused)}"]`);
-        again?.focus({ preventScroll: true });
+        this.element.querySelector(`[data-strip="${focused}"]`)?.focus({ preventScroll: true });
     }
 
     // --- the sentence
@@ -166,7 +163,7 @@ class Strip {
 
     box(title, words, rows, foot = []) {
         const table = element("table", element("tbody", rows), element("tfoot", foot));
-        return element("section.box", element("h3", title), element("p", words), table);
+        return element("section.box", element("h2", title), element("p", words), table);
     }
 
     boxes(keys) {

@@ -66,15 +66,12 @@ class Turn {
         };
         this.answer = element("input", { id: "answer", autocomplete: "off", "aria-label": "your number" });
         this.told = element("p.told", { role: "status" });
-        const buttons = [
-            button("Check", undefined, { type: "submit" }),
-            button("Hint", () => this.hint()),
-            button("Show it", () => this.giveUp()),
-        ];
+        const help = [button("Hint", () => this.hint()), button("Show it", () => this.giveUp())];
         const steps = [...new Set(this.sources.map((source) => source.section.name))].join(" and ");
-        const asks = steps ? ` Which cells of ${steps} meet here? Touch them, or type the number.` : "";
+        const asks = steps && ` Which cells of ${steps} meet here? Touch them, or type the number.`;
         const words = element("p", `What is ${section.address(flat)}?${asks}`);
-        return element("form.turn", { onsubmit: check }, words, this.answer, buttons, this.choices(section, flat), this.told);
+        const asked = [words, this.answer, button("Check", undefined, { type: "submit" }), help];
+        return element("form.turn", { onsubmit: check }, asked.flat(), this.choices(section, flat), this.told);
     }
 
     /** The number among what mistakes would make of it. */
@@ -91,6 +88,7 @@ class Turn {
 
     tell(text) {
         this.told.textContent = text;
+        return true;
     }
 
     check(text) {
@@ -119,15 +117,11 @@ class Turn {
         if (!this.isOn) return false;
         const place = section.address(flat);
         const all = new Set(this.sources.map((one) => one.section.address(one.flat)));
-        if (!all.has(place)) {
-            this.tell(`${place} does not meet here.`);
-            return true;
-        }
+        if (!all.has(place)) return this.tell(`${place} does not meet here.`);
         this.met.add(place);
         this.app.steps.light(place, "lit");
-        const done = this.met.size === all.size;
-        this.tell(done ? "These are all that meet here." : `${place} meets here: ${this.met.size} of ${all.size}.`);
-        return true;
+        if (this.met.size === all.size) return this.tell("These are all that meet here.");
+        return this.tell(`${place} meets here: ${this.met.size} of ${all.size}.`);
     }
 
     giveUp() {
