@@ -42,10 +42,6 @@ TableEdit replace_step(std::vector<std::string> steps, StepEdit how) {
                 return how(plan, ledger, before);
             };
             step.rule = nullptr;
-            // The terms of the reference are not those of this number.
-            step.why = [](const WalkView& view, Derivation& derivation) {
-                derivation.rule = "a mistake: " + formula_of(view.step, view.plan, view.table);
-            };
         }
         return table;
     };
@@ -81,11 +77,6 @@ TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter) {
                     return rule({other, of.table, of.step});
                 };
             }
-            table[i].why = [why = right[i].why, altered](const WalkView& view,
-                                                         Derivation& derivation) {
-                const Plan other = altered(view.plan);
-                why({other, view.table, view.ledger, view.step, view.place}, derivation);
-            };
         }
         return written_with_plan(steps, alter)(std::move(table), plan);
     };
