@@ -38,7 +38,8 @@ function tableOf(walk, section, start, differs) {
     const rows = shape[last - 1] ?? 1;
     const indices = section.indices(start);
     const places = indices.slice(0, Math.max(last - 1, 0)).map((index, i) => `${axes[i]} ${index}`);
-    const table = element("table.tensor", { role: "grid", style: `--columns:${columns}` });
+    const style = `--columns:${columns}`;
+    const table = element("table.tensor", { role: "grid", style });
     table.append(element("caption", [section.name, ...places].join(", ")));
     if (last >= 0) {
         const { labels, places } = labelsOf(section, last, indices);
