@@ -79,8 +79,8 @@ void write_scale(TextPieces& out, const Document& document, const Section& secti
         beside.emplace(twin, *other, choices.options, Shown(tensor->shape()), choices.end);
     }
     const CellView& wider = beside && beside->limit() > own.limit() ? *beside : own;
-    out << ",\"low\":" << json_string(wider.low_end())
-        << ",\"high\":" << json_string(wider.high_end())
+    if (wider.kind() == ScaleKind::from_zero) out << ",\"low\":" << json_string(wider.low_end());
+    out << ",\"high\":" << json_string(wider.high_end())
         << ",\"limit\":" << json_number(wider.limit());
 }
 
@@ -100,9 +100,11 @@ void write_view(TextPieces& out, const Document& document, const Section& sectio
     if (tensor != nullptr) {
         const CellView view(section, document, choices.options, Shown(tensor->shape()),
                             choices.end);
-        out << ",\"form\":\"" << forms[static_cast<std::size_t>(view.form().kind)]
-            << "\",\"precision\":" << std::to_string(view.form().precision);
-        out << ",\"scale\":\"" << (view.kind() == ScaleKind::from_zero ? "s" : "d") << '"';
+        out << ",\"form\":\"" << forms[static_cast<std::size_t>(view.form().kind)] << '"';
+        if (view.form().precision != 4) {
+            out << ",\"precision\":" << std::to_string(view.form().precision);
+        }
+        if (view.kind() == ScaleKind::from_zero) out << ",\"scale\":\"s\"";
         if (view.has_colors()) write_scale(out, document, section, choices, view);
         std::vector<std::string> sides;
         for (const std::string& axis : tensor->axes()) sides.push_back(section.counted_by(axis));
@@ -165,17 +167,28 @@ void write_walk(TextPieces& out, const Document& document, const FigureChoices& 
     });
 }
 
-/// Appends a line of a script or style without the blanks around signs; one with texts or regular
-/// expressions in it as it is.
+/// Appends a line of a script without the blanks around signs. Texts stay; a line with a slash,
+/// which may begin a regular expression or a remark, stays as it is.
 void append_tight(std::string& result, std::string_view line) {
     constexpr std::string_view signs = "=<>?:&|(){}[],;*";
-    const bool is_code = line.find_first_of("\"'`/") == std::string_view::npos;
+    std::string tight;
+    char quote = 0;
     for (std::size_t i = 0; i < line.size(); ++i) {
+        const char c = line[i];
+        if (quote == 0 && c == '/') {
+            result += line;
+            return;
+        }
+        const bool is_quote = c == '"' || c == '\'' || c == '`';
+        if (is_quote && (quote == 0 || quote == c) && (i == 0 || line[i - 1] != '\\')) {
+            quote = quote == 0 ? c : 0;
+        }
         const bool beside_sign =
-            line[i] == ' ' && i > 0 && i + 1 < line.size() &&
+            c == ' ' && i > 0 && i + 1 < line.size() &&
             (signs.find(line[i - 1]) != signs.npos || signs.find(line[i + 1]) != signs.npos);
-        if (!is_code || !beside_sign) result += line[i];
+        if (quote != 0 || !beside_sign) tight += c;
     }
+    result += tight;
 }
 
 /// A script or style without indents, and without the comments that have lines of their own: they
@@ -210,19 +223,49 @@ std::string_view dark_media(Theme theme) {
     return theme == Theme::dark ? "screen" : "not all";
 }
 
+/// For those without scripts: the weights as a table, as far as somebody would read it.
+std::string plain_weights(const Document& document, const FigureChoices& choices) {
+    constexpr std::size_t most_cells = 1024;
+    std::string text =
+        "<noscript><p>This page needs JavaScript, which stands in it; "
+        "attn-explain $format markdown makes one that does not.</p>"_told;
+    for (const Section& section : document.sections) {
+        const auto* tensor = std::get_if<Tensor>(&section.content);
+        if (section.name != "weights" || tensor == nullptr || tensor->dimension() < 2) continue;
+        if (tensor->size() == 0 || tensor->size() > most_cells) continue;
+        const CellView view(section, document, choices.options, Shown(tensor->shape()),
+                            choices.end);
+        const std::size_t row_axis = tensor->dimension() - 2;
+        const std::size_t columns = tensor->shape().back();
+        for (const Panel& panel : panels_of(*tensor, view)) {
+            text += "<table><caption>weights " + xml_text(panel.caption) + "</caption>";
+            for (std::size_t row = 0; row < tensor->shape()[row_axis]; ++row) {
+                text += "<tr><th>" + xml_text(view.label(row_axis, row, panel.batch));
+                for (std::size_t column = 0; column < columns; ++column) {
+                    const double weight = tensor->at(panel.offset + row * columns + column);
+                    text += "<td>" + xml_text(view.number(weight));
+                }
+            }
+            text += "</table>\n";
+        }
+    }
+    return text + "</noscript>\n";
+}
+
 /// What a page has beside its walks.
 struct Frame {
     std::string command;
-    bool of_heads;  ///< of a model's heads, which have more style and script
+    bool of_heads;             ///< of a model's heads, which have more style and script
+    std::string plain_text{};  ///< for readers without scripts
 };
 
 void write_styles(TextPieces& out, const Frame& frame, Theme theme) {
     out << "<style>\n"
         << squeezed(page_css, false) << squeezed(frame.of_heads ? page_heads_css : "", false)
-        << scale_style(Page::light, "background-color", "", "color")
+        << scale_style(Page::light, "background", "", "color")
         << "</style>\n<style id=\"dark\" media=\"" << dark_media(theme) << "\">\n"
-        << squeezed(page_dark_css, false)
-        << scale_style(Page::dark, "background-color", "", "color") << "</style>\n";
+        << squeezed(page_dark_css, false) << scale_style(Page::dark, "background", "", "color")
+        << "</style>\n";
 }
 
 /// The page around what `write` writes into it; embedded, an element that makes itself a tree of
@@ -241,9 +284,7 @@ void write_page(const Sink& sink, const Frame& frame, const FigureChoices& choic
                "<link rel=\"icon\" href=\"data:,\">\n<title>"
             << xml_text(frame.command) << "</title>\n";
         write_styles(out, frame, choices.theme);
-        out << "</head>\n<body>\n"
-            << "<noscript><p>This page needs JavaScript, which stands in it; "
-               "attn-explain $format markdown makes one that does not.</p></noscript>\n"_told;
+        out << "</head>\n<body>\n" << frame.plain_text;
     }
     write(out);
     out << (choices.embedded ? "</template></div>\n" : "") << "<script>\n(() => {\n"
@@ -256,23 +297,26 @@ void write_page(const Sink& sink, const Frame& frame, const FigureChoices& choic
 }  // namespace
 
 void render_html(const Document& document, const FigureChoices& choices, const Sink& sink) {
-    write_page(sink, {document.command, false}, choices, [&](TextPieces& out) {
-        write_walk(out, document, choices, "");
-        if (document.other == nullptr) return;
-        Document other = *document.other;
-        other.other = std::shared_ptr<const Document>(std::shared_ptr<void>(), &document);
-        write_walk(out, other, choices, "other-");
-    });
+    write_page(sink, {document.command, false, plain_weights(document, choices)}, choices,
+               [&](TextPieces& out) {
+                   write_walk(out, document, choices, "");
+                   if (document.other == nullptr) return;
+                   Document other = *document.other;
+                   other.other =
+                       std::shared_ptr<const Document>(std::shared_ptr<void>(), &document);
+                   write_walk(out, other, choices, "other-");
+               });
 }
 
 void render_model_html(const ModelPage& model, const FigureChoices& choices, const Sink& sink) {
-    write_page(sink, {model.command, true}, choices, [&](TextPieces& out) {
-        write_script(
-            out, "heads", [&](const Sink& script) { script(model.heads); }, model.command);
-        for (std::size_t n = 0; n < model.layers.size(); ++n) {
-            write_walk(out, model.layers[n], choices, "layer-" + std::to_string(n) + "-");
-        }
-    });
+    write_page(
+        sink, {model.command, true, plain_weights({}, choices)}, choices, [&](TextPieces& out) {
+            write_script(
+                out, "heads", [&](const Sink& script) { script(model.heads); }, model.command);
+            for (std::size_t n = 0; n < model.layers.size(); ++n) {
+                write_walk(out, model.layers[n], choices, "layer-" + std::to_string(n) + "-");
+            }
+        });
 }
 
 }  // namespace attn

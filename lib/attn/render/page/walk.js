@@ -56,7 +56,8 @@ class Section {
 
     constructor(step, view, tokens) {
         Object.assign(this, step);
-        this.view = view;
+        const low = view.high === "largest of its row" ? "-largest" : `-${view.high}`;
+        this.view = { precision: 4, scale: "d", low, ...view };
         this.tokens = tokens;
         this.isTensor = step.data !== undefined;
         if (!this.isTensor) return;
