@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "attn/render/page/page_files.hpp"
+#include "attn/render/page/squeeze.hpp"
 #include "attn/render/svg.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
@@ -54,6 +55,26 @@ void write_pattern(TextPieces& out, const DerivationPattern& pattern) {
         out << ']';
     }
     out << "]}";
+}
+
+/// The patterns of a section. Cells of a mask are made of their indices alone: those of one rule
+/// become one pattern, whose arithmetic the page writes from it.
+std::vector<DerivationPattern> patterns_of(const Section& section) {
+    const auto* tensor = std::get_if<Tensor>(&section.content);
+    if (tensor == nullptr || tensor->dtype() != DType::boolean) return section.derivations;
+    std::vector<DerivationPattern> merged;
+    for (const DerivationPattern& one : section.derivations) {
+        if (merged.empty() || !one.terms.empty() || merged.back().rule != one.rule) {
+            merged.push_back(one);
+            continue;
+        }
+        std::vector<std::size_t>& runs = merged.back().cells;
+        const bool follows = runs[runs.size() - 2] + runs.back() == one.cells.front();
+        if (follows) runs.back() += one.cells[1];
+        runs.insert(runs.end(), one.cells.begin() + (follows ? 2 : 0), one.cells.end());
+        merged.back().arithmetic.clear();
+    }
+    return merged;
 }
 
 /// The tokens along an axis, one list for each sequence, as they are shown.
@@ -112,10 +133,11 @@ void write_view(TextPieces& out, const Document& document, const Section& sectio
     }
     if (!section.notes.empty()) out << ",\"notes\":" << json_list(section.notes);
     if (!section.derivations.empty()) {
+        const std::vector<DerivationPattern> patterns = patterns_of(section);
         out << ",\"derivations\":[";
-        for (std::size_t i = 0; i < section.derivations.size(); ++i) {
+        for (std::size_t i = 0; i < patterns.size(); ++i) {
             if (i > 0) out << ",\n";
-            write_pattern(out, section.derivations[i]);
+            write_pattern(out, patterns[i]);
         }
         out << ']';
     }
@@ -167,56 +189,6 @@ void write_walk(TextPieces& out, const Document& document, const FigureChoices& 
     });
 }
 
-/// Appends a line of a script without the blanks around signs. Texts stay; a line with a slash,
-/// which may begin a regular expression or a remark, stays as it is.
-void append_tight(std::string& result, std::string_view line) {
-    constexpr std::string_view signs = "=<>?:&|(){}[],;*";
-    std::string tight;
-    char quote = 0;
-    for (std::size_t i = 0; i < line.size(); ++i) {
-        const char c = line[i];
-        if (quote == 0 && c == '/') {
-            result += line;
-            return;
-        }
-        const bool is_quote = c == '"' || c == '\'' || c == '`';
-        if (is_quote && (quote == 0 || quote == c) && (i == 0 || line[i - 1] != '\\')) {
-            quote = quote == 0 ? c : 0;
-        }
-        const bool beside_sign =
-            c == ' ' && i > 0 && i + 1 < line.size() &&
-            (signs.find(line[i - 1]) != signs.npos || signs.find(line[i + 1]) != signs.npos);
-        if (quote != 0 || !beside_sign) tight += c;
-    }
-    result += tight;
-}
-
-/// A script or style without indents, and without the comments that have lines of their own: they
-/// are for whoever reads the sources.
-std::string squeezed(std::string_view text, bool is_script) {
-    std::string result;
-    bool in_comment = false;
-    for (std::size_t begin = 0; begin < text.size();) {
-        const std::size_t end = std::min(text.find('\n', begin), text.size());
-        std::string_view line = text.substr(begin, end - begin);
-        begin = end + 1;
-        line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-        in_comment |= line.starts_with("/*");
-        if (!line.empty() && !in_comment && !line.starts_with("//")) {
-            if (is_script) {
-                append_tight(result, line);
-            } else {
-                result += line;
-            }
-            // A line that ends so goes on; one with a remark behind it does not end there.
-            const bool ends = std::string_view("{(,[;").find(line.back()) == std::string_view::npos;
-            if (ends || line.find("//") != std::string_view::npos) result += '\n';
-        }
-        if (line.ends_with("*/")) in_comment = false;
-    }
-    return result;
-}
-
 /// When the dark style sheet applies.
 std::string_view dark_media(Theme theme) {
     if (theme == Theme::automatic) return "screen and (prefers-color-scheme: dark)";
@@ -261,10 +233,10 @@ struct Frame {
 
 void write_styles(TextPieces& out, const Frame& frame, Theme theme) {
     out << "<style>\n"
-        << squeezed(page_css, false) << squeezed(frame.of_heads ? page_heads_css : "", false)
+        << squeezed_style(page_css) << squeezed_style(frame.of_heads ? page_heads_css : "")
         << scale_style(Page::light, "background", "", "color")
         << "</style>\n<style id=\"dark\" media=\"" << dark_media(theme) << "\">\n"
-        << squeezed(page_dark_css, false) << scale_style(Page::dark, "background", "", "color")
+        << squeezed_style(page_dark_css) << scale_style(Page::dark, "background", "", "color")
         << "</style>\n";
 }
 
@@ -288,7 +260,7 @@ void write_page(const Sink& sink, const Frame& frame, const FigureChoices& choic
     }
     write(out);
     out << (choices.embedded ? "</template></div>\n" : "") << "<script>\n(() => {\n"
-        << squeezed(frame.of_heads ? page_heads_js : "", true) << squeezed(page_js, true)
+        << squeezed_script(frame.of_heads ? page_heads_js : "") << squeezed_script(page_js)
         << "})();\n</script>\n"
         << (choices.embedded ? "" : "</body>\n</html>\n");
     out.flush();

@@ -67,7 +67,7 @@ function tableOf(walk, section, start, differs) {
 
 /** Where each matrix of a tensor begins, and its place on the axes that have tabs. */
 function matricesOf(section) {
-    const inside = section.shape.slice(-2).reduce((product, length) => product * length, 1);
+    const inside = productOf(section.shape.slice(-2));
     const outer = section.axes.slice(0, -2);
     return times(inside > 0 ? section.size / inside : 0, (i) => {
         const indices = section.indices(i * inside);
