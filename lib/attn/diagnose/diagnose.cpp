@@ -1,6 +1,7 @@
 #include "attn/diagnose/diagnose.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "attn/diagnose/examiner.hpp"
 
@@ -31,7 +32,9 @@ private:
         return theirs;
     }
 
-    bool is_worth_it() const { return best_.diagnosis.cost < HUGE_VAL && best_.cost > 1 && tries_ < most_tries; }
+    bool is_worth_it() const {
+        return best_.diagnosis.cost < HUGE_VAL && best_.cost > 1 && tries_ < most_tries;
+    }
 
     /// The other ways to read a tensor.
     static std::vector<TheirTensor> others(const TheirTensor& theirs) {
@@ -99,6 +102,88 @@ private:
     int tries_ = 0;
 };
 
+/// How exact numbers are taken to be.
+struct Exactness {
+    double epsilon = 0;
+    const char* words = nullptr;
+};
+constexpr Exactness less_exact[]{
+    {0x1p-10, "your numbers are right to 3 digits, as TF32 and float16 give them"},
+    {0x1p-7, "your numbers are right to 2 digits, as bfloat16 gives them"},
+};
+
+/// The decimals that all their numbers were rounded to.
+std::optional<int> shared_decimals(const Ledger& theirs) {
+    int most = 0;
+    for (const auto& [name, tensor] : theirs.entries()) {
+        const std::vector<double> numbers = tensor.numbers();
+        if (!tensor.is_floating() || std::set(numbers.begin(), numbers.end()).size() < 8) continue;
+        const int decimals = decimals_of(numbers);
+        if (decimals == 0) return std::nullopt;
+        most = std::max(most, decimals);
+    }
+    return most >= 3 ? std::optional(most) : std::nullopt;
+}
+
+/// How many of the samples they saved, where all their tensors agree on fewer.
+std::optional<std::size_t> samples_in(const Plan& plan, const Ledger& theirs,
+                                      const DiagnoseOptions& options) {
+    std::optional<std::size_t> samples;
+    for (const auto& [name, tensor] : theirs.entries()) {
+        const auto said = options.steps.find(name);
+        const std::vector<std::string> steps =
+            said != options.steps.end() ? std::vector{said->second} : steps_called(name, plan);
+        if (steps.empty() || steps.front() == "mask") continue;
+        bool fits = false;
+        for (const std::string& step : steps) {
+            const Outline ours = find_step(step_table(plan), step).outline(plan);
+            if (ours.axes.empty() || ours.axes.front() != "batch") continue;
+            const std::size_t each = element_count(ours.shape) / plan.batch;
+            if (each == 0 || tensor.size() % each != 0 || tensor.size() / each >= plan.batch)
+                continue;
+            if (samples && *samples != tensor.size() / each) continue;
+            samples = tensor.size() / each;
+            fits = true;
+        }
+        if (!fits) return std::nullopt;
+    }
+    return samples;
+}
+
+Diagnosis diagnosed(const Plan& plan, const Ledger& given, const Ledger& theirs,
+                    const DiagnoseOptions& options, double epsilon) {
+    Intake intake = taken_in(plan, given, theirs, options);
+    Judge judge(plan, intake.given, options);
+    judge.loosen(epsilon);
+    std::vector<Screen> screens = Screen::of(plan, intake.given, judge.reference());
+    Replay replay(plan, intake.given);
+    Case about{plan,   options,           std::move(intake), std::move(judge), Candidates(plan),
+               replay, std::move(screens)};
+    std::vector<Skipped> skipped;
+    std::vector<TheirTensor> tensors =
+        their_tensors(plan, about.judge, about.intake.theirs, options, skipped);
+    if (tensors.empty()) refuse_tensors(theirs, about.judge.reference());
+    Diagnosis diagnosis = Readers(about, std::move(tensors)).best();
+    diagnosis.remarks = std::move(about.intake.remarks);
+    diagnosis.skipped.insert(diagnosis.skipped.begin(), skipped.begin(), skipped.end());
+    return diagnosis;
+}
+
+/// Whether some tensor differs, and by no more than fewer digits explain.
+bool may_be_rounded(const Plan& plan, const Ledger& given, const Ledger& theirs,
+                    const DiagnoseOptions& options, double epsilon) {
+    Judge exact(plan, given, options);
+    Judge judge = exact;
+    judge.loosen(epsilon);
+    std::vector<Skipped> skipped;
+    const auto tensors = their_tensors(plan, exact, theirs, options, skipped);
+    return std::ranges::any_of(tensors, [&](const TheirTensor& each) {
+        return !each.is_right && std::ranges::any_of(each.options, [&](const std::string& step) {
+            return step != "mask" && judge.right_reading(each, step).has_value();
+        });
+    });
+}
+
 }  // namespace
 
 bool Diagnosis::has_mistake() const {
@@ -120,24 +205,31 @@ bool Diagnosis::has_unknown() const {
 
 Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
                    const DiagnoseOptions& options) {
-    Intake intake = taken_in(plan, given, theirs, options);
-    Judge judge(plan, intake.given, options);
-    std::vector<Screen> screens = Screen::of(plan, intake.given, judge.reference());
-    Replay replay(plan, intake.given);
-    Case about{plan, options, std::move(intake), std::move(judge), Candidates(plan), replay,
-               std::move(screens)};
-    Diagnosis first;
-    std::vector<TheirTensor> tensors =
-        their_tensors(plan, about.judge, about.intake.theirs, options, first.skipped);
-    if (tensors.empty()) refuse_tensors(theirs, about.judge.reference());
-    first.remarks = std::move(about.intake.remarks);
-    for (std::string& remark : remarks_on(tensors, plan, about.judge.reference())) {
-        first.remarks.push_back(std::move(remark));
+    if (const auto samples = samples_in(plan, theirs, options)) {
+        if (const auto part = prefix_of(plan, given, *samples, plan.query_len)) {
+            Diagnosis diagnosis = diagnose(part->plan, part->given, theirs, options);
+            diagnosis.remarks.push_back("yours has the first " + std::to_string(*samples) + " of " +
+                                        std::to_string(plan.batch) + " samples");
+            return diagnosis;
+        }
     }
-    Diagnosis diagnosis = Readers(about, std::move(tensors)).best();
-    diagnosis.remarks.insert(diagnosis.remarks.begin(), first.remarks.begin(), first.remarks.end());
-    diagnosis.skipped.insert(diagnosis.skipped.begin(), first.skipped.begin(), first.skipped.end());
-    return diagnosis;
+    Diagnosis best = diagnosed(plan, given, theirs, options, 0);
+    if (!best.has_unknown() || options.tolerance || options.decimals) return best;
+    if (const std::optional<int> decimals = shared_decimals(theirs)) {
+        DiagnoseOptions rounded = options;
+        rounded.decimals = decimals;
+        Diagnosis other = diagnosed(plan, given, theirs, rounded, 0);
+        other.remarks.push_back("your numbers have " + std::to_string(*decimals) +
+                                " decimals, and are compared as far");
+        if (other.cost < best.cost) return other;
+    }
+    for (const auto& [epsilon, words] : less_exact) {
+        if (!may_be_rounded(plan, given, theirs, options, epsilon)) continue;
+        Diagnosis other = diagnosed(plan, given, theirs, options, epsilon);
+        other.remarks.push_back(words);
+        if (!other.has_unknown() && other.cost < best.cost) return other;
+    }
+    return best;
 }
 
 }  // namespace attn

@@ -27,7 +27,8 @@ public:
           theirs_(theirs),
           bound_(bound),
           thorough_(thorough) {
-        for (const TheirTensor& each : theirs) outcome_.cost += of_later_name * static_cast<double>(each.rank);
+        for (const TheirTensor& each : theirs)
+            outcome_.cost += of_later_name * static_cast<double>(each.rank);
     }
 
     std::optional<Outcome> examine() {
@@ -91,7 +92,8 @@ private:
         outcome_.cost =
             of_clash * clashes_ + of_unjudged * static_cast<double>(diagnosis_.skipped.size());
         for (const TheirTensor& each : theirs_) {
-            outcome_.cost += of_later_name * static_cast<double>(each.rank) + (each.aside ? of_aside : 0);
+            outcome_.cost +=
+                of_later_name * static_cast<double>(each.rank) + (each.aside ? of_aside : 0);
         }
         for (const Finding& finding : diagnosis_.findings) outcome_.cost += weight_of(finding);
         for (const StepVerdict& step : diagnosis_.steps) {
@@ -192,7 +194,7 @@ private:
 
     /// Whether a tensor is written in a way that would be harmless but for the mistake.
     bool is_half(const TheirTensor& theirs, const std::string& step, Finding& half) {
-        const Tensor& ours = *replay_.step(step);
+        const Tensor ours = *replay_.step(step);
         for (const Reading& reading : readings(theirs.tensor, ours)) {
             const std::optional<double> ratio = ratio_between(reading.tensor, ours);
             if (!ratio || !is_side(step) || half.mistake->step != "scaled_scores") continue;
@@ -231,10 +233,10 @@ private:
 
     /// Whether it is what a replay makes; the row is entered.
     bool settles_as_replayed(const TheirTensor& theirs, const std::string& step, bool takes) {
-        const Tensor* local = replay_.step(step);
-        if (local == nullptr) return false;
-        std::vector<std::pair<Tensor, std::string>> ways;
-        for (Reading& reading : readings(theirs.tensor, *local)) {
+        if (replay_.step(step) == nullptr) return false;
+        const Tensor local_one = *replay_.step(step);
+        const Tensor* const local = &local_one;
+        for (const Reading& reading : readings(theirs.tensor, *local)) {
             if (judge_(step, theirs, reading.tensor, *local, uses_theirs_).right()) {
                 takes ? settle(theirs, step, reading)
                       : diagnosis_.steps.push_back(verdict_on(theirs, step, reading));
@@ -304,8 +306,8 @@ private:
     /// Enters the verdict, and lets what follows be replayed from the tensor.
     void settle(const TheirTensor& theirs, const std::string& step, const Reading& reading) {
         StepVerdict verdict = verdict_on(theirs, step, reading);
-        const bool taken = std::ranges::find(diagnosis_.steps, step, &StepVerdict::name) !=
-                           diagnosis_.steps.end();
+        const bool taken =
+            std::ranges::find(diagnosis_.steps, step, &StepVerdict::name) != diagnosis_.steps.end();
         if (taken && verdict.global != Verdict::right) ++clashes_;
         // What equals the reference is right, whatever rounding says of the way there.
         if (!blocked_ && verdict.global == Verdict::right) {
@@ -362,8 +364,8 @@ private:
         Candidates candidates = case_.candidates;
         if (!spares) candidates.mistakes.clear();
         candidates.refuted = [this](const Mistake& mistake) { return is_refuted(mistake); };
-        Search search(plan_, std::move(candidates), judge_, replay_, screens_, options_,
-                      theirs, step, uses_theirs_);
+        Search search(plan_, std::move(candidates), judge_, replay_, screens_, options_, theirs,
+                      step, uses_theirs_);
         place->second.match = search.best(later(), thorough_);
         if (!place->second.match) place->second.unexplained = search.unexplained();
         return place->second;
@@ -470,8 +472,8 @@ private:
         // Whatever was done to query and key alike: their product is what counts.
         const bool is_first = find_step(step_table(), finding.step).chain == Chain::none ||
                               finding.step == "query" || finding.step == "key";
-        const bool undone = is_side(finding.step) && !blocked_ &&
-                            (undone_ || (is_first && have_same_product()));
+        const bool undone =
+            is_side(finding.step) && !blocked_ && (undone_ || (is_first && have_same_product()));
         if (finding.mistake == nullptr && undone && judged && right) {
             finding.mistake = &find_mistake("same-scores");
             finding.replayed = false;

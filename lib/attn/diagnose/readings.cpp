@@ -140,8 +140,9 @@ std::optional<Reading> shortened(const Tensor& theirs, const Axes& axes, const S
         longer = i;
     }
     if (!longer) return std::nullopt;
-    const std::size_t inner = std::accumulate(lengths.begin() + static_cast<std::ptrdiff_t>(*longer) + 1,
-                                              lengths.end(), std::size_t{1}, std::multiplies<>());
+    const std::size_t inner =
+        std::accumulate(lengths.begin() + static_cast<std::ptrdiff_t>(*longer) + 1, lengths.end(),
+                        std::size_t{1}, std::multiplies<>());
     const std::size_t has = lengths[*longer], needs = shape[*longer];
     std::vector<AxisPart> parts;
     for (const std::size_t length : shape) parts.push_back({0, 1, length, false});
@@ -163,7 +164,9 @@ std::optional<Reading> shortened(const Tensor& theirs, const Axes& axes, const S
         if (!halves) parts[*longer].step = 2;
         words = "each number twice";
     } else if (axes[*longer] == "key" && *longer + 2 == shape.size() &&
-               all([&](std::size_t i, std::size_t at) { return at < needs || theirs.at(i) == 0; })) {
+               all([&](std::size_t i, std::size_t at) {
+                   return at < needs || theirs.at(i) == 0;
+               })) {
         words = "the first " + std::to_string(needs) + " slots";
     } else if (axes[*longer] == "key" && *longer + 1 == shape.size() && has == needs + 1) {
         words = "its last column left out";
@@ -201,7 +204,8 @@ std::vector<Reading> readings(const Tensor& theirs, const Axes& axes, const Shap
     const std::vector<std::size_t> ours = order;
     do {
         if (order == ours && lengths == shape) continue;
-        if (exchanges_queries_and_keys(order, axes) || is_nobodys_habit(order, axes, shape)) continue;
+        if (exchanges_queries_and_keys(order, axes) || is_nobodys_habit(order, axes, shape))
+            continue;
         const std::string layout = joined_axes(order, axes, shape, lengths);
         if (layout.empty()) continue;
         if (order == ours) {

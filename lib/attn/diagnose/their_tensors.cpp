@@ -188,6 +188,25 @@ void settle(const Judge& judge, std::vector<TheirTensor>& tensors) {
     }
 }
 
+/// Whether what parts two tensors goes up here and down there, everywhere about as much.
+bool looks_rounded(const Tensor& tensor, const Tensor& expected) {
+    double along = 0, size = 0, apart = 0, farthest = 0;
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+        const double right = expected.at(i);
+        const double off = tensor.at(i) - right;
+        if (!std::isfinite(off) || off == 0) continue;
+        along += off * right;
+        size += right * right;
+        apart += off * off;
+        farthest = std::max(farthest, std::abs(off));
+        ++count;
+    }
+    if (count == 0) return true;
+    return std::abs(along) <= 0.6 * std::sqrt(size * apart) &&
+           farthest <= 8 * std::sqrt(apart / static_cast<double>(count));
+}
+
 /// `tensor` with the expected numbers where the mask hides in every sequence and head.
 Tensor as_seen(const Tensor& tensor, const Tensor& expected, const Tensor& mask) {
     const Shape full = broadcast_shape(mask.shape(), expected.shape());
@@ -265,10 +284,11 @@ Tolerance Judge::tolerance(const std::string& step, const TheirTensor& theirs,
                            const Tensor& expected, bool from_theirs) const {
     if (options_.tolerance) return *options_.tolerance;
     Tolerance allowed = rounding(step, expected, coarser_type(theirs.tensor, expected));
-    if (theirs.epsilon != 0) {
+    const double epsilon = std::max(theirs.epsilon, epsilon_);
+    if (epsilon != 0) {
         // What 16 bits cannot hold, at this step and at those before it.
         const Tolerance of_half = rounding(step, expected, DType::float32);
-        const double relative = std::max(8 * theirs.epsilon, of_half.relative);
+        const double relative = std::max(8 * epsilon, of_half.relative);
         allowed = {of_half.relative > 0 ? of_half.absolute * relative / of_half.relative : 0,
                    relative};
     }
@@ -283,8 +303,12 @@ Judged Judge::operator()(const std::string& step, const TheirTensor& theirs, con
                          const Tensor& expected, bool from_theirs) const {
     if (tensor.shape() != expected.shape()) return {Verdict::shape, HUGE_VAL};
     const bool varies = looks_away_ && find_step(table_, step).varies_where_hidden;
-    return judged(varies ? as_seen(tensor, expected, reference_["mask"]) : tensor, expected,
-                  tolerance(step, theirs, expected, from_theirs));
+    const Tensor seen = varies ? as_seen(tensor, expected, reference_["mask"]) : tensor;
+    Judged answer = judged(seen, expected, tolerance(step, theirs, expected, from_theirs));
+    const bool exact =
+        epsilon_ == 0 || judged(seen, expected, rounding(step, expected, DType::float32)).right();
+    if (answer.right() && !exact && !looks_rounded(seen, expected)) answer.verdict = Verdict::wrong;
+    return answer;
 }
 
 Tensor rotated_part(const Plan& plan, const Tensor& rotated_key, const Tensor& rotary_key) {
