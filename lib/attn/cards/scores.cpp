@@ -114,9 +114,14 @@ std::string scaled_rule(const PlannedStep& of) {
     const Plan& plan = of.plan;
     const double more = plan.score_factor();
     const std::string scores = "scaled_scores[q,k] = scores[q,k]";
+    const auto is_root = [&](ScaleChoice::By by, std::size_t size) {
+        const double root = std::sqrt(static_cast<double>(size)) / more;
+        return plan.config.scale.by == by && divides(plan) &&
+               std::abs(plan.scale.number - root) <= 1e-12 * root;
+    };
     const std::string scaled = more == 1 ? scores : scores + " * " + json_number(more);
-    if (plan.config.scale.by == ScaleChoice::By::head_dim) return scaled + " / sqrt(D)";
-    if (plan.config.scale.by == ScaleChoice::By::embed_dim) return scaled + " / sqrt(C)";
+    if (is_root(ScaleChoice::By::head_dim, plan.head_dim)) return scaled + " / sqrt(D)";
+    if (is_root(ScaleChoice::By::embed_dim, plan.embed_dim)) return scaled + " / sqrt(C)";
     return scores + sign_of(plan) + json_number(plan.scale.number);
 }
 

@@ -125,7 +125,8 @@ std::string row_sum_rule(const PlannedStep& of) {
 
 std::string weights_rule(const PlannedStep& of) {
     const SoftmaxIndices at(of.plan);
-    const std::string share = "exponentials[" + at.cell + "] / row_sum[" + at.row + "]";
+    const std::string share =
+        "exp(scores[" + at.cell + "] - row_max[" + at.row + "]) / row_sum[" + at.row + "]";
     return "weights[" + at.cell + "] = " +
            (of.plan.config.empty_row == EmptyRow::zero
                 ? "if row_max[" + at.row + "] == -inf then 0 else " + share

@@ -7,6 +7,7 @@
 #include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
+#include "attn/walk/step_rule.hpp"
 
 // How mistakes write the steps that they change.
 
@@ -103,7 +104,7 @@ void write(Step& step, const WrongLines& wrong) {
         return wrong.lines(of, code_of(before, of));
     };
     step.formula = [before, wrong](const PlannedStep& of) {
-        if (wrong.formula) return wrong.formula(before.formula(of));
+        if (wrong.formula) return wrong.formula(formula_of(before, of.plan, of.table));
         const StepLines torch{of, CodeLanguage::torch};
         return as_formula(wrong.lines(torch, code_of(before, torch)));
     };
@@ -163,9 +164,10 @@ TableEdit written_with_plan(std::vector<std::string> steps, PlanEdit alter) {
                 alter(other);
                 return other;
             };
-            step.formula = [before = step.formula, altered](const PlannedStep& of) {
-                return before({altered(of.plan), of.table, of.step});
-            };
+            if (step.formula)
+                step.formula = [before = step.formula, altered](const PlannedStep& of) {
+                    return before({altered(of.plan), of.table, of.step});
+                };
             if (!step.code) continue;
             step.code = [before = step.code, altered](const StepLines& of) {
                 return before({{altered(of.plan), of.table, of.step}, of.language});

@@ -64,6 +64,7 @@ private:
         Row(const Row&) = delete;
         Row& operator=(const Row&) = delete;
         T* data() { return cells_.data(); }
+        const T* data() const { return cells_.data(); }
         T operator[](std::size_t r) const { return cells_[r]; }
 
     private:
@@ -136,18 +137,23 @@ private:
         numbers(node.parts[0], active, out);
         if (node.parts.size() == 1) {
             const bool negates = node.node->kind == Kind::operate;
-            for (std::size_t r = 0; r < count_; ++r) {
-                out[r] = negates ? -out[r] : called(word, out[r]);
-            }
+            T (*const function)(T) = negates ? +[](T x) { return -x; } : function_called<T>(word);
+            std::transform(out, out + count_, out, function);
             return;
         }
         Row right(*this);
         numbers(node.parts[1], active, right.data());
-        for (std::size_t r = 0; r < count_; ++r) {
-            out[r] = word == "max"   ? larger(out[r], right[r])
-                     : word == "min" ? smaller(out[r], right[r])
-                                     : operated(word, out[r], right[r]);
-        }
+        // What is done is asked for once, not for each cell.
+        const auto each = [&](auto how) {
+            std::transform(out, out + count_, std::as_const(right).data(), out, how);
+        };
+        if (word == "+") return each(std::plus<T>());
+        if (word == "-") return each(std::minus<T>());
+        if (word == "*") return each(std::multiplies<T>());
+        if (word == "/") return each(std::divides<T>());
+        if (word == "max") return each(larger<T>);
+        if (word == "min") return each(smaller<T>);
+        each([&](T a, T b) { return operated(word, a, b); });
     }
 
     /// Each side for the cells that take it; `work` makes numbers or truths.
@@ -197,11 +203,15 @@ private:
             for (std::size_t r = 0; r < count_; ++r) within[r] = first[r] <= i && i < end[r];
             index_[node.index] = i;
             numbers(node.parts.back(), within.data(), row.data());
-            for (std::size_t r = 0; r < count_; ++r) {
-                if (!within[r]) continue;
-                out[r] = adds            ? out[r] + row[r]
-                         : word == "max" ? larger(row[r], out[r])
-                                         : smaller(row[r], out[r]);
+            const auto each = [&](auto how) {
+                for (std::size_t r = 0; r < count_; ++r) {
+                    if (within[r]) out[r] = how(row[r], out[r]);
+                }
+            };
+            if (adds) {
+                each([](T more, T sum) { return sum + more; });
+            } else {
+                each(word == "max" ? larger<T> : smaller<T>);
             }
         }
         for (std::size_t r = 0; word == "mean" && r < count_; ++r) {

@@ -65,6 +65,8 @@ MadeCell tellable(MadeCell made) {
         return each.form == AddendForm::other;
     };
     if (std::ranges::any_of(made.addends, is_other)) return {};
+    // What said which side to take stands behind what is read there.
+    made.cells.insert(made.cells.end(), made.asked.begin(), made.asked.end());
     return made;
 }
 
@@ -177,7 +179,7 @@ std::vector<DerivationPattern> derivation_patterns(const Plan& plan, const StepT
     const PlannedStep of{plan, table, find_step(table, name)};
     const Tensor& tensor = ledger[name];
     const std::optional<Rule> rule = rule_of(of);
-    if (!rule || tensor.size() > most_derived_cells) return {};
+    if (!rule || !fits(*rule, of, ledger) || tensor.size() > most_derived_cells) return {};
     const Shape shape = tensor.shape();
     RuleCell follows(*rule, ledger);
     std::vector<Gathered> gathered;
