@@ -53,7 +53,7 @@ const std::vector<Names>& known_names() {
         {{"buckets"}, "bucket rel_buckets relative_buckets relative_position_bucket rp_bucket"},
         {{"position_bias"},
          "alibi alibi_bias rel_bias relative_bias relative_position_bias rel_pos_bias pos_bias "
-         "position_biases bias"},
+         "position_biases bias attn_bias"},
         {{"capped_scores"},
          "capped softcapped soft_capped scores_capped capped_logits capped_attn_scores"},
         {{"biased_scores", "masked_scores"},

@@ -136,7 +136,9 @@ std::optional<Reading> shortened(const Tensor& theirs, const Axes& axes, const S
     std::optional<std::size_t> longer;
     for (std::size_t i = 0; i < shape.size(); ++i) {
         if (lengths[i] == shape[i]) continue;
-        if (longer || lengths[i] < shape[i]) return std::nullopt;
+        if (longer || (lengths[i] < shape[i] && !(axes[i] == "query" && lengths[i] == 1))) {
+            return std::nullopt;
+        }
         longer = i;
     }
     if (!longer) return std::nullopt;
@@ -144,6 +146,13 @@ std::optional<Reading> shortened(const Tensor& theirs, const Axes& axes, const S
         std::accumulate(lengths.begin() + static_cast<std::ptrdiff_t>(*longer) + 1, lengths.end(),
                         std::size_t{1}, std::multiplies<>());
     const std::size_t has = lengths[*longer], needs = shape[*longer];
+    if (has < needs) {
+        Array<double> rows = empty_array<double>(shape);
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            rows.data()[i] = theirs.at(i / inner / needs * inner + i % inner);
+        }
+        return Reading{{axes, std::move(rows)}, "the same for each query"};
+    }
     std::vector<AxisPart> parts;
     for (const std::size_t length : shape) parts.push_back({0, 1, length, false});
     const auto all = [&](auto&& holds) {
