@@ -77,20 +77,29 @@ private:
         return false;
     }
 
-    /// Query and key go together: where one is the turned one, so is the other.
+    /// Query and key go together: where one is the turned one, so is the other. Then any two, of
+    /// which one has a finding.
     bool improves_by_two() {
-        for (const std::size_t i : best_.troubled) {
-            for (const std::size_t j : best_.troubled) {
-                if (j <= i || theirs_[i].options.size() < 2) continue;
-                for (const TheirTensor& one : others(theirs_[i])) {
-                    for (const TheirTensor& two : others(theirs_[j])) {
-                        if (one.rank != two.rank || one.aside != two.aside) continue;
-                        std::vector<TheirTensor> all = theirs_;
-                        all[i] = one;
-                        all[j] = two;
-                        if (improves(std::move(all))) return true;
-                    }
+        for (const bool alike : {true, false}) {
+            for (const std::size_t i : best_.troubled) {
+                for (std::size_t j = 0; j < theirs_.size(); ++j) {
+                    if (j == i || theirs_[j].is_right || theirs_[j].options.size() < 2) continue;
+                    if (improves_with(i, j, alike)) return true;
                 }
+            }
+        }
+        return false;
+    }
+
+    bool improves_with(std::size_t i, std::size_t j, bool alike) {
+        for (const TheirTensor& one : others(theirs_[i])) {
+            for (const TheirTensor& two : others(theirs_[j])) {
+                if (alike != (one.rank == two.rank && one.aside == two.aside)) continue;
+                if (tries_ >= most_tries) return false;
+                std::vector<TheirTensor> all = theirs_;
+                all[i] = one;
+                all[j] = two;
+                if (improves(std::move(all))) return true;
             }
         }
         return false;
