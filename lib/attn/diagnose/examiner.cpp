@@ -350,7 +350,10 @@ private:
         const std::vector<Reading> ways = readings(theirs.tensor, expected);
         const Tensor tensor = ways.empty() ? theirs.tensor : ways.front().tensor;
         // Behind a tensor that could not be replayed, it is not known where the fault lies.
-        if (!blocked_) diagnosis_.findings.push_back(unexplained_);
+        if (!blocked_) {
+            if (thorough_) follow_a_rule(case_, theirs, step, tensor, replay_, unexplained_);
+            diagnosis_.findings.push_back(unexplained_);
+        }
         settle(theirs, step, {tensor, ways.empty() ? "" : ways.front().layout});
     }
 

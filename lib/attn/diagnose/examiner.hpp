@@ -47,10 +47,14 @@ struct Outcome {
 
 /// What a tensor without a verdict, a step that two wrong tensors claim, a mistake, a harmless
 /// difference, a tensor that is set aside and a less likely name add to the cost.
-inline constexpr double of_unknown = 100, of_clash = 50, of_unjudged = 40, of_mistake = 10,
-                        of_harmless = 1, of_aside = 2, of_later_name = 0.05;
+inline constexpr double of_unknown = 100, of_mutation = 60, of_clash = 50, of_unjudged = 40,
+                        of_mistake = 10, of_harmless = 1, of_aside = 2, of_later_name = 0.05;
 double weight_of(const Finding& finding);
 double cost_of(const Diagnosis& diagnosis, const std::vector<TheirTensor>& theirs);
+
+/// Notes the rule that their numbers follow, where one is near the right one.
+void follow_a_rule(const Case& about, const TheirTensor& theirs, const std::string& step,
+                   const Tensor& tensor, Replay& replay, Finding& finding);
 
 /// Whether a step is made of weights, or is these.
 bool is_result_step(const std::string& step);

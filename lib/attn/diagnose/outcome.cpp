@@ -1,13 +1,15 @@
 #include <algorithm>
 
 #include "attn/diagnose/examiner.hpp"
+#include "attn/diagnose/mutations.hpp"
+#include "attn/rules/print.hpp"
 
 // What a reading of all tensors costs, and what of it is harmless.
 
 namespace attn {
 
 double weight_of(const Finding& finding) {
-    if (finding.mistake == nullptr) return of_unknown;
+    if (finding.mistake == nullptr) return finding.follows.empty() ? of_unknown : of_mutation;
     if (finding.harmless) return of_harmless;
     const int beside = (finding.beside ? 1 : 0) + (finding.also_beside ? 1 : 0);
     return of_mistake * (finding.second ? 2 : 1) + of_harmless * beside;
@@ -43,6 +45,25 @@ void note_saved_before(const Case& about, const TheirTensor& theirs, const std::
                                          ": if you saved it before " + step +
                                          " was made of it, nothing is wrong");
     }
+}
+
+void follow_a_rule(const Case& about, const TheirTensor& theirs, const std::string& step,
+                   const Tensor& tensor, Replay& replay, Finding& finding) {
+    const StepTable& table = step_table(about.plan);
+    Ledger before = about.intake.given;
+    for (const Step& each : table) {
+        if (each.name == step) break;
+        const Tensor* made = each.applies(about.plan) ? replay.step(each.name) : nullptr;
+        if (made != nullptr) before.record(each.name, *made);
+    }
+    const PlannedStep of{about.plan, table, find_step(table, step)};
+    const auto is_theirs = [&](const Tensor& made) {
+        return about.judge(step, theirs, tensor, made, true).right();
+    };
+    const std::optional<Mutation> found = mutation_behind(tensor, of, before, is_theirs);
+    if (!found) return;
+    finding.follows = rule_text(found->rule);
+    finding.followed_by = found->kind;
 }
 
 void mark_if_harmless(Finding& finding, Diagnosis& diagnosis, bool undone) {
