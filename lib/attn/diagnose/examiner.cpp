@@ -23,8 +23,7 @@ public:
           theirs_(theirs),
           bound_(bound),
           thorough_(thorough) {
-        for (const TheirTensor& each : theirs)
-            outcome_.cost += of_later_name * static_cast<double>(each.rank);
+        outcome_.cost = cost_of({}, theirs);
     }
 
     std::optional<Outcome> examine() {
@@ -137,9 +136,8 @@ private:
         if (found) return;
         const std::string drawn = drawn_for(case_, theirs.steps.front());
         if (!drawn.empty()) return skip(theirs, "there is no " + drawn + " to make it with");
-        const bool is_projected = !plan_.config.output_projection &&
-                                  !options_.steps.contains(theirs.name) &&
-                                  names_a_result(theirs.name);
+        const bool is_projected = !plan_.config.output_projection && names_a_result(theirs.name) &&
+                                  !options_.steps.contains(theirs.name);
         const std::string reason = "there is no w_output to make it with";
         if (is_projected && !diagnosis_.steps.empty()) return skip(theirs, reason);
         if (is_projected) unexplained_.evidence.push_back("if it is projected: " + reason);

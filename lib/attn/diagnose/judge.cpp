@@ -36,23 +36,30 @@ Judged judged_cells(const A* theirs, const B* expected, std::size_t size,
     return {within ? Verdict::right : Verdict::wrong, farthest};
 }
 
-/// Whether what parts two tensors goes up here and down there, everywhere about as much.
-bool looks_rounded(const Tensor& tensor, const Tensor& expected) {
-    double along = 0, size = 0, apart = 0, farthest = 0;
-    std::size_t count = 0;
+/// Whether what parts two tensors is as small as the digits say, goes up here and down there, and
+/// is everywhere about as much.
+bool looks_rounded(const Tensor& tensor, const Tensor& expected, double epsilon) {
+    std::vector<double> rights, offs;
     for (std::size_t i = 0; i < tensor.size(); ++i) {
-        const double right = expected.at(i);
-        const double off = tensor.at(i) - right;
+        const double off = tensor.at(i) - expected.at(i);
         if (!std::isfinite(off) || off == 0) continue;
-        along += off * right;
-        size += right * right;
-        apart += off * off;
-        farthest = std::max(farthest, std::abs(off));
-        ++count;
+        rights.push_back(expected.at(i));
+        offs.push_back(off);
     }
-    if (count == 0) return true;
-    return std::abs(along) <= 0.6 * std::sqrt(size * apart) &&
-           farthest <= 8 * std::sqrt(apart / static_cast<double>(count));
+    if (offs.size() < 8) return offs.empty();
+    const auto count = static_cast<double>(offs.size());
+    const double mean = std::accumulate(rights.begin(), rights.end(), 0.0) / count;
+    double along = 0, spread = 0, size = 0, apart = 0, farthest = 0;
+    for (std::size_t i = 0; i < offs.size(); ++i) {
+        along += offs[i] * (rights[i] - mean);
+        spread += (rights[i] - mean) * (rights[i] - mean);
+        size += rights[i] * rights[i];
+        apart += offs[i] * offs[i];
+        farthest = std::max(farthest, std::abs(offs[i]));
+    }
+    return apart <= 2.25 * epsilon * epsilon * size &&
+           std::abs(along) <= 0.5 * std::sqrt(spread * apart) &&
+           farthest <= 8 * std::sqrt(apart / count);
 }
 
 /// `tensor` with the expected numbers where the mask hides in every sequence and head.
@@ -155,7 +162,8 @@ Judged Judge::operator()(const std::string& step, const TheirTensor& theirs, con
     Judged answer = judged(seen, expected, tolerance(step, theirs, expected, from_theirs));
     const bool exact =
         epsilon_ == 0 || judged(seen, expected, rounding(step, expected, DType::float32)).right();
-    if (answer.right() && !exact && !looks_rounded(seen, expected)) answer.verdict = Verdict::wrong;
+    if (answer.right() && !exact && !looks_rounded(seen, expected, epsilon_))
+        answer.verdict = Verdict::wrong;
     return answer;
 }
 

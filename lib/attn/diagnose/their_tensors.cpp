@@ -200,7 +200,9 @@ std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, con
     });
     std::erase_if(tensors, [&](const TheirTensor& each) {
         const Tensor* ours = judge.reference().find(each.steps.front());
-        if (!each.misfits || !some_right || options.steps.contains(each.name) || ours == nullptr) {
+        const bool aside = find_step(step_table(plan), each.steps.front()).chain == Chain::none;
+        if (!each.misfits || !aside || !some_right || options.steps.contains(each.name) ||
+            ours == nullptr) {
             return false;
         }
         skipped.push_back({each.name, "its shape " + shape_text(each.tensor.shape()) +
