@@ -220,6 +220,8 @@ void add(std::vector<Mistake>& list, Mistake (&&entries)[count]) {
                 std::make_move_iterator(entries + count));
 }
 
+/// The query rotated so many tokens too far.
+Mistake rotated_too_far(double tokens, const std::string& word);
 /// An entry with a file of its own.
 Mistake shared_head_weight();
 /// ALiBi in the form of a number for each key: harmless where later keys are hidden.

@@ -142,6 +142,27 @@ Mistake symmetric_window(const char* id, const char* effect, std::int64_t more) 
         });
 }
 
+constexpr const char* causal_lesson =
+    "An encoder reads in both directions, and so does attention to another sequence.";
+
+void hide_later_keys(Ledger& ledger, const Plan& plan) {
+    Grid scores = grid_of(ledger.latest(Chain::scores, "row_max"));
+    for (std::size_t cell = 0; cell < scores.cells.size(); ++cell) {
+        const std::size_t query = cell / scores.columns % scores.rows;
+        if (cell % scores.columns > query + plan.past_len) scores.cells[cell] = -infinity;
+    }
+    const Tensor& visible = ledger.latest(Chain::scores, "row_max");
+    replace_latest(ledger, Chain::scores, tensor_of(scores, visible.axes(), visible.dtype()));
+}
+
+std::string later_keys_lines(const StepLines& of, const std::string& right) {
+    const std::string first = std::to_string(of.plan.past_len + 1);
+    return say("{scores} = {scores}.masked_fill(torch.ones({Tq}, {Tk}).triu(" + first +
+                   ").bool(), float(\"-inf\"))\n{right}",
+               "{scores} = np.where(np.triu(np.ones(({Tq}, {Tk})), " + first +
+                   "), -np.inf, {scores})\n{right}")(of, right);
+}
+
 }  // namespace
 
 void add_mask_kind_mistakes(std::vector<Mistake>& list) {
@@ -241,6 +262,23 @@ void add_mask_kind_mistakes(std::vector<Mistake>& list) {
                             return k > q + tokens - std::min((q / size + 1) * size, tokens);
                         })};
                 }),
+            kind_mistake("causal-unasked=padding", "Later keys were hidden beside the padding",
+                         "no token sees those that come after it", "hidden = padding",
+                         "hidden = padding", causal_lesson,
+                         unless(
+                             [](const Plan& plan) {
+                                 return plan.config.mask.padding && !plan.config.mask.causal &&
+                                        plan.query_len > 1;
+                             },
+                             "padding is not all that is hidden"),
+                         with_change([](MaskChoice& mask) { mask.causal = true; })),
+            {"causal-unasked", "weights", "Later keys were hidden where all should be seen",
+             "no token sees those that come after it", "weights = F.softmax(scores, dim=-1)",
+             "weights = softmax(scores)", causal_lesson, "",
+             unless([](const Plan& plan) { return !plan.masks() && plan.query_len > 1; },
+                    "something is hidden here"),
+             with_ledger({"row_max", "exponentials", "weights"}, hide_later_keys),
+             lines_of_each({"row_max", "exponentials", "weights"}, later_keys_lines, "")},
             kind_mistake("prefix-causal", "The prefix was masked like the rest",
                          "tokens of the prefix do not see those of it that come later",
                          "hidden = (k > q) & (k >= N)", "hidden = (k > q) & (k >= N)",
