@@ -99,10 +99,24 @@ TableEdit for_each_step(const std::vector<std::string>& steps,
 Chain chain_of(const std::string& step) { return find_step(step_table(), step).chain; }
 
 TableEdit left_out(const std::vector<std::string>& steps) {
-    return for_each_step(steps, [](const std::string& step) {
-        return replace_step({step}, [step](const Plan&, const Ledger& ledger, const Compute&) {
-            return ledger.latest(chain_of(step), step);
-        });
+    return for_each_step(steps, [](const std::string& step) -> TableEdit {
+        const TableEdit edit =
+            replace_step({step}, [step](const Plan&, const Ledger& ledger, const Compute&) {
+                return ledger.latest(chain_of(step), step);
+            });
+        return [edit, step](StepTable table, const Plan& plan) {
+            table = edit(std::move(table), plan);
+            const auto left = std::ranges::find(table, step, &Step::name);
+            if (left == table.end()) return table;
+            left->rule = [](const PlannedStep& of) {
+                std::string at;
+                for (const std::string& axis : of.step.outline(of.plan).axes) {
+                    at += (at.empty() ? "[" : ",") + axis.substr(0, 1);
+                }
+                return of.step.name + at + "] = " + of.latest(of.step.chain) + at + "]";
+            };
+            return table;
+        };
     });
 }
 

@@ -61,13 +61,17 @@ Mistake in_mask_use(std::string id, std::string title, std::string effect, std::
 void add_mask_use_mistakes(std::vector<Mistake>& list) {
     add(list,
         {
-            in_mask_use(
-                "mask-not-applied", "The mask was made but never reached the scores",
-                "hidden keys take part like all others",
-                "scores = scores.masked_fill(hidden, float('-inf'))  # keep the result",
-                "scores = np.where(hidden, -np.inf, scores)",
-                "masked_fill hands back a new tensor: what is not kept did not happen.",
-                [](double score, bool) { return score; }, say("masked_scores = {scores}")),
+            [] {
+                Mistake mistake = in_mask_use(
+                    "mask-not-applied", "The mask was made but never reached the scores",
+                    "hidden keys take part like all others",
+                    "scores = scores.masked_fill(hidden, float('-inf'))  # keep the result",
+                    "scores = np.where(hidden, -np.inf, scores)",
+                    "masked_fill hands back a new tensor: what is not kept did not happen.",
+                    [](double score, bool) { return score; }, say("masked_scores = {scores}"));
+                mistake.apply = left_out({"masked_scores"});
+                return mistake;
+            }(),
             in_mask_use(
                 "mask-times-zero", "Scores were multiplied by a mask of zeros and ones",
                 "hidden scores become 0, whose exponential is 1", fills[0], fills[1],
