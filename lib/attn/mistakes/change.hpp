@@ -220,6 +220,12 @@ void add(std::vector<Mistake>& list, Mistake (&&entries)[count]) {
                 std::make_move_iterator(entries + count));
 }
 
+/// An entry with lines of its own that mend it.
+inline Mistake with_fix(Mistake entry, std::string torch, std::string numpy) {
+    entry.fix_torch = std::move(torch);
+    entry.fix_numpy = std::move(numpy);
+    return entry;
+}
 /// The query rotated so many tokens too far.
 Mistake rotated_too_far(double tokens, const std::string& word);
 /// An entry with a file of its own.

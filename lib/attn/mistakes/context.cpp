@@ -159,18 +159,23 @@ void add_context_mistakes(std::vector<Mistake>& list) {
                                     flat % context.columns};
                 },
                 say("merged = {contexts}.reshape({shape})")),
-            in_merge(
-                "merge-bh-swapped", "A joint batch-and-head axis was taken apart as (H, B)",
-                "samples receive heads of other samples",
-                "What was joined as (batch, head) must be taken apart as (batch, head).",
-                unless([](const Plan& plan) { return plan.batch > 1; }, "there is only one sample"),
-                [](const GridCell& right, const Grid& context) {
-                    const std::size_t joint = right.h * context.batch + right.b;
-                    return GridCell{joint / context.heads, joint % context.heads, right.r, right.c};
-                },
-                say("merged = {contexts}.reshape({context heads}, {B}, {Tq}, -1).transpose(0, "
-                    "1).transpose(-3, "
-                    "-2).reshape({shape})")),
+            with_fix(
+                in_merge(
+                    "merge-bh-swapped", "A joint batch-and-head axis was taken apart as (H, B)",
+                    "samples receive heads of other samples",
+                    "What was joined as (batch, head) must be taken apart as (batch, head).",
+                    unless([](const Plan& plan) { return plan.batch > 1; },
+                           "there is only one sample"),
+                    [](const GridCell& right, const Grid& context) {
+                        const std::size_t joint = right.h * context.batch + right.b;
+                        return GridCell{joint / context.heads, joint % context.heads, right.r,
+                                        right.c};
+                    },
+                    say("merged = {contexts}.reshape({context heads}, {B}, {Tq}, -1).transpose(0, "
+                        "1).transpose(-3, "
+                        "-2).reshape({shape})")),
+                "context.view(B, H, T, D).transpose(1, 2).reshape(B, T, H * D)",
+                "context.reshape(B, H, T, D).swapaxes(1, 2).reshape(B, T, H * D)"),
             in_merge(
                 "merge-order=reversed", "Heads were merged last one first",
                 "the output weight meets the features of other heads",

@@ -87,8 +87,8 @@ Mistake wrongly_filled(double fill, const std::string& word) {
 Mistake wrongly_added(double fill, const std::string& word) {
     return in_mask_use(
         "mask-added=" + word, word + " was added to hidden scores",
-        "hidden keys keep a part of their weight",
-        "scores.masked_fill(hidden, float('-inf'))", "np.where(hidden, -np.inf, scores)",
+        "hidden keys keep a part of their weight", "scores.masked_fill(hidden, float('-inf'))",
+        "np.where(hidden, -np.inf, scores)",
         "What is added must be far below the distance between any two scores.",
         [fill](double score, bool hidden) { return hidden ? score + fill : score; },
         say("masked_scores = {scores} + " + word + " * mask"));
@@ -146,11 +146,17 @@ const Mistake& query_offset(double tokens) { return made_once<rotated_too_far>(t
 
 const std::vector<NumberedEntry>& numbered_entries() {
     static const std::vector<NumberedEntry> all{
-        {other_scale, {1, 0.2, 5}, true, false,
+        {other_scale,
+         {1, 0.2, 5},
+         true,
+         false,
          [](const Plan& plan) { return 1 / effect_of(plan.scale); }},
         {mistaken_fill, {-2, -8}, false},
         {mistaken_addition, {-1, -6}, false},
-        {other_base, {1000, 50000, 1e6}, true, false,
+        {other_base,
+         {1000, 50000, 1e6},
+         true,
+         false,
          [](const Plan& plan) { return plan.config.rotary.theta; }},
         {query_offset, {-3, -2, -1, 1, 2, 3, 4, 5, 6, 7, 8}, false, true},
     };

@@ -86,6 +86,18 @@ void add_latent_mistakes(std::vector<Mistake>& list) {
         needs_step("differential_weights", "nothing is subtracted: pass $differential"_told);
     add(list,
         {
+            {"mla-norm-missing",
+             "normed_latent",
+             "The latent was not normalised",
+             "keys and values are off by the length of each latent",
+             "kv = kv_b(kv_norm(latent))",
+             "kv = norm(latent) @ w_key_value.T",
+             "What the latent is expanded from was normed in training.",
+             "",
+             latent,
+             replace_step({"normed_latent"}, [](const Plan&, const Ledger& ledger,
+                                                const Compute&) { return ledger["latent"]; }),
+             {{"normed_latent", say("normed_latent = latent")}}},
             {"mla-split-order",
              "key",
              "The up-projection was cut with values in front of keys",

@@ -187,15 +187,17 @@ void add_mask_shape_mistakes(std::vector<Mistake>& list) {
                     return ahead(q, k, plan) < 0;
                 },
                 causal_lines("tril", -2), "k < q$1"),
-            causal_mistake(
-                "causal-top-left", "The causal mask was aligned at the first key",
-                "with earlier keys in a cache, late queries see only the first few",
-                "With a cache the last query belongs to the last key.",
-                first_of(
-                    {needs_causal, unless([](const Plan& plan) { return causal_offset(plan) != 0; },
+            with_fix(causal_mistake(
+                         "causal-top-left", "The causal mask was aligned at the first key",
+                         "with earlier keys in a cache, late queries see only the first few",
+                         "With a cache the last query belongs to the last key.",
+                         first_of({needs_causal,
+                                   unless([](const Plan& plan) { return causal_offset(plan) != 0; },
                                           "queries and keys start together")}),
-                [](std::size_t q, std::size_t k, const Plan&) { return k > q; }, aligned_at_start(),
-                "k > q"),
+                         [](std::size_t q, std::size_t k, const Plan&) { return k > q; },
+                         aligned_at_start(), "k > q"),
+                     "hidden = torch.ones(Tq, Tk).triu(diagonal=Tk - Tq + 1).bool()",
+                     "hidden = np.triu(np.ones((Tq, Tk), dtype=bool), k=Tk - Tq + 1)"),
             padding_mistake("pad-on-query-axis", "The padding mask was laid along the queries",
                             "padded keys keep their weight and padded rows turn to nan", false),
             padding_mistake("pad-on-query-axis=both",

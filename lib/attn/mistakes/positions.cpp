@@ -165,11 +165,14 @@ void add_position_mistakes(std::vector<Mistake>& list) {
                         "The paper alternates sine and cosine, tensor2tensor has two halves: one "
                         "is a permutation of the other.",
                         wide, sines_first, sines_first_lines),
-            other_waves("sinusoid-order=divisor", "The exponents were divided by one step less",
-                        "the first wave is right, and the others grow too long",
-                        "The paper divides 2i by the features, tensor2tensor i by half of them "
-                        "less one.",
-                        wide, to_the_last_wave, last_wave_lines),
+            with_fix(
+                other_waves("sinusoid-order=divisor", "The exponents were divided by one step less",
+                            "the first wave is right, and the others grow too long",
+                            "The paper divides 2i by the features, tensor2tensor i by half of them "
+                            "less one.",
+                            wide, to_the_last_wave, last_wave_lines),
+                "angles = positions / 10000 ** (2 * i / C)  # i = 0, 1, ..., C / 2 - 1",
+                "angles = positions / 10000 ** (2 * i / C)  # i = 0, 1, ..., C / 2 - 1"),
         });
 }
 

@@ -1,6 +1,8 @@
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <regex>
+#include <span>
 
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
@@ -45,6 +47,17 @@ bool has_gain_beside_one(const Plan& plan) {
         }
     }
     return false;
+}
+
+Tensor without_mean(const Tensor& tensor) {
+    Grid grid = grid_of(tensor);
+    for (std::size_t row = 0; row < grid.cells.size(); row += grid.columns) {
+        const auto cells = std::span(grid.cells).subspan(row, grid.columns);
+        const double mean =
+            std::accumulate(cells.begin(), cells.end(), 0.0) / static_cast<double>(grid.columns);
+        for (double& cell : cells) cell -= mean;
+    }
+    return tensor_of(grid, tensor.axes(), tensor.dtype());
 }
 
 /// The gains with a number added.
@@ -176,6 +189,32 @@ void add_qk_norm_mistakes(std::vector<Mistake>& list) {
              "every score is larger by the lengths of its query and key", torch, numpy,
              "A model trained with norms of query and key has no other brake on its scores.", "",
              norm_and(always, ""), left_out(normed_steps), left_out_lines(normed_steps)},
+            {"qk-norm-layernorm", "normed_query", "LayerNorm took the place of RMSNorm",
+             "the mean of each row is lost", torch, numpy,
+             "RMSNorm divides by the root of the mean square, and takes no mean off.", "",
+             norm_and(
+                 [](const Plan& plan) {
+                     return plan.config.qk_norm.over == NormOver::head && plan.head_dim > 2;
+                 },
+                 "the norms are not those of a head"),
+             for_each_step(normed_steps,
+                           [](const std::string& step) {
+                               return with_ledger({step}, [step](Ledger& ledger, const Plan&) {
+                                   const auto [name, tensor] =
+                                       *ledger.find_latest(chain_of(step), step);
+                                   ledger.record(name, without_mean(tensor));
+                               });
+                           }),
+             lines_of_each(
+                 normed_steps,
+                 [](const StepLines& of, const std::string& right) {
+                     const Chain chain = chain_of(of.step.name);
+                     const std::string row = of.latest(chain);
+                     const std::string mean =
+                         of.torch() ? ".mean(-1, keepdim=True)" : ".mean(-1, keepdims=True)";
+                     return row + " = " + row + " - " + row + mean + "\n" + right;
+                 },
+                 "means taken off")},
             {"qk-norm-k-only", "normed_query", "Only the key was normalised",
              "each row of scores is larger by the length of its query", torch, numpy,
              "Both factors of the product are normalised, each by its own length.", "",

@@ -105,6 +105,27 @@ TableEdit rotated_by_head() {
     });
 }
 
+/// The first of each pair as under negated angles, the second one as it is.
+Tensor without_minus(const Plan& plan, const Ledger& ledger, const Compute& before) {
+    Ledger negated = ledger;
+    for (const char* sin : {"sin", "memory_sin"}) {
+        const Tensor* sines = ledger.find(sin);
+        if (sines) negated.record(sin, mapped(*sines, [](auto sine) { return -sine; }));
+    }
+    const Grid firsts = grid_of(before(plan, negated));
+    const Tensor right = before(plan, ledger);
+    Grid wrong = grid_of(right);
+    const std::size_t start = plan.first_rotated(wrong.columns);
+    for (std::size_t pair = 0; pair < plan.rotary_pairs(); ++pair) {
+        const std::size_t first =
+            start + feature_pair(*plan.config.rotary.pairing, pair, 2 * plan.rotary_pairs()).first;
+        for (std::size_t i = first; i < wrong.cells.size(); i += wrong.columns) {
+            wrong.cells[i] = firsts.cells[i];
+        }
+    }
+    return tensor_of(wrong, right.axes(), right.dtype());
+}
+
 /// The tokens that StreamingLLM never evicts, or as many as there are but one.
 std::size_t kept_tokens(const Plan& plan) { return std::min<std::size_t>(4, plan.query_len - 1); }
 
@@ -219,6 +240,13 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
                             return other;
                         }),
              lines_of_each(rotated_steps, moved_lines("-POSITIONS"), "positions negated")},
+            {"rope-rotate-half-sign", "rotated_query", "rotate_half has no minus",
+             "the first feature of each pair is added to where it should be taken off",
+             "rotate_half(x) = torch.cat((-x2, x1), dim=-1)",
+             "rotate_half(x) = np.concatenate((-x2, x1), axis=-1)",
+             "A rotation adds once and takes off once: (x1 c - x2 s, x2 c + x1 s).", "",
+             needs_rope(), replace_step(rotated_steps, without_minus),
+             lines_of_each(rotated_steps, replaced("cos - second", "cos + second"), "no minus")},
             {"rope-offset-q", "rotated_query", "The query was rotated as if it stood at position 0",
              "every score is that of another distance",
              "q = rotate(q, past_length + torch.arange(T))",

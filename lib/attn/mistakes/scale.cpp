@@ -121,14 +121,18 @@ void add_scale_mistakes(std::vector<Mistake>& list) {
                 "The width that counts is the one the dot product runs over: one head's.",
                 [](const Plan& plan) { return divide_by(root(plan.embed_dim)); },
                 say("scaled_scores = {scores} / math.sqrt({C})")),
-            scaled_by(
-                "scale-twice", "The scores were scaled twice",
-                "scores are too small by the factor once more, and the weights too flat",
-                "Scale the query or the scores, or let the library do it: only one of them.",
-                [](const Plan& plan) {
-                    return ScaleFactor{plan.scale.operation, plan.scale.number * plan.scale.number};
-                },
-                say("scaled_scores = {scores}{scale}{scale}")),
+            with_fix(
+                scaled_by(
+                    "scale-twice", "The scores were scaled twice",
+                    "scores are too small by the factor once more, and the weights too flat",
+                    "Scale the query or the scores, or let the library do it: only one of them.",
+                    [](const Plan& plan) {
+                        return ScaleFactor{plan.scale.operation,
+                                           plan.scale.number * plan.scale.number};
+                    },
+                    say("scaled_scores = {scores}{scale}{scale}")),
+                "F.scaled_dot_product_attention(q, k, v, scale=1.0)  # q is scaled already",
+                "scores = q @ k.swapaxes(-2, -1)  # q is scaled already"),
             scaled_by(
                 "scale-multiplied", "The scores were multiplied where they should be divided",
                 "scores are too large by the factor squared, and the weights nearly one-hot",

@@ -193,12 +193,28 @@ void add_score_bias_mistakes(std::vector<Mistake>& list) {
              needs_cap(),
              replace_step({"capped_scores"}, before_cap),
              {{"capped_scores", say("capped_scores = {scores}")}}},
+            {"softcap-outside",
+             "capped_scores",
+             "The scores were multiplied by tanh, not the cap",
+             "small scores come out near 0, and large ones are not bounded",
+             cap_torch,
+             cap_numpy,
+             "tanh takes the place of the score: what it is multiplied by is the cap.",
+             "",
+             needs_cap(),
+             replace_step({"capped_scores"},
+                          [](const Plan& plan, const Ledger& ledger, const Compute& before) {
+                              return mapped(before_cap(plan, ledger, before), [&](auto score) {
+                                  return score * std::tanh(score / plan.config.softcap);
+                              });
+                          }),
+             {{"capped_scores", replaced("= [0-9.e+-]+ \\*", "= {scores} *")}}},
             {"softcap-before-scale",
              "capped_scores",
              "The scores were capped before they were scaled",
              "no score comes near the cap: they end at the cap times the scale",
-             cap_torch,
-             cap_numpy,
+             "scores = cap * torch.tanh(scores * scale / cap)",
+             "scores = cap * np.tanh(scores * scale / cap)",
              "The cap is for what softmax takes: scale first.",
              "",
              first_of({needs_cap(), needs_scale}),
@@ -211,8 +227,8 @@ void add_score_bias_mistakes(std::vector<Mistake>& list) {
              "masked_scores",
              "The cap came after the mask",
              "hidden keys have the score -cap instead of -inf, and a small weight",
-             cap_torch + "\nscores = scores.masked_fill(hidden, float('-inf'))",
-             cap_numpy + "\nscores = np.where(hidden, -np.inf, scores)",
+             "scores = (cap * torch.tanh(scores / cap)).masked_fill(hidden, float('-inf'))",
+             "scores = np.where(hidden, -np.inf, cap * np.tanh(scores / cap))",
              "tanh makes minus infinity finite: mask last.",
              "",
              first_of({needs_cap(), needs_mask}),
@@ -225,12 +241,19 @@ void add_score_bias_mistakes(std::vector<Mistake>& list) {
                    return replaced("float\\(\"-inf\"\\)|-np\\.inf", "-" + cap_text(of.plan))(of,
                                                                                              right);
                }}}},
-            sloped("alibi-slopes", "The slopes of a power of two were used for another number",
-                   "every head but the last has another slope",
-                   "ALiBi's slopes go by powers of two, whatever the number of heads.", odd_alibi(),
-                   plain_slopes,
-                   say("slopes = 2.0 ** (-8.0 * torch.arange(1, {H} + 1) / {H})",
-                       "slopes = 2.0 ** (-8.0 * np.arange(1, {H} + 1) / {H})")),
+            with_fix(
+                sloped("alibi-slopes", "The slopes of a power of two were used for another number",
+                       "every head but the last has another slope",
+                       "ALiBi's slopes go by powers of two, whatever the number of heads.",
+                       odd_alibi(), plain_slopes,
+                       say("slopes = 2.0 ** (-8.0 * torch.arange(1, {H} + 1) / {H})",
+                           "slopes = 2.0 ** (-8.0 * np.arange(1, {H} + 1) / {H})")),
+                "n = 2 ** int(math.log2(H))  # H = 6: 4\nslopes = [2 ** (-8 * (h + 1) / n) for h "
+                "in range(n)]\n"
+                "slopes += [2 ** (-4 * (2 * h + 1) / n) for h in range(H - n)]",
+                "n = 2 ** int(math.log2(H))  # H = 6: 4\nslopes = [2 ** (-8 * (h + 1) / n) for h "
+                "in range(n)]\n"
+                "slopes += [2 ** (-4 * (2 * h + 1) / n) for h in range(H - n)]"),
             sloped("alibi-slopes=sorted", "The slopes were sorted",
                    "heads have the slopes of other heads",
                    "With a number of heads that is no power of two, slopes are not in order.",
@@ -244,13 +267,21 @@ void add_score_bias_mistakes(std::vector<Mistake>& list) {
                        const Lines first = replaced("\\(h \\+ 1\\)", "h");
                        return replaced("\\(2 \\* h \\+ 1\\)", "2 * h")(of, first(of, right));
                    }),
-            sloped("alibi-exponent=plain",
-                   "The slopes of a power of two were used for another number, one step too early",
-                   "the first slope is 1, and every head has another one than it should",
-                   "Heads count from 1 in the exponent, and slopes go by powers of two.",
-                   odd_alibi(), plain_early_slopes,
-                   say("slopes = 2.0 ** (-8.0 * torch.arange({H}) / {H})",
-                       "slopes = 2.0 ** (-8.0 * np.arange({H}) / {H})")),
+            with_fix(
+                sloped(
+                    "alibi-exponent=plain",
+                    "The slopes of a power of two were used for another number, one step too early",
+                    "the first slope is 1, and every head has another one than it should",
+                    "Heads count from 1 in the exponent, and slopes go by powers of two.",
+                    odd_alibi(), plain_early_slopes,
+                    say("slopes = 2.0 ** (-8.0 * torch.arange({H}) / {H})",
+                        "slopes = 2.0 ** (-8.0 * np.arange({H}) / {H})")),
+                "n = 2 ** int(math.log2(H))  # H = 6: 4\nslopes = [2 ** (-8 * (h + 1) / n) for h "
+                "in range(n)]\n"
+                "slopes += [2 ** (-4 * (2 * h + 1) / n) for h in range(H - n)]",
+                "n = 2 ** int(math.log2(H))  # H = 6: 4\nslopes = [2 ** (-8 * (h + 1) / n) for h "
+                "in range(n)]\n"
+                "slopes += [2 ** (-4 * (2 * h + 1) / n) for h in range(H - n)]"),
             {"alibi-sign",
              "position_bias",
              "ALiBi was added instead of taken off",

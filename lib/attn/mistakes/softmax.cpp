@@ -164,6 +164,25 @@ Mistake over_axis(const std::string& name, SoftmaxAxis axis, const std::string& 
         {{"weights", along, formula_with("key axis", name + " axis")}, {"sink_weight", along}}};
 }
 
+/// The sum of a row divides the column of its number.
+Grid without_kept_axis(const Grid& right, const Grid& scores) {
+    Grid wrong = right;
+    wrong.fill([&](std::size_t b, std::size_t h, std::size_t q, std::size_t k) {
+        const auto log_sum = [&](std::size_t row) {
+            double largest = -infinity, sum = 0;
+            for (std::size_t c = 0; c < scores.columns; ++c) {
+                largest = std::max(largest, scores.at(b, h, row, c));
+            }
+            for (std::size_t c = 0; c < scores.columns; ++c) {
+                sum += std::exp(scores.at(b, h, row, c) - largest);
+            }
+            return largest + std::log(sum);
+        };
+        return right.at(b, h, q, k) * std::exp(log_sum(q) - log_sum(k));
+    });
+    return wrong;
+}
+
 Tensor no_maximum(const Plan& plan, const Ledger& ledger, const Compute& before) {
     return mapped(before(plan, ledger), [](double) { return 0; });
 }
@@ -304,6 +323,28 @@ void add_softmax_mistakes(std::vector<Mistake>& list) {
                  "exponentials = np.exp({scores}[..., None] - {scores}[..., None])\nweights = "
                  "(exponentials / exponentials.sum(axis=-1, keepdims=True))[..., 0]",
                  "weights = softmax of each score by itself")},
+            {"softmax-keepdims", "weights", "Sums were laid along the queries, without keepdims",
+             "each weight is divided by the sum of another row",
+             "weights = e / e.sum(dim=-1, keepdim=True)",
+             "weights = e / e.sum(axis=-1, keepdims=True)",
+             "A sum without its axis broadcasts from the right: keep the axis.", "",
+             first_of(
+                 {key_axis, needs_square,
+                  unless([](const Plan& plan) { return plan.query_len > 1 && !plan.has_sink(); },
+                         "there is one query only, or a sink")}),
+             replace_step({"weights"},
+                          [](const Plan& plan, const Ledger& ledger, const Compute& before) {
+                              const Grid right = grid_of(before(plan, ledger));
+                              const Grid scores = grid_of(ledger.latest(Chain::scores));
+                              return tensor_of(without_kept_axis(right, scores),
+                                               ledger.latest(Chain::scores).axes(),
+                                               plan.compute_dtype);
+                          }),
+             shared_out_lines("e = torch.exp({scores})\n"
+                              "weights = e / e.sum(-1)[..., None, :]",
+                              "e = np.exp({scores})\n"
+                              "weights = e / e.sum(axis=-1)[..., None, :]",
+                              "weights = exp(scores) / sums of other rows")},
             {"softmax-overflow", "row_max", "exp() was taken without subtracting the largest score",
              "rows whose largest score is too large for exp() turn to nan; others do not change",
              "weights = F.softmax(scores, dim=-1)", "e = np.exp(s - s.max(axis=-1, keepdims=True))",
