@@ -48,6 +48,11 @@ TEST_SUITE("app: backward") {
         CHECK(number(mse, "d_context", "/0/1") ==
               doctest::Approx((number(mse, "context", "/0/1") - 2) / 2));
     }
+    TEST_CASE("a gradient's rule names steps, not the latest of their kind") {
+        CHECK(run("--differential --heads 4 --seq-len 3 --backward -q").exit_code == 0);
+        const std::string capped = run("--backward --softcap 3 --mask causal --list-rules").out;
+        CHECK(has(capped, "(1 - tanh(scaled_scores[q,k] / 3)^2)"));
+    }
     TEST_CASE("what cannot be gone back from is said in one line") {
         check_refused("--backward --variant fused", "--variant vectorized");
         check_refused("--backward --loss nosuch.npy", "nosuch.npy");

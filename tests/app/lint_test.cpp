@@ -35,6 +35,7 @@ TEST_SUITE("app: lint") {
             {"scale-missing", "--scale none", ""},
             {"scale-number", "--scale 3", "--scale 0.5"},
             {"saturated-softmax", "--scale 1000", ""},
+            {"no-gradient", "--backward --scale 20 --embed-dim 16", "--backward"},
             {"exp-overflow", "--scale 1000", ""},
             {"rank-one-scores", "--seq-len 6 --embed-dim 16 --random rand --init uniform", ""},
             {"init-positive", "--init uniform", ""},

@@ -53,7 +53,8 @@ bool is_reduction(const std::string& word) {
 std::string step_called(const std::string& name, const PlannedStep& of) {
     const auto itself = std::ranges::find(of.table, of.step.name, &Step::name);
     const std::ranges::subrange before(of.table.begin(), itself);
-    const Chain chain = chain_called(name);
+    // A gradient is of the very steps that its rule names.
+    const Chain chain = of.step.gradient_of.empty() ? chain_called(name) : Chain::none;
     const Step* meant = nullptr;
     for (const Step& step : before) {
         const bool may_be = step.name == name || (chain != Chain::none && step.chain == chain);
