@@ -22,51 +22,23 @@ std::string shortest(double number) {
     return power.size() < plain.size() || plain.find('e') != std::string::npos ? power : plain;
 }
 
-/// Hidden scores hold the number that the word says.
-WrongLines fill_lines(const std::string& word) {
-    return {"masked_scores", say("masked_scores = {scores}.masked_fill(mask, " + word + ")",
-                                 "masked_scores = np.where(mask, " + word + ", {scores})")};
-}
-
 /// A number that hides a key as well as -inf does.
-Mistake harmless_fill(std::string id, std::string title, StepEdit masked, WrongLines lines) {
-    return {std::move(id),
-            "masked_scores",
-            std::move(title),
-            "after softmax there is no difference as long as a row keeps one visible key",
-            "",
-            "",
-            "A number far below every score hides a key as well as -inf does.",
-            "",
-            needs_mask,
-            replace_step({"masked_scores"}, std::move(masked)),
-            {std::move(lines)}};
+Mistake harmless_fill(std::string id, std::string title, const std::string& cell) {
+    return entry(std::move(id), "masked_scores", std::move(title),
+                 "after softmax there is no difference as long as a row keeps one visible key", "",
+                 "", "A number far below every score hides a key as well as -inf does.", "",
+                 needs_mask,
+                 follows("masked_scores[q,k] = if mask[q,k] then " + cell + " else scores[q,k]"));
 }
 
-Mistake filled(double fill, const std::string& word) {
-    return harmless_fill(
-        "finite-fill=" + word, "Hidden scores hold " + word + " instead of -inf",
-        [fill](const Plan& plan, const Ledger& ledger, const Compute& before) {
-            return mapped(before(plan, ledger),
-                          [fill](double score) { return score == -infinity ? fill : score; });
-        },
-        fill_lines(word));
+Mistake filled(double, const std::string& word) {
+    return harmless_fill("finite-fill=" + word, "Hidden scores hold " + word + " instead of -inf",
+                         word);
 }
 
-Mistake added(double fill, const std::string& word) {
-    return harmless_fill(
-        "added-fill=" + word, word + " was added to hidden scores",
-        [fill](const Plan& plan, const Ledger& ledger, const Compute& before) {
-            const Tensor& scores = unmasked(ledger);
-            std::size_t cell = 0;
-            return mapped(before(plan, ledger), [&](double masked) {
-                const double sum = scores.at(cell++) + fill;
-                return masked == -infinity ? sum : masked;
-            });
-        },
-        {"masked_scores",
-         say("masked_scores = torch.where(mask, {scores} + " + word + ", {scores})",
-             "masked_scores = np.where(mask, {scores} + " + word + ", {scores})")});
+Mistake added(double, const std::string& word) {
+    return harmless_fill("added-fill=" + word, word + " was added to hidden scores",
+                         "scores[q,k] + " + word);
 }
 
 Mistake wrongly_filled(double fill, const std::string& word) {
@@ -79,8 +51,7 @@ Mistake wrongly_filled(double fill, const std::string& word) {
         "scores.masked_fill(hidden, float('-inf'))", "np.where(hidden, -np.inf, scores)",
         sign ? "A large positive score wins the row: what is hidden must be far below all."
              : "A fill is only as good as its distance from the lowest true score.",
-        [fill](double score, bool hidden) { return hidden ? fill : score; },
-        fill_lines(word).lines);
+        follows("masked_scores[q,k] = if mask[q,k] then " + word + " else scores[q,k]"));
 }
 
 /// Made once for each number; what it hands out stays where it is.
