@@ -88,6 +88,7 @@ attn::Document walk_through(const Arguments& arguments, const ModelRun& run, std
         return document;
     }
     room -= cells;
+    attn::add_rules(document, plan, table);
     attn::add_derivations(document, plan, table, ledger);
     return document;
 }

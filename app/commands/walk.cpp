@@ -199,7 +199,7 @@ attn::Document print_walk(const Arguments& arguments, const attn::Plan& plan,
                           std::shared_ptr<const attn::Document> before) {
     const attn::StepTable table = table_of(arguments, plan);
     attn::Document document = walk_document(arguments, plan, table);
-    if (format_of(arguments).has_rules) attn::add_rules(document, plan, table);
+    if (format_of(arguments).has_rules || arguments.has("--save-dir")) attn::add_rules(document, plan, table);
     document.command = command_line("", arguments);
     document.before = std::move(before);
     if (arguments.has("--html-compare") && format_of(arguments).answers) {

@@ -13,6 +13,7 @@
 #include "attn/text/closest.hpp"
 #include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"
+#include "attn/walk/step_rule.hpp"
 
 namespace app {
 namespace {

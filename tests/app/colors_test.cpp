@@ -27,7 +27,7 @@ TEST_SUITE("app: colors") {
     TEST_CASE("headings are bold, formulas dim, mistakes red and other digits underlined") {
         const std::string walk = run("--color always --bug scale-missing").out;
         CHECK(has(walk, "\x1b[1m# scores: "));
-        CHECK(has(walk, "\x1b[2m# scores = query @ key^T"));
+        CHECK(has(walk, "\x1b[2m# scores[q,k] = sum f: query[q,f] * key[k,f] (query @ key^T)"));
         CHECK(has(walk, "\x1b[31m# ! "));
         CHECK(has(run("why --color always 'weights[0,1]'").out, "\x1b[1mweights[0,1] = "));
         const std::string compared = run("compare --color always '' '--bug scale-missing'").out;

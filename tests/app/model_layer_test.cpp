@@ -93,10 +93,12 @@ TEST_SUITE("app: model layers") {
         const std::string flags = " --model-file stories --text 'Once upon a time'";
         CHECK(run("why 'weights[0,upon,Once]' --layer 1" + flags)
                   .out.find("'upon' looks at 'Once'") != std::string::npos);
-        CHECK(run("why 'normed_x[upon,3]'" + flags).out.find("x / sqrt(mean(x^2) + eps) * g_x") !=
+        CHECK(run("why 'normed_x[upon,3]'" + flags)
+                  .out.find("x[t,c] / sqrt((mean i: x[t,i] ^ 2) + 1e-05) * g_x[c]") !=
               std::string::npos);
         CHECK(run("why 'x[1,3]' --model-file sorter --text CBA")
-                  .out.find("= token_embedding + position_embedding") != std::string::npos);
+                  .out.find("= token_embedding[t,c] + position_embedding[t,c]") !=
+              std::string::npos);
     }
     TEST_CASE("the loop, other formats, mistakes and comparisons work on it") {
         const std::string flags = "--model-file stories --layer 3 --text 'Once upon a time' ";

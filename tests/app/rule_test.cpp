@@ -24,7 +24,7 @@ TEST_SUITE("app: rule") {
     TEST_CASE("a step with a rule says so, and so do those after it") {
         const std::string said =
             run("--rule 'scaled_scores[q,k] = scores[q,k] / D' --only scaled_scores,context").out;
-        CHECK(said.find("# scaled_scores[q,k] = scores[q,k] / D\n") != std::string::npos);
+        CHECK(said.find("# scaled_scores[q,k] = scores[q,k] / 4\n") != std::string::npos);
         CHECK(said.find("# ! Your rule makes this step") != std::string::npos);
         CHECK(said.find("(after your rule)") != std::string::npos);
     }

@@ -1,3 +1,4 @@
+#include "attn/walk/step_rule.hpp"
 #include "attn/cards/step_table.hpp"
 
 #include <doctest/doctest.h>

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "attn/walk/step_rule.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/literal.hpp"
 #include "attn/render/ipynb.hpp"

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "attn/walk/step_rule.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/code.hpp"
 #include "attn/mistakes/mistake.hpp"

@@ -71,7 +71,7 @@ void check_step(const Plan& plan, const StepTable& table, const Ledger& ledger,
             }
         }
     }
-    if (find_step(table, name).why) {
+    if (find_step(table, name).rule) {
         CHECK(std::find(seen.begin(), seen.end(), false) == seen.end());
     }
 }

@@ -31,8 +31,8 @@ double recomputed(const Derivation& derivation) {
     for (const Term& term : derivation.terms) {
         const double right = term.right ? term.right->value : 1;
         CHECK(term.value ==
-              (term.is_exponential ? std::exp(term.left.value - right) : term.left.value * right));
-        CHECK(term.is_exponential == (term.left.step == "sink"));
+              (!term.form.empty() ? std::exp(term.left.value - right) : term.left.value * right));
+        CHECK(!term.form.empty() == (term.left.step == "sink"));
         sum += term.value;
     }
     return sum;

@@ -92,11 +92,6 @@ Step positions_card(bool of_memory) {
                 return standing.name("positions") +
                        "[t] = " + listed_rule("t", standing.positions(of.plan));
             },
-        .formula =
-            [standing](const PlannedStep& of) {
-                return standing.name("positions") +
-                       (counts_from_zero(standing.positions(of.plan)) ? "(t) = t" : " as given");
-            },
         .compute = [standing](const Plan& plan, const Ledger&) -> Tensor {
             const std::vector<std::int64_t>& positions = standing.positions(plan);
             Array<std::int64_t> numbers = empty_array<std::int64_t>({positions.size()});
@@ -108,11 +103,6 @@ Step positions_card(bool of_memory) {
                        ? "With rotary positions only their differences matter to the scores."
                        : "Each position adds its own row to the token that stands there.";
         },
-        .why =
-            [](const WalkView&, Derivation& derivation) {
-                derivation.rule =
-                    "the place of the token, counted or given: the walk starts from it";
-            },
         .code = [standing](const StepLines& of) { return positions_code(standing, of); },
     };
 }
@@ -135,16 +125,6 @@ Tensor compute_inverse_frequencies(const Plan& plan, const Ledger&) {
         }
         return {{"pair"}, std::move(frequencies)};
     });
-}
-
-/// How far pair i is stretched, as a formula: `clip((i - 10) / 13, 0, 1)`.
-std::string share_text(const RopeScaling& scaling, const Plan& plan) {
-    if (scaling.kind == Kind::llama3) {
-        return "1 - clip((" + digits(scaling.length) + " f(i) / 2 pi - " + digits(scaling.low) +
-               ") / " + digits(scaling.high - scaling.low) + ", 0, 1)";
-    }
-    const auto [first, last] = scaling.ramp(plan.rotary_base(), 2 * plan.rotary_pairs());
-    return "clip((i - " + brief(first) + ") / " + brief(last - first) + ", 0, 1)";
 }
 
 /// longrope's divisors of all pairs, which its list names: `1, 1.25, 4`.
@@ -185,27 +165,6 @@ std::string inverse_frequencies_rule(const PlannedStep& of) {
     }
     return left + power + " / " + factor + " * (" + share + ") + " + power + " * (1 - (" + share +
            "))";
-}
-
-std::string inverse_frequencies_formula(const PlannedStep& of) {
-    const Plan& plan = of.plan;
-    const std::string width = std::to_string(2 * plan.rotary_pairs());
-    const std::string power = six_digits(plan.rotary_base()) + "^(-2i / " + width + ")";
-    const std::string name = "inverse_frequencies(i) = ";
-    const RopeScaling* scaling = stretching(plan);
-    if (scaling == nullptr) return name + "theta^(-2i / rotary_dim) = " + power;
-    const std::string factor = digits(scaling->factor);
-    if (scaling->kind == Kind::linear) return name + power + " / " + factor;
-    if (scaling->kind == Kind::longrope) {
-        constexpr std::size_t readable = 8;
-        const bool is_long = scaling->exceeds(plan.rotary_tokens());
-        return name + power + " / pair_factors(i), pair_factors = " +
-               (plan.rotary_pairs() <= readable ? pair_factors_text(*scaling, plan)
-                : is_long                       ? "the long list"
-                                                : "the short list");
-    }
-    return name + "f(i) / " + factor + " * share(i) + f(i) * (1 - share(i)), f(i) = " + power +
-           ", share(i) = " + share_text(*scaling, plan);
 }
 
 /// Why the frequencies are not those of theta.
@@ -253,40 +212,6 @@ std::string inverse_frequencies_note(const Subject& subject) {
     return note;
 }
 
-void why_inverse_frequencies(const WalkView& view, Derivation& derivation) {
-    const Plan& plan = view.plan;
-    const std::size_t pair = view.place.at("pair");
-    const std::string width = std::to_string(2 * plan.rotary_pairs());
-    const RopeScaling* scaling = stretching(plan);
-    const std::string power =
-        digits(plan.rotary_base()) + "^(" + std::to_string(2 * pair) + " / " + width + ")";
-    derivation.rule = "theta^(-2i / rotary_dim)";
-    derivation.arithmetic = "1 / " + power;
-    if (scaling == nullptr) return;
-    const double unscaled =
-        loop::inverse_frequencies<double>(plan.rotary_base(), 2 * plan.rotary_pairs())(pair);
-    const std::string factor = digits(scaling->factor);
-    derivation.rule = "f / factor * share + f * (1 - share), f = 1 / " + power;
-    if (scaling->kind == Kind::linear) {
-        derivation.rule = "f / factor, f = 1 / " + power;
-        derivation.arithmetic = four_decimals(unscaled) + " / " + factor;
-        return;
-    }
-    if (scaling->kind == Kind::longrope) {
-        derivation.rule = "f / pair_factors, f = 1 / " + power;
-        derivation.arithmetic = four_decimals(unscaled) + " / " +
-                                digits(scaling->pair_factors(plan.rotary_tokens())[pair]);
-        return;
-    }
-    // The share follows from the two ends that it lies between.
-    const double share =
-        (unscaled - derivation.cell.value) / (unscaled - unscaled / scaling->factor);
-    derivation.rule += ", share = " + share_text(*scaling, plan);
-    derivation.arithmetic = four_decimals(unscaled) + " / " + factor + " * " +
-                            four_decimals(share) + " + " + four_decimals(unscaled) + " * " +
-                            four_decimals(1 - share);
-}
-
 /// The lines that stretch the frequencies.
 std::string scaling_code(const StepLines& of, const RopeScaling& scaling) {
     const std::string name = "inverse_frequencies";
@@ -331,10 +256,8 @@ Step inverse_frequencies_card() {
                 return Outline{{"pair"}, {plan.rotary_pairs()}};
             },
         .rule = inverse_frequencies_rule,
-        .formula = inverse_frequencies_formula,
         .compute = compute_inverse_frequencies,
         .note = inverse_frequencies_note,
-        .why = why_inverse_frequencies,
         .code = inverse_frequencies_code,
     };
 }
@@ -357,7 +280,6 @@ Step angles_card(const Standing& standing) {
         .reads = these({positions, "inverse_frequencies"}),
         .outline = [standing](const Plan& plan) { return pair_outline(standing, plan); },
         .rule = always(name + "[t,i] = " + positions + "[t] * inverse_frequencies[i]"),
-        .formula = always(name + "(t, i) = " + positions + "(t) * inverse_frequencies(i)"),
         .compute = [positions](const Plan& plan, const Ledger& ledger) -> Tensor {
             return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
                 using T = decltype(zero);
@@ -371,15 +293,6 @@ Step angles_card(const Standing& standing) {
             return "One row of angles for each token: twice the position, twice the angle. A token "
                    "at position 0 does not rotate.";
         },
-        .why =
-            [positions](const WalkView& view, Derivation& derivation) {
-                const Cell position = view.at(positions);
-                const Cell frequency = view.at("inverse_frequencies");
-                derivation.rule = positions + " * inverse_frequencies";
-                derivation.arithmetic =
-                    brief(position.value) + " * " + four_decimals(frequency.value);
-                derivation.sources = {position, frequency};
-            },
         .code =
             [name, positions](const StepLines& of) {
                 const std::string dtype = dtype_code(of.plan.compute_dtype, of.language);
@@ -414,8 +327,6 @@ Step circle_card(const Standing& standing, const std::string& function) {
                 return name + "[t,i] = " + function + "(" + angles + "[t,i])" +
                        (factor == 1 ? "" : " * " + json_number(factor));
             },
-        .formula =
-            [formula](const PlannedStep& of) { return formula + factor_text(of.plan, six_digits); },
         .compute = [angles, cosine](const Plan& plan, const Ledger& ledger) -> Tensor {
             return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
                 using T = decltype(zero);
@@ -428,14 +339,6 @@ Step circle_card(const Standing& standing, const std::string& function) {
             return cosine ? "How much of itself a feature keeps when its pair rotates."
                           : "How much a feature takes of the other one of its pair.";
         },
-        .why =
-            [angles, function](const WalkView& view, Derivation& derivation) {
-                const Cell angle = view.at(angles);
-                derivation.rule = function + "(" + angles + ")";
-                derivation.arithmetic =
-                    function + "(" + four_decimals(angle.value) + ")" + factor_text(view.plan);
-                derivation.sources = {angle};
-            },
         .code =
             [name, angles, function](const StepLines& of) {
                 return name + " = " + of.module() + "." + function + "(" + angles + ")" +

@@ -207,64 +207,6 @@ std::string keys_so_far(const Plan& plan) {
 /// The index of the head, where a rule has to name it.
 std::string of_head(const Plan& plan) { return plan.has_head ? "h," : ""; }
 
-std::string keys_of(const Plan& plan, std::size_t block) {
-    const std::size_t first = block * plan.key_block();
-    const std::size_t last = std::min(plan.key_len, first + plan.key_block()) - 1;
-    return "keys " + std::to_string(first) + " to " + std::to_string(last);
-}
-
-/// The cell of a step in the block before.
-Cell before(const WalkView& view, const std::string& step) {
-    return view.at(step, with(view.place, "block", view.place.at("block") - 1));
-}
-
-/// `2.1 * 0.5 + 0.3`: what was there, corrected, and what the block added.
-std::string corrected(const Cell& earlier, const Cell& correction, double now) {
-    return four_decimals(earlier.value) + " * " + four_decimals(correction.value) + " + " +
-           four_decimals(now - earlier.value * correction.value);
-}
-
-void why_running_max(const WalkView& view, Derivation& derivation) {
-    const std::size_t block = view.place.at("block");
-    const std::string largest = "the largest score with " + keys_of(view.plan, block);
-    derivation.rule = block == 0 ? largest : "the larger of running_max before and " + largest;
-    if (block > 0) derivation.sources = {before(view, "running_max")};
-    if (block > 0 || !view.has("sink")) return;
-    derivation.rule = "the larger of the sink and " + largest;
-    derivation.sources = {view.at("sink")};
-}
-
-void why_correction(const WalkView& view, Derivation& derivation) {
-    const Cell now = view.at("running_max");
-    derivation.rule = "0, for nothing was gathered before block 0";
-    derivation.sources = {now};
-    const bool first = view.place.at("block") == 0;
-    if (first && !view.has("sink")) return;
-    const Cell then = first ? view.at("sink") : before(view, "running_max");
-    derivation.rule = first ? "exp(sink - running_max)" : "exp(running_max before - running_max)";
-    derivation.arithmetic =
-        "exp(" + four_decimals(then.value) + " - " + four_decimals(now.value) + ")";
-    derivation.sources = {then, now};
-}
-
-/// running_sum and partial_context: what was gathered before, corrected, and what a block adds.
-void why_gathered(const WalkView& view, const std::string& added, Derivation& derivation) {
-    const std::size_t block = view.place.at("block");
-    const Cell now = view.at("running_max");
-    derivation.rule = "the sum over " + keys_of(view.plan, block) + " of " + added;
-    derivation.sources = {now};
-    if (block == 0 && view.has("sink") && view.step.name == "running_sum") {
-        derivation.rule = "the correction of the sink's 1 + " + derivation.rule;
-        derivation.sources.push_back(view.at("correction"));
-    }
-    if (block == 0) return;
-    const Cell correction = view.at("correction");
-    const Cell earlier = before(view, view.step.name);
-    derivation.rule = view.step.name + " before * correction + " + derivation.rule;
-    derivation.arithmetic = corrected(earlier, correction, derivation.cell.value);
-    derivation.sources = {earlier, correction, now};
-}
-
 }  // namespace
 
 std::string blockwise_context_rule(const PlannedStep& of) {
@@ -285,21 +227,6 @@ std::string blockwise_context_note(const Subject& subject) {
         "query a maximum, a sum and a context.";
     say(note, not_finite(subject.tensor));
     return note;
-}
-
-void why_blockwise_context(const WalkView& view, Derivation& derivation) {
-    if (!view.plan.traces_blocks()) {
-        derivation.rule =
-            "softmax(scores) @ value, block by block; too large to be followed: "
-            "$variant vectorized keeps the weights that tell why"_told;
-        return;
-    }
-    const Place last = with(view.place, "block", block_count(view.plan) - 1);
-    const Cell sum = view.at("running_sum", last);
-    const Cell partial = view.at("partial_context", last);
-    derivation.rule = "partial_context / running_sum, after the last block";
-    derivation.arithmetic = four_decimals(partial.value) + " / " + four_decimals(sum.value);
-    derivation.sources = {partial, sum};
 }
 
 Tensor blockwise_context(const Plan& plan, const Ledger& ledger) {
@@ -331,14 +258,7 @@ StepTable block_cards() {
         return "running_max[" + of_head(of.plan) + "q,j] = max((" + largest + "), " +
                (of.plan.has_head ? "sink[h])" : "sink[0])");
     };
-    running_max.formula = [](const PlannedStep& of) {
-        return "running_max(q, b) = max(running_max(q, b-1), the scores of q in block b); blocks "
-               "of " +
-               std::to_string(of.plan.key_block()) + " keys" +
-               (of.has("sink") ? "; before block 0 it is the sink" : "");
-    };
     running_max.note = running_max_note;
-    running_max.why = why_running_max;
     Step correction = running_card("correction", "the factor that rescales running sum and context",
                                    compute_running<&FusedBlock::correction>);
     correction.rule = [](const PlannedStep& of) {
@@ -352,9 +272,7 @@ StepTable block_cards() {
                "j - 1] == -inf then 0 else exp(running_max" + at + "j - 1] - running_max" + at +
                "j])";
     };
-    correction.formula = always("correction(q, b) = exp(running_max(q, b-1) - running_max(q, b))");
     correction.note = correction_note;
-    correction.why = why_correction;
     Step running_sum =
         running_card("running_sum", "the exponentials that each query has met, added up",
                      compute_running<&FusedBlock::sum>);
@@ -368,13 +286,7 @@ StepTable block_cards() {
         return "running_sum" + at + " = (" + sum + ") + exp(" +
                (of.plan.has_head ? "sink[h]" : "sink[0]") + " - running_max" + at + ")";
     };
-    running_sum.formula = always(
-        "running_sum(q, b) = correction * running_sum(q, b-1) + sum over block b of "
-        "exp(score - running_max)");
     running_sum.note = running_sum_note;
-    running_sum.why = [](const WalkView& view, Derivation& derivation) {
-        why_gathered(view, "exp(score - running_max)", derivation);
-    };
     Step partial_context = running_card(
         "partial_context", "the values, mixed so far, not yet divided", compute_partial_context);
     partial_context.outline = partial_context_outline;
@@ -384,13 +296,7 @@ StepTable block_cards() {
                " == -inf then 0 else sum k in 0.." + keys_so_far(of.plan) + ": exp(scores[" +
                of_head(of.plan) + "q,k] - " + max + ") * values[" + of_head(of.plan) + "k,f]";
     };
-    partial_context.formula = always(
-        "partial_context(b, q) = correction * partial_context(b-1, q) + sum over block b of "
-        "exp(score - running_max) * value");
     partial_context.note = partial_context_note;
-    partial_context.why = [](const WalkView& view, Derivation& derivation) {
-        why_gathered(view, "exp(score - running_max) * value", derivation);
-    };
     return {running_max, correction, running_sum, partial_context};
 }
 

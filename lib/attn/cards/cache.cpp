@@ -75,12 +75,6 @@ Step present_card(const Projected& part, Chain chain) {
                 return name + "[k,f] = if k < P then " + past + "[k,f] else " + of.latest(chain) +
                        "[k - P, f]";
             },
-        .formula =
-            [name, past, chain](const PlannedStep& of) {
-                return name + "(t) = " + past +
-                       "(t) for t < past_len = " + std::to_string(of.plan.past_len) + ", else " +
-                       of.latest(chain) + "(t - " + std::to_string(of.plan.past_len) + ")";
-            },
         .compute =
             [part, name, past, chain](const Plan& plan, const Ledger& ledger) {
                 return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
@@ -92,19 +86,6 @@ Step present_card(const Projected& part, Chain chain) {
                 });
             },
         .note = [part](const Subject& subject) { return present_note(subject, part); },
-        .why =
-            [past, chain](const WalkView& view, Derivation& derivation) {
-                const std::size_t key = view.place.at("key");
-                const std::size_t first = view.plan.past_len;
-                if (key < first) {
-                    derivation.copy(view.at(past), "kept from an earlier token");
-                    return;
-                }
-                Place added = at_position(view.place, "token");
-                added["token"] = key - first;
-                derivation.copy(view.latest(chain, added),
-                                "of token " + std::to_string(key - first) + " of x");
-            },
         .code =
             [name, past, chain](const StepLines& of) {
                 return name + " = " + (of.torch() ? "torch.cat([" : "np.concatenate([") + past +

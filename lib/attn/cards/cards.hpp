@@ -70,7 +70,6 @@ Step sink_weight_card();
 Tensor blockwise_context(const Plan& plan, const Ledger& ledger);
 std::string blockwise_context_rule(const PlannedStep& of);
 std::string blockwise_context_note(const notes::Subject& subject);
-void why_blockwise_context(const WalkView& view, Derivation& derivation);
 
 /// True where attention keeps a score for each query and key.
 inline bool keeps_scores(const Plan& plan) { return !plan.fused(); }

@@ -39,13 +39,6 @@ std::string context_rule(const PlannedStep& of) {
     return "context[q,f] = sum k: weights[q,k] * values[k,f]";
 }
 
-std::string context_formula(const PlannedStep& of) {
-    const std::string value = of.latest(Chain::values);
-    if (!of.plan.fused()) return "context = " + of.latest(Chain::weights) + " @ " + value;
-    return of.plan.traces_blocks() ? "context = partial_context / running_sum, after the last block"
-                                   : "context = softmax(scores) @ " + value + ", block by block";
-}
-
 std::vector<Input> context_inputs(const Plan& plan) {
     if (!plan.fused()) return {Chain::weights, Chain::values};
     return {Chain::queries, Chain::keys, Chain::values};
@@ -163,17 +156,6 @@ std::string context_note(const Subject& subject) {
     return note;
 }
 
-void why_context(const WalkView& view, Derivation& derivation) {
-    if (view.plan.fused()) return why_blockwise_context(view, derivation);
-    const std::string value = view.latest(Chain::values).step;
-    const std::string weights = view.ledger.find_latest(Chain::weights)->name;
-    derivation.rule = "sum over keys k of " + weights + "(k) * " + value + "(k)";
-    for (std::size_t k = 0; k < view.ledger[weights].extent("key"); ++k) {
-        const Place key = with(view.place, "key", k);
-        derivation.add_product(view.at(weights, key), view.at(value, key));
-    }
-}
-
 // merged: the heads side by side.
 
 Tensor compute_merged(const Plan& plan, const Ledger& ledger) {
@@ -192,16 +174,6 @@ std::string merged_note(const Subject& subject) {
     return "The heads of each token side by side: " +
            features_of_heads(heads_in(subject, width), width, "come", "from") +
            ". Nothing is computed, only moved.";
-}
-
-void why_merged(const WalkView& view, Derivation& derivation) {
-    const std::size_t width = view.plan.value_dim;
-    const std::size_t head = view.place.at("feature") / width;
-    const std::size_t feature = view.place.at("feature") % width;
-    const Place inside =
-        with(with(at_position(view.place, "query"), "head", head), "feature", feature);
-    derivation.copy(view.latest(Chain::contexts, inside),
-                    "feature " + std::to_string(feature) + " of head " + std::to_string(head));
 }
 
 std::string merged_code(const StepLines& of) {
@@ -268,10 +240,15 @@ StepTable context_cards() {
                                                        plan.context_heads())};
                 },
             .rule = context_rule,
-            .formula = context_formula,
+            .formula =
+                [](const PlannedStep& of) {
+                    return of.plan.fused()
+                               ? "softmax(scores) @ " + of.latest(Chain::values) +
+                                     ", block by block"
+                               : of.latest(Chain::weights) + " @ " + of.latest(Chain::values);
+                },
             .compute = compute_context,
             .note = context_note,
-            .why = why_context,
             .code =
                 [](const StepLines& of) {
                     return "context = " + of.latest(Chain::weights) + " @ " +
@@ -299,14 +276,8 @@ StepTable merged_cards() {
                     return "merged[t,c] = " + of.latest(Chain::contexts) + "[c / " + width +
                            ", t, c % " + width + "]";
                 },
-            .formula =
-                [](const PlannedStep& of) {
-                    return "merged(t) = " + of.latest(Chain::contexts) +
-                           " of head 0, head 1, ... of token t, side by side";
-                },
             .compute = compute_merged,
             .note = merged_note,
-            .why = why_merged,
             .code = merged_code,
         },
         parameter_card("output", false),
@@ -325,18 +296,11 @@ StepTable merged_cards() {
                 },
             .formula =
                 [](const PlannedStep& of) {
-                    const WalkConfig& config = of.plan.config;
-                    const bool out_in = *config.weight_layout == WeightLayout::out_in;
-                    return "output = " + of.latest(Chain::contexts) + " @ w_output" +
-                           (out_in ? "^T" : "") + (config.output_bias ? " + b_output" : "");
+                    return product_formula(of.plan, of.latest(Chain::contexts), "w_output",
+                                           of.plan.config.output_bias ? "b_output" : "");
                 },
             .compute = compute_output,
             .note = output_note,
-            .why =
-                [](const WalkView& view, Derivation& derivation) {
-                    why_product(view, view.ledger.find_latest(Chain::contexts, "output")->name,
-                                "output", view.place.at("feature"), derivation);
-                },
             .code =
                 [](const StepLines& of) {
                     return "output = " + of.product(of.latest(Chain::contexts), "w_output",

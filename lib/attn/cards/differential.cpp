@@ -23,11 +23,6 @@ using namespace notes;
 
 bool is_differential(const Plan& plan) { return plan.differs(); }
 
-std::string init_formula(const Plan& plan) {
-    return "0.8 - 0.6 exp(-0.3 * depth) = 0.8 - 0.6 exp(-0.3 * " +
-           std::to_string(*plan.config.differential.depth) + ") = " + brief(plan.lambda_init());
-}
-
 // lambda_full: how much of the second softmax is taken away.
 
 Step lambda_vector_card(const std::string& name) {
@@ -44,26 +39,6 @@ Step lambda_vector_card(const std::string& name) {
                    "near 1.";
         },
     };
-}
-
-void why_lambda(const WalkView& view, Derivation& derivation) {
-    const auto product = [&](const std::string& number) {
-        double sum = 0;
-        for (std::size_t f = 0; f < view.plan.head_dim; ++f) {
-            const Cell q = view.at("lambda_q" + number, {{"feature", f}});
-            const Cell k = view.at("lambda_k" + number, {{"feature", f}});
-            sum += q.value * k.value;
-            derivation.sources.push_back(q);
-            derivation.sources.push_back(k);
-        }
-        return four_decimals(sum);
-    };
-    derivation.rule =
-        "exp(lambda_q1 . lambda_k1) - exp(lambda_q2 . lambda_k2) + lambda_init, lambda_init = " +
-        init_formula(view.plan);
-    const std::string first = product("1");
-    derivation.arithmetic = "exp(" + first + ") - exp(" + product("2") + ") + " +
-                            four_decimals(view.plan.lambda_init());
 }
 
 std::string lambda_code(const StepLines& of) {
@@ -91,12 +66,6 @@ Step lambda_card() {
                        "lambda_q2[f] * lambda_k2[f]) + " +
                        json_number(of.plan.lambda_init());
             },
-        .formula =
-            [](const PlannedStep& of) {
-                return "lambda_full = exp(lambda_q1 . lambda_k1) - exp(lambda_q2 . lambda_k2) + "
-                       "lambda_init, lambda_init = " +
-                       init_formula(of.plan);
-            },
         .compute = [](const Plan& plan, const Ledger& ledger) -> Tensor {
             return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
                 using T = decltype(zero);
@@ -111,7 +80,6 @@ Step lambda_card() {
             return "One number for all heads of the layer. Deeper layers start with a larger one: "
                    "0.2 in layer 0, 0.8 far down.";
         },
-        .why = why_lambda,
         .code = lambda_code,
     };
 }
@@ -154,19 +122,6 @@ std::string difference_note(const Subject& subject) {
     return note;
 }
 
-void why_difference(const WalkView& view, Derivation& derivation) {
-    const std::size_t head = view.place.at("head");
-    const Cell first = view.at("weights", with(view.place, "head", 2 * head));
-    const Cell second = view.at("weights", with(view.place, "head", 2 * head + 1));
-    const Cell lambda = view.at("lambda_full", {{"feature", 0}});
-    derivation.rule = cell_text(first) + " - lambda_full * " + cell_text(second);
-    derivation.arithmetic = four_decimals(first.value) + " - " + four_decimals(lambda.value) +
-                            " * " + four_decimals(second.value);
-    derivation.sources = {first, second, lambda};
-    derivation.used_by = "context of the same query: adds " + four_decimals(derivation.cell.value) +
-                         " * value of this key";
-}
-
 Step difference_card() {
     return {
         .name = "differential_weights",
@@ -183,7 +138,6 @@ Step difference_card() {
             },
         .rule = always("differential_weights[h,q,k] = weights[2 * h, q, k] - "
                        "lambda_full[0] * weights[2 * h + 1, q, k]"),
-        .formula = always("differential_weights(h) = weights(2h) - lambda_full * weights(2h+1)"),
         .compute = [](const Plan& plan, const Ledger& ledger) -> Tensor {
             return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
                 using T = decltype(zero);
@@ -194,7 +148,6 @@ Step difference_card() {
             });
         },
         .note = difference_note,
-        .why = why_difference,
         .code = [](const StepLines&) -> std::string {
             return "differential_weights = weights[..., 0::2, :, :] - lambda_full * "
                    "weights[..., 1::2, :, :]";
@@ -242,12 +195,6 @@ Step scaled_context_card() {
                 return "scaled_context[q,f] = " + of.latest(Chain::contexts) + "[q,f] * " +
                        json_number(1 - of.plan.lambda_init());
             },
-        .formula =
-            [](const PlannedStep& of) {
-                return "scaled_context = " + of.latest(Chain::contexts) +
-                       " * (1 - lambda_init) = " + of.latest(Chain::contexts) + " * " +
-                       rest_text(of.plan);
-            },
         .compute = [](const Plan& plan, const Ledger& ledger) -> Tensor {
             return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
                 using T = decltype(zero);
@@ -261,14 +208,6 @@ Step scaled_context_card() {
             return "A fixed number, " + rest_text(subject.plan) +
                    " in this layer, so that gradients are as large as with one softmax.";
         },
-        .why =
-            [](const WalkView& view, Derivation& derivation) {
-                const Cell before = view.latest(Chain::contexts);
-                derivation.rule = before.step + " * (1 - lambda_init)";
-                derivation.arithmetic = four_decimals(before.value) + " * " +
-                                        four_decimals(1 - view.plan.lambda_init());
-                derivation.sources = {before};
-            },
         .code =
             [](const StepLines& of) {
                 return "scaled_context = " + of.latest(Chain::contexts) + " * (1 - lambda_init)";

@@ -45,14 +45,6 @@ std::string slopes_rule(const PlannedStep& of) {
            ") + 1) / " + std::to_string(2 * regular) + ")";
 }
 
-std::string slopes_formula(const PlannedStep& of) {
-    const std::size_t regular = regular_heads(of.plan);
-    const std::string rule = "slopes(h) = 2^(-8 (h+1) / " + std::to_string(regular) + ")";
-    if (regular == of.plan.heads) return rule;
-    return rule + " for the first " + std::to_string(regular) +
-           " heads, then every second of 2^(-8 (h+1) / " + std::to_string(2 * regular) + ")";
-}
-
 std::string slopes_note(const Subject& subject) {
     const Cells slopes(subject.tensor);
     const Excerpt& excerpt = subject.excerpt;
@@ -70,14 +62,6 @@ std::string slopes_note(const Subject& subject) {
             std::to_string(heads) + " heads are no power of two, so the slopes are not in order.");
     }
     return note;
-}
-
-void why_slopes(const WalkView& view, Derivation& derivation) {
-    const std::size_t regular = regular_heads(view.plan);
-    const std::size_t h = view.place.at("head");
-    const bool first = h < regular;
-    derivation.rule = "2^(-8 * " + std::to_string(first ? h + 1 : 2 * (h - regular) + 1) + " / " +
-                      std::to_string(first ? regular : 2 * regular) + ")";
 }
 
 std::string slopes_code(const StepLines& of) {
@@ -122,17 +106,6 @@ std::string buckets_rule(const PlannedStep& of) {
                 : sorted);
 }
 
-std::string buckets_formula(const PlannedStep& of) {
-    const BucketRule rule = bucket_rule(of.plan);
-    const std::string exact = std::to_string(rule.exact());
-    const std::string q = query_position(of.plan);
-    return "buckets(q, k) = n for n < " + exact + ", else " + exact + " + log(n / " + exact +
-           ") / log(" + std::to_string(rule.max_distance) + " / " + exact + ") * " + exact +
-           (rule.bidirectional
-                ? ", n = |k - " + q + "|; + " + std::to_string(rule.buckets / 2) + " where k > " + q
-                : ", n = max(" + q + " - k, 0)");
-}
-
 std::string buckets_note(const Subject& subject) {
     const BucketRule rule = bucket_rule(subject.plan);
     return "Distances below " + std::to_string(rule.exact()) +
@@ -141,12 +114,6 @@ std::string buckets_note(const Subject& subject) {
            (rule.bidirectional ? " Later keys have buckets of their own."
                                : " A causal mask hides later keys, so all buckets are for earlier "
                                  "ones.");
-}
-
-void why_buckets(const WalkView& view, Derivation& derivation) {
-    const auto q = static_cast<std::int64_t>(view.place.at("query")) + causal_offset(view.plan);
-    const auto distance = static_cast<std::int64_t>(view.place.at("key")) - q;
-    derivation.rule = "the bucket of distance " + std::to_string(distance);
 }
 
 }  // namespace
@@ -210,10 +177,8 @@ StepTable slope_cards() {
                     return Outline{{"head"}, {plan.heads}};
                 },
             .rule = slopes_rule,
-            .formula = slopes_formula,
             .compute = compute_slopes,
             .note = slopes_note,
-            .why = why_slopes,
             .code = slopes_code,
         },
         {
@@ -246,10 +211,8 @@ Step buckets_card() {
                 return Outline{{"query", "key"}, {plan.query_len, plan.key_len}};
             },
         .rule = buckets_rule,
-        .formula = buckets_formula,
         .compute = compute_buckets,
         .note = buckets_note,
-        .why = why_buckets,
         .code = buckets_code,
     };
 }

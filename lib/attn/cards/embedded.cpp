@@ -80,15 +80,4 @@ std::string embedded_x_note(const Subject& subject) {
            (has_positions(plan) ? ", and one for its position." : ".");
 }
 
-void why_embedded_x(const WalkView& view, Derivation& derivation) {
-    if (is_given(view.plan)) return;
-    const Cell token = view.at("token_embedding");
-    if (!has_positions(view.plan)) {
-        return derivation.copy(token, "the model's embedding of the token");
-    }
-    derivation.add(token);
-    derivation.add(view.at("position_embedding"));
-    derivation.rule = "token_embedding + position_embedding";
-}
-
 }  // namespace attn

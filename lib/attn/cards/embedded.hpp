@@ -18,6 +18,5 @@ std::string embedded_x_rule(const Plan& plan);
 std::string embedded_x_formula(const Plan& plan);
 Tensor embedded_x(const Plan& plan, const Ledger& ledger);
 std::string embedded_x_note(const notes::Subject& subject);
-void why_embedded_x(const WalkView& view, Derivation& derivation);
 
 }  // namespace attn

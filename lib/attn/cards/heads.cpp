@@ -34,6 +34,18 @@ Tensor compute_part(const Plan& plan, const Ledger& ledger, const Projected& par
     });
 }
 
+/// How the field writes it where it is a product; where it comes from where it is drawn or given.
+std::string part_formula(const Plan& plan, const Projected& part) {
+    if (projects(plan) && !one_product(plan) && !splits_projected(plan)) {
+        return projection_formula(plan, part);
+    }
+    if (plan.has_x()) return {};
+    if (plan.config.parameters.has(part.name)) return part.name + " as given";
+    const bool normal =
+        std::get<RandomInput>(plan.config.input).distribution == Distribution::normal;
+    return part.name + (normal ? " ~ N(0, 1)" : " ~ U[0, 1)");
+}
+
 std::string part_rule(const Plan& plan, const Projected& part) {
     const std::string h = plan.has_head ? "h" : "";
     const std::string left = part.name + (plan.has_head ? "[h,t,f]" : "[t,f]");
@@ -46,22 +58,6 @@ std::string part_rule(const Plan& plan, const Projected& part) {
     }
     if (!plan.has_x()) return {};
     return left + " = " + part.source(plan) + "[t, " + split_index(part, plan, h) + "]";
-}
-
-std::string part_formula(const Plan& plan, const Projected& part) {
-    const std::string& name = part.name;
-    if (one_product(plan)) return name + " = the " + name + " features of qkv, head by head";
-    if (splits_projected(plan)) {
-        return name + "(h, t) = projected_" + name + "(t), features of head h";
-    }
-    if (projects(plan)) return name + " = " + projection_formula(plan, part);
-    if (!plan.has_x()) {
-        if (plan.config.parameters.has(name)) return name + " as given";
-        const bool normal =
-            std::get<RandomInput>(plan.config.input).distribution == Distribution::normal;
-        return name + (normal ? " ~ N(0, 1)" : " ~ U[0, 1)");
-    }
-    return name + " = " + part.source(plan) + (plan.has_head ? ", features of each head" : "");
 }
 
 std::vector<Input> part_inputs(const Plan& plan, const Projected& part) {
@@ -142,27 +138,6 @@ std::string part_note(const Subject& subject, const Projected& part) {
     return note;
 }
 
-void why_part(const WalkView& view, const Projected& part, Derivation& derivation) {
-    const Plan& plan = view.plan;
-    const std::size_t feature = view.place.at("feature");
-    const std::size_t head = view.place.count("head") != 0 ? view.place.at("head") : 0;
-    const std::size_t side_by_side = head * part.width(plan) + feature;
-    if (one_product(plan)) {
-        const Place cut = with(at_position(view.place, "query"), "feature",
-                               plan.fused_features(part.number)[side_by_side]);
-        derivation.copy(view.at("qkv", cut), "cut out of qkv");
-    } else if (splits_projected(plan)) {
-        derivation.copy(
-            view.at("projected_" + part.name, with(view.place, "feature", side_by_side)),
-            "feature " + std::to_string(feature) + " of head " + std::to_string(head));
-    } else if (projects(plan)) {
-        why_projection(view, part, feature, derivation);
-    } else if (plan.has_x()) {
-        const Place same = with(at_position(view.place, "token"), "feature", side_by_side);
-        derivation.copy(view.at(part.source(plan), same), "there is no projection");
-    }
-}
-
 /// Cuts the last axis into heads and moves the head axis in front of the tokens.
 std::string split_code(const StepLines& of, const std::string& name, const Projected& part) {
     Shape shape = of.plan.per_batch_shape(part.length(of.plan), part.heads(of.plan));
@@ -214,8 +189,6 @@ Step part_card(const Projected& part) {
         .compute = [part](const Plan& plan,
                           const Ledger& ledger) { return compute_part(plan, ledger, part); },
         .note = [part](const Subject& subject) { return part_note(subject, part); },
-        .why = [part](const WalkView& view,
-                      Derivation& derivation) { why_part(view, part, derivation); },
         .code = [part](const StepLines& of) { return part_code(of, part); },
     };
 }

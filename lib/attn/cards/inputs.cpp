@@ -60,12 +60,10 @@ std::string start_rule(const Start& start, const Plan& plan) {
     return std::string(start.tensor) + "[t,c] = " + start.embedding + "[" + start.ids + "[t], c]";
 }
 
+/// Where it comes from, where the walk starts from it.
 std::string start_formula(const Start& start, const Plan& plan) {
     const std::string name = start.tensor;
-    if (start.embedded(plan)) return embedded_x_formula(plan);
-    if (start.has_ids(plan)) {
-        return name + "(t) = " + start.embedding + "(" + start.ids + "(t))";
-    }
+    if (start.has_ids(plan)) return start.embedded(plan) ? embedded_x_formula(plan) : "";
     if (const auto* random = std::get_if<RandomInput>(&start.source(plan))) {
         return name + (random->distribution == Distribution::normal ? " ~ N(0, 1)" : " ~ U[0, 1)");
     }
@@ -271,17 +269,6 @@ std::string start_note(const Start& start, const Subject& subject) {
     return note;
 }
 
-void why_start(const Start& start, const WalkView& view, Derivation& derivation) {
-    if (start.embedded(view.plan)) return why_embedded_x(view, derivation);
-    if (!view.ledger.has(start.ids)) return;
-    const Cell id = view.at(start.ids);
-    const auto row = static_cast<std::size_t>(id.value);
-    derivation.copy(
-        view.at(start.embedding, {{"vocab", row}, {"feature", view.place.at("feature")}}),
-        std::string("the row of ") + start.embedding + " that the id " + std::to_string(row) +
-            " names");
-}
-
 std::string start_code(const Start& start, const StepLines& of) {
     if (start.embedded(of.plan)) return embedded_x_formula(of.plan);
     const std::string ids = start.ids;
@@ -369,8 +356,6 @@ Step start_card(const Start& start) {
                 return look_up(plan, ledger[start.ids], ledger[start.embedding]);
             },
         .note = [start](const Subject& subject) { return start_note(start, subject); },
-        .why = [start](const WalkView& view,
-                       Derivation& derivation) { why_start(start, view, derivation); },
         .code = [start](const StepLines& of) { return start_code(start, of); },
     };
 }

@@ -72,9 +72,7 @@ Step product_card(const LatentProduct& of_kind) {
             },
         .formula =
             [of_kind](const PlannedStep& of) {
-                const bool out_in = *of.plan.config.weight_layout == WeightLayout::out_in;
-                return of_kind.name + " = " + of_kind.source(of.plan) + " @ " + of_kind.weight +
-                       (out_in ? "^T" : "");
+                return product_formula(of.plan, of_kind.source(of.plan), of_kind.weight, "");
             },
         .compute = [of_kind](const Plan& plan, const Ledger& ledger) -> Tensor {
             const Tensor& source = ledger[of_kind.source(plan)];
@@ -88,11 +86,6 @@ Step product_card(const LatentProduct& of_kind) {
             });
         },
         .note = [of_kind](const Subject& subject) { return of_kind.note(subject.plan); },
-        .why =
-            [of_kind](const WalkView& view, Derivation& derivation) {
-                why_product(view, of_kind.source(view.plan), of_kind.weight.substr(2),
-                            view.place.at("feature"), derivation);
-            },
         .code =
             [of_kind](const StepLines& of) {
                 return of_kind.name + " = " +
@@ -183,13 +176,6 @@ Step cut_card(const std::string& name, const std::string& title, bool rotates,
                 return name + "[t,f] = projected_latent[t, " +
                        std::to_string(first_of_part(of.plan, rotates)) + " + f]";
             },
-        .formula =
-            [name, rotates](const PlannedStep& of) {
-                const std::size_t first = first_of_part(of.plan, rotates);
-                return name + " = features " + std::to_string(first) + " to " +
-                       std::to_string(first + width_of_part(of.plan, rotates) - 1) +
-                       " of projected_latent";
-            },
         .compute = [rotates](const Plan& plan, const Ledger& ledger) -> Tensor {
             return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
                 using T = decltype(zero);
@@ -202,13 +188,6 @@ Step cut_card(const std::string& name, const std::string& title, bool rotates,
             });
         },
         .note = [note](const Subject&) { return note; },
-        .why =
-            [rotates](const WalkView& view, Derivation& derivation) {
-                const std::size_t feature =
-                    first_of_part(view.plan, rotates) + view.place.at("feature");
-                derivation.copy(view.at("projected_latent", with(view.place, "feature", feature)),
-                                "cut out of projected_latent");
-            },
         .code =
             [name, rotates](const StepLines& of) {
                 return name + " = projected_latent[..., " +

@@ -56,18 +56,6 @@ std::string latent_part_rule(const Plan& plan, const Projected& part) {
                    : rows);
 }
 
-std::string latent_part_formula(const Plan& plan, const Projected& part) {
-    const bool is_key = part.letter() == 'k';
-    const std::string rows =
-        is_absorbed(plan)
-            ? "normed_latent(t)"
-            : "features " + std::to_string(first_in_head(plan, is_key)) + " to " +
-                  std::to_string(first_in_head(plan, is_key) + width_in_head(plan, is_key) - 1) +
-                  " of head h of projected_key_value(t)";
-    return part.name + (is_absorbed(plan) ? "(t) = " : "(h, t) = ") + rows +
-           (is_key ? " | rotary_key(t)" : "");
-}
-
 std::string latent_part_note(const Plan& plan, const Projected& part) {
     const bool is_key = part.letter() == 'k';
     if (is_absorbed(plan)) {
@@ -86,27 +74,6 @@ std::string latent_part_note(const Plan& plan, const Projected& part) {
     return counted(still_dim(plan), "feature") + " of each head's own, then " +
            std::to_string(2 * plan.rotary_pairs()) +
            " that are the same in all heads: the part that will rotate.";
-}
-
-void why_latent_part(const WalkView& view, const Projected& part, Derivation& derivation) {
-    const Plan& plan = view.plan;
-    const bool is_key = part.letter() == 'k';
-    const std::size_t feature = view.place.at("feature");
-    const Place token = at_position(view.place, part.axis(plan));
-    const std::size_t own = is_absorbed(plan) ? plan.latent_rank() : still_dim(plan);
-    if (is_key && feature >= own) {
-        derivation.copy(view.at("rotary_key", with(token, "feature", feature - own)),
-                        "the part that rotates, the same for all heads");
-    } else if (is_absorbed(plan)) {
-        derivation.copy(view.at("normed_latent", with(token, "feature", feature)),
-                        "the latent itself");
-    } else {
-        const std::size_t head = view.place.at("head");
-        const std::size_t column = head * pair_width(plan) + first_in_head(plan, is_key) + feature;
-        derivation.copy(view.at("projected_key_value", with(token, "feature", column)),
-                        "feature " + std::to_string(first_in_head(plan, is_key) + feature) +
-                            " of head " + std::to_string(head));
-    }
 }
 
 /// `concatenate` along the features.
@@ -155,11 +122,6 @@ std::string matrices_code(const StepLines& of, bool is_key) {
            head_range(first_in_head(plan, is_key), width_in_head(plan, is_key)) + "]";
 }
 
-/// The cell of w_key_value that leads from a latent's feature to one of a head's.
-Cell cell_of_weight(const WalkView& view, std::size_t column, std::size_t latent) {
-    return view.at("w_key_value", {{"out", column}, {"in", latent}});
-}
-
 Tensor compute_absorbed_query(const Plan& plan, const Ledger& ledger) {
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
@@ -182,23 +144,6 @@ Tensor compute_absorbed_query(const Plan& plan, const Ledger& ledger) {
         }
         return {query.axes(), std::move(result)};
     });
-}
-
-void why_absorbed_query(const WalkView& view, Derivation& derivation) {
-    const Plan& plan = view.plan;
-    const std::size_t feature = view.place.at("feature");
-    if (feature >= plan.latent_rank()) {
-        const std::size_t own = still_dim(plan) + feature - plan.latent_rank();
-        derivation.copy(view.latest(Chain::queries, with(view.place, "feature", own)),
-                        "a feature that rotates is not absorbed");
-        return;
-    }
-    derivation.rule = "sum over features f of the query of head h * w_key_value(h, f)";
-    for (std::size_t f = 0; f < still_dim(plan); ++f) {
-        derivation.add_product(
-            view.latest(Chain::queries, with(view.place, "feature", f)),
-            cell_of_weight(view, view.place.at("head") * pair_width(plan) + f, feature));
-    }
 }
 
 Step absorbed_query_card() {
@@ -224,14 +169,6 @@ Step absorbed_query_card() {
                        ": queries[h,t,g] * w_key_value[" + (out_in ? out + ", f" : "f, " + out) +
                        "]) else queries[h,t,f - " + rank + " + " + still + "]";
             },
-        .formula =
-            [](const PlannedStep& of) {
-                const std::string query = of.latest(Chain::queries) + "(h, t)";
-                const std::size_t still = still_dim(of.plan);
-                return "absorbed_query(h, t) = " + query + "[0:" + std::to_string(still) +
-                       "] @ (key rows of head h in w_key_value) | " + query + "[" +
-                       head_range(still, 2 * of.plan.rotary_pairs()) + "]";
-            },
         .compute = compute_absorbed_query,
         .note = [](const Subject& subject) -> std::string {
             return "q . (W c) is (q W) . c: the query takes the key matrix of its head up, so "
@@ -240,7 +177,6 @@ Step absorbed_query_card() {
                    " features wide, without a key for each head. The scale stays that of " +
                    std::to_string(subject.plan.head_dim) + " features.";
         },
-        .why = why_absorbed_query,
         .code =
             [](const StepLines& of) {
                 const std::string query = of.latest(Chain::queries);
@@ -291,30 +227,12 @@ Step expanded_context_card() {
                 return "expanded_context[h,t,f] = sum c: " + of.latest(Chain::contexts) +
                        "[h,t,c] * w_key_value[" + (out_in ? out + ", c]" : "c, " + out + "]");
             },
-        .formula =
-            [](const PlannedStep& of) {
-                return "expanded_context(h, t) = " + of.latest(Chain::contexts) +
-                       "(h, t) @ (value rows of head h in w_key_value)^T";
-            },
         .compute = compute_expanded_context,
         .note = [](const Subject&) -> std::string {
             return "A weighted sum of W c is W times the weighted sum of c: the same context as "
                    "from values of every head, to rounding, with one product a query in the place "
                    "of one a key.";
         },
-        .why =
-            [](const WalkView& view, Derivation& derivation) {
-                const Plan& plan = view.plan;
-                const std::size_t column = view.place.at("head") * pair_width(plan) +
-                                           still_dim(plan) + view.place.at("feature");
-                derivation.rule =
-                    "sum over features f of the context of head h * w_key_value(h, f)";
-                for (std::size_t f = 0; f < plan.latent_rank(); ++f) {
-                    derivation.add_product(
-                        view.latest(Chain::contexts, with(view.place, "feature", f)),
-                        cell_of_weight(view, column, f));
-                }
-            },
         .code =
             [](const StepLines& of) {
                 return "expanded_context = " + of.latest(Chain::contexts) + " @ " +
@@ -331,14 +249,10 @@ Step latent_part_card(const Projected& part, const Step& projected) {
         return inputs;
     };
     card.rule = [part](const PlannedStep& of) { return latent_part_rule(of.plan, part); };
-    card.formula = [part](const PlannedStep& of) { return latent_part_formula(of.plan, part); };
     card.compute = [part](const Plan& plan, const Ledger& ledger) {
         return compute_latent_part(plan, ledger, part);
     };
     card.note = [part](const Subject& subject) { return latent_part_note(subject.plan, part); };
-    card.why = [part](const WalkView& view, Derivation& derivation) {
-        why_latent_part(view, part, derivation);
-    };
     card.code = [part](const StepLines& of) { return latent_part_code(of, part); };
     return card;
 }

@@ -44,15 +44,6 @@ std::string mask_rule(const PlannedStep& of) {
     return "mask[" + letters + "] = " + hides;
 }
 
-std::string mask_formula(const PlannedStep& of) {
-    std::string rule;
-    for (const MaskKind& kind : mask_kinds()) {
-        if (kind.chosen(of.plan.config.mask))
-            rule += (rule.empty() ? "" : " or ") + kind.rule(of.plan);
-    }
-    return "mask(q, k) = true (hidden) where " + rule;
-}
-
 /// The mask as the scores see it: an axis of length 1 serves every index.
 class MaskCells {
 public:
@@ -228,7 +219,8 @@ std::string mask_note(const Subject& subject) {
     return note;
 }
 
-void why_mask(const WalkView& view, Derivation& derivation) {
+/// Which kinds of mask hide a cell, and why.
+std::string mask_reason_of_cell(const WalkView& view) {
     const auto index = [&](const char* axis) {
         const auto found = view.place.find(axis);
         return found == view.place.end() ? std::size_t{0} : found->second;
@@ -239,9 +231,9 @@ void why_mask(const WalkView& view, Derivation& derivation) {
         if (!kind.chosen(view.plan.config.mask) || !kind.hides(view.plan, cell)) continue;
         reason += (reason.empty() ? "" : " and ") + kind.reason(view.plan, cell);
     }
-    const bool hidden = derivation.cell.value != 0;
+    const bool hidden = view.at(view.step.name).value != 0;
     if (reason.empty()) reason = hidden ? "this mask hides it" : "nothing hides it";
-    derivation.rule = (hidden ? "hidden: " : "visible: ") + reason;
+    return (hidden ? "hidden: " : "visible: ") + reason;
 }
 
 // masked_scores: -inf where the mask hides.
@@ -284,15 +276,6 @@ std::string masked_note(const Subject& subject) {
     return note;
 }
 
-void why_masked(const WalkView& view, Derivation& derivation) {
-    const Cell before = view.latest(Chain::scores);
-    const bool hidden = view.at("mask").value != 0;
-    derivation.rule = hidden ? "-inf, because the mask hides this cell"
-                             : "the score itself, because the mask lets it pass";
-    derivation.arithmetic = hidden ? "-inf" : cell_text(before);
-    derivation.sources = {before};
-}
-
 std::string masked_code(const StepLines& of) {
     const std::string scores = of.latest(Chain::scores);
     return "masked_scores = " + (of.torch() ? scores + ".masked_fill(mask, float(\"-inf\"))"
@@ -309,10 +292,9 @@ StepTable mask_cards() {
             .applies = masks,
             .outline = mask_outline,
             .rule = mask_rule,
-            .formula = mask_formula,
             .compute = compute_mask,
             .note = mask_note,
-            .why = why_mask,
+            .remark = mask_reason_of_cell,
             .code = mask_code,
         },
         {
@@ -323,14 +305,8 @@ StepTable mask_cards() {
             .reads = these({Chain::scores, "mask"}),
             .outline = score_outline,
             .rule = always("masked_scores[q,k] = if mask[q,k] then -inf else scores[q,k]"),
-            .formula =
-                [](const PlannedStep& of) {
-                    return "masked_scores = -inf where mask is true, else " +
-                           of.latest(Chain::scores);
-                },
             .compute = compute_masked,
             .note = masked_note,
-            .why = why_masked,
             .code = masked_code,
         },
     };

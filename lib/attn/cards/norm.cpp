@@ -38,13 +38,6 @@ std::string norm_rule(const PlannedStep& of) {
            ") ^ 2) + " + eps + ")" + gained;
 }
 
-std::string norm_formula(const Plan& plan) {
-    const std::string eps = brief(plan.config.x_norm_eps);
-    const std::string bias = plan.config.parameters.has("b_x") ? " + b_x" : "";
-    if (is_rms(plan)) return "normed_x = x / sqrt(mean(x^2) + " + eps + ") * g_x" + bias;
-    return "normed_x = (x - mean(x)) / sqrt(variance(x) + " + eps + ") * g_x" + bias;
-}
-
 std::string norm_note(const Subject& subject) {
     const Tensor* x = subject.ledger.find("x");  // with all features, which its size is made of
     std::string note = "Every token gets rows of the same size, whatever has been added to x.";
@@ -58,31 +51,6 @@ std::string norm_note(const Subject& subject) {
                                       : ", after its mean " + number(size.mean) + " is taken off") +
                 "; then each feature is multiplied by its gain."));
     return note;
-}
-
-void why_normed(const WalkView& view, Derivation& derivation) {
-    const Tensor& x = view.ledger["x"];
-    const Cell before = view.at("x");
-    std::size_t row = 0;
-    for (std::size_t axis = 0; axis + 1 < x.dimension(); ++axis) {
-        row = row * x.shape()[axis] + before.indices[axis];
-    }
-    const RowSize size = size_of_row(view.plan, x, row);
-    const Place feature{{"feature", view.place.at("feature")}};
-    const Cell gain = view.at("g_x", feature);
-    const std::string shifted = is_rms(view.plan) ? four_decimals(before.value)
-                                                  : "(" + four_decimals(before.value) + " - " +
-                                                        four_decimals(size.mean) + ")";
-    derivation.rule = is_rms(view.plan) ? "x / sqrt(mean(x^2) + eps) * g_x"
-                                        : "(x - mean(x)) / sqrt(variance(x) + eps) * g_x";
-    derivation.arithmetic =
-        shifted + " / " + four_decimals(size.root) + " * " + four_decimals(gain.value);
-    derivation.sources = {before, gain};
-    if (!view.ledger.has("b_x")) return;
-    const Cell bias = view.at("b_x", feature);
-    derivation.rule += " + b_x";
-    derivation.arithmetic += " + " + four_decimals(bias.value);
-    derivation.sources.push_back(bias);
 }
 
 std::string norm_code(const StepLines& of) {
@@ -142,7 +110,6 @@ StepTable norm_cards() {
                 },
             .outline = [](const Plan& plan) { return token_outline(plan, plan.embed_dim); },
             .rule = norm_rule,
-            .formula = [](const PlannedStep& of) { return norm_formula(of.plan); },
             .compute = [](const Plan& plan, const Ledger& ledger) -> Tensor {
                 return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
                     using T = decltype(zero);
@@ -154,7 +121,6 @@ StepTable norm_cards() {
                 });
             },
             .note = norm_note,
-            .why = why_normed,
             .code = norm_code,
         },
     };

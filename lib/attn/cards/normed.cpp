@@ -31,11 +31,6 @@ const QkNorm& norm_of(const Plan& plan) { return plan.config.qk_norm; }
 
 std::string norm_eps_text(const Plan& plan) { return brief(norm_of(plan).eps); }
 
-/// How many features of a token make one mean.
-std::size_t norm_width(const NormedPart& of, const Plan& plan) {
-    return norm_of(plan).over == NormOver::all ? of.part.all_features(plan) : plan.head_dim;
-}
-
 Tensor compute_normed(const NormedPart& normed, const Plan& plan, const Ledger& ledger) {
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
@@ -64,19 +59,6 @@ std::string normed_rule(const NormedPart& normed, const PlannedStep& of) {
            over + "[f]";
 }
 
-std::string normed_formula(const NormedPart& normed, const PlannedStep& of) {
-    const std::string before = of.latest(normed.chain);
-    const std::string eps = norm_eps_text(of.plan);
-    if (norm_of(of.plan).over == NormOver::l2) {
-        return normed.step() + "(t, f) = " + before + "(t, f) / max(|" + before + "(t)|, " + eps +
-               ")";
-    }
-    const bool all = norm_of(of.plan).over == NormOver::all && of.plan.has_head;
-    return normed.step() + "(t, f) = " + before + "(t, f) / sqrt(mean of " + before +
-           "(t)^2 over " + counted(norm_width(normed, of.plan), "feature") +
-           (all ? " of all heads" : "") + " + " + eps + ") * " + normed.gain() + "(f)";
-}
-
 /// The longest row before and after.
 std::string longest_row_sentence(const NormedPart& normed, const Subject& subject) {
     const Ledger::Entry* before = subject.ledger.find_latest(normed.chain, subject.step.name);
@@ -103,38 +85,6 @@ std::string normed_note(const NormedPart& normed, const Subject& subject) {
                                               "(RMSNorm), then multiplied by the gain.";
     say(note, capitalised(longest_row_sentence(normed, subject)));
     return note;
-}
-
-void why_normed(const NormedPart& normed, const WalkView& view, Derivation& derivation) {
-    const Plan& plan = view.plan;
-    const bool all = norm_of(plan).over == NormOver::all;
-    const std::size_t head = view.place.count("head") != 0 ? view.place.at("head") : 0;
-    const std::size_t heads = all && plan.has_head ? normed.part.heads(plan) : 1;
-    double squares = 0;
-    for (std::size_t h = 0; h < heads; ++h) {
-        const Place row = all && plan.has_head ? with(view.place, "head", h) : view.place;
-        for (std::size_t f = 0; f < plan.head_dim; ++f) {
-            const double value = view.latest(normed.chain, with(row, "feature", f)).value;
-            squares += value * value;
-        }
-    }
-    const Cell before = view.latest(normed.chain);
-    const std::string start = four_decimals(before.value) + " / ";
-    derivation.sources = {before};
-    if (norm_of(plan).over == NormOver::l2) {
-        derivation.rule = before.step + " / the length of its row";
-        derivation.arithmetic =
-            start + four_decimals(std::max(std::sqrt(squares), norm_of(plan).eps));
-        return;
-    }
-    const std::size_t feature = view.place.at("feature");
-    const Cell gain =
-        view.at(normed.gain(), {{"feature", all ? head * plan.head_dim + feature : feature}});
-    const double mean = squares / static_cast<double>(heads * plan.head_dim);
-    derivation.rule = before.step + " / sqrt(mean of squares + eps) * " + normed.gain();
-    derivation.arithmetic = start + "sqrt(" + four_decimals(mean) + " + " + norm_eps_text(plan) +
-                            ") * " + four_decimals(gain.value);
-    derivation.sources.push_back(gain);
 }
 
 std::string normed_code(const NormedPart& normed, const StepLines& of) {
@@ -193,12 +143,9 @@ Step normed_card(const NormedPart& normed) {
                                                    normed.part.heads(plan))};
             },
         .rule = [normed](const PlannedStep& of) { return normed_rule(normed, of); },
-        .formula = [normed](const PlannedStep& of) { return normed_formula(normed, of); },
         .compute = [normed](const Plan& plan,
                             const Ledger& ledger) { return compute_normed(normed, plan, ledger); },
         .note = [normed](const Subject& subject) { return normed_note(normed, subject); },
-        .why = [normed](const WalkView& view,
-                        Derivation& derivation) { why_normed(normed, view, derivation); },
         .code = [normed](const StepLines& of) { return normed_code(normed, of); },
     };
 }

@@ -63,15 +63,6 @@ std::string position_bias_rule(const PlannedStep& of) {
     return left + "-abs(q + offset - k) * slopes[" + h + "]";
 }
 
-std::string position_bias_formula(const PlannedStep& of) {
-    if (is_file(of.plan)) return "position_bias is the given tensor";
-    const std::string head = of.plan.has_head ? "h, " : "";
-    const std::string of_head = of.plan.has_head ? "h" : "0";
-    const std::string name = "position_bias(" + head + "q, k) = ";
-    if (is_t5(of.plan)) return name + "relative_attention_bias(buckets(q, k), " + of_head + ")";
-    return name + "-|" + query_position(of.plan) + " - k| * slopes(" + of_head + ")";
-}
-
 std::string position_bias_note(const Subject& subject) {
     if (is_alibi(subject.plan)) {
         return "The further away a key stands, the more is taken from its score. Nothing is "
@@ -82,31 +73,6 @@ std::string position_bias_note(const Subject& subject) {
                "cross-attention.";
     }
     return "Added to the scores as it was given.";
-}
-
-void why_position_bias(const WalkView& view, Derivation& derivation) {
-    const Plan& plan = view.plan;
-    if (is_file(plan)) {
-        derivation.rule = "given";
-        return;
-    }
-    const auto found = view.place.find("head");
-    const Place head = with(view.place, "head", found == view.place.end() ? 0 : found->second);
-    const auto q = static_cast<std::int64_t>(view.place.at("query")) + causal_offset(plan);
-    const auto distance = static_cast<std::int64_t>(view.place.at("key")) - q;
-    if (is_t5(plan)) {
-        const std::int64_t bucket = bucket_of(distance, bucket_rule(plan));
-        const Cell cell = view.at("relative_attention_bias",
-                                  with(head, "bucket", static_cast<std::size_t>(bucket)));
-        derivation.copy(cell, "the table's number for distance " + std::to_string(distance) +
-                                  ", bucket " + std::to_string(bucket));
-        return;
-    }
-    const Cell slope = view.at("slopes", head);
-    const std::string lost = "-" + std::to_string(std::abs(distance)) + " * ";
-    derivation.rule = lost + "slopes";
-    derivation.arithmetic = lost + four_decimals(slope.value);
-    derivation.sources = {slope};
 }
 
 std::string position_bias_code(const StepLines& of) {
@@ -151,14 +117,6 @@ Tensor compute_biased(const Plan& plan, const Ledger& ledger) {
     });
 }
 
-void why_biased(const WalkView& view, Derivation& derivation) {
-    const Cell score = view.latest(Chain::scores);
-    const Cell bias = view.at("position_bias");
-    derivation.rule = score.step + " + position_bias";
-    derivation.arithmetic = four_decimals(score.value) + " + " + four_decimals(bias.value);
-    derivation.sources = {score, bias};
-}
-
 bool adds_bias(const Plan& plan) { return keeps_scores(plan) && plan.biases(); }
 
 }  // namespace
@@ -179,10 +137,8 @@ StepTable bias_cards() {
             .outline = position_bias_outline,
             .varies_where_hidden = true,
             .rule = position_bias_rule,
-            .formula = position_bias_formula,
             .compute = compute_position_bias,
             .note = position_bias_note,
-            .why = why_position_bias,
             .code = position_bias_code,
         },
         {
@@ -194,10 +150,6 @@ StepTable bias_cards() {
             .outline = score_outline,
             .varies_where_hidden = true,
             .rule = always("biased_scores[q,k] = scores[q,k] + position_bias[q,k]"),
-            .formula =
-                [](const PlannedStep& of) {
-                    return "biased_scores = " + of.latest(Chain::scores) + " + position_bias";
-                },
             .compute = compute_biased,
             .note =
                 [](const Subject&) {
@@ -205,7 +157,6 @@ StepTable bias_cards() {
                         "Softmax sees content and position in one number: exp(score + bias) = "
                         "exp(score) * exp(bias).");
                 },
-            .why = why_biased,
             .code =
                 [](const StepLines& of) {
                     return "biased_scores = " + of.latest(Chain::scores) + " + position_bias";

@@ -43,36 +43,11 @@ std::string position_rule(const PlannedStep& of) {
            "else cos(positions[t] / 10000 ^ ((c - 1) / C))";
 }
 
-std::string position_formula(const PlannedStep& of) {
-    if (learns_positions(of.plan)) return "position_embedding(t) = position_table(positions(t))";
-    const std::string angle =
-        "(positions(t) / 10000^(2i / " + std::to_string(of.plan.embed_dim) + "))";
-    return "position_embedding(t, 2i) = sin" + angle + ", position_embedding(t, 2i+1) = cos" +
-           angle;
-}
-
 std::string position_note(const Subject& subject) {
     return learns_positions(subject.plan)
                ? "Each position has a row of its own, as each word has: training would learn them."
                : "A fixed pattern that training does not change: early features swing fast from "
                  "one position to the next, late ones slowly.";
-}
-
-void why_position(const WalkView& view, Derivation& derivation) {
-    const Cell position = view.at("positions");
-    const std::size_t feature = view.place.at("feature");
-    if (learns_positions(view.plan)) {
-        const auto row = static_cast<std::size_t>(position.value);
-        derivation.copy(view.at("position_table", {{"position", row}, {"feature", feature}}),
-                        "the row of position_table for position " + std::to_string(row));
-        return;
-    }
-    const std::string function = feature % 2 == 0 ? "sin(" : "cos(";
-    derivation.rule = function + "position / 10000^(2i / features))";
-    derivation.arithmetic = function + brief(position.value) + " / 10000^(" +
-                            std::to_string(feature - feature % 2) + " / " +
-                            std::to_string(view.plan.embed_dim) + "))";
-    derivation.sources = {position};
 }
 
 std::string position_code(const StepLines& of) {
@@ -137,10 +112,8 @@ Step position_embedding_card() {
                 return Outline{{"token", "feature"}, {plan.query_len, plan.embed_dim}};
             },
         .rule = position_rule,
-        .formula = position_formula,
         .compute = compute_position_embedding,
         .note = position_note,
-        .why = why_position,
         .code = position_code,
     };
 }
@@ -149,16 +122,10 @@ Step position_sum_card(const Step& x) {
     Step sum = x;
     sum.reads = these({"token_embedding", "position_embedding"});
     sum.rule = always("x[t,c] = token_embedding[t,c] + position_embedding[t,c]");
-    sum.formula = always("x = token_embedding + position_embedding");
     sum.compute = add_positions;
     sum.note = [](const Subject&) -> std::string {
         return "Token and position, added feature by feature: equal tokens at other places are no "
                "longer equal.";
-    };
-    sum.why = [](const WalkView& view, Derivation& derivation) {
-        derivation.rule = "sum of token_embedding and position_embedding";
-        derivation.add(view.at("token_embedding"));
-        derivation.add(view.at("position_embedding"));
     };
     sum.code = [](const StepLines&) -> std::string {
         return "x = token_embedding + position_embedding";
@@ -186,7 +153,7 @@ Step either(bool (*meant)(const Plan&), const Step& first, const Step& second) {
     step.rule = choose(first.rule, second.rule, its_plan);
     step.formula = choose(first.formula, second.formula, its_plan);
     step.note = choose(first.note, second.note, its_plan);
-    step.why = choose(first.why, second.why, its_plan);
+    step.remark = choose(first.remark, second.remark, its_plan);
     step.code = choose(first.code, second.code, its_plan);
     return step;
 }

@@ -23,17 +23,16 @@ inline bool splits_projected(const Plan& plan) {
 /// x (or memory) times the weight of one part, plus its bias.
 Tensor project_part(const Plan& plan, const Ledger& ledger, const Projected& part, Axes axes);
 
-/// What it reads, as a formula, and as lines.
+/// `x @ w_query^T + b_query`, as the field writes it. An empty bias is none.
+std::string product_formula(const Plan& plan, const std::string& source, const std::string& weight,
+                            const std::string& bias);
+
+/// What it reads, as a rule, as the field writes it, and as lines.
 std::vector<Input> projection_inputs(const Plan& plan, const Projected& part);
 std::string projection_rule(const Plan& plan, const Projected& part, const std::string& left,
                             const std::string& out);
 std::string projection_formula(const Plan& plan, const Projected& part);
 std::string projection_code(const StepLines& of, const Projected& part);
-
-/// One feature of it: a sum over the features of its source. `feature` counts those of one head
-/// where the weight has a head axis, of all heads side by side elsewhere.
-void why_projection(const WalkView& view, const Projected& part, std::size_t feature,
-                    Derivation& derivation);
 
 /// `NAME[...] = (sum c: x[t,c] * w_query[o,c]) + b_query[o]`: the rule of a product. `left` is what
 /// it makes, `out` the indices of the parameters' outputs.
@@ -44,10 +43,6 @@ std::string product_rule(const Plan& plan, const std::string& left, const std::s
 /// in the projected tensor; `h` is empty where there is no head axis.
 std::string fused_index(const Plan& plan, const Projected& part, const std::string& h);
 std::string split_index(const Projected& part, const Plan& plan, const std::string& h);
-
-/// A sum over the features of `source` times column `out` of `w_parameter`, and its bias.
-void why_product(const WalkView& view, const std::string& source, const std::string& parameter,
-                 std::size_t out, Derivation& derivation);
 
 /// The index range of a part's features in qkv: of all heads, or of one where they go head by head.
 std::string feature_range(const Plan& plan, const Projected& part);

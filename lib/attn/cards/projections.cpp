@@ -39,13 +39,6 @@ Tensor compute_qkv(const Plan& plan, const Ledger& ledger) {
     });
 }
 
-/// x @ W^T + b, with the names of this plan.
-std::string product_formula(const Plan& plan, const std::string& source, const std::string& weight,
-                            const std::string& bias) {
-    const bool out_in = *plan.config.weight_layout == WeightLayout::out_in;
-    return source + " @ " + weight + (out_in ? "^T" : "") + (plan.config.bias ? " + " + bias : "");
-}
-
 std::vector<Input> product_inputs(const Plan& plan, const std::string& source,
                                   const std::string& parameter) {
     std::vector<Input> inputs{source, "w_" + parameter};
@@ -110,20 +103,13 @@ Step projected_card(const Projected& part) {
             [part, name](const PlannedStep& of) {
                 return projection_rule(of.plan, part, name + "[t,o]", "o");
             },
-        .formula =
-            [part, name](const PlannedStep& of) {
-                return name + " = " + projection_formula(of.plan, part);
-            },
+        .formula = [part](const PlannedStep& of) { return projection_formula(of.plan, part); },
         .compute =
             [part](const Plan& plan, const Ledger& ledger) {
                 return project_part(plan, ledger, part,
                                     plan.per_batch_axes(part.axis(plan), "feature"));
             },
         .note = [part](const Subject& subject) { return projected_note(subject, part); },
-        .why =
-            [part](const WalkView& view, Derivation& derivation) {
-                why_projection(view, part, view.place.at("feature"), derivation);
-            },
         .code = [part,
                  name](const StepLines& of) { return name + " = " + projection_code(of, part); },
     };
@@ -147,7 +133,8 @@ Step qkv_card() {
             },
         .formula =
             [](const PlannedStep& of) {
-                return "qkv = " + product_formula(of.plan, of.plan.projected_x(), "w_qkv", "b_qkv");
+                return product_formula(of.plan, of.plan.projected_x(), "w_qkv",
+                                       of.plan.config.bias ? "b_qkv" : "");
             },
         .compute = compute_qkv,
         .note =
@@ -155,11 +142,6 @@ Step qkv_card() {
                 std::string note = qkv_order(subject, "feature", "feature") + ".";
                 say(note, bias_sentence(subject, "qkv"));
                 return note;
-            },
-        .why =
-            [](const WalkView& view, Derivation& derivation) {
-                why_product(view, view.plan.projected_x(), "qkv", view.place.at("feature"),
-                            derivation);
             },
         .code =
             [](const StepLines& of) {
@@ -231,10 +213,17 @@ std::string split_index(const Projected& part, const Plan& plan, const std::stri
     return h.empty() ? "f" : h + " * " + std::to_string(part.width(plan)) + " + f";
 }
 
+std::string product_formula(const Plan& plan, const std::string& source, const std::string& weight,
+                            const std::string& bias) {
+    const bool out_in = *plan.config.weight_layout == WeightLayout::out_in;
+    return source + " @ " + weight + (out_in ? "^T" : "") + (bias.empty() ? "" : " + " + bias);
+}
+
 std::string projection_formula(const Plan& plan, const Projected& part) {
+    const std::string bias = plan.one_weight() ? "its part of b_qkv" : "b_" + part.name;
     return product_formula(plan, part.source(plan),
                            plan.one_weight() ? part.name + " rows of w_qkv" : "w_" + part.name,
-                           plan.one_weight() ? "its part of b_qkv" : "b_" + part.name);
+                           plan.config.bias ? bias : "");
 }
 
 std::string projection_code(const StepLines& of, const Projected& part) {
@@ -245,36 +234,6 @@ std::string projection_code(const StepLines& of, const Projected& part) {
         bias = fused_part_code(of, "b_qkv", part, true);
     }
     return of.product(part.source(of.plan), weight, bias, of.plan.config.bias);
-}
-
-void why_projection(const WalkView& view, const Projected& part, std::size_t feature,
-                    Derivation& derivation) {
-    const Plan& plan = view.plan;
-    why_product(view, part.source(plan), part.parameter(plan),
-                plan.one_weight() ? plan.fused_features(part.number)[feature] : feature,
-                derivation);
-}
-
-void why_product(const WalkView& view, const std::string& source, const std::string& parameter,
-                 std::size_t out, Derivation& derivation) {
-    const Tensor& tensor = view.ledger[source];
-    const Place row = at_position(view.place, tensor.axes()[tensor.dimension() - 2]);
-    const std::string weight = "w_" + parameter;
-    // Which axis of the matrix meets the features of x is the plan's to say: a mistake may differ.
-    const Axes& axes = view.ledger[weight].axes();
-    const bool out_in = *view.plan.config.weight_layout == WeightLayout::out_in;
-    const std::string& in_axis = axes[axes.size() - (out_in ? 1 : 2)];
-    Place column = with({}, axes[axes.size() - (out_in ? 2 : 1)], out);
-    Place feature = with({}, "out", out);
-    if (view.ledger[weight].has_axis("head")) column["head"] = feature["head"] = row.at("head");
-    for (std::size_t i = 0; i < tensor.extent("feature"); ++i) {
-        derivation.add_product(view.at(source, with(row, "feature", i)),
-                               view.at(weight, with(column, in_axis, i)));
-    }
-    const bool has_bias = view.ledger.has("b_" + parameter);
-    if (has_bias) derivation.add(view.at("b_" + parameter, feature));
-    derivation.rule = "sum over features f of " + source + "(f) * " + weight + "(f)" +
-                      (has_bias ? ", and the bias" : "");
 }
 
 std::string feature_range(const Plan& plan, const Projected& part) {

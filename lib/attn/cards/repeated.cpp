@@ -12,7 +12,6 @@ using namespace notes;
 
 // repeated_key and repeated_value: of grouped-query attention, once for each head of queries.
 
-std::string read_head(const Plan& plan) { return "h / " + std::to_string(plan.queries_per_key()); }
 
 /// `heads 0 to 1 hold the same numbers here`; of some heads, which one the first of them is.
 std::string same_numbers_text(const Subject& subject, const Projected& part) {
@@ -58,13 +57,6 @@ Step repeated_card(const Projected& part, Chain chain) {
             [name, chain](const PlannedStep& of) {
                 return name + "[h,t,f] = " + of.latest(chain) + "[h / group, t, f]";
             },
-        .formula =
-            [name, chain](const PlannedStep& of) {
-                const Plan& plan = of.plan;
-                return name + "(h) = " + of.latest(chain) +
-                       "(h / (heads / kv_heads)) = " + of.latest(chain) + "(" + read_head(plan) +
-                       ")";
-            },
         .compute =
             [name, chain](const Plan& plan, const Ledger& ledger) {
                 return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
@@ -76,14 +68,6 @@ Step repeated_card(const Projected& part, Chain chain) {
                 });
             },
         .note = [part](const Subject& subject) { return repeated_note(subject, part); },
-        .why =
-            [chain](const WalkView& view, Derivation& derivation) {
-                const std::size_t head = view.place.at("head");
-                const std::size_t times = view.plan.queries_per_key();
-                derivation.copy(view.latest(chain, with(view.place, "head", head / times)),
-                                "head " + std::to_string(head) + " / " + std::to_string(times) +
-                                    " = " + std::to_string(head / times) + ", rounded down");
-            },
         .code =
             [name, chain](const StepLines& of) {
                 const std::string times = std::to_string(of.plan.queries_per_key());

@@ -43,22 +43,6 @@ std::string rms_note(const RmsStep& rms, const Subject& subject) {
     return note;
 }
 
-void why_rms(const RmsStep& rms, const WalkView& view, Derivation& derivation) {
-    const Tensor& tensor = before_rms(rms, view.ledger);
-    const Cell before =
-        rms.before.chain == Chain::none ? view.at(rms.before.step) : view.latest(rms.before.chain);
-    std::size_t row = 0;
-    for (std::size_t axis = 0; axis + 1 < tensor.dimension(); ++axis) {
-        row = row * tensor.shape()[axis] + before.indices[axis];
-    }
-    const Cell gain = view.at(rms.gain, {{"feature", view.place.at("feature")}});
-    derivation.rule = before.step + " / sqrt(mean of squares + eps) * " + rms.gain;
-    derivation.arithmetic = four_decimals(before.value) + " / " +
-                            four_decimals(root_of_row(rms, view.plan, tensor, row)) + " * " +
-                            four_decimals(gain.value);
-    derivation.sources = {before, gain};
-}
-
 }  // namespace
 
 Step rms_gain_card(const RmsStep& rms) {
@@ -91,13 +75,6 @@ Step rms_card(const RmsStep& rms) {
                 return rms.name + "[t,f] = " + before + "f] / sqrt((mean g: " + before +
                        "g] ^ 2) + " + json_number(rms.eps) + ") * " + rms.gain + "[f]";
             },
-        .formula =
-            [rms](const PlannedStep& of) {
-                const std::string before = name_before(rms, of);
-                return rms.name + "(t, f) = " + before + "(t, f) / sqrt(mean of " + before +
-                       "(t)^2 over " + std::to_string(rms.outline(of.plan).shape.back()) +
-                       " features + " + brief(rms.eps) + ") * " + rms.gain + "(f)";
-            },
         .compute = [rms](const Plan& plan, const Ledger& ledger) -> Tensor {
             const Tensor& before = before_rms(rms, ledger);
             const Tensor& gain = ledger[rms.gain];
@@ -109,8 +86,6 @@ Step rms_card(const RmsStep& rms) {
             });
         },
         .note = [rms](const Subject& subject) { return rms_note(rms, subject); },
-        .why = [rms](const WalkView& view,
-                     Derivation& derivation) { why_rms(rms, view, derivation); },
         .code =
             [rms](const StepLines& of) {
                 const std::string before = name_before(rms, of);

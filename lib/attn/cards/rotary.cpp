@@ -54,25 +54,6 @@ std::string rotated_rule(const Rotated& rotated, const PlannedStep& of) {
            turned(" - ", " + ") + " else " + turned(" + ", " - ");
 }
 
-std::string rotated_formula(const Rotated& rotated, const PlannedStep& of) {
-    const bool half = of.plan.config.rotary.pairing == Pairing::half;
-    const std::string pairs = std::to_string(of.plan.rotary_pairs());
-    const std::size_t skipped = of.plan.first_rotated(part_of(rotated).width(of.plan));
-    const auto feature = [&](const std::string& place, std::size_t more) {
-        return "(t, " + place + (more > 0 ? "+" + std::to_string(more) : "") + ")";
-    };
-    const std::string first = feature(half ? "i" : "2i", skipped);
-    const std::string second =
-        feature(half ? "i" : "2i", skipped + (half ? of.plan.rotary_pairs() : 1));
-    const std::string before = of.latest(rotated.chain);
-    const Standing standing = rotated.standing(of.plan);
-    const std::string cos = standing.name("cos") + "(t, i)";
-    const std::string sin = standing.name("sin") + "(t, i)";
-    return rotated.step() + first + " = " + before + first + " * " + cos + " - " + before + second +
-           " * " + sin + ", " + rotated.step() + second + " = " + before + second + " * " + cos +
-           " + " + before + first + " * " + sin + ", i < " + pairs;
-}
-
 /// The first token that rotates, its first pair before and after.
 std::string rotated_pair(const Rotated& rotated, const Subject& subject) {
     const Plan& plan = subject.plan;
@@ -117,37 +98,6 @@ std::string rotated_note(const Rotated& rotated, const Subject& subject) {
         say(note, "A score now depends on how far apart query and key stand, not on where.");
     }
     return note;
-}
-
-void why_rotated(const Rotated& rotated, const WalkView& view, Derivation& derivation) {
-    const std::size_t pairs = view.plan.rotary_pairs();
-    const std::size_t skipped = view.plan.first_rotated(part_of(rotated).width(view.plan));
-    const Cell itself = view.latest(rotated.chain);
-    if (view.place.at("feature") < skipped) {
-        derivation.copy(itself, "a feature in front of the rotary ones does not rotate");
-        return;
-    }
-    const std::size_t feature = view.place.at("feature") - skipped;
-    if (feature >= 2 * pairs) {
-        derivation.copy(itself, "a feature from rotary_dim on does not rotate");
-        return;
-    }
-    const bool half = view.plan.config.rotary.pairing == Pairing::half;
-    const std::size_t pair = half ? feature % pairs : feature / 2;
-    const auto [first, second] = feature_pair(*view.plan.config.rotary.pairing, pair, 2 * pairs);
-    const bool is_first = feature == first;
-    const Cell other = view.latest(
-        rotated.chain, with(view.place, "feature", skipped + (is_first ? second : first)));
-    const Standing standing = rotated.standing(view.plan);
-    const Place angle = with(at_position(view.place, "token"), "pair", pair);
-    const Cell cos = view.at(standing.name("cos"), angle);
-    const Cell sin = view.at(standing.name("sin"), angle);
-    const std::string sign = is_first ? " - " : " + ";
-    derivation.rule = cell_text(itself) + " * " + cell_text(cos) + sign + cell_text(other) + " * " +
-                      cell_text(sin);
-    derivation.arithmetic = four_decimals(itself.value) + " * " + four_decimals(cos.value) + sign +
-                            four_decimals(other.value) + " * " + four_decimals(sin.value);
-    derivation.sources = {itself, cos, other, sin};
 }
 
 std::string rotated_code(const Rotated& rotated, const StepLines& of) {
@@ -205,7 +155,6 @@ Step rotated_card(const Rotated& rotated) {
                     plan.per_head_shape(part.length(plan), part.width(plan), part.heads(plan))};
             },
         .rule = [rotated](const PlannedStep& of) { return rotated_rule(rotated, of); },
-        .formula = [rotated](const PlannedStep& of) { return rotated_formula(rotated, of); },
         .compute = [rotated](const Plan& plan, const Ledger& ledger) -> Tensor {
             return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
                 using T = decltype(zero);
@@ -219,8 +168,6 @@ Step rotated_card(const Rotated& rotated) {
             });
         },
         .note = [rotated](const Subject& subject) { return rotated_note(rotated, subject); },
-        .why = [rotated](const WalkView& view,
-                         Derivation& derivation) { why_rotated(rotated, view, derivation); },
         .code = [rotated](const StepLines& of) { return rotated_code(rotated, of); },
     };
 }

@@ -74,7 +74,7 @@ void follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
     };
     step.replaces_given = true;
     step.rule = always(told.text);
-    step.formula = step.rule;
+    step.formula = nullptr;
     step.code = [rule, outline = step.outline](const StepLines& lines) {
         const RulePython with{
             lines.torch(), outline(lines.plan),
@@ -82,7 +82,6 @@ void follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
             rule_names(lines).outline};
         return rule_python(*rule, with);
     };
-    step.why = nullptr;
 }
 
 StepTable with_rules(StepTable table, const Plan& plan, const std::vector<std::string>& rules) {

@@ -90,17 +90,6 @@ std::string scores_note(const Subject& subject) {
     return note;
 }
 
-void why_scores(const WalkView& view, Derivation& derivation) {
-    const std::size_t features = view.ledger.latest(Chain::queries).extent("feature");
-    for (std::size_t f = 0; f < features; ++f) {
-        const Place feature = with(view.place, "feature", f);
-        derivation.add_product(view.latest(Chain::queries, feature),
-                               view.latest(Chain::keys, feature));
-    }
-    derivation.rule = "sum over features f of " + view.latest(Chain::queries).step + "(f) * " +
-                      view.latest(Chain::keys).step + "(f)";
-}
-
 // scaled_scores: divided by the root of the head's width.
 
 Tensor compute_scaled(const Plan& plan, const Ledger& ledger) {
@@ -125,30 +114,15 @@ std::string scaled_rule(const PlannedStep& of) {
     const Plan& plan = of.plan;
     const double more = plan.score_factor();
     const std::string scores = "scaled_scores[q,k] = scores[q,k]";
-    const std::string scaled = more == 1 ? scores : scores + " * " + json_number(more);
-    if (plan.config.scale.by == ScaleChoice::By::head_dim) return scaled + " / sqrt(D)";
-    if (plan.config.scale.by == ScaleChoice::By::embed_dim) return scaled + " / sqrt(C)";
-    return scores + sign_of(plan) + json_number(plan.scale.number);
-}
-
-std::string scaled_formula(const PlannedStep& of) {
-    const Plan& plan = of.plan;
-    const std::string number = brief(plan.scale.number);
-    const std::string scores = of.latest(Chain::scores);
-    const double more = plan.score_factor();
-    const std::string scaled = more == 1 ? scores : scores + " * " + brief(more);
-    const auto root = [&](const std::string& name, std::size_t size) {
-        return "scaled_scores = " + scaled + " / sqrt(" + name + ") = " + scaled + " / sqrt(" +
-               std::to_string(size) + ") = " + scores + " / " + number;
+    const auto is_root = [&](ScaleChoice::By by, std::size_t size) {
+        const double root = std::sqrt(static_cast<double>(size)) / more;
+        return plan.config.scale.by == by && divides(plan) &&
+               std::abs(plan.scale.number - root) <= 1e-12 * root;
     };
-    switch (plan.config.scale.by) {
-        case ScaleChoice::By::head_dim:
-            return root(head_width_name(of), plan.head_dim);
-        case ScaleChoice::By::embed_dim:
-            return root("embed_dim", plan.embed_dim);
-        default:
-            return "scaled_scores = " + scores + sign_of(plan) + number;
-    }
+    const std::string scaled = more == 1 ? scores : scores + " * " + json_number(more);
+    if (is_root(ScaleChoice::By::head_dim, plan.head_dim)) return scaled + " / sqrt(D)";
+    if (is_root(ScaleChoice::By::embed_dim, plan.embed_dim)) return scaled + " / sqrt(C)";
+    return scores + sign_of(plan) + json_number(plan.scale.number);
 }
 
 /// What yarn adds to the scale of latent attention: ` over yarn's 1.87`.
@@ -194,15 +168,6 @@ std::string scaled_note(const Subject& subject) {
     return note;
 }
 
-void why_scaled(const WalkView& view, Derivation& derivation) {
-    const Cell score = view.latest(Chain::scores);
-    const double factor = view.plan.scale.number;
-    const std::string sign = sign_of(view.plan);
-    derivation.rule = score.step + sign + brief(factor);
-    derivation.arithmetic = four_decimals(score.value) + sign + four_decimals(factor);
-    derivation.sources = {score};
-}
-
 std::string scaled_code(const StepLines& of) {
     const Plan& plan = of.plan;
     NumberBuffer digits;
@@ -238,12 +203,10 @@ StepTable score_cards() {
             .rule = always("scores[q,k] = sum f: queries[q,f] * keys[k,f]"),
             .formula =
                 [](const PlannedStep& of) {
-                    return "scores = " + of.latest(Chain::queries) + " @ " +
-                           of.latest(Chain::keys) + "^T";
+                    return of.latest(Chain::queries) + " @ " + of.latest(Chain::keys) + "^T";
                 },
             .compute = compute_scores,
             .note = scores_note,
-            .why = why_scores,
             .code =
                 [](const StepLines& of) {
                     return "scores = " + of.latest(Chain::queries) + " @ " +
@@ -258,10 +221,8 @@ StepTable score_cards() {
             .reads = these({Chain::scores}),
             .outline = score_outline,
             .rule = scaled_rule,
-            .formula = scaled_formula,
             .compute = compute_scaled,
             .note = scaled_note,
-            .why = why_scaled,
             .code = scaled_code,
         },
         softcap_card(),

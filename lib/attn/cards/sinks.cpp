@@ -77,16 +77,6 @@ std::string sink_weight_note(const Subject& subject) {
     return note;
 }
 
-void why_sink_weight(const WalkView& view, Derivation& derivation) {
-    const Cell sink = view.at("sink");
-    const Cell largest = view.at("row_max");
-    const Cell sum = view.at("row_sum");
-    derivation.rule = "exp(sink - row_max) / row_sum";
-    derivation.arithmetic = "exp(" + four_decimals(sink.value) + " - " +
-                            four_decimals(largest.value) + ") / " + four_decimals(sum.value);
-    derivation.sources = {sink, largest, sum};
-}
-
 std::string sink_weight_code(const StepLines& of) {
     if (of.torch()) return "sink_weight = F.softmax(with_sink, dim=-1)[..., -1]";
     return "sink_weight = shares[..., -1]";
@@ -97,11 +87,6 @@ std::string sink_weight_code(const StepLines& of) {
 std::vector<Input> summed_with_sink(const Plan& plan) {
     return has_sink(plan) ? std::vector<Input>{"exponentials", "row_max", "sink"}
                           : std::vector<Input>{"exponentials"};
-}
-
-void why_sink_in_sum(const WalkView& view, Derivation& derivation) {
-    derivation.rule += ", and exp(sink - row_max)";
-    derivation.add_exponential(view.at("sink"), view.at("row_max"));
 }
 
 std::string sink_code(const StepLines& of) { return of.plan.has_head ? "sink[:, None]" : "sink"; }
@@ -150,10 +135,8 @@ Step sink_weight_card() {
                        ? "sink_weight[h,q] = exp(sink[h] - row_max[h,q]) / row_sum[h,q]"
                        : "sink_weight[q] = exp(sink[0] - row_max[q]) / row_sum[q]";
         },
-        .formula = always("sink_weight = exp(sink - row_max) / row_sum"),
         .compute = compute_sink_weight,
         .note = sink_weight_note,
-        .why = why_sink_weight,
         .code = sink_weight_code,
     };
 }

@@ -20,8 +20,6 @@ std::span<const T> sink_of(const Ledger& ledger) {
 
 /// What row_sum reads.
 std::vector<Input> summed_with_sink(const Plan& plan);
-/// Adds what the sink adds to row_sum.
-void why_sink_in_sum(const WalkView& view, Derivation& derivation);
 
 /// The sink as it meets one number for each query.
 std::string sink_code(const StepLines& of);

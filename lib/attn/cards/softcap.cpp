@@ -39,15 +39,6 @@ std::string capped_note(const Subject& subject) {
     return note;
 }
 
-void why_capped(const WalkView& view, Derivation& derivation) {
-    const Cell score = view.latest(Chain::scores);
-    const double cap = view.plan.config.softcap;
-    derivation.rule = brief(cap) + " * tanh(" + score.step + " / " + brief(cap) + ")";
-    derivation.arithmetic = four_decimals(cap) + " * tanh(" + four_decimals(score.value) + " / " +
-                            four_decimals(cap) + ")";
-    derivation.sources = {score};
-}
-
 std::string capped_code(const StepLines& of) {
     NumberBuffer buffer;
     const std::string cap(buffer.data(), write_scalar(buffer.data(), of.plan.config.softcap));
@@ -66,16 +57,8 @@ Step softcap_card() {
         .reads = these({Chain::scores}),
         .outline = score_outline,
         .rule = always("capped_scores[q,k] = cap * tanh(scores[q,k] / cap)"),
-        .formula =
-            [](const PlannedStep& of) {
-                const std::string scores = of.latest(Chain::scores);
-                const std::string cap = brief(of.plan.config.softcap);
-                return "capped_scores = softcap * tanh(" + scores + " / softcap) = " + cap +
-                       " * tanh(" + scores + " / " + cap + ")";
-            },
         .compute = compute_capped,
         .note = capped_note,
-        .why = why_capped,
         .code = capped_code,
     };
 }

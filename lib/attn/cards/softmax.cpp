@@ -125,7 +125,8 @@ std::string row_sum_rule(const PlannedStep& of) {
 
 std::string weights_rule(const PlannedStep& of) {
     const SoftmaxIndices at(of.plan);
-    const std::string share = "exponentials[" + at.cell + "] / row_sum[" + at.row + "]";
+    const std::string share =
+        "exp(scores[" + at.cell + "] - row_max[" + at.row + "]) / row_sum[" + at.row + "]";
     return "weights[" + at.cell + "] = " +
            (of.plan.config.empty_row == EmptyRow::zero
                 ? "if row_max[" + at.row + "] == -inf then 0 else " + share
@@ -133,55 +134,6 @@ std::string weights_rule(const PlannedStep& of) {
 }
 
 // Where one cell of these comes from.
-
-void why_row_max(const WalkView& view, Derivation& derivation) {
-    const std::string axis = softmax_axis(view.plan);
-    const Tensor& scores = view.ledger.latest(Chain::scores);
-    derivation.rule =
-        "the largest " + view.latest(Chain::scores).step + " along the " + axis + " axis";
-    for (std::size_t i = 0; i < scores.extent(axis); ++i) {
-        const Cell cell = view.latest(Chain::scores, with(view.place, axis, i));
-        if (cell.value != derivation.cell.value) continue;
-        derivation.arithmetic = cell_text(cell);
-        derivation.sources = {cell};
-        return;
-    }
-    if (!view.has("sink")) return;
-    derivation.rule += ", or the sink where that is larger";
-    derivation.arithmetic = cell_text(view.at("sink"));
-    derivation.sources = {view.at("sink")};
-}
-
-void why_exponentials(const WalkView& view, Derivation& derivation) {
-    const Cell score = view.latest(Chain::scores);
-    const Cell largest = view.at("row_max");
-    derivation.rule = "exp(" + score.step + " - row_max)";
-    derivation.arithmetic =
-        "exp(" + four_decimals(score.value) + " - " + four_decimals(largest.value) + ")";
-    derivation.sources = {score, largest};
-}
-
-void why_row_sum(const WalkView& view, Derivation& derivation) {
-    const std::string axis = softmax_axis(view.plan);
-    derivation.rule = "sum over the " + axis + " axis of exponentials";
-    for (std::size_t i = 0; i < view.ledger["exponentials"].extent(axis); ++i) {
-        derivation.add(view.at("exponentials", with(view.place, axis, i)));
-    }
-    if (view.has("sink")) why_sink_in_sum(view, derivation);
-}
-
-void why_weights(const WalkView& view, Derivation& derivation) {
-    why_exponentials(view, derivation);
-    const Cell sum = view.at("row_sum");
-    derivation.rule += " / row_sum";
-    derivation.arithmetic += " / " + four_decimals(sum.value) + " = " +
-                             four_decimals(view.at("exponentials").value) + " / " +
-                             four_decimals(sum.value);
-    derivation.sources.push_back(sum);
-    if (view.ledger.find_latest(Chain::weights)->name != view.step.name) return;
-    derivation.used_by = "context of the same query: adds " + four_decimals(derivation.cell.value) +
-                         " * value of this key";
-}
 
 // The lines that make them.
 
@@ -250,14 +202,8 @@ StepTable softmax_cards() {
             .reads = these({Chain::scores, "sink"}),
             .outline = row_outline,
             .rule = row_max_rule,
-            .formula =
-                [](const PlannedStep& of) {
-                    return "row_max = max over " + softmax_axis(of.plan) + " of " +
-                           of.latest(Chain::scores) + (of.has("sink") ? " and sink" : "");
-                },
             .compute = compute_row_max,
             .note = notes::row_max_note,
-            .why = why_row_max,
             .code = row_max_code,
         },
         {
@@ -270,13 +216,8 @@ StepTable softmax_cards() {
             .outline = score_outline,
             .exponentiates = true,
             .rule = exponentials_rule,
-            .formula =
-                [](const PlannedStep& of) {
-                    return "exponentials = exp(" + of.latest(Chain::scores) + " - row_max)";
-                },
             .compute = compute_exponentials,
             .note = notes::exponentials_note,
-            .why = why_exponentials,
             .code = exponentials_code,
         },
         {
@@ -288,14 +229,8 @@ StepTable softmax_cards() {
             .reads = summed_with_sink,
             .outline = row_outline,
             .rule = row_sum_rule,
-            .formula =
-                [](const PlannedStep& of) {
-                    return "row_sum = sum over " + softmax_axis(of.plan) + " of exponentials" +
-                           (of.has("sink") ? " + exp(sink - row_max)" : "");
-                },
             .compute = compute_row_sum,
             .note = notes::row_sum_note,
-            .why = why_row_sum,
             .code = row_sum_code,
         },
         {
@@ -309,14 +244,13 @@ StepTable softmax_cards() {
             .rule = weights_rule,
             .formula =
                 [](const PlannedStep& of) {
-                    return "weights = softmax(" + of.latest(Chain::scores) +
+                    return "softmax(" + of.latest(Chain::scores) +
                            (of.has("sink") ? ", sink" : "") + ") over the " +
                            softmax_axis(of.plan) + " axis" +
                            (of.has("sink") ? ", without the sink's own" : "");
                 },
             .compute = compute_weights,
             .note = notes::weights_note,
-            .why = why_weights,
             .code = weights_code,
         },
         sink_weight_card(),

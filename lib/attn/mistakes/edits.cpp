@@ -10,7 +10,6 @@
 #include "attn/rules/print.hpp"
 #include "attn/rules/python.hpp"
 #include "attn/walk/step_rule.hpp"
-#include "attn/why/why.hpp"
 
 namespace attn {
 namespace {
@@ -123,7 +122,7 @@ void follow(Step& step, const WrongRule& wrong) {
             return name == right.name ? before : std::nullopt;
         }));
     };
-    step.formula = [wrong](const PlannedStep& of) { return wrong.rule(of.plan); };
+    step.formula = nullptr;
     step.code = [wrong, right, whole](const StepLines& of) {
         const std::string before = lines_of(right, of);
         if (const std::string given = wrong.lines ? wrong.lines(of, before) : ""; !given.empty())
@@ -135,7 +134,7 @@ void follow(Step& step, const WrongRule& wrong) {
         if (own == right.name + " = " + right.name) return before;
         return (reads_itself ? before + "\n" : "") + own;
     };
-    step.why = nullptr;
+    step.remark = nullptr;
 }
 
 /// Whether a step behind this one reads the tensor.
@@ -221,7 +220,7 @@ void read_instead(Step& step, const Instead& instead, const Lines& lines) {
         whole.value = renamed(whole.value, mark, name);
         return rule_text(whole);
     };
-    step.formula = [rule = step.rule](const PlannedStep& of) { return rule(of); };
+    step.formula = nullptr;
     step.code = [instead, right, lines](const StepLines& of) {
         const std::string before = lines_of(right, of);
         if (lines) return lines(of, before);
@@ -239,14 +238,16 @@ void read_instead(Step& step, const Instead& instead, const Lines& lines) {
         if (!is_read_later(of, name)) return line;
         return "right_" + name + " = " + name + "\n" + line + "\n" + name + " = right_" + name;
     };
-    step.why = nullptr;
+    step.remark = nullptr;
 }
 
 /// Writes the step as under another plan.
 void write_with_plan(Step& step, const std::function<Plan(const Plan&)>& altered) {
-    step.formula = [before = step.formula, altered](const PlannedStep& of) {
-        return before({altered(of.plan), of.table, of.step});
-    };
+    if (step.formula) {
+        step.formula = [before = step.formula, altered](const PlannedStep& of) {
+            return before({altered(of.plan), of.table, of.step});
+        };
+    }
     if (!step.code) return;
     step.code = [before = step.code, altered](const StepLines& of) {
         return before({{altered(of.plan), of.table, of.step}, of.language});
@@ -316,10 +317,7 @@ TableEdit computed(std::string step, std::string formula, StepEdit how, Lines li
         };
         each.rule = nullptr;
         each.formula = [formula](const PlannedStep&) { return formula; };
-        // The terms of the reference are not those of this number.
-        each.why = [formula](const WalkView&, Derivation& derivation) {
-            derivation.rule = "a mistake: " + formula;
-        };
+        each.remark = nullptr;
         if (lines) {
             each.code = [right = each, lines](const StepLines& of) {
                 return lines(of, lines_of(right, of));
@@ -348,12 +346,6 @@ TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter) {
         if (step.rule) {
             step.rule = [right = step, altered](const PlannedStep& of) {
                 return told_rule({altered(of.plan), of.table, right});
-            };
-        }
-        if (step.why) {
-            step.why = [before = step.why, altered](const WalkView& view, Derivation& derivation) {
-                before({altered(view.plan), view.table, view.ledger, view.step, view.place},
-                       derivation);
             };
         }
         write_with_plan(step, altered);

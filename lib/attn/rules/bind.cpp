@@ -57,14 +57,18 @@ private:
                 break;
             case Kind::choose:
                 result.parts.push_back(truth(*node.parts[0]));
+                ++conditions_;
                 result.parts.push_back(bound(*node.parts[1]));
                 result.parts.push_back(bound(*node.parts[2]));
+                --conditions_;
                 result.type = result.parts[1].type;
                 if (result.parts[2].type != result.type) {
                     refuse(node.at, "one side of this if is a number, the other a truth");
                 }
                 break;
         }
+        result.reads =
+            result.tensor != nullptr || std::ranges::any_of(result.parts, &BoundRule::reads);
         return result;
     }
 
@@ -131,6 +135,8 @@ private:
             index->is_known = true;
             index->known_from = cell.word;
         } else if (index->length != length && length != 1) {
+            // One side of an if may read where the index is still, or already, within the axis.
+            if (conditions_ > 0) return;
             refuse(part.at, part.word + " is " + std::to_string(index->length) + " in " +
                                 (index->known_from.empty() ? rule_.step : index->known_from) +
                                 " and " + std::to_string(length) + " in " + cell.word);
@@ -183,6 +189,7 @@ private:
     std::vector<Index> indices_;           ///< those of the result, then those of sums around
     std::vector<std::size_t> reductions_;  ///< the numbers of the latter
     std::size_t all_ = 0;
+    std::size_t conditions_ = 0;  ///< how many ifs there are around
 };
 
 }  // namespace

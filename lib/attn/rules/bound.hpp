@@ -23,6 +23,7 @@ struct BoundRule {
 
     const RuleNode* node = nullptr;
     RuleType type = RuleType::number;
+    bool reads = false;  ///< whether a cell stands in it
     bool is_constant = false;
     double number = 0;
     std::size_t index = none;  ///< of a name, or of a reduction

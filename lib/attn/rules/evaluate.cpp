@@ -7,13 +7,14 @@
 #include "attn/rules/arithmetic.hpp"
 #include "attn/rules/bound.hpp"
 #include "attn/rules/complete.hpp"
+#include "attn/rules/indices.hpp"
 
 namespace attn {
 namespace {
 
 using namespace rule_arithmetic;
 using Kind = RuleNode::Kind;
-using Index = std::int64_t;
+using Index = RuleIndices::Index;
 
 /// More rows than this are not added up: minutes, where a walk takes moments.
 constexpr std::size_t most_rows = 100'000'000;
@@ -21,13 +22,13 @@ constexpr std::size_t most_rows = 100'000'000;
 /// Works on one row of the result at a time: every node on all cells of the last index, so that
 /// going through the tree costs little. `active` says which of them are asked for; none: all.
 template <class T>
-class Evaluator {
+class Evaluator : RuleIndices {
 public:
-    Evaluator(const Rule& rule, BoundTree tree) : rule_(rule), tree_(std::move(tree)) {
+    Evaluator(const Rule& rule, BoundTree tree)
+        : RuleIndices(rule, tree.indices), tree_(std::move(tree)) {
         const std::vector<std::size_t>& lengths = tree_.lengths;
         row_ = lengths.empty() ? BoundRule::none : lengths.size() - 1;
         count_ = lengths.empty() ? 1 : lengths.back();
-        index_.assign(tree_.indices, 0);
         mark(tree_.root);
     }
 
@@ -259,8 +260,7 @@ private:
 
     void count_work(const BoundRule& node) {
         if (++work_ <= most_rows) return;
-        refuse_rule(rule_.text, node.node->at,
-                    "this rule adds up more than a hundred million rows: shorten its sums");
+        refuse(node, "this rule adds up more than a hundred million rows: shorten its sums");
     }
 
     void truths(const BoundRule& node, Active active, char* out) {
@@ -341,95 +341,9 @@ private:
         }
     }
 
-    /// Where the cell lies for the present indices.
-    std::size_t place_in(const BoundRule& node) {
-        std::size_t at = 0;
-        for (const BoundRule::Place& place : node.places) {
-            const Index i = place.index ? index_[*place.index] : whole(node.parts[place.part]);
-            if (place.index && place.length == 1) continue;
-            if (i < 0 || i >= static_cast<Index>(place.length)) refuse_place(node, place, i);
-            at += static_cast<std::size_t>(i) * place.stride;
-        }
-        return at;
-    }
-
-    [[noreturn]] void refuse_place(const BoundRule& node, const BoundRule::Place& place,
-                                   Index i) const {
-        const auto axis = static_cast<std::size_t>(&place - node.places.data());
-        refuse_rule(rule_.text, node.node->at,
-                    "there is no " + node.tensor->axes()[axis] + " " + std::to_string(i) + " in " +
-                        node.node->word + ", which has " + std::to_string(place.length) +
-                        ": ask first, as in if t >= 2 then ...[t - 2] else 0");
-    }
-
-    /// An index: whole numbers, `/` and `%` rounding down.
-    Index whole(const BoundRule& node) {
-        const std::string& word = node.node->word;
-        if (node.is_constant) {
-            if (node.number == std::floor(node.number) && std::abs(node.number) < 1e15) {
-                return static_cast<Index>(node.number);
-            }
-            refuse_rule(rule_.text, node.node->at, "an index must be a whole number");
-        }
-        switch (node.node->kind) {
-            case Kind::name:
-                return index_[node.index];
-            case Kind::cell:
-                if (node.tensor->dtype() != DType::int64) break;
-                return node.tensor->template as<Index>().data()[place_in(node)];
-            case Kind::operate:
-                if (word == "^" || node.parts.size() > 2) break;
-                return node.parts.size() == 1 ? -whole(node.parts[0]) : whole_of_two(node);
-            case Kind::call:
-                if (word == "floor") return whole(node.parts[0]);
-                if (word == "abs") return std::abs(whole(node.parts[0]));
-                if (word == "min") return std::min(whole(node.parts[0]), whole(node.parts[1]));
-                if (word == "max") return std::max(whole(node.parts[0]), whole(node.parts[1]));
-                break;
-            case Kind::choose:
-                return whole(node.parts[holds(node.parts[0]) ? 1 : 2]);
-            default:
-                break;
-        }
-        refuse_rule(rule_.text, node.node->at,
-                    "an index is made of whole numbers, + - * / %, floor, abs, min, max and cells "
-                    "of whole numbers such as ids[t]");
-    }
-
-    Index whole_of_two(const BoundRule& node) {
-        const Index a = whole(node.parts[0]);
-        const Index b = whole(node.parts[1]);
-        const char word = node.node->word.front();
-        if ((word == '/' || word == '%') && b == 0) {
-            refuse_rule(rule_.text, node.node->at, "an index is divided by 0");
-        }
-        Index result = 0;
-        const bool overflows = word == '+'   ? __builtin_add_overflow(a, b, &result)
-                               : word == '-' ? __builtin_sub_overflow(a, b, &result)
-                               : word == '*' ? __builtin_mul_overflow(a, b, &result)
-                                             : b == -1 && a == std::numeric_limits<Index>::min();
-        if (overflows) refuse_rule(rule_.text, node.node->at, "this index is too large");
-        if (word == '/') return floor_divided(a, b);
-        if (word == '%') return a - floor_divided(a, b) * b;
-        return result;
-    }
-
-    /// A truth of whole numbers, in an index.
-    bool holds(const BoundRule& node) {
-        const std::string& word = node.node->word;
-        if (node.node->kind == Kind::cell) return node.tensor->at(place_in(node)) != 0;
-        if (node.node->kind == Kind::choose) return holds(node.parts[holds(node.parts[0]) ? 1 : 2]);
-        if (word == "not") return !holds(node.parts[0]);
-        if (word == "and") return holds(node.parts[0]) && holds(node.parts[1]);
-        if (word == "or") return holds(node.parts[0]) || holds(node.parts[1]);
-        return compared(word, whole(node.parts[0]), whole(node.parts[1]));
-    }
-
-    const Rule& rule_;
     BoundTree tree_;
     std::size_t row_ = 0;    ///< the last index of the result
     std::size_t count_ = 1;  ///< its length
-    std::vector<Index> index_;
     std::vector<std::vector<T>> spare_;
     std::map<const Tensor*, Array<T>> converted_;
     std::map<const BoundRule*, std::pair<std::vector<Index>, T>> common_;

@@ -49,8 +49,4 @@ Tensor with_axes_of(const Step& step, const Plan& plan, const Tensor& given) {
     return axes.size() == given.dimension() ? given.renamed(std::move(axes)) : given;
 }
 
-std::string formula_of(const Step& step, const Plan& plan, const StepTable& table) {
-    return step.formula({plan, table, step});
-}
-
 }  // namespace attn

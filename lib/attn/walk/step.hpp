@@ -8,7 +8,6 @@
 
 namespace attn {
 
-struct Derivation;
 struct Step;
 struct StepLines;
 struct WalkView;
@@ -78,9 +77,11 @@ struct Step {
     bool varies_where_hidden = false;
     /// Its features are no longer those of the step of its chain that it reads.
     bool mixes_features = false;
-    /// Its arithmetic in index notation (attn/rules/rule.hpp), with names of settings and chains and
-    /// without the leading axes that all share; empty where the walk starts from it.
+    /// Its arithmetic in index notation (attn/rules/rule.hpp), with names of settings and chains
+    /// and without the leading axes that all share; empty where the walk starts from it.
     std::function<std::string(const PlannedStep&)> rule{};
+    /// What stands beside the rule: how the field writes it, `query @ key^T`. Without a rule where
+    /// it comes from.
     std::function<std::string(const PlannedStep&)> formula{};
     /// The tensor, from the plan and what came before. Steps whose tensor was drawn or given are
     /// not computed; those that can only be given have none.
@@ -93,9 +94,8 @@ struct Step {
     std::string mistake_ids{};  ///< `scale-missing, k-dot-k`
     /// One or two sentences on its numbers (attn/notes/notes.hpp).
     std::function<std::string(const notes::Subject&)> note{};
-    /// Where one of its cells comes from (attn/explain/why.hpp); none where the walk starts from
-    /// it.
-    std::function<void(const WalkView&, Derivation&)> why{};
+    /// What its rule does not say of a cell (attn/why/why.hpp).
+    std::function<std::string(const WalkView&)> remark{};
     /// The lines of Python that make it (attn/codegen/step_lines.hpp).
     std::function<std::string(const StepLines&)> code{};
 };
@@ -108,8 +108,5 @@ Chains chains_of(const StepTable& table);
 
 /// A given tensor under the axis names of its step, where it has as many axes.
 Tensor with_axes_of(const Step& step, const Plan& plan, const Tensor& given);
-
-/// The formula of a step of this table, with the names and numbers of the plan.
-std::string formula_of(const Step& step, const Plan& plan, const StepTable& table);
 
 }  // namespace attn

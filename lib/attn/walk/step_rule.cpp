@@ -120,6 +120,13 @@ std::string told_rule(const PlannedStep& of) {
     return told;
 }
 
+std::string formula_of(const Step& step, const Plan& plan, const StepTable& table) {
+    const PlannedStep of{plan, table, step};
+    const std::string rule = told_rule(of);
+    const std::string words = step.formula ? step.formula(of) : std::string();
+    return rule.empty() || words.empty() ? rule + words : rule + " (" + words + ")";
+}
+
 std::optional<Rule> rule_of(const PlannedStep& of) {
     const std::string text = told_rule(of);
     if (text.empty()) return std::nullopt;

@@ -24,6 +24,9 @@ RuleNames rule_names(const PlannedStep& of);
 /// in the place of settings, without the axes that all share; empty for what the walk starts from.
 std::string told_rule(const PlannedStep& of);
 
+/// The formula of a step of this table: its rule as it is told, and how the field writes it.
+std::string formula_of(const Step& step, const Plan& plan, const StepTable& table);
+
 /// The rule of a step, completed; nothing for one that the walk starts from.
 std::optional<Rule> rule_of(const PlannedStep& of);
 

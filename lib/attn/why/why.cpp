@@ -7,6 +7,9 @@
 #include "attn/text/json.hpp"
 #include "attn/text/numbers.hpp"
 #include "attn/text/strings.hpp"
+#include "attn/text/told.hpp"
+#include "attn/walk/step_rule.hpp"
+#include "attn/why/rule_cell.hpp"
 
 namespace attn {
 namespace {
@@ -86,7 +89,8 @@ std::string used_by(const WalkView& view) {
         case Chain::values:
             return "context of every query, as much as its weight on this key";
         case Chain::weights:
-            return "context of the same query";
+            return "context of the same query: adds " +
+                   four_decimals(view.at(view.step.name).value) + " * value of this key";
         default:
             return "its whole row of weights, through row_max and row_sum";
     }
@@ -106,32 +110,12 @@ void add_remarks(const WalkView& view, Derivation& derivation) {
         view.ledger.has("mask") && view.at("mask").value != 0) {
         remark("the mask hides this cell");
     }
-    if (derivation.used_by.empty()) derivation.used_by = used_by(view);
-    if (!derivation.used_by.empty()) remark("used by " + derivation.used_by);
+    if (view.step.remark) remark(view.step.remark(view));
+    const std::string reader = used_by(view);
+    if (!reader.empty()) remark("used by " + reader);
 }
 
 }  // namespace
-
-void Derivation::add_product(Cell left, Cell right) {
-    const double value = left.value * right.value;
-    terms.push_back({std::move(left), std::move(right), value});
-}
-
-void Derivation::add_exponential(Cell left, Cell right) {
-    const double value = std::exp(left.value - right.value);
-    terms.push_back({std::move(left), std::move(right), value, true});
-}
-
-void Derivation::add(Cell term) {
-    const double value = term.value;
-    terms.push_back({std::move(term), std::nullopt, value});
-}
-
-void Derivation::copy(const Cell& source, std::string how) {
-    rule = std::move(how);
-    arithmetic = cell_text(source);
-    sources = {source};
-}
 
 Place with(Place place, const std::string& axis, std::size_t index) {
     place[axis] = index;
@@ -165,15 +149,51 @@ Cell WalkView::latest(Chain chain, const Place& where) const {
     return at(entry->name, where);
 }
 
-void WalkView::explain(Derivation& derivation) const {
-    if (step.why) step.why(*this, derivation);
-    if (!derivation.rule.empty()) return;
-    const std::string formula = formula_of(step, plan, table);
-    const std::string left = step.name + " = ";
-    derivation.rule = formula.empty()             ? "drawn or given: the walk starts from it"
-                      : formula.starts_with(left) ? formula.substr(left.size())
-                                                  : formula;
+namespace {
+
+/// The rule of a step, or how it came to be without one.
+std::string rule_of_cell(const PlannedStep& of) {
+    const std::string rule = told_rule(of);
+    if (!rule.empty()) return rule.substr(rule.find(" = ") + 3);
+    const std::string formula = formula_of(of.step, of.plan, of.table);
+    if (formula.empty()) return "drawn or given: the walk starts from it";
+    const std::string left = of.step.name + " = ";
+    return (of.step.mistake.empty() ? "" : "a mistake: ") +
+           (formula.starts_with(left) ? formula.substr(left.size()) : formula);
 }
+
+Cell cell_of(const ReadCell& read) {
+    return {*read.step, indices_of(read.number, read.tensor->shape()), read.value()};
+}
+
+std::string name_of(const ReadCell& read) { return cell_text(cell_of(read)); }
+std::string number_of(const ReadCell& read) { return four_decimals(read.value()); }
+
+Term term_of(const MadeCell::Addend& addend) {
+    Term term;
+    term.value = addend.value;
+    if (!addend.cells.empty()) term.left = cell_of(addend.cells.front());
+    if (addend.form != AddendForm::other && addend.cells.size() > 1)
+        term.right = cell_of(addend.cells[1]);
+    if (addend.form == AddendForm::exponential) term.form = "exp(left - right)";
+    if (addend.form == AddendForm::other) term.form = filled(addend.text, addend.cells, number_of);
+    return term;
+}
+
+/// Fills in what the rule makes of this one cell.
+void follow(const MadeCell& made, Derivation& derivation) {
+    for (const MadeCell::Addend& addend : made.addends) {
+        derivation.terms.push_back(term_of(addend));
+        for (const ReadCell& read : addend.cells) derivation.sources.push_back(cell_of(read));
+    }
+    const std::string named = filled(made.text, made.cells, name_of);
+    derivation.arithmetic = made.is_copy ? named : filled(made.text, made.cells, number_of);
+    if (made.takes_side && !made.is_copy && !made.cells.empty()) derivation.side = named;
+    for (const ReadCell& read : made.cells) derivation.sources.push_back(cell_of(read));
+    for (const ReadCell& read : made.asked) derivation.sources.push_back(cell_of(read));
+}
+
+}  // namespace
 
 Derivation derive(const Plan& plan, const StepTable& table, const Ledger& ledger,
                   const Cell& cell) {
@@ -181,10 +201,15 @@ Derivation derive(const Plan& plan, const StepTable& table, const Ledger& ledger
     const WalkView view{plan, table, ledger, step, place_of(ledger[cell.step], cell)};
     Derivation derivation;
     derivation.cell = cell;
-    view.explain(derivation);
-    for (const Term& term : derivation.terms) {
-        derivation.sources.push_back(term.left);
-        if (term.right) derivation.sources.push_back(*term.right);
+    derivation.rule = rule_of_cell({plan, table, step});
+    if (const std::optional<Rule> rule = rule_of({plan, table, step})) {
+        const MadeCell made = RuleCell(*rule, ledger).at(cell.indices);
+        follow(made, derivation);
+        if (made.is_too_long) {
+            derivation.remarks.push_back(
+                "too large to be followed"_told +
+                (plan.fused() ? ": $variant vectorized keeps the weights that tell why"_told : ""));
+        }
     }
     if (!derivation.terms.empty()) {
         double sum = 0;

@@ -17,35 +17,26 @@ struct Cell {
     std::vector<std::string> remarks{};  ///< on words that stand at several places
 };
 
-/// One summand of a derivation: a cell, or a product of two.
+/// One addend of a derivation: a cell, a product of two, or an expression.
 struct Term {
     Cell left;
     std::optional<Cell> right;
-    double value = 0;  ///< left, left times right or exp(left - right), in double
-    bool is_exponential = false;
+    double value = 0;    ///< left, left times right, or what `form` says; in double
+    std::string form{};  ///< `exp(left - right)`, or the arithmetic; empty for the first two
 };
 
 /// Where one number comes from.
 struct Derivation {
     Cell cell;
-    /// How it was made, in words of the ledger: `exp(scores - row_max)`.
+    /// How it was made: the right side of its rule, `exponentials[q,k] / row_sum[q]`.
     std::string rule{};
+    std::string side{};       ///< the side of an `if` that it took, with its cells
     std::string arithmetic;   ///< the same with the numbers put in; empty for a sum of terms
     std::vector<Term> terms;  ///< of a sum; in the order of the sum
     /// The value minus its terms: the rounding of a sum in the walk's own type.
     double rounding = 0;
     std::vector<Cell> sources;         ///< the cells it was made from, for the next depth
-    std::string used_by;               ///< its next reader
     std::vector<std::string> remarks;  ///< its tokens, its row, the mask, where it is used next
-
-    /// Adds a term that is a product of two cells.
-    void add_product(Cell left, Cell right);
-    /// Adds a term exp(left - right).
-    void add_exponential(Cell left, Cell right);
-    /// Adds a term that is a cell itself.
-    void add(Cell cell);
-    /// Makes this the derivation of a number taken over as it was.
-    void copy(const Cell& source, std::string how);
 };
 
 /// Where a cell lies, by the names of its axes.
@@ -72,10 +63,6 @@ struct WalkView {
     /// The same of the last step of a chain before this one.
     Cell latest(Chain chain, const Place& where) const;
     Cell latest(Chain chain) const { return latest(chain, place); }
-
-    /// Asks the step where its cell comes from. What is not computed comes from where its formula
-    /// says.
-    void explain(Derivation& derivation) const;
 };
 
 /// A cell by its text: `weights[0,1,2,3]`, `weights[short,eat]`: numbers from 0 (negative ones from

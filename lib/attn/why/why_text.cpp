@@ -53,9 +53,9 @@ bool all_finite(const Derivation& derivation) {
 }
 
 std::string term_text(const Term& term) {
-    if (!term.right) return cell_text(term.left);
+    if (!term.right) return term.form.empty() ? cell_text(term.left) : term.form;
     const char* form =
-        term.is_exponential ? "exp({0} - {1})  =  exp({2} - {3})" : "{0} * {1}  =  {2} * {3}";
+        term.form.empty() ? "{0} * {1}  =  {2} * {3}" : "exp({0} - {1})  =  exp({2} - {3})";
     return fmt::format(fmt::runtime(form), cell_text(term.left), cell_text(*term.right),
                        four_decimals(term.left.value), four_decimals(term.right->value));
 }
@@ -125,6 +125,7 @@ void add_derivation(std::string& text, const Plan& plan, const StepTable& table,
     const Ink& ink = options.ink;
     text += indent + ink.of(ink.heading, cell_text(cell) + " = " + value) + "\n";
     text += indent + ink.of(ink.formula, "  = " + derivation.rule) + "\n";
+    if (!derivation.side.empty()) text += fmt::format("{}  = {}\n", indent, derivation.side);
     if (!derivation.arithmetic.empty()) {
         text += fmt::format("{}  = {}\n", indent, derivation.arithmetic);
     }
@@ -151,7 +152,7 @@ nlohmann::ordered_json json_of(const Plan& plan, const StepTable& table, const L
     for (const Term& term : derivation.terms) {
         nlohmann::ordered_json entry{{"left", json_of(term.left)}};
         if (term.right) entry["right"] = json_of(*term.right);
-        if (term.is_exponential) entry["form"] = "exp(left - right)";
+        if (!term.form.empty()) entry["form"] = term.form;
         entry["value"] = nlohmann::ordered_json::parse(json_number(term.value));
         json["terms"].push_back(entry);
     }

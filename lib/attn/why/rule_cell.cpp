@@ -1,0 +1,226 @@
+#include "attn/why/rule_cell.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "attn/rules/arithmetic.hpp"
+#include "attn/rules/evaluate.hpp"
+#include "attn/rules/print.hpp"
+#include "attn/text/numbers.hpp"
+
+namespace attn {
+namespace {
+
+using namespace rule_arithmetic;
+using Kind = RuleNode::Kind;
+
+/// More additions than this are not worth a derivation: nobody reads them.
+constexpr double most_additions = 4e6;
+
+bool is_largest(const BoundRule& node) {
+    return node.node->word == "max" || node.node->word == "min";
+}
+
+bool is_sum(const BoundRule& node) {
+    return node.node->kind == Kind::reduce && node.node->word == "sum";
+}
+
+bool is_operation(const BoundRule& node, const char* word) {
+    return node.node->kind == Kind::operate && node.parts.size() == 2 && node.node->word == word;
+}
+
+RuleTree word_node(std::string text) {
+    return std::make_shared<const RuleNode>(RuleNode{.kind = Kind::name, .word = std::move(text)});
+}
+
+/// A number that no cell has: of settings and indices.
+std::string number_text(double number) {
+    const bool whole = number == std::floor(number) && std::abs(number) < 1e9;
+    if (whole) return fmt::format("{:.0f}", number);
+    return std::abs(number) < 0.01 ? fmt::format("{:.6g}", number) : four_decimals(number);
+}
+
+BoundTree bound_in(const Rule& rule, const Ledger& ledger) {
+    const Tensor& made = ledger[rule.step];
+    const RuleScope scope{[&](const std::string& name) -> const Tensor& { return ledger[name]; },
+                          {}};
+    return bind_rule(rule, made.axes(), made.shape(), scope);
+}
+
+}  // namespace
+
+RuleCell::RuleCell(const Rule& rule, const Ledger& ledger)
+    : RuleIndices(rule, 0), tree_(bound_in(rule, ledger)) {
+    index_.assign(tree_.indices, 0);
+}
+
+MadeCell RuleCell::at(const std::vector<std::size_t>& indices) {
+    for (std::size_t i = 0; i < indices.size(); ++i) index_[i] = static_cast<Index>(indices[i]);
+    MadeCell made;
+    made.is_too_long = cost(tree_.root) > most_additions;
+    if (made.is_too_long) return made;
+    const BoundRule& root = settled(tree_.root, made);
+    std::vector<const BoundRule*> addends;
+    add_addends(root, made, addends);
+    made.is_sum = std::ranges::any_of(addends, [](const BoundRule* each) { return is_sum(*each); });
+    if (!made.is_sum) {
+        made.text = expression_text(*written(root, made, made.cells));
+        made.is_copy = root.node->kind == Kind::cell;
+        if (made.cells.empty() && !root.reads && root.parts.empty()) made.text.clear();
+        return made;
+    }
+    for (const BoundRule* each : addends) {
+        if (!is_sum(*each)) {
+            add_addend(*each, made);
+            continue;
+        }
+        const Range over = range(*each);
+        for (Index i = over.first; i < over.end; ++i) {
+            index_[each->index] = i;
+            add_addend(settled(each->parts.back(), made), made);
+        }
+    }
+    return made;
+}
+
+RuleCell::Range RuleCell::range(const BoundRule& reduction) {
+    if (reduction.parts.size() == 1) return {0, static_cast<Index>(reduction.length)};
+    return {whole(reduction.parts[0]), whole(reduction.parts[1])};
+}
+
+double RuleCell::cost(const BoundRule& node) {
+    double all = 1;
+    for (const BoundRule& part : node.parts) all += cost(part);
+    if (node.node->kind != Kind::reduce) return all;
+    const Range over = range(node);
+    return all * static_cast<double>(std::max<Index>(over.end - over.first, 0));
+}
+
+ReadCell RuleCell::read(const BoundRule& cell) {
+    return {&cell.node->word, cell.tensor, place_in(cell)};
+}
+
+double RuleCell::value(const BoundRule& node) {
+    const std::string& word = node.node->word;
+    if (node.is_constant) return node.number;
+    switch (node.node->kind) {
+        case Kind::number:
+            return node.node->number;
+        case Kind::name:
+            return static_cast<double>(index_[node.index]);
+        case Kind::cell:
+            return node.tensor->at(place_in(node));
+        case Kind::choose:
+            return value(node.parts[truth(node.parts[0]) ? 1 : 2]);
+        case Kind::call:
+        case Kind::operate: {
+            const double left = value(node.parts[0]);
+            if (node.parts.size() == 1) {
+                return node.node->kind == Kind::operate ? -left : called(word, left);
+            }
+            const double right = value(node.parts[1]);
+            if (word == "max") return larger(left, right);
+            return word == "min" ? smaller(left, right) : operated(word, left, right);
+        }
+        case Kind::reduce:
+            break;
+    }
+    const Range over = range(node);
+    const double infinity = std::numeric_limits<double>::infinity();
+    double result = word == "max" ? -infinity : word == "min" ? infinity : 0;
+    for (Index i = over.first; i < over.end; ++i) {
+        index_[node.index] = i;
+        const double next = value(node.parts.back());
+        result = word == "max"   ? larger(next, result)
+                 : word == "min" ? smaller(next, result)
+                                 : result + next;
+    }
+    return word == "mean" ? result / static_cast<double>(over.end - over.first) : result;
+}
+
+bool RuleCell::truth(const BoundRule& node) {
+    const std::string& word = node.node->word;
+    if (node.node->kind == Kind::cell) return node.tensor->at(place_in(node)) != 0;
+    if (node.node->kind == Kind::choose) return truth(node.parts[truth(node.parts[0]) ? 1 : 2]);
+    if (word == "not") return !truth(node.parts[0]);
+    if (word == "and") return truth(node.parts[0]) && truth(node.parts[1]);
+    if (word == "or") return truth(node.parts[0]) || truth(node.parts[1]);
+    return compared(word, value(node.parts[0]), value(node.parts[1]));
+}
+
+/// What a node comes down to: the side that an `if` takes, the largest of several.
+const BoundRule& RuleCell::settled(const BoundRule& node, MadeCell& made) {
+    if (node.node->kind == Kind::choose) {
+        const BoundRule& condition = node.parts[0];
+        made.takes_side = true;
+        if (condition.node->kind == Kind::cell) made.asked.push_back(read(condition));
+        return settled(node.parts[truth(condition) ? 1 : 2], made);
+    }
+    if (!is_largest(node) || !node.reads) return node;
+    if (node.node->kind == Kind::call) {
+        const bool first = value(node) == value(node.parts[0]);
+        return settled(node.parts[first ? 0 : 1], made);
+    }
+    const double largest = value(node);
+    const Range over = range(node);
+    for (Index i = over.first; i < over.end; ++i) {
+        index_[node.index] = i;
+        if (value(node.parts.back()) == largest) return settled(node.parts.back(), made);
+    }
+    return node;
+}
+
+void RuleCell::add_addends(const BoundRule& node, MadeCell& made,
+                           std::vector<const BoundRule*>& found) {
+    const BoundRule& it = settled(node, made);
+    if (!is_operation(it, "+")) return found.push_back(&it);
+    for (const BoundRule& part : it.parts) add_addends(part, made, found);
+}
+
+void RuleCell::add_addend(const BoundRule& node, MadeCell& made) {
+    const auto are_cells = [](const BoundRule& pair) {
+        return std::ranges::all_of(
+            pair.parts, [](const BoundRule& part) { return part.node->kind == Kind::cell; });
+    };
+    MadeCell::Addend addend;
+    addend.value = value(node);
+    const bool is_exp = node.node->kind == Kind::call && node.node->word == "exp";
+    if (node.node->kind == Kind::cell) {
+        addend.form = AddendForm::product;
+        addend.cells = {read(node)};
+    } else if (is_operation(node, "*") && are_cells(node)) {
+        addend.form = AddendForm::product;
+        addend.cells = {read(node.parts[0]), read(node.parts[1])};
+    } else if (is_exp && is_operation(node.parts[0], "-") && are_cells(node.parts[0])) {
+        addend.form = AddendForm::exponential;
+        addend.cells = {read(node.parts[0].parts[0]), read(node.parts[0].parts[1])};
+    } else {
+        addend.text = expression_text(*written(node, made, addend.cells));
+    }
+    made.addends.push_back(std::move(addend));
+}
+
+/// The expression with `{1}` in the place of cell 1, and numbers in the place of all that no cell
+/// stands in, and of sums.
+RuleTree RuleCell::written(const BoundRule& node, MadeCell& made, std::vector<ReadCell>& cells) {
+    const BoundRule& it = node.node->kind == Kind::choose ? settled(node, made) : node;
+    if (it.node->kind == Kind::cell) {
+        cells.push_back(read(it));
+        return word_node("{" + std::to_string(cells.size() - 1) + "}");
+    }
+    if (it.node->kind == Kind::number) return std::make_shared<const RuleNode>(*it.node);
+    if (it.node->kind == Kind::reduce) return word_node(four_decimals(value(it)));
+    if (it.node->kind == Kind::name) return word_node(number_text(value(it)));
+    RuleNode copy = *it.node;
+    for (std::size_t i = 0; i < it.parts.size(); ++i) {
+        const BoundRule& part = it.parts[i];
+        const bool folds = !part.reads && part.type == RuleType::number;
+        copy.parts[i] = folds ? word_node(number_text(value(part))) : written(part, made, cells);
+    }
+    return std::make_shared<const RuleNode>(std::move(copy));
+}
+
+}  // namespace attn
