@@ -9,6 +9,7 @@
 #include "attn/rules/inline.hpp"
 #include "attn/rules/print.hpp"
 #include "attn/rules/python.hpp"
+#include "attn/tensor/error.hpp"
 #include "attn/walk/step_rule.hpp"
 
 namespace attn {
@@ -70,6 +71,15 @@ RuleScope scope_of(const Plan& plan, const Ledger& ledger, const std::string& st
             rule_settings(plan)};
 }
 
+/// The tensor of a rule, which may not fit what another mistake left.
+Tensor evaluated(const std::string& rule, const Outline& made, DType type, const RuleScope& scope) {
+    try {
+        return evaluate_rule(parse_rule(rule), made.axes, made.shape, type, scope);
+    } catch (const ConfigError&) {
+        throw ShapeError("one of these mistakes reads what another has cut off: make one");
+    }
+}
+
 /// `[h,t,f]`: the first letters of the last axes.
 std::string index_letters(const Outline& outline, std::size_t most = 4) {
     std::vector<std::string> letters;
@@ -105,9 +115,7 @@ void follow(Step& step, const WrongRule& wrong) {
             if (!itself) itself = right.compute(plan, ledger);
             return *itself;
         };
-        const Outline made = outline(plan);
-        return evaluate_rule(parse_rule(wrong.rule(plan)), made.axes, made.shape,
-                             plan.compute_dtype, scope);
+        return evaluated(wrong.rule(plan), outline(plan), plan.compute_dtype, scope);
     };
     const auto whole = [wrong, right](const PlannedStep& of) {
         const Rule rule = parse_rule(wrong.rule(of.plan));
@@ -189,8 +197,9 @@ struct Instead {
         if (make) {
             other.record(name, make(plan, ledger));
         } else if (is_rule(plan)) {
-            other.record(name, evaluate_rule(parse_rule(text(plan)), right.axes(), right.shape(),
-                                             right.dtype(), scope_of(plan, ledger, step)));
+            const Outline made{right.axes(), right.shape()};
+            other.record(name,
+                         evaluated(text(plan), made, right.dtype(), scope_of(plan, ledger, step)));
         } else {
             const Tensor taken = ledger[called_here(ledger, text(plan), step)];
             other.record(

@@ -80,7 +80,10 @@ Mistake alibi_of_keys(bool harmless) {
                               return causal == mask.is_causal();
                           },
                           causal ? "later keys are seen" : "later keys are hidden")}),
-            follows("position_bias[h,q,k] = k * slopes[h]")};
+            follows([](const Plan& plan) -> std::string {
+                return plan.has_head ? "position_bias[h,q,k] = k * slopes[h]"
+                                     : "position_bias[q,k] = k * slopes[0]";
+            })};
 }
 
 void add_score_bias_mistakes(std::vector<Mistake>& list) {
