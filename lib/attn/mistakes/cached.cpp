@@ -43,82 +43,75 @@ void add_cache_mistakes(std::vector<Mistake>& list) {
                        say(step + " = torch.cat([" + parts + ", dim=-2)",
                            step + " = np.concatenate([" + parts + ", axis=-2)"));
     };
-    add(list,
-        {
-            entry("sink-forgotten", "weights", "The sink was left out of softmax",
-                  "rows sum to 1, and all weights of a row are too large by one factor",
-                  "probs = softmax(torch.cat([scores, sinks], dim=-1))[..., :-1]",
-                  "weights = exponentials / (exponentials.sum(-1) + np.exp(sink - row_max))",
-                  "A checkpoint with sinks needs them in every path: eager, fused and quantised.",
-                  "", sunk,
-                  all_of(
-                      {without_sink({"row_max", "row_sum", "weights"}),
-                       follows({.rule = share_of_sink,
-                                .compute =
-                                    [](const Plan& plan, const Ledger& ledger,
-                                       const Compute& before) { return before(plan, ledger); }})})),
-            entry("sink-scaled=root", "weights", "The sink was scaled as the scores are",
-                  "the sink takes another share of every row",
-                  "logits = torch.cat([scores, sinks])", "logits = np.concatenate([scores, sinks])",
-                  "A sink is learned as it is used: it joins after scale, cap and mask.", "",
-                  first_of({sunk, learned,
-                            unless([](const Plan& plan) { return plan.head_dim > 1; },
-                                   "the root of head-dim is 1")}),
-                  with_sink("sink[h] / sqrt(D)")),
-            entry("sink-scaled=twice", "weights", "The sink was counted twice",
-                  "the sink takes nearly twice its share, as a logit larger by ln 2 would",
-                  "add exp(sink - row_max) once, after the last block",
-                  "row_sum += np.exp(sink - row_max)",
-                  "Block by block the sink joins once, not with every block of keys.", "", sunk,
-                  with_sink("sink[h] + log(2)")),
-            entry("sink-numerator", "context", "The sink was given a value",
-                  "each context has the value of key 0 in it, as much as the sink's share",
-                  "context = probs[..., :-1] @ value", "context = shares[..., :-1] @ value",
-                  "The sink has a share and no value: drop its column before the values.", "", sunk,
-                  follows("context[q,f] = context[q,f] + sink_weight[q] * values[0,f]",
-                          say("context = weights @ {values} + sink_weight[..., None] * "
-                              "{values}[..., :1, :]"))),
-            entry("sink-per-kv-head", "weights", "Heads of one group shared a sink",
-                  "each head of a group has the sink of its first",
-                  "sinks.view(1, H, 1, 1)  # one for each query head", "sinks.reshape(1, H, 1, 1)",
-                  "Keys are shared in a group, sinks are not: their shape is (query heads,).", "",
-                  first_of({sunk, learned,
-                            unless([](const Plan& plan) { return plan.shares_keys(); },
-                                   "every head has keys of its own: pass $kv-heads"_told)}),
-                  with_sink("sink[h - h % group]")),
-            entry("softmax1-after-max", "weights",
-                  "Softmax off by one added its 1 after subtracting the maximum",
-                  "rows sum to at least 1/2, however small all scores are",
-                  "weights = exp(s - m) / (exp(-m) + exp(s - m).sum(-1))",
-                  "weights = np.exp(s - m) / (np.exp(-m) + np.exp(s - m).sum(-1))",
-                  "The 1 is exp(0): subtract the maximum from its 0 too.", "",
-                  first_of(
-                      {sunk,
-                       unless([](const Plan& plan) { return *plan.config.sink == SinkLogit::zero; },
-                              "the sink is not 0: pass $sink zero"_told)}),
-                  all_of({follows("weights[q,k] = exp(scores[q,k] - (max i: scores[q,i])) / (1 + "
-                                  "sum j: exp(scores[q,j] - (max n: scores[q,n])))",
-                                  say("exponentials = torch.exp({scores} - {scores}.amax(dim=-1, "
-                                      "keepdim=True))\n"
-                                      "weights = exponentials / (1 + exponentials.sum(dim=-1, "
-                                      "keepdim=True))",
-                                      "exponentials = np.exp({scores} - {scores}.max(axis=-1, "
-                                      "keepdims=True))\n"
-                                      "weights = exponentials / (1 + exponentials.sum(axis=-1, "
-                                      "keepdims=True))")),
-                          follows("sink_weight[q] = 1 / (1 + sum j: exp(scores[q,j] - (max n: "
-                                  "scores[q,n])))",
-                                  say("sink_weight = 1 / (1 + exponentials.sum(dim=-1))",
-                                      "sink_weight = 1 / (1 + exponentials.sum(axis=-1))"))})),
-            entry("cache-overwrite=slot", "present_key", "New keys were written one slot too early",
-                  "the last cached token is lost and the newest counts twice", both, both_numpy,
-                  "The slot of a new token is the number of tokens there are, not one less.", "",
-                  cached, all_of({early("present_key", "keys"), early("present_value", "values")})),
-            entry("cache-overwrite=value", "present_value", "The cache of values was not updated",
-                  "the weights are right, and new tokens contribute old values", both, both_numpy,
-                  "Keys and values are written together: a slot with a new key needs its value.",
-                  "", cached, follows("present_value[k,f] = past_value[k % P, f]")),
-        });
+    entry(
+        list, "sink-forgotten", "weights", "The sink was left out of softmax",
+        "rows sum to 1, and all weights of a row are too large by one factor",
+        "probs = softmax(torch.cat([scores, sinks], dim=-1))[..., :-1]",
+        "weights = exponentials / (exponentials.sum(-1) + np.exp(sink - row_max))",
+        "A checkpoint with sinks needs them in every path: eager, fused and quantised.", "", sunk,
+        all_of({without_sink({"row_max", "row_sum", "weights"}),
+                follows({.rule = share_of_sink,
+                         .compute = [](const Plan& plan, const Ledger& ledger,
+                                       const Compute& before) { return before(plan, ledger); }})}));
+    entry(list, "sink-scaled=root", "weights", "The sink was scaled as the scores are",
+          "the sink takes another share of every row", "logits = torch.cat([scores, sinks])",
+          "logits = np.concatenate([scores, sinks])",
+          "A sink is learned as it is used: it joins after scale, cap and mask.", "",
+          first_of({sunk, learned,
+                    unless([](const Plan& plan) { return plan.head_dim > 1; },
+                           "the root of head-dim is 1")}),
+          with_sink("sink[h] / sqrt(D)"));
+    entry(list, "sink-scaled=twice", "weights", "The sink was counted twice",
+          "the sink takes nearly twice its share, as a logit larger by ln 2 would",
+          "add exp(sink - row_max) once, after the last block", "row_sum += np.exp(sink - row_max)",
+          "Block by block the sink joins once, not with every block of keys.", "", sunk,
+          with_sink("sink[h] + log(2)"));
+    entry(list, "sink-numerator", "context", "The sink was given a value",
+          "each context has the value of key 0 in it, as much as the sink's share",
+          "context = probs[..., :-1] @ value", "context = shares[..., :-1] @ value",
+          "The sink has a share and no value: drop its column before the values.", "", sunk,
+          follows("context[q,f] = context[q,f] + sink_weight[q] * values[0,f]",
+                  say("context = weights @ {values} + sink_weight[..., None] * "
+                      "{values}[..., :1, :]")));
+    entry(list, "sink-per-kv-head", "weights", "Heads of one group shared a sink",
+          "each head of a group has the sink of its first",
+          "sinks.view(1, H, 1, 1)  # one for each query head", "sinks.reshape(1, H, 1, 1)",
+          "Keys are shared in a group, sinks are not: their shape is (query heads,).", "",
+          first_of({sunk, learned,
+                    unless([](const Plan& plan) { return plan.shares_keys(); },
+                           "every head has keys of its own: pass $kv-heads"_told)}),
+          with_sink("sink[h - h % group]"));
+    entry(list, "softmax1-after-max", "weights",
+          "Softmax off by one added its 1 after subtracting the maximum",
+          "rows sum to at least 1/2, however small all scores are",
+          "weights = exp(s - m) / (exp(-m) + exp(s - m).sum(-1))",
+          "weights = np.exp(s - m) / (np.exp(-m) + np.exp(s - m).sum(-1))",
+          "The 1 is exp(0): subtract the maximum from its 0 too.", "",
+          first_of(
+              {sunk, unless([](const Plan& plan) { return *plan.config.sink == SinkLogit::zero; },
+                            "the sink is not 0: pass $sink zero"_told)}),
+          all_of({follows("weights[q,k] = exp(scores[q,k] - (max i: scores[q,i])) / (1 + "
+                          "sum j: exp(scores[q,j] - (max n: scores[q,n])))",
+                          say("exponentials = torch.exp({scores} - {scores}.amax(dim=-1, "
+                              "keepdim=True))\n"
+                              "weights = exponentials / (1 + exponentials.sum(dim=-1, "
+                              "keepdim=True))",
+                              "exponentials = np.exp({scores} - {scores}.max(axis=-1, "
+                              "keepdims=True))\n"
+                              "weights = exponentials / (1 + exponentials.sum(axis=-1, "
+                              "keepdims=True))")),
+                  follows("sink_weight[q] = 1 / (1 + sum j: exp(scores[q,j] - (max n: "
+                          "scores[q,n])))",
+                          say("sink_weight = 1 / (1 + exponentials.sum(dim=-1))",
+                              "sink_weight = 1 / (1 + exponentials.sum(axis=-1))"))}));
+    entry(list, "cache-overwrite=slot", "present_key", "New keys were written one slot too early",
+          "the last cached token is lost and the newest counts twice", both, both_numpy,
+          "The slot of a new token is the number of tokens there are, not one less.", "", cached,
+          all_of({early("present_key", "keys"), early("present_value", "values")}));
+    entry(list, "cache-overwrite=value", "present_value", "The cache of values was not updated",
+          "the weights are right, and new tokens contribute old values", both, both_numpy,
+          "Keys and values are written together: a slot with a new key needs its value.", "",
+          cached, follows("present_value[k,f] = past_value[k % P, f]"));
 }
 
 }  // namespace attn

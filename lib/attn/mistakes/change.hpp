@@ -1,7 +1,6 @@
 #pragma once
 #include <array>
 #include <functional>
-#include <iterator>
 #include <limits>
 #include <string>
 #include <vector>
@@ -96,17 +95,15 @@ NotApplicable needs_step(std::string step, std::string reason);
 /// Asks for several things: the first reason that holds.
 NotApplicable first_of(std::vector<NotApplicable> reasons);
 
-/// Moves the entries to the end of the list.
-template <std::size_t count>
-void add(std::vector<Mistake>& list, Mistake (&&entries)[count]) {
-    list.insert(list.end(), std::make_move_iterator(entries),
-                std::make_move_iterator(entries + count));
-}
-
 /// An entry of the catalogue.
 Mistake entry(std::string id, std::string step, std::string title, std::string effect,
               std::string fix_torch, std::string fix_numpy, std::string lesson,
               std::string indistinguishable_from, NotApplicable not_applicable, TableEdit apply);
+
+template <class... Parts>
+void entry(std::vector<Mistake>& list, Parts&&... parts) {
+    list.push_back(entry(std::forward<Parts>(parts)...));
+}
 
 /// An entry with a file of its own.
 Mistake shared_head_weight();

@@ -110,118 +110,105 @@ void add_grouped_mistakes(std::vector<Mistake>& list) {
         unless(repeats, "there are as many key heads as query heads: pass $kv-heads"_told);
     const NotApplicable several =
         unless([](const Plan& plan) { return plan.kv_heads > 1; }, "there is one key head");
-    add(list,
-        {
-            entry("gqa-tile", "repeated_key", "The key heads were tiled instead of repeated",
-                  "head h reads key head h % kv_heads; only the heads where that is h / group are "
-                  "right",
-                  "key = key.repeat_interleave(H // K, dim=1)  # not key.repeat(1, H // K, 1, 1)",
-                  "key = np.repeat(key, H // K, axis=1)  # not np.tile",
-                  "Neighbouring query heads share a key head; test with neither 1 nor H key heads.",
-                  "", first_of({grouped, several}), repeated_by("h % G", "% {G}")),
-            entry(
-                "gqa-group-size", "repeated_key",
-                "The number of key heads was taken for the size of a group",
-                "only the first key heads are ever read",
-                "kv_head = h // (H // K)  # the group size, not K",
-                "kv_head = h // (H // K)  # the group size, not K",
-                "num_key_value_groups of Hugging Face is H / K, num_kv_groups elsewhere is K: "
-                "print "
-                "both.",
-                "",
-                first_of(
-                    {grouped,
-                     unless([](const Plan& plan) { return plan.queries_per_key() < plan.kv_heads; },
-                            "the size of a group is not below the number of key heads: the "
-                            "result is the same, or the program stops")}),
-                repeated_by("h / G", "// {G}")),
-            entry(
-                "gqa-repeat-axis", "repeated_key", "Tokens were repeated instead of heads",
-                "every key stands there several times in a row, and a causal mask falls between "
-                "them",
-                "key = key.repeat_interleave(H // K, dim=1)  # (B, K, T, D): the axis of the heads",
-                "key = np.repeat(key, H // K, axis=1)  # (B, K, T, D): the axis of the heads",
-                "A kernel that shares heads by itself takes K of them, and more tokens do not stop "
-                "it.",
-                "",
-                first_of({grouped,
-                          unless([](const Plan& plan) { return !plan.biases(); },
-                                 "the bias would not fit, and the program would stop"),
-                          unless(masks_causally_or_not,
-                                 "the mask would not fit, and the program would stop")}),
-                repeated_along_tokens()),
-            entry("rope-permute-heads", "projected_key",
-                  "The key's weight was rearranged for as many heads as the query has",
-                  "queries are right, and the rows of the keys are mixed across heads",
-                  "w_key = permute(w_key, n_heads=K)  # not H", "w_key = permute(w_key, n_heads=K)",
-                  "A conversion that rearranges rows head by head needs the heads of that very "
-                  "weight.",
-                  "",
-                  first_of(
-                      {grouped,
-                       rope_and(
-                           [](const Plan& plan) {
-                               return plan.config.rotary.pairing == Pairing::half &&
-                                      !is_partial(plan);
-                           },
-                           "the pairs are neighbours, as in the file, or a part of the head stays"),
-                       unless(
-                           [](const Plan& plan) {
-                               return projects_x(plan) && plan.head_dim > 2 &&
-                                      plan.head_dim % (2 * plan.queries_per_key()) == 0;
-                           },
-                           "a key head cannot be cut into as many even parts as it has queries")}),
-                  follows(rearranged_for_query_heads)),
-            entry(
-                "gqa-fused-split", "query",
-                "A weight of query, key and value was cut group by group",
-                "the first query head is right, what follows comes from other heads and parts",
-                "q, k, v = qkv.split([H * D, K * D, K * D], dim=-1)",
-                "q, k, v = np.split(qkv, [H * D, (H + K) * D], axis=-1)",
-                "Phi-3 stores all queries, then all keys, then all values; Falcon and InternLM2 "
-                "store "
-                "group by group.",
-                "",
-                first_of(
-                    {grouped, several,
-                     unless([](const Plan& plan) { return plan.one_weight() && !plan.has_memory; },
-                            "query, key and value have weights of their own")}),
-                read_by_groups()),
-            entry(
-                "gqa-o-proj-order", "merged", "Heads were merged with the groups exchanged",
-                "the merged columns are right in blocks, and in the wrong order",
-                "merged = context.transpose(1, 2).reshape(B, T, H * D)",
-                "merged = context.swapaxes(1, 2).reshape(B, T, H * D)",
-                "Head h is key head h / group and place h % group: the key head is the slow index.",
-                "",
-                first_of({grouped, several,
-                          unless([](const Plan& plan) { return plan.has_head && plan.merges; },
-                                 "no heads are merged")}),
-                follows("merged[t,c] = merged[t, (c / Dv % G * group + c / Dv / G) * Dv + c % Dv]",
-                        merged_by_groups_lines)),
-            entry("head-dim-derived", "scaled_scores",
-                  "The width of a head was taken to be embed-dim / heads",
-                  "all scores are off by one factor",
-                  "head_dim = config.head_dim  # not hidden_size // num_heads",
-                  "head_dim = w_query.shape[0] // heads",
-                  "Since Qwen3 and Gemma a head may be wider than its share of the embedding: read "
-                  "it.",
-                  "",
-                  first_of(
-                      {unless(
-                           [](const Plan& plan) {
-                               return plan.config.scale.by == ScaleChoice::By::head_dim &&
-                                      plan.has_x() && !walk_has(plan, "latent");
-                           },
-                           "the scores are not scaled by head-dim"),
-                       unless(
-                           [](const Plan& plan) {
-                               return plan.heads > 1 && plan.embed_dim >= plan.heads &&
-                                      plan.embed_dim / plan.heads != plan.head_dim;
-                           },
-                           "embed-dim / heads is the width of a head here, or there is one head")}),
-                  with_plan({"scaled_scores"}, take_width_from_embedding)),
-        });
+    entry(list, "gqa-tile", "repeated_key", "The key heads were tiled instead of repeated",
+          "head h reads key head h % kv_heads; only the heads where that is h / group are "
+          "right",
+          "key = key.repeat_interleave(H // K, dim=1)  # not key.repeat(1, H // K, 1, 1)",
+          "key = np.repeat(key, H // K, axis=1)  # not np.tile",
+          "Neighbouring query heads share a key head; test with neither 1 nor H key heads.", "",
+          first_of({grouped, several}), repeated_by("h % G", "% {G}"));
+    entry(list, "gqa-group-size", "repeated_key",
+          "The number of key heads was taken for the size of a group",
+          "only the first key heads are ever read",
+          "kv_head = h // (H // K)  # the group size, not K",
+          "kv_head = h // (H // K)  # the group size, not K",
+          "num_key_value_groups of Hugging Face is H / K, num_kv_groups elsewhere is K: "
+          "print "
+          "both.",
+          "",
+          first_of({grouped,
+                    unless([](const Plan& plan) { return plan.queries_per_key() < plan.kv_heads; },
+                           "the size of a group is not below the number of key heads: the "
+                           "result is the same, or the program stops")}),
+          repeated_by("h / G", "// {G}"));
+    entry(list, "gqa-repeat-axis", "repeated_key", "Tokens were repeated instead of heads",
+          "every key stands there several times in a row, and a causal mask falls between "
+          "them",
+          "key = key.repeat_interleave(H // K, dim=1)  # (B, K, T, D): the axis of the heads",
+          "key = np.repeat(key, H // K, axis=1)  # (B, K, T, D): the axis of the heads",
+          "A kernel that shares heads by itself takes K of them, and more tokens do not stop "
+          "it.",
+          "",
+          first_of({grouped,
+                    unless([](const Plan& plan) { return !plan.biases(); },
+                           "the bias would not fit, and the program would stop"),
+                    unless(masks_causally_or_not,
+                           "the mask would not fit, and the program would stop")}),
+          repeated_along_tokens());
+    entry(list, "rope-permute-heads", "projected_key",
+          "The key's weight was rearranged for as many heads as the query has",
+          "queries are right, and the rows of the keys are mixed across heads",
+          "w_key = permute(w_key, n_heads=K)  # not H", "w_key = permute(w_key, n_heads=K)",
+          "A conversion that rearranges rows head by head needs the heads of that very "
+          "weight.",
+          "",
+          first_of({grouped,
+                    rope_and(
+                        [](const Plan& plan) {
+                            return plan.config.rotary.pairing == Pairing::half && !is_partial(plan);
+                        },
+                        "the pairs are neighbours, as in the file, or a part of the head stays"),
+                    unless(
+                        [](const Plan& plan) {
+                            return projects_x(plan) && plan.head_dim > 2 &&
+                                   plan.head_dim % (2 * plan.queries_per_key()) == 0;
+                        },
+                        "a key head cannot be cut into as many even parts as it has queries")}),
+          follows(rearranged_for_query_heads));
+    entry(list, "gqa-fused-split", "query",
+          "A weight of query, key and value was cut group by group",
+          "the first query head is right, what follows comes from other heads and parts",
+          "q, k, v = qkv.split([H * D, K * D, K * D], dim=-1)",
+          "q, k, v = np.split(qkv, [H * D, (H + K) * D], axis=-1)",
+          "Phi-3 stores all queries, then all keys, then all values; Falcon and InternLM2 "
+          "store "
+          "group by group.",
+          "",
+          first_of({grouped, several,
+                    unless([](const Plan& plan) { return plan.one_weight() && !plan.has_memory; },
+                           "query, key and value have weights of their own")}),
+          read_by_groups());
+    entry(list, "gqa-o-proj-order", "merged", "Heads were merged with the groups exchanged",
+          "the merged columns are right in blocks, and in the wrong order",
+          "merged = context.transpose(1, 2).reshape(B, T, H * D)",
+          "merged = context.swapaxes(1, 2).reshape(B, T, H * D)",
+          "Head h is key head h / group and place h % group: the key head is the slow index.", "",
+          first_of({grouped, several,
+                    unless([](const Plan& plan) { return plan.has_head && plan.merges; },
+                           "no heads are merged")}),
+          follows("merged[t,c] = merged[t, (c / Dv % G * group + c / Dv / G) * Dv + c % Dv]",
+                  merged_by_groups_lines));
+    entry(list, "head-dim-derived", "scaled_scores",
+          "The width of a head was taken to be embed-dim / heads",
+          "all scores are off by one factor",
+          "head_dim = config.head_dim  # not hidden_size // num_heads",
+          "head_dim = w_query.shape[0] // heads",
+          "Since Qwen3 and Gemma a head may be wider than its share of the embedding: read "
+          "it.",
+          "",
+          first_of({unless(
+                        [](const Plan& plan) {
+                            return plan.config.scale.by == ScaleChoice::By::head_dim &&
+                                   plan.has_x() && !walk_has(plan, "latent");
+                        },
+                        "the scores are not scaled by head-dim"),
+                    unless(
+                        [](const Plan& plan) {
+                            return plan.heads > 1 && plan.embed_dim >= plan.heads &&
+                                   plan.embed_dim / plan.heads != plan.head_dim;
+                        },
+                        "embed-dim / heads is the width of a head here, or there is one head")}),
+          with_plan({"scaled_scores"}, take_width_from_embedding));
 }
 
 }  // namespace attn

@@ -61,7 +61,7 @@ Mistake masked_before_scaled() {
                         "masked_scores = np.where(mask, -np.inf, scores)"),
                     unscaled),
                 reads(
-                    {"row_max", "exponentials", "weights"}, "masked_scores",
+                    {"row_max", "exponentials", "weights", "sink_weight"}, "masked_scores",
                     [](const Plan& plan) {
                         return "masked_scores[q,k] = masked_scores[q,k]" + scale_rule(plan);
                     },

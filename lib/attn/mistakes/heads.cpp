@@ -38,37 +38,28 @@ bool splits(const Plan& plan) {
 }  // namespace
 
 void add_head_mistakes(std::vector<Mistake>& list) {
-    add(list,
-        {
-            entry(
-                "split-view", "query", "The projection was viewed as (B, H, T, D) directly",
-                "a head's tokens are pieces of one or two true tokens, and causal masks leak",
-                "q = q.view(B, T, H, D).transpose(1, 2)",
-                "q = q.reshape(B, T, H, D).swapaxes(1, 2)",
-                "A view re-reads memory in order; only a transpose moves an axis.", "",
-                first_of(
-                    {unless(splits, "nothing is split into heads"),
-                     unless([](const Plan& plan) { return plan.query_len > 1 || plan.key_len > 1; },
-                            "with one token both shapes read memory alike")}),
-                split_as("(h * TOKENS + t) * WIDTH + f", ".transpose(-3, -2).reshape({shape})",
-                         ".swapaxes(-3, -2).reshape({shape})")),
-            entry("split-strided", "query", "Features were dealt out to the heads in turn",
-                  "head h holds features h, h + H, h + 2 H, ... instead of neighbours",
-                  "q = q.view(B, T, H, D)  # not view(B, T, D, H)",
-                  "q = q.reshape(B, T, H, D)  # not reshape(B, T, D, H)",
-                  "A head is a run of neighbouring features; the weights were trained that way.",
-                  "",
-                  first_of(
-                      {unless(splits, "nothing is split into heads"),
-                       unless(
-                           [](const Plan& plan) { return plan.head_dim > 1 || plan.value_dim > 1; },
+    entry(list, "split-view", "query", "The projection was viewed as (B, H, T, D) directly",
+          "a head's tokens are pieces of one or two true tokens, and causal masks leak",
+          "q = q.view(B, T, H, D).transpose(1, 2)", "q = q.reshape(B, T, H, D).swapaxes(1, 2)",
+          "A view re-reads memory in order; only a transpose moves an axis.", "",
+          first_of({unless(splits, "nothing is split into heads"),
+                    unless([](const Plan& plan) { return plan.query_len > 1 || plan.key_len > 1; },
+                           "with one token both shapes read memory alike")}),
+          split_as("(h * TOKENS + t) * WIDTH + f", ".transpose(-3, -2).reshape({shape})",
+                   ".swapaxes(-3, -2).reshape({shape})"));
+    entry(list, "split-strided", "query", "Features were dealt out to the heads in turn",
+          "head h holds features h, h + H, h + 2 H, ... instead of neighbours",
+          "q = q.view(B, T, H, D)  # not view(B, T, D, H)",
+          "q = q.reshape(B, T, H, D)  # not reshape(B, T, D, H)",
+          "A head is a run of neighbouring features; the weights were trained that way.", "",
+          first_of({unless(splits, "nothing is split into heads"),
+                    unless([](const Plan& plan) { return plan.head_dim > 1 || plan.value_dim > 1; },
                            "with one feature a head there is no difference")}),
-                  split_as("(t * WIDTH + f) * HEADS + h",
-                           ".transpose(-3, -2).reshape({feature by head}).transpose(-2, "
-                           "-1).transpose(-3, -2)",
-                           ".swapaxes(-3, -2).reshape({feature by head}).swapaxes(-2, "
-                           "-1).swapaxes(-3, -2)")),
-        });
+          split_as("(t * WIDTH + f) * HEADS + h",
+                   ".transpose(-3, -2).reshape({feature by head}).transpose(-2, "
+                   "-1).transpose(-3, -2)",
+                   ".swapaxes(-3, -2).reshape({feature by head}).swapaxes(-2, "
+                   "-1).swapaxes(-3, -2)"));
 }
 
 }  // namespace attn

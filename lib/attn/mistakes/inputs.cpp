@@ -120,35 +120,30 @@ void add_input_mistakes(std::vector<Mistake>& list) {
                 "there is one angle for each token, so the program would stop"),
          unless([](const Plan& plan) { return plan.batch > 1 || plan.query_len > 1; },
                 "batch and tokens both have length 1")});
-    add(list,
-        {
-            entry("vocab-duplicates", "ids", "Words were numbered without dropping repeated ones",
-                  "repeated words leave holes in the ids, so other rows of the table are looked up",
-                  "vocabulary = {word: i for i, word in enumerate(sorted(set(words)))}",
-                  "vocabulary = {word: i for i, word in enumerate(sorted(set(words)))}",
-                  "Number the distinct words, or every repetition uses up an id that no word will "
-                  "have.",
-                  "", no_room_for_repeats,
-                  [](StepTable table, const Plan& plan) {
-                      for (Step& step : table) {
-                          if (step.name == "ids") step.replaces_given = true;
-                      }
-                      return computed(
-                          "ids", "the number of each token, repeated ones counted twice",
-                          [](const Plan& of, const Ledger& ledger, const Compute&) {
-                              return renumbered(of, ledger["ids"]);
-                          },
-                          renumbered_lines)(std::move(table), plan);
-                  }),
-            entry("batch-seq-swapped", "projected_query", "Batch and token axes were exchanged",
-                  "every token is compared with the same position of the other samples",
-                  "nn.MultiheadAttention(..., batch_first=True)",
-                  "x = x  # keep (batch, tokens, features)",
-                  "Check which axis a layer takes for the batch: the wrong one gives no error, "
-                  "only a "
-                  "comparison between strangers.",
-                  "", swappable, exchange_axes),
-        });
+    entry(list, "vocab-duplicates", "ids", "Words were numbered without dropping repeated ones",
+          "repeated words leave holes in the ids, so other rows of the table are looked up",
+          "vocabulary = {word: i for i, word in enumerate(sorted(set(words)))}",
+          "vocabulary = {word: i for i, word in enumerate(sorted(set(words)))}",
+          "Number the distinct words, or every repetition uses up an id that no word will "
+          "have.",
+          "", no_room_for_repeats, [](StepTable table, const Plan& plan) {
+              for (Step& step : table) {
+                  if (step.name == "ids") step.replaces_given = true;
+              }
+              return computed(
+                  "ids", "the number of each token, repeated ones counted twice",
+                  [](const Plan& of, const Ledger& ledger, const Compute&) {
+                      return renumbered(of, ledger["ids"]);
+                  },
+                  renumbered_lines)(std::move(table), plan);
+          });
+    entry(list, "batch-seq-swapped", "projected_query", "Batch and token axes were exchanged",
+          "every token is compared with the same position of the other samples",
+          "nn.MultiheadAttention(..., batch_first=True)", "x = x  # keep (batch, tokens, features)",
+          "Check which axis a layer takes for the batch: the wrong one gives no error, "
+          "only a "
+          "comparison between strangers.",
+          "", swappable, exchange_axes);
 }
 
 }  // namespace attn

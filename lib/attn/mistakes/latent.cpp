@@ -40,108 +40,96 @@ void add_latent_mistakes(std::vector<Mistake>& list) {
     const NotApplicable latent = needs_step("latent", "there is no latent: pass $mla"_told);
     const NotApplicable differs =
         needs_step("differential_weights", "nothing is subtracted: pass $differential"_told);
-    add(list,
-        {
-            entry("mla-split-order", "key",
-                  "The up-projection was cut with values in front of keys",
-                  "keys hold features of values, and values of keys: all scores and contexts are "
-                  "wrong",
-                  "k_nope, value = kv.split([nope_dim, value_dim], dim=-1)",
-                  "k_nope, value = np.split(kv, [nope_dim], axis=-1)",
-                  "kv_b_proj holds, head by head, the key's rows and then the value's.", "", latent,
-                  read_value_first()),
-            entry("mla-split-order=view", "key",
-                  "The up-projection was viewed as (B, H, T, D) directly",
-                  "keys and values of a head are pieces of those of other tokens",
-                  "kv = kv.view(B, T, H, -1).transpose(1, 2)",
-                  "kv = kv.reshape(B, T, H, -1).swapaxes(1, 2)",
-                  "A view re-reads memory in order; only a transpose moves an axis.", "",
-                  first_of(
-                      {latent,
-                       unless([](const Plan& plan) { return !walk_has(plan, "absorbed_query"); },
-                              "the absorbed form makes no keys and values"),
-                       unless([](const Plan& plan) { return plan.heads > 1 && plan.key_len > 1; },
-                              "with one head or one token both shapes read memory alike")}),
-                  reads({"key", "value"}, "projected_key_value", heads_first)),
-            entry("mla-scale", "scaled_scores",
-                  "The scores were divided by the root of the width that does not rotate",
-                  "all scores are too large by one factor, those of a token with itself too",
-                  "scale = (nope_dim + rope_dim) ** -0.5", "scale = (nope_dim + rope_dim) ** -0.5",
-                  "A dot product runs over both parts of a key, and so does its scale.", "",
-                  first_of({latent, unless(
-                                        [](const Plan& plan) {
-                                            return plan.config.scale.by ==
-                                                   ScaleChoice::By::head_dim;
-                                        },
-                                        "the scale is not that of the width")}),
-                  with_plan({"scaled_scores"},
-                            [](Plan& plan) {
-                                const double right = static_cast<double>(plan.head_dim);
-                                plan.head_dim = unturned(plan);
-                                plan.scale.number *=
-                                    std::sqrt(static_cast<double>(plan.head_dim) / right);
-                            })),
-            entry("yarn-mla-scale", "scaled_scores", "yarn's magnitude was left out of the scale",
-                  "all scores are too small by one factor, those of a token with itself too",
-                  "scale = (nope_dim + rope_dim) ** -0.5 * mscale * mscale",
-                  "scale = (nope_dim + rope_dim) ** -0.5 * mscale * mscale",
-                  "DeepSeek's mscale_all_dim multiplies the scores, not cosines and sines: a row "
-                  "that "
-                  "sees one key does not show it.",
-                  "",
-                  first_of(
-                      {latent,
-                       unless([](const Plan& plan) { return plan.scales(); }, "nothing is scaled"),
-                       unless([](const Plan& plan) { return plan.score_factor() != 1; },
-                              "yarn has no mscale_all_dim that changes anything")}),
-                  with_plan({"scaled_scores"},
-                            [](Plan& plan) {
-                                const bool divides =
-                                    plan.scale.operation == ScaleFactor::Operation::divide;
-                                const double more = plan.score_factor();
-                                plan.scale.number *= divides ? more : 1 / more;
-                                plan.config.rotary.scaling.reset();
-                            })),
-            entry(
-                "diff-pairs", "differential_weights",
-                "Halves of the heads were subtracted instead of neighbours",
-                "each head is the difference of two that do not belong together",
-                "attn = attn.view(batch, heads, 2, q, k); attn = attn[:, :, 0] - lam * attn[:, :, "
-                "1]",
-                "attn = attn[:, 0::2] - lam * attn[:, 1::2]",
-                "The two softmaxes of a head are neighbours: heads 2h and 2h + 1.", "",
-                first_of({differs, unless([](const Plan& plan) { return plan.context_heads() > 1; },
-                                          "there is one pair")}),
-                follows(
-                    [](const Plan& plan) {
-                        return "differential_weights[h,q,k] = weights[0 + h,q,k] - lambda_full[0] "
-                               "* "
-                               "weights[h + " +
-                               std::to_string(plan.context_heads()) + ",q,k]";
-                    },
-                    say("differential_weights = weights[..., :{context heads}, :, :] - lambda_full "
-                        "* weights[..., {context heads}:, :, :]"))),
-            entry("diff-depth", "lambda_full", "Layers were counted from 1, not from 0",
-                  "lambda and what the heads are multiplied by are those of the next layer",
-                  "lambda_init = 0.8 - 0.6 * math.exp(-0.3 * layer_idx)  # 0 in the first layer",
-                  "lambda_init = 0.8 - 0.6 * np.exp(-0.3 * layer_idx)  # 0 in the first layer",
-                  "In the first layer lambda starts at 0.2.", "", differs,
-                  with_plan({"lambda_full", "scaled_context"},
-                            [](Plan& plan) { ++*plan.config.differential.depth; })),
-            entry("diff-norm-missing", "normed_context", "The norm of each head was left out",
-                  "heads keep sizes of their own, about 1 - lambda of what one softmax gives",
-                  "context = rms_norm(context) * (1 - lambda_init)",
-                  "context = rms_norm(context) * (1 - lambda_init)",
-                  "Every head is normalised by itself, over the features of its value.", "",
-                  differs, left_out({"normed_context"})),
-            entry("diff-scale-missing", "scaled_context",
-                  "The normed heads were not multiplied by 1 - lambda_init",
-                  "all contexts are too large by one factor, 1.25 in layer 0",
-                  "context = rms_norm(context) * (1 - lambda_init)",
-                  "context = rms_norm(context) * (1 - lambda_init)",
-                  "The factor is fixed and no parameter holds it: it is easy to forget.", "",
-                  differs, left_out({"scaled_context"})),
-        });
+    entry(list, "mla-split-order", "key", "The up-projection was cut with values in front of keys",
+          "keys hold features of values, and values of keys: all scores and contexts are "
+          "wrong",
+          "k_nope, value = kv.split([nope_dim, value_dim], dim=-1)",
+          "k_nope, value = np.split(kv, [nope_dim], axis=-1)",
+          "kv_b_proj holds, head by head, the key's rows and then the value's.", "", latent,
+          read_value_first());
+    entry(list, "mla-split-order=view", "key",
+          "The up-projection was viewed as (B, H, T, D) directly",
+          "keys and values of a head are pieces of those of other tokens",
+          "kv = kv.view(B, T, H, -1).transpose(1, 2)",
+          "kv = kv.reshape(B, T, H, -1).swapaxes(1, 2)",
+          "A view re-reads memory in order; only a transpose moves an axis.", "",
+          first_of({latent,
+                    unless([](const Plan& plan) { return !walk_has(plan, "absorbed_query"); },
+                           "the absorbed form makes no keys and values"),
+                    unless([](const Plan& plan) { return plan.heads > 1 && plan.key_len > 1; },
+                           "with one head or one token both shapes read memory alike")}),
+          reads({"key", "value"}, "projected_key_value", heads_first));
+    entry(list, "mla-scale", "scaled_scores",
+          "The scores were divided by the root of the width that does not rotate",
+          "all scores are too large by one factor, those of a token with itself too",
+          "scale = (nope_dim + rope_dim) ** -0.5", "scale = (nope_dim + rope_dim) ** -0.5",
+          "A dot product runs over both parts of a key, and so does its scale.", "",
+          first_of({latent, unless(
+                                [](const Plan& plan) {
+                                    return plan.config.scale.by == ScaleChoice::By::head_dim;
+                                },
+                                "the scale is not that of the width")}),
+          with_plan({"scaled_scores"}, [](Plan& plan) {
+              const double right = static_cast<double>(plan.head_dim);
+              plan.head_dim = unturned(plan);
+              plan.scale.number *= std::sqrt(static_cast<double>(plan.head_dim) / right);
+          }));
+    entry(list, "yarn-mla-scale", "scaled_scores", "yarn's magnitude was left out of the scale",
+          "all scores are too small by one factor, those of a token with itself too",
+          "scale = (nope_dim + rope_dim) ** -0.5 * mscale * mscale",
+          "scale = (nope_dim + rope_dim) ** -0.5 * mscale * mscale",
+          "DeepSeek's mscale_all_dim multiplies the scores, not cosines and sines: a row "
+          "that "
+          "sees one key does not show it.",
+          "",
+          first_of({latent,
+                    unless([](const Plan& plan) { return plan.scales(); }, "nothing is scaled"),
+                    unless([](const Plan& plan) { return plan.score_factor() != 1; },
+                           "yarn has no mscale_all_dim that changes anything")}),
+          with_plan({"scaled_scores"}, [](Plan& plan) {
+              const bool divides = plan.scale.operation == ScaleFactor::Operation::divide;
+              const double more = plan.score_factor();
+              plan.scale.number *= divides ? more : 1 / more;
+              plan.config.rotary.scaling.reset();
+          }));
+    entry(list, "diff-pairs", "differential_weights",
+          "Halves of the heads were subtracted instead of neighbours",
+          "each head is the difference of two that do not belong together",
+          "attn = attn.view(batch, heads, 2, q, k); attn = attn[:, :, 0] - lam * attn[:, :, "
+          "1]",
+          "attn = attn[:, 0::2] - lam * attn[:, 1::2]",
+          "The two softmaxes of a head are neighbours: heads 2h and 2h + 1.", "",
+          first_of({differs, unless([](const Plan& plan) { return plan.context_heads() > 1; },
+                                    "there is one pair")}),
+          follows(
+              [](const Plan& plan) {
+                  return "differential_weights[h,q,k] = weights[0 + h,q,k] - lambda_full[0] "
+                         "* "
+                         "weights[h + " +
+                         std::to_string(plan.context_heads()) + ",q,k]";
+              },
+              say("differential_weights = weights[..., :{context heads}, :, :] - lambda_full "
+                  "* weights[..., {context heads}:, :, :]")));
+    entry(list, "diff-depth", "lambda_full", "Layers were counted from 1, not from 0",
+          "lambda and what the heads are multiplied by are those of the next layer",
+          "lambda_init = 0.8 - 0.6 * math.exp(-0.3 * layer_idx)  # 0 in the first layer",
+          "lambda_init = 0.8 - 0.6 * np.exp(-0.3 * layer_idx)  # 0 in the first layer",
+          "In the first layer lambda starts at 0.2.", "", differs,
+          with_plan({"lambda_full", "scaled_context"},
+                    [](Plan& plan) { ++*plan.config.differential.depth; }));
+    entry(list, "diff-norm-missing", "normed_context", "The norm of each head was left out",
+          "heads keep sizes of their own, about 1 - lambda of what one softmax gives",
+          "context = rms_norm(context) * (1 - lambda_init)",
+          "context = rms_norm(context) * (1 - lambda_init)",
+          "Every head is normalised by itself, over the features of its value.", "", differs,
+          left_out({"normed_context"}));
+    entry(list, "diff-scale-missing", "scaled_context",
+          "The normed heads were not multiplied by 1 - lambda_init",
+          "all contexts are too large by one factor, 1.25 in layer 0",
+          "context = rms_norm(context) * (1 - lambda_init)",
+          "context = rms_norm(context) * (1 - lambda_init)",
+          "The factor is fixed and no parameter holds it: it is easy to forget.", "", differs,
+          left_out({"scaled_context"}));
 }
 
 }  // namespace attn

@@ -79,119 +79,109 @@ TableEdit masked_as(std::function<void(MaskChoice&)> change, Text more) {
 }
 
 void add_mask_kind_mistakes(std::vector<Mistake>& list) {
-    add(list,
-        {
-            kind_mistake(
-                "window-off-by-one", "The window holds one key too many",
-                "from row W on, each query sees W + 1 keys", window_torch, window_torch,
-                "Libraries count W keys with the own one, or W keys before it: compare one "
-                "late row.",
-                needs_window(), [](MaskChoice& mask) { ++*mask.window; }),
-            symmetric_window("window-symmetric",
-                             "each query sees W keys on both sides, later ones too", 1),
-            symmetric_window(
-                "window-symmetric=within",
-                "each query sees W - 1 keys on both sides, later ones too: abs(i - j) < W", 0),
-            kind_mistake("window-dropped", "The window was left out",
-                         "late queries see every earlier key", window_torch, window_torch,
-                         "Short inputs fit into the window and hide this: test with more tokens.",
-                         needs_window(), [](MaskChoice& mask) { mask.window.reset(); }),
-            kind_mistake(
-                "window-from-cache-slot",
-                "The window was counted from the row instead of the position",
-                "with earlier keys in a cache, the window reaches too far back", window_torch,
-                window_torch, "Row 0 of a later call is not token 0: count positions.",
-                first_of({needs_window(),
-                          unless([](const Plan& plan) { return causal_offset(plan) != 0; },
-                                 "rows and positions are the same")}),
-                [](MaskChoice& mask) { mask.window.reset(); },
-                [](const Plan& plan) {
-                    return "k <= q - " + std::to_string(*plan.config.mask.window);
-                }),
-            kind_mistake("chunk-as-window", "Chunks were taken for a window",
-                         "queries see across the borders of chunks",
-                         "hidden = (k > q) | (k // N != q // N)",
-                         "hidden = (k > q) | (k // N != q // N)",
-                         "A window moves with the query, a chunk begins anew at its multiples.",
-                         needs_chunks(),
-                         [](MaskChoice& mask) {
-                             mask.window = std::min(mask.window.value_or(*mask.chunk), *mask.chunk);
-                             mask.chunk.reset();
-                         }),
-            kind_mistake("chunk-as-window=reverse", "The window was taken for chunks",
-                         "the first tokens of a chunk see hardly any key", window_torch,
-                         window_torch,
-                         "A window moves with the query, a chunk begins anew at its multiples.",
-                         first_of({needs_window(),
-                                   unless([](const Plan& plan) { return !plan.config.mask.chunk; },
-                                          "there are chunks, too")}),
-                         [](MaskChoice& mask) {
-                             mask.chunk = mask.window;
-                             mask.window.reset();
-                         }),
-            kind_mistake("causal-off-in-chunk", "No causal mask was made for a chunk of queries",
-                         "tokens of the chunk see those that come after them",
-                         "hidden = k > q + past", "hidden = k > q + past",
-                         "With a cache the rows differ from the keys in number, and still need the "
-                         "mask.",
-                         first_of({unless([](const Plan& plan) { return plan.config.mask.causal; },
-                                          "there is no causal mask"),
-                                   unless(
-                                       [](const Plan& plan) {
-                                           return plan.query_len > 1 && causal_offset(plan) > 0;
-                                       },
-                                       "there is no chunk behind earlier keys")}),
-                         [](MaskChoice& mask) {
-                             mask.causal = false;
-                             mask.prefix.reset();
-                         }),
-            kind_mistake(
-                "chunk-kv-length", "A chunk was given the length of the whole input",
-                "queries of all chunks but the last see keys that come later",
-                "kv_len = past_len + chunk_len  # not the length of the prompt",
-                "kv_len = past_len + chunk_len  # not the length of the prompt",
-                "Behind a chunk the cache holds nothing yet: its keys end where the chunk ends.",
-                first_of({unless([](const Plan& plan) { return plan.config.mask.causal; },
-                                 "there is no causal mask"),
-                          unless(
-                              [](const Plan& plan) {
-                                  return plan.config.prefill &&
-                                         *plan.config.prefill <= last_position(plan);
-                              },
-                              "the input is walked in one chunk: pass $prefill"_told)}),
-                [](MaskChoice& mask) { mask.causal = false; },
-                [](const Plan& plan) {
-                    // A chunk by itself is masked as it should be.
-                    if (!plan.config.prefill) return std::string("k > q + offset");
-                    const std::string size = std::to_string(*plan.config.prefill);
-                    return "k > q + Tq - min((floor(q / " + size + ") + 1) * " + size + ", Tq)";
-                }),
-            kind_mistake("prefix-causal", "The prefix was masked like the rest",
-                         "tokens of the prefix do not see those of it that come later",
-                         "hidden = (k > q) & (k >= N)", "hidden = (k > q) & (k >= N)",
-                         "A prompt or an image is read whole before the first word is written.",
-                         needs_prefix(),
-                         [](MaskChoice& mask) {
-                             mask.prefix.reset();
-                             mask.causal = true;
-                         }),
-            kind_mistake("prefix-causal=open", "Everything was read in both directions",
-                         "tokens behind the prefix see those that come after them",
-                         "hidden = (k > q) & (k >= N)", "hidden = (k > q) & (k >= N)",
-                         "Only the prefix is open in both directions.", needs_prefix(),
-                         [](MaskChoice& mask) {
-                             mask.prefix.reset();
-                             mask.causal = false;
-                         }),
-            kind_mistake(
-                "documents-leak", "Packed documents were not kept apart",
-                "tokens see the documents in front of (and behind) their own",
-                "hidden = document[:, None] != document", "hidden = document[:, None] != document",
-                "New positions for each document keep nothing apart: the mask does.",
-                unless([](const Plan& plan) { return plan.config.mask.documents.size() > 1; },
-                       "there are no several documents"),
-                [](MaskChoice& mask) { mask.documents.clear(); }),
-        });
+    list.push_back(
+        kind_mistake("window-off-by-one", "The window holds one key too many",
+                     "from row W on, each query sees W + 1 keys", window_torch, window_torch,
+                     "Libraries count W keys with the own one, or W keys before it: compare one "
+                     "late row.",
+                     needs_window(), [](MaskChoice& mask) { ++*mask.window; }));
+    list.push_back(symmetric_window("window-symmetric",
+                                    "each query sees W keys on both sides, later ones too", 1));
+    list.push_back(symmetric_window(
+        "window-symmetric=within",
+        "each query sees W - 1 keys on both sides, later ones too: abs(i - j) < W", 0));
+    list.push_back(
+        kind_mistake("window-dropped", "The window was left out",
+                     "late queries see every earlier key", window_torch, window_torch,
+                     "Short inputs fit into the window and hide this: test with more tokens.",
+                     needs_window(), [](MaskChoice& mask) { mask.window.reset(); }));
+    list.push_back(kind_mistake(
+        "window-from-cache-slot", "The window was counted from the row instead of the position",
+        "with earlier keys in a cache, the window reaches too far back", window_torch, window_torch,
+        "Row 0 of a later call is not token 0: count positions.",
+        first_of({needs_window(), unless([](const Plan& plan) { return causal_offset(plan) != 0; },
+                                         "rows and positions are the same")}),
+        [](MaskChoice& mask) { mask.window.reset(); },
+        [](const Plan& plan) { return "k <= q - " + std::to_string(*plan.config.mask.window); }));
+    list.push_back(kind_mistake(
+        "chunk-as-window", "Chunks were taken for a window",
+        "queries see across the borders of chunks", "hidden = (k > q) | (k // N != q // N)",
+        "hidden = (k > q) | (k // N != q // N)",
+        "A window moves with the query, a chunk begins anew at its multiples.", needs_chunks(),
+        [](MaskChoice& mask) {
+            mask.window = std::min(mask.window.value_or(*mask.chunk), *mask.chunk);
+            mask.chunk.reset();
+        }));
+    list.push_back(kind_mistake(
+        "chunk-as-window=reverse", "The window was taken for chunks",
+        "the first tokens of a chunk see hardly any key", window_torch, window_torch,
+        "A window moves with the query, a chunk begins anew at its multiples.",
+        first_of({needs_window(), unless([](const Plan& plan) { return !plan.config.mask.chunk; },
+                                         "there are chunks, too")}),
+        [](MaskChoice& mask) {
+            mask.chunk = mask.window;
+            mask.window.reset();
+        }));
+    list.push_back(kind_mistake(
+        "causal-off-in-chunk", "No causal mask was made for a chunk of queries",
+        "tokens of the chunk see those that come after them", "hidden = k > q + past",
+        "hidden = k > q + past",
+        "With a cache the rows differ from the keys in number, and still need the "
+        "mask.",
+        first_of(
+            {unless([](const Plan& plan) { return plan.config.mask.causal; },
+                    "there is no causal mask"),
+             unless([](const Plan& plan) { return plan.query_len > 1 && causal_offset(plan) > 0; },
+                    "there is no chunk behind earlier keys")}),
+        [](MaskChoice& mask) {
+            mask.causal = false;
+            mask.prefix.reset();
+        }));
+    list.push_back(kind_mistake(
+        "chunk-kv-length", "A chunk was given the length of the whole input",
+        "queries of all chunks but the last see keys that come later",
+        "kv_len = past_len + chunk_len  # not the length of the prompt",
+        "kv_len = past_len + chunk_len  # not the length of the prompt",
+        "Behind a chunk the cache holds nothing yet: its keys end where the chunk ends.",
+        first_of({unless([](const Plan& plan) { return plan.config.mask.causal; },
+                         "there is no causal mask"),
+                  unless(
+                      [](const Plan& plan) {
+                          return plan.config.prefill && *plan.config.prefill <= last_position(plan);
+                      },
+                      "the input is walked in one chunk: pass $prefill"_told)}),
+        [](MaskChoice& mask) { mask.causal = false; },
+        [](const Plan& plan) {
+            // A chunk by itself is masked as it should be.
+            if (!plan.config.prefill) return std::string("k > q + offset");
+            const std::string size = std::to_string(*plan.config.prefill);
+            return "k > q + Tq - min((floor(q / " + size + ") + 1) * " + size + ", Tq)";
+        }));
+    list.push_back(
+        kind_mistake("prefix-causal", "The prefix was masked like the rest",
+                     "tokens of the prefix do not see those of it that come later",
+                     "hidden = (k > q) & (k >= N)", "hidden = (k > q) & (k >= N)",
+                     "A prompt or an image is read whole before the first word is written.",
+                     needs_prefix(), [](MaskChoice& mask) {
+                         mask.prefix.reset();
+                         mask.causal = true;
+                     }));
+    list.push_back(kind_mistake("prefix-causal=open", "Everything was read in both directions",
+                                "tokens behind the prefix see those that come after them",
+                                "hidden = (k > q) & (k >= N)", "hidden = (k > q) & (k >= N)",
+                                "Only the prefix is open in both directions.", needs_prefix(),
+                                [](MaskChoice& mask) {
+                                    mask.prefix.reset();
+                                    mask.causal = false;
+                                }));
+    list.push_back(kind_mistake(
+        "documents-leak", "Packed documents were not kept apart",
+        "tokens see the documents in front of (and behind) their own",
+        "hidden = document[:, None] != document", "hidden = document[:, None] != document",
+        "New positions for each document keep nothing apart: the mask does.",
+        unless([](const Plan& plan) { return plan.config.mask.documents.size() > 1; },
+               "there are no several documents"),
+        [](MaskChoice& mask) { mask.documents.clear(); }));
 }
 
 }  // namespace attn

@@ -114,71 +114,67 @@ NotApplicable several_samples_and_heads() {
 }  // namespace
 
 void add_mask_shape_mistakes(std::vector<Mistake>& list) {
-    add(list,
-        {
-            entry("mask-inverted", "mask", "The mask was read with the opposite meaning",
-                  "what should be seen is hidden and the other way round",
-                  "scores.masked_fill(~keep, float('-inf'))", "np.where(keep, scores, -np.inf)",
-                  "Ask of each mask what True means: masked_fill hides it, "
-                  "scaled_dot_product_attention "
-                  "keeps it.",
-                  "", needs_mask,
-                  follows({.rule = "mask[q,k] = not mask[q,k]", .outline = score_cells})),
-            causal_mistake("causal-diag-minus1", "The causal mask also hides each token itself",
-                           "the first token sees nothing, and no token sees itself",
-                           "A token may look at itself: the diagonal stays visible.", needs_causal,
-                           "k >= q + offset"),
-            causal_mistake("causal-diag-plus1", "The causal mask lets one later token through",
-                           "each token sees its successor, the very one it should predict",
-                           "One step too far along the diagonal and the answer is in sight.",
-                           causal_with_two_keys(), "k > q + offset + 1"),
-            causal_mistake("causal-triu", "The causal mask keeps the upper triangle",
-                           "each token sees itself and what comes after it",
-                           "Rows are queries: the past of row q lies to the left of the diagonal.",
-                           causal_with_two_keys(), "k < q + offset"),
-            causal_mistake(
-                "causal-top-left", "The causal mask was aligned at the first key",
-                "with earlier keys in a cache, late queries see only the first few",
-                "With a cache the last query belongs to the last key.",
-                first_of(
-                    {needs_causal, unless([](const Plan& plan) { return causal_offset(plan) != 0; },
-                                          "queries and keys start together")}),
-                "k > q"),
-            padding_mistake("pad-on-query-axis", "The padding mask was laid along the queries",
-                            "padded keys keep their weight and padded rows turn to nan", false),
-            padding_mistake("pad-on-query-axis=both",
-                            "The padding mask was laid along queries and keys",
-                            "padded rows turn to nan", true),
-            entry("mask-broadcast", "mask",
-                  "A (B, T, T) mask was broadcast over (B, H, T, T) scores",
-                  "head h of every sample uses the mask of sample h",
-                  "hidden = hidden[:, None]  # (B, 1, T, T)", "hidden = hidden[:, None]",
-                  "Shapes are matched from the right: give the head its own 1.", "",
-                  first_of({several_samples_and_heads(),
-                            unless([](const Plan& plan) { return plan.batch == plan.heads; },
-                                   "batch and heads differ, so the program would stop")}),
-                  follows({"mask[b,h,q,k] = mask[h,0,q,k]",
-                           say("{right}\nmask = mask[:, 0].expand({grid})",
-                               "{right}\nmask = np.broadcast_to(mask[:, 0], ({grid}))"),
-                           score_cells})),
-            entry("mask-tile-order", "mask",
-                  "Masks were repeated in the wrong order for a (B*H) axis",
-                  "heads use the masks of other samples",
-                  "hidden = hidden.repeat_interleave(H, dim=0)",
-                  "hidden = np.repeat(hidden, H, axis=0)",
-                  "Repeat each mask for its heads before the next sample's begins.", "",
-                  several_samples_and_heads(),
-                  follows(
-                      {[](const Plan& plan) {
-                           return "mask[b,h,q,k] = mask[(b * H + h) % " +
-                                  std::to_string(plan.batch) + ",0,q,k]";
-                       },
-                       say("{right}\nmask = mask[:, 0].repeat({H}, 1, 1).reshape({B}, {H}, -1, "
-                           "{Tk}).expand({grid})",
-                           "{right}\nmask = np.tile(mask[:, 0], ({H}, 1, 1)).reshape({B}, {H}, -1, "
-                           "{Tk})\nmask = np.broadcast_to(mask, ({grid}))"),
-                       score_cells})),
-        });
+    entry(list, "mask-inverted", "mask", "The mask was read with the opposite meaning",
+          "what should be seen is hidden and the other way round",
+          "scores.masked_fill(~keep, float('-inf'))", "np.where(keep, scores, -np.inf)",
+          "Ask of each mask what True means: masked_fill hides it, "
+          "scaled_dot_product_attention "
+          "keeps it.",
+          "", needs_mask, follows({.rule = "mask[q,k] = not mask[q,k]", .outline = score_cells}));
+    list.push_back(causal_mistake("causal-diag-minus1",
+                                  "The causal mask also hides each token itself",
+                                  "the first token sees nothing, and no token sees itself",
+                                  "A token may look at itself: the diagonal stays visible.",
+                                  needs_causal, "k >= q + offset"));
+    list.push_back(causal_mistake("causal-diag-plus1",
+                                  "The causal mask lets one later token through",
+                                  "each token sees its successor, the very one it should predict",
+                                  "One step too far along the diagonal and the answer is in sight.",
+                                  causal_with_two_keys(), "k > q + offset + 1"));
+    list.push_back(
+        causal_mistake("causal-triu", "The causal mask keeps the upper triangle",
+                       "each token sees itself and what comes after it",
+                       "Rows are queries: the past of row q lies to the left of the diagonal.",
+                       causal_with_two_keys(), "k < q + offset"));
+    list.push_back(causal_mistake(
+        "causal-top-left", "The causal mask was aligned at the first key",
+        "with earlier keys in a cache, late queries see only the first few",
+        "With a cache the last query belongs to the last key.",
+        first_of({needs_causal, unless([](const Plan& plan) { return causal_offset(plan) != 0; },
+                                       "queries and keys start together")}),
+        "k > q"));
+    list.push_back(
+        padding_mistake("pad-on-query-axis", "The padding mask was laid along the queries",
+                        "padded keys keep their weight and padded rows turn to nan", false));
+    list.push_back(padding_mistake("pad-on-query-axis=both",
+                                   "The padding mask was laid along queries and keys",
+                                   "padded rows turn to nan", true));
+    entry(list, "mask-broadcast", "mask", "A (B, T, T) mask was broadcast over (B, H, T, T) scores",
+          "head h of every sample uses the mask of sample h",
+          "hidden = hidden[:, None]  # (B, 1, T, T)", "hidden = hidden[:, None]",
+          "Shapes are matched from the right: give the head its own 1.", "",
+          first_of({several_samples_and_heads(),
+                    unless([](const Plan& plan) { return plan.batch == plan.heads; },
+                           "batch and heads differ, so the program would stop")}),
+          follows({"mask[b,h,q,k] = mask[h,0,q,k]",
+                   say("{right}\nmask = mask[:, 0].expand({grid})",
+                       "{right}\nmask = np.broadcast_to(mask[:, 0], ({grid}))"),
+                   score_cells}));
+    entry(list, "mask-tile-order", "mask",
+          "Masks were repeated in the wrong order for a (B*H) axis",
+          "heads use the masks of other samples", "hidden = hidden.repeat_interleave(H, dim=0)",
+          "hidden = np.repeat(hidden, H, axis=0)",
+          "Repeat each mask for its heads before the next sample's begins.", "",
+          several_samples_and_heads(),
+          follows({[](const Plan& plan) {
+                       return "mask[b,h,q,k] = mask[(b * H + h) % " + std::to_string(plan.batch) +
+                              ",0,q,k]";
+                   },
+                   say("{right}\nmask = mask[:, 0].repeat({H}, 1, 1).reshape({B}, {H}, -1, "
+                       "{Tk}).expand({grid})",
+                       "{right}\nmask = np.tile(mask[:, 0], ({H}, 1, 1)).reshape({B}, {H}, -1, "
+                       "{Tk})\nmask = np.broadcast_to(mask, ({grid}))"),
+                   score_cells}));
 }
 
 }  // namespace attn

@@ -89,45 +89,38 @@ Mistake concatenated(bool harmless) {
 }  // namespace
 
 void add_pairing_mistakes(std::vector<Mistake>& list) {
-    add(list,
-        {
-            entry("rope-style", "rotated_query", "The features were paired in the other style",
-                  "each token's score with itself is right, the others are not",
-                  "pairs = half  # Llama, Qwen, NeoX: (i, i + d/2); Meta's files, GPT-J: (2i, 2i + "
-                  "1)",
-                  "pairs = half  # (i, i + d/2), or interleaved: (2i, 2i + 1), as the weights were "
-                  "made",
-                  "Which features make a pair is a property of the weights, and no shape shows it.",
-                  "the other pairs", several_pairs(), with_plan(rotated_steps, other_pairing)),
-            entry("rope-permute-missing", "rotated_query",
-                  "Query and key were rearranged for the other pairing, which is not used",
-                  "each token's score with itself is right, the others are not",
-                  "w_query = permute(w_query)  # once, when Meta's files become Hugging Face's",
-                  "w_query = permute(w_query)  # once, when the file is converted",
-                  "Rearranging the rows of a checkpoint and choosing the pairing go together.",
-                  "the other pairs", several_pairs(), rearranged_before()),
-            entry("rope-partial-pairing", "rotated_query",
-                  "Partners were half a head apart, not half of what rotates",
-                  "features rotate that should stay, and others stay that should rotate",
-                  "first, second = q[..., :r // 2], q[..., r // 2:r]",
-                  "first, second = q[..., :r // 2], q[..., r // 2:r]",
-                  "With a partial rotation the halves are those of the part that rotates.", "",
-                  first_of({rope_and(is_partial, "all features rotate here"),
-                            unless(
-                                [](const Plan& plan) {
-                                    return plan.config.rotary.pairing == Pairing::half &&
-                                           plan.head_dim % 2 == 0;
-                                },
-                                "the pairs are neighbours, or the head has an odd width")}),
-                  partners_half_a_head_apart()),
-            concatenated(false),
-        });
+    entry(list, "rope-style", "rotated_query", "The features were paired in the other style",
+          "each token's score with itself is right, the others are not",
+          "pairs = half  # Llama, Qwen, NeoX: (i, i + d/2); Meta's files, GPT-J: (2i, 2i + "
+          "1)",
+          "pairs = half  # (i, i + d/2), or interleaved: (2i, 2i + 1), as the weights were "
+          "made",
+          "Which features make a pair is a property of the weights, and no shape shows it.",
+          "the other pairs", several_pairs(), with_plan(rotated_steps, other_pairing));
+    entry(list, "rope-permute-missing", "rotated_query",
+          "Query and key were rearranged for the other pairing, which is not used",
+          "each token's score with itself is right, the others are not",
+          "w_query = permute(w_query)  # once, when Meta's files become Hugging Face's",
+          "w_query = permute(w_query)  # once, when the file is converted",
+          "Rearranging the rows of a checkpoint and choosing the pairing go together.",
+          "the other pairs", several_pairs(), rearranged_before());
+    entry(list, "rope-partial-pairing", "rotated_query",
+          "Partners were half a head apart, not half of what rotates",
+          "features rotate that should stay, and others stay that should rotate",
+          "first, second = q[..., :r // 2], q[..., r // 2:r]",
+          "first, second = q[..., :r // 2], q[..., r // 2:r]",
+          "With a partial rotation the halves are those of the part that rotates.", "",
+          first_of({rope_and(is_partial, "all features rotate here"),
+                    unless(
+                        [](const Plan& plan) {
+                            return plan.config.rotary.pairing == Pairing::half &&
+                                   plan.head_dim % 2 == 0;
+                        },
+                        "the pairs are neighbours, or the head has an odd width")}),
+          partners_half_a_head_apart());
+    list.push_back(concatenated(false));
 }
 
-void add_harmless_pairings(std::vector<Mistake>& list) {
-    add(list, {
-                  concatenated(true),
-              });
-}
+void add_harmless_pairings(std::vector<Mistake>& list) { list.push_back(concatenated(true)); }
 
 }  // namespace attn

@@ -154,81 +154,64 @@ bool keys_fit_value_weight(const Plan& plan) {
 }  // namespace
 
 void add_projection_mistakes(std::vector<Mistake>& list) {
-    add(list,
-        {
-            entry(
-                "weight-not-transposed", "projected_query",
-                "An (out, in) weight was multiplied without transposing it",
-                "each new feature is made with a column of the weight instead of a row",
-                "q = x @ w_query.T  # or F.linear(x, w_query)", "q = x @ w_query.T",
-                "PyTorch's Linear keeps one row for each output feature, so x meets its transpose.",
-                "",
-                layout_not_applicable(WeightLayout::out_in,
-                                      "the weights are stored (in, out) here"),
-                with_plan(projecting_steps(), other_layout())),
-            entry(
-                "conv1d-layout", "projected_query",
-                "An (in, out) weight was transposed as if it were a Linear's",
-                "each new feature is made with a row of the weight instead of a column",
-                "q = x @ w_query  # Conv1D weights are (in, out)", "q = x @ w_query",
-                "GPT-2's Conv1D and plain NumPy matrices keep one column for each output feature.",
-                "",
-                layout_not_applicable(WeightLayout::in_out,
-                                      "the weights are stored (out, in) here"),
-                with_plan(projecting_steps(), other_layout())),
-            entry(
-                "fused-layout", "query", "The fused projection was cut in the other layout",
-                "heads receive features of other heads, and of key or value",
-                "q, k, v = qkv.chunk(3, dim=-1)  # or .view(B, T, H, 3, D), as the weights were "
-                "stored",
-                "q, k, v = np.split(qkv, 3, axis=-1)  # or reshape(B, T, H, 3, D), as stored",
-                "All numbers are right and in the wrong heads: find out how the checkpoint orders "
-                "its "
-                "features.",
-                "",
-                first_of(
-                    {unless([](const Plan& plan) { return plan.one_weight(); },
-                            "query, key and value have weights of their own"),
-                     unless([](const Plan& plan) { return plan.heads > 1; },
-                            "with one head both layouts are the same"),
-                     unless(
-                         [](const Plan& plan) { return plan.value_heads() == plan.heads; },
+    entry(list, "weight-not-transposed", "projected_query",
+          "An (out, in) weight was multiplied without transposing it",
+          "each new feature is made with a column of the weight instead of a row",
+          "q = x @ w_query.T  # or F.linear(x, w_query)", "q = x @ w_query.T",
+          "PyTorch's Linear keeps one row for each output feature, so x meets its transpose.", "",
+          layout_not_applicable(WeightLayout::out_in, "the weights are stored (in, out) here"),
+          with_plan(projecting_steps(), other_layout()));
+    entry(list, "conv1d-layout", "projected_query",
+          "An (in, out) weight was transposed as if it were a Linear's",
+          "each new feature is made with a row of the weight instead of a column",
+          "q = x @ w_query  # Conv1D weights are (in, out)", "q = x @ w_query",
+          "GPT-2's Conv1D and plain NumPy matrices keep one column for each output feature.", "",
+          layout_not_applicable(WeightLayout::in_out, "the weights are stored (out, in) here"),
+          with_plan(projecting_steps(), other_layout()));
+    entry(
+        list, "fused-layout", "query", "The fused projection was cut in the other layout",
+        "heads receive features of other heads, and of key or value",
+        "q, k, v = qkv.chunk(3, dim=-1)  # or .view(B, T, H, 3, D), as the weights were "
+        "stored",
+        "q, k, v = np.split(qkv, 3, axis=-1)  # or reshape(B, T, H, 3, D), as stored",
+        "All numbers are right and in the wrong heads: find out how the checkpoint orders "
+        "its "
+        "features.",
+        "",
+        first_of({unless([](const Plan& plan) { return plan.one_weight(); },
+                         "query, key and value have weights of their own"),
+                  unless([](const Plan& plan) { return plan.heads > 1; },
+                         "with one head both layouts are the same"),
+                  unless([](const Plan& plan) { return plan.value_heads() == plan.heads; },
                          "the heads share keys or values: there is no such layout head by head")}),
-                with_plan(projecting_steps(), read_fused_the_other_way)),
-        });
+        with_plan(projecting_steps(), read_fused_the_other_way));
     for (const char* order : {"kqv", "qvk", "vkq", "vqk", "kvq"}) {
         list.push_back(fused_order(order));
     }
-    add(list,
-        {
-            entry("v-from-projected-k", "projected_value",
-                  "Values were made from the finished keys",
-                  "the value weight is applied to keys instead of x", "v = self.w_value(x)",
-                  "v = x @ w_value", "A name used twice: keep the input under a name of its own.",
-                  "", unless(keys_fit_value_weight, "the keys do not fit the value weight"),
-                  reads(
-                      {"projected_value", "value"},
-                      [](const Plan& plan) { return query_key_value()[2].source(plan); },
-                      [](const Plan& plan) -> std::string {
-                          return walk_has(plan, "projected_key") ? "projected_key" : "key";
-                      })),
-            entry(
-                "no-projection", "projected_query", "Query, key and value are x itself",
-                "the projection weights have no influence",
-                "q, k, v = self.w_query(x), self.w_key(x), self.w_value(x)",
-                "q, k, v = x @ w_query, x @ w_key, x @ w_value",
-                "Without projections there is nothing to learn, and every token likes itself best.",
-                "",
-                unless(
-                    [](const Plan& plan) {
-                        return projects_x(plan) && plan.embed_dim == plan.heads * plan.head_dim &&
-                               plan.memory_dim == plan.embed_dim &&
-                               plan.value_dim == plan.head_dim && plan.value_heads() == plan.heads;
-                    },
-                    "x does not have as many features as all heads together"),
-                skip_projection()),
-            shared_head_weight(),
-        });
+    entry(list, "v-from-projected-k", "projected_value", "Values were made from the finished keys",
+          "the value weight is applied to keys instead of x", "v = self.w_value(x)",
+          "v = x @ w_value", "A name used twice: keep the input under a name of its own.", "",
+          unless(keys_fit_value_weight, "the keys do not fit the value weight"),
+          reads(
+              {"projected_value", "value"},
+              [](const Plan& plan) { return query_key_value()[2].source(plan); },
+              [](const Plan& plan) -> std::string {
+                  return walk_has(plan, "projected_key") ? "projected_key" : "key";
+              }));
+    entry(list, "no-projection", "projected_query", "Query, key and value are x itself",
+          "the projection weights have no influence",
+          "q, k, v = self.w_query(x), self.w_key(x), self.w_value(x)",
+          "q, k, v = x @ w_query, x @ w_key, x @ w_value",
+          "Without projections there is nothing to learn, and every token likes itself best.", "",
+          unless(
+              [](const Plan& plan) {
+                  return projects_x(plan) && plan.embed_dim == plan.heads * plan.head_dim &&
+                         plan.memory_dim == plan.embed_dim && plan.value_dim == plan.head_dim &&
+                         plan.value_heads() == plan.heads;
+              },
+              "x does not have as many features as all heads together"),
+          skip_projection());
+    list.push_back(shared_head_weight());
     list.push_back(wrong_weight(0, 1, "keys for queries"));
     list.push_back(wrong_weight(1, 0, "queries for keys"));
     list.push_back(wrong_weight(2, 1, "keys for values"));

@@ -108,83 +108,76 @@ void add_qk_norm_mistakes(std::vector<Mistake>& list) {
     const std::string torch = "q, k = self.q_norm(q), self.k_norm(k)";
     const std::string numpy = "q, k = rms_norm(q, g_query), rms_norm(k, g_key)";
     const auto gains = [](const Plan& plan) { return plan.has_gains(); };
-    add(list,
-        {
-            entry("qk-norm-missing", "normed_query", "Query and key were not normalised",
-                  "every score is larger by the lengths of its query and key", torch, numpy,
-                  "A model trained with norms of query and key has no other brake on its scores.",
-                  "", norm_and(always, ""), left_out(normed_steps)),
-            entry("qk-norm-k-only", "normed_query", "Only the key was normalised",
-                  "each row of scores is larger by the length of its query", torch, numpy,
-                  "Both factors of the product are normalised, each by its own length.", "",
-                  norm_and(always, ""), left_out({"normed_query"})),
-            entry("qk-norm-q-only", "normed_key", "Only the query was normalised",
-                  "each column of scores is larger by the length of its key", torch, numpy,
-                  "Both factors of the product are normalised, each by its own length.", "",
-                  norm_and(always, ""), left_out({"normed_key"})),
-            entry("qk-norm-gain-dropped", "normed_query", "The gains of the norms were left out",
-                  "each feature is off by its own factor, the same for every token", torch, numpy,
-                  "RMSNorm without its weight is another layer: load q_norm.weight and "
-                  "k_norm.weight.",
-                  "", norm_and(has_gain_beside_one, "the gains are 1"), with_gain(" * 0 + 1")),
-            entry("qk-norm-axis", "normed_query",
-                  "The norm ran over all heads together, or over each, against the model",
-                  "a head's squares no longer add up to its width, or all heads' do",
-                  "q = q_norm(q.view(B, T, H, D))  # Qwen3; OLMo 2: q_norm(q).view(B, T, H, D)",
-                  "q = rms_norm(q)  # over the last axis: of one head, or of all",
-                  "Norm before or after the split into heads: the mean runs over other features.",
-                  "",
-                  norm_and([](const Plan& plan) { return plan.has_gains() && plan.kv_heads > 1; },
-                           "there is one head, or no gain"),
-                  normed_as("{x} / sqrt({mean} + {eps}) * {gain}", true)),
-            entry("qk-norm-after-rope", "normed_query",
-                  "Query and key were normalised after they rotated",
-                  "features of a pair meet each other's gain: right at position 0 alone",
-                  "q = rotate(q_norm(q))", "q = rotate(rms_norm(q))",
-                  "A gain that differs within a pair does not commute with the rotation.", "",
-                  norm_and(
-                      [](const Plan& plan) {
-                          return plan.rotates() && plan.config.qk_norm.over == NormOver::head &&
-                                 plan.config.qk_norm.place == QkNorm::Place::before &&
-                                 has_uneven_gain(plan);
-                      },
-                      "norm and rotation change places without changing a score"),
-                  norm_after_rotation()),
-            entry("norm-eps=default", "normed_query", "The norms added another small number",
-                  "short rows come out longer or shorter, others hardly change",
-                  "nn.RMSNorm(head_dim, eps=config.rms_norm_eps)", "rms_norm(q, eps=rms_norm_eps)",
-                  "nn.RMSNorm takes the smallest step of the type where no eps is given.", "",
-                  norm_and(
-                      [](const Plan& plan) {
-                          return plan.has_gains() && plan.config.qk_norm.eps != smallest_step(plan);
-                      },
-                      "there is no mean of squares, or eps is PyTorch's own"),
-                  with_plan(normed_steps,
-                            [](Plan& plan) { plan.config.qk_norm.eps = smallest_step(plan); })),
-            entry("norm-eps=outside", "normed_query", "The small number was added outside the root",
-                  "short rows come out longer or shorter, others hardly change",
-                  "x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps)",
-                  "x / np.sqrt((x ** 2).mean(-1, keepdims=True) + eps)",
-                  "eps belongs under the root, beside the mean of the squares.", "",
-                  norm_and(
-                      [](const Plan& plan) {
-                          return plan.has_gains() && plan.config.qk_norm.eps > 0;
-                      },
-                      "there is no mean of squares, or eps is 0"),
-                  normed_as("{x} / (sqrt({mean}) + {eps}) * {gain}", false)),
-            entry("norm-unit-offset=missing", "normed_query",
-                  "The gain was used without the 1 that is added to it",
-                  "each feature is off by the same factor for every token",
-                  "x * (1 + self.weight)  # Gemma stores weight - 1", "x * (1 + w)",
-                  "Gemma's files hold the gain minus 1, and GGUF files of it the gain itself.", "",
-                  norm_and(gains, "there is no gain"), with_gain(" - 1")),
-            entry("norm-unit-offset=twice", "normed_query",
-                  "1 was added to a gain that holds it already",
-                  "each feature is off by the same factor for every token",
-                  "x * self.weight  # the file holds 1 + weight already", "x * w",
-                  "Gemma's files hold the gain minus 1, and GGUF files of it the gain itself.", "",
-                  norm_and(gains, "there is no gain"), with_gain(" + 1")),
-        });
+    entry(list, "qk-norm-missing", "normed_query", "Query and key were not normalised",
+          "every score is larger by the lengths of its query and key", torch, numpy,
+          "A model trained with norms of query and key has no other brake on its scores.", "",
+          norm_and(always, ""), left_out(normed_steps));
+    entry(list, "qk-norm-k-only", "normed_query", "Only the key was normalised",
+          "each row of scores is larger by the length of its query", torch, numpy,
+          "Both factors of the product are normalised, each by its own length.", "",
+          norm_and(always, ""), left_out({"normed_query"}));
+    entry(list, "qk-norm-q-only", "normed_key", "Only the query was normalised",
+          "each column of scores is larger by the length of its key", torch, numpy,
+          "Both factors of the product are normalised, each by its own length.", "",
+          norm_and(always, ""), left_out({"normed_key"}));
+    entry(list, "qk-norm-gain-dropped", "normed_query", "The gains of the norms were left out",
+          "each feature is off by its own factor, the same for every token", torch, numpy,
+          "RMSNorm without its weight is another layer: load q_norm.weight and "
+          "k_norm.weight.",
+          "", norm_and(has_gain_beside_one, "the gains are 1"), with_gain(" * 0 + 1"));
+    entry(list, "qk-norm-axis", "normed_query",
+          "The norm ran over all heads together, or over each, against the model",
+          "a head's squares no longer add up to its width, or all heads' do",
+          "q = q_norm(q.view(B, T, H, D))  # Qwen3; OLMo 2: q_norm(q).view(B, T, H, D)",
+          "q = rms_norm(q)  # over the last axis: of one head, or of all",
+          "Norm before or after the split into heads: the mean runs over other features.", "",
+          norm_and([](const Plan& plan) { return plan.has_gains() && plan.kv_heads > 1; },
+                   "there is one head, or no gain"),
+          normed_as("{x} / sqrt({mean} + {eps}) * {gain}", true));
+    entry(list, "qk-norm-after-rope", "normed_query",
+          "Query and key were normalised after they rotated",
+          "features of a pair meet each other's gain: right at position 0 alone",
+          "q = rotate(q_norm(q))", "q = rotate(rms_norm(q))",
+          "A gain that differs within a pair does not commute with the rotation.", "",
+          norm_and(
+              [](const Plan& plan) {
+                  return plan.rotates() && plan.config.qk_norm.over == NormOver::head &&
+                         plan.config.qk_norm.place == QkNorm::Place::before &&
+                         has_uneven_gain(plan);
+              },
+              "norm and rotation change places without changing a score"),
+          norm_after_rotation());
+    entry(
+        list, "norm-eps=default", "normed_query", "The norms added another small number",
+        "short rows come out longer or shorter, others hardly change",
+        "nn.RMSNorm(head_dim, eps=config.rms_norm_eps)", "rms_norm(q, eps=rms_norm_eps)",
+        "nn.RMSNorm takes the smallest step of the type where no eps is given.", "",
+        norm_and(
+            [](const Plan& plan) {
+                return plan.has_gains() && plan.config.qk_norm.eps != smallest_step(plan);
+            },
+            "there is no mean of squares, or eps is PyTorch's own"),
+        with_plan(normed_steps, [](Plan& plan) { plan.config.qk_norm.eps = smallest_step(plan); }));
+    entry(list, "norm-eps=outside", "normed_query", "The small number was added outside the root",
+          "short rows come out longer or shorter, others hardly change",
+          "x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps)",
+          "x / np.sqrt((x ** 2).mean(-1, keepdims=True) + eps)",
+          "eps belongs under the root, beside the mean of the squares.", "",
+          norm_and([](const Plan& plan) { return plan.has_gains() && plan.config.qk_norm.eps > 0; },
+                   "there is no mean of squares, or eps is 0"),
+          normed_as("{x} / (sqrt({mean}) + {eps}) * {gain}", false));
+    entry(list, "norm-unit-offset=missing", "normed_query",
+          "The gain was used without the 1 that is added to it",
+          "each feature is off by the same factor for every token",
+          "x * (1 + self.weight)  # Gemma stores weight - 1", "x * (1 + w)",
+          "Gemma's files hold the gain minus 1, and GGUF files of it the gain itself.", "",
+          norm_and(gains, "there is no gain"), with_gain(" - 1"));
+    entry(list, "norm-unit-offset=twice", "normed_query",
+          "1 was added to a gain that holds it already",
+          "each feature is off by the same factor for every token",
+          "x * self.weight  # the file holds 1 + weight already", "x * w",
+          "Gemma's files hold the gain minus 1, and GGUF files of it the gain itself.", "",
+          norm_and(gains, "there is no gain"), with_gain(" + 1"));
 }
 
 }  // namespace attn

@@ -120,120 +120,101 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
     const std::string numpy_call = "q, k = rotate(q, cos, sin), rotate(k, cos, sin)";
     const NotApplicable late =
         rope_and(starts_late, "the first token stands at position 0: pass $positions"_told);
-    add(list, {
-                  entry("rope-q-only", "rotated_key", "Only the query was rotated",
-                        "scores depend on where the query stands, not on the distance to the key",
-                        call, numpy_call, "A rotation tells distances only when both sides rotate.",
-                        "", needs_rope(), left_out({"rotated_key"})),
-                  entry("rope-k-only", "rotated_query", "Only the key was rotated",
-                        "scores depend on where the key stands, not on the distance to the query",
-                        call, numpy_call, "A rotation tells distances only when both sides rotate.",
-                        "", needs_rope(), left_out({"rotated_query"})),
-                  entry("rope-missing", "rotated_query", "Neither query nor key was rotated",
-                        "scores are those without positions: equal tokens have equal rows", call,
-                        numpy_call, "Without positions attention sees a bag of tokens.", "",
-                        needs_rope(), left_out(rotated_steps)),
-              });
+    entry(list, "rope-q-only", "rotated_key", "Only the query was rotated",
+          "scores depend on where the query stands, not on the distance to the key", call,
+          numpy_call, "A rotation tells distances only when both sides rotate.", "", needs_rope(),
+          left_out({"rotated_key"}));
+    entry(list, "rope-k-only", "rotated_query", "Only the key was rotated",
+          "scores depend on where the key stands, not on the distance to the query", call,
+          numpy_call, "A rotation tells distances only when both sides rotate.", "", needs_rope(),
+          left_out({"rotated_query"}));
+    entry(list, "rope-missing", "rotated_query", "Neither query nor key was rotated",
+          "scores are those without positions: equal tokens have equal rows", call, numpy_call,
+          "Without positions attention sees a bag of tokens.", "", needs_rope(),
+          left_out(rotated_steps));
     add_rotated_value_mistakes(list);
-    add(list,
-        {
-            entry("rope-sign", "rotated_query", "Query and key were rotated the other way round",
-                  "each token's score with itself is right; the order of the tokens is read "
-                  "backwards",
-                  "q * cos + rotate_half(q) * sin  # rotate_half(x) = (-x2, x1)",
-                  "first * cos - second * sin, second * cos + first * sin",
-                  "Rotating by minus the angle exchanges before and after.", "", needs_rope(),
-                  for_each_step(rotated_steps,
-                                [](const std::string& step) {
-                                    const auto sin = [step](const Plan& plan) {
-                                        return angle_prefix(plan, step) + "sin";
-                                    };
-                                    return reads({step}, sin, [sin](const Plan& plan) {
-                                        return sin(plan) + "[t,i] = -" + sin(plan) + "[t,i]";
-                                    });
-                                })),
-            entry(
-                "rope-offset-q", "rotated_query",
-                "The query was rotated as if it stood at position 0",
-                "every score is that of another distance",
-                "q = rotate(q, past_length + torch.arange(T))",
-                "q = rotate(q, past_length + np.arange(T))",
-                "With a cache the new token stands behind it: its position is not its row.", "",
-                late,
-                moved({"rotated_query"},
-                      [](const Plan&, const std::string& p) { return p + "[t] - " + p + "[0]"; })),
-            entry("rope-offset-drift", "rotated_query",
-                  "The query was rotated one position too far",
-                  "every score is that of a distance larger by one", "positions = torch.arange(T)",
-                  "positions = np.arange(T)",
-                  "Count the cached tokens once: a distance of 0 belongs to the token itself.", "",
-                  needs_rope(),
-                  moved({"rotated_query"},
-                        [](const Plan&, const std::string& p) { return p + "[t] + 1"; })),
-            entry("rope-partial-ignored", "rotated_query",
-                  "All features rotated, not the first ones alone",
-                  "features that should stay differ from those of query and key",
-                  "q[..., :rotary_dim] = rotate(q[..., :rotary_dim])",
-                  "q[..., :rotary_dim] = rotate(q[..., :rotary_dim])",
-                  "partial_rotary_factor (or rotary_dim) says how many features tell positions.",
-                  "",
-                  first_of({rope_and(is_partial, "all features rotate here"),
-                            unless([](const Plan& plan) { return plan.head_dim % 2 == 0; },
-                                   "a head of odd width does not rotate as a whole")}),
-                  turned_by(
-                      [](const Plan& plan) {
-                          return "positions[t] * (1 / " + json_number(plan.rotary_base()) +
-                                 " ^ (2 * PAIR / " + std::to_string(plan.head_dim) + "))";
-                      },
-                      true)),
-            entry(
-                "rope-wrong-axis", "rotated_query", "Heads were counted in the place of tokens",
-                "all tokens of a head rotate alike: the scores know no positions",
-                "cos[None, :, None, :]  # beside (B, T, H, D), or cos[None, None] beside (B, H, T, "
-                "D)",
-                "cos[:, None, :]  # beside (B, T, H, D), or cos beside (B, H, T, D)",
-                "Say which axis holds the tokens: shape[1] is the heads once they were moved in "
-                "front.",
-                "positions that cancel",
-                rope_and([](const Plan& plan) { return plan.has_head && plan.heads > 1; },
-                         "there is one head"),
-                turned_by([](const Plan&) { return std::string("h * inverse_frequencies[PAIR]"); },
-                          false)),
-            entry(
-                "streaming-positions=sinks", "rotated_query",
-                "Positions were not counted anew when tokens were evicted",
-                "distances to recent keys are right, those to the first keys too large",
-                "position_ids = torch.arange(cache_length)  # places in the cache",
-                "positions = np.arange(cache_length)  # places in the cache",
-                "StreamingLLM keeps the first tokens and counts within the cache, not in the text; "
-                "$bug takes four first tokens and one that was evicted."_told,
-                "",
-                first_of(
-                    {rope_and(
-                         [](const Plan& plan) { return plan.query_len > 1 && !plan.has_memory; },
-                         "there are no tokens behind the first"),
-                     unless([](const Plan& plan) { return plan.past_len == 0; },
-                            "the first tokens are in the past, which has rotated")}),
-                moved(rotated_steps,
-                      [](const Plan& plan, const std::string& p) {
-                          return p + "[t] + (if t >= " + std::to_string(kept_tokens(plan)) +
-                                 " then 1 else 0)";
-                      })),
-            entry(
-                "streaming-positions=new-key", "rotated_key",
-                "The newest key was rotated for its place in the text, not in the cache",
-                "the column of the newest key has other scores",
-                "key = rotate(key, torch.arange(cache_length))  # after the eviction",
-                "key = rotate(key, np.arange(cache_length))  # after the eviction",
-                "When a token is evicted, all behind it move up: keys rotate by their new places.",
-                "",
-                rope_and([](const Plan& plan) { return plan.query_len > 1 && !plan.has_memory; },
-                         "there is no newest of several keys"),
-                moved({"rotated_key"},
-                      [](const Plan&, const std::string& p) {
-                          return p + "[t] + (if t == Tq - 1 then 1 else 0)";
-                      })),
-        });
+    entry(list, "rope-sign", "rotated_query", "Query and key were rotated the other way round",
+          "each token's score with itself is right; the order of the tokens is read "
+          "backwards",
+          "q * cos + rotate_half(q) * sin  # rotate_half(x) = (-x2, x1)",
+          "first * cos - second * sin, second * cos + first * sin",
+          "Rotating by minus the angle exchanges before and after.", "", needs_rope(),
+          for_each_step(rotated_steps, [](const std::string& step) {
+              const auto sin = [step](const Plan& plan) {
+                  return angle_prefix(plan, step) + "sin";
+              };
+              return reads({step}, sin, [sin](const Plan& plan) {
+                  return sin(plan) + "[t,i] = -" + sin(plan) + "[t,i]";
+              });
+          }));
+    entry(list, "rope-offset-q", "rotated_query",
+          "The query was rotated as if it stood at position 0",
+          "every score is that of another distance", "q = rotate(q, past_length + torch.arange(T))",
+          "q = rotate(q, past_length + np.arange(T))",
+          "With a cache the new token stands behind it: its position is not its row.", "", late,
+          moved({"rotated_query"},
+                [](const Plan&, const std::string& p) { return p + "[t] - " + p + "[0]"; }));
+    entry(list, "rope-offset-drift", "rotated_query", "The query was rotated one position too far",
+          "every score is that of a distance larger by one", "positions = torch.arange(T)",
+          "positions = np.arange(T)",
+          "Count the cached tokens once: a distance of 0 belongs to the token itself.", "",
+          needs_rope(), moved({"rotated_query"}, [](const Plan&, const std::string& p) {
+              return p + "[t] + 1";
+          }));
+    entry(list, "rope-partial-ignored", "rotated_query",
+          "All features rotated, not the first ones alone",
+          "features that should stay differ from those of query and key",
+          "q[..., :rotary_dim] = rotate(q[..., :rotary_dim])",
+          "q[..., :rotary_dim] = rotate(q[..., :rotary_dim])",
+          "partial_rotary_factor (or rotary_dim) says how many features tell positions.", "",
+          first_of({rope_and(is_partial, "all features rotate here"),
+                    unless([](const Plan& plan) { return plan.head_dim % 2 == 0; },
+                           "a head of odd width does not rotate as a whole")}),
+          turned_by(
+              [](const Plan& plan) {
+                  return "positions[t] * (1 / " + json_number(plan.rotary_base()) +
+                         " ^ (2 * PAIR / " + std::to_string(plan.head_dim) + "))";
+              },
+              true));
+    entry(
+        list, "rope-wrong-axis", "rotated_query", "Heads were counted in the place of tokens",
+        "all tokens of a head rotate alike: the scores know no positions",
+        "cos[None, :, None, :]  # beside (B, T, H, D), or cos[None, None] beside (B, H, T, "
+        "D)",
+        "cos[:, None, :]  # beside (B, T, H, D), or cos beside (B, H, T, D)",
+        "Say which axis holds the tokens: shape[1] is the heads once they were moved in "
+        "front.",
+        "positions that cancel",
+        rope_and([](const Plan& plan) { return plan.has_head && plan.heads > 1; },
+                 "there is one head"),
+        turned_by([](const Plan&) { return std::string("h * inverse_frequencies[PAIR]"); }, false));
+    entry(
+        list, "streaming-positions=sinks", "rotated_query",
+        "Positions were not counted anew when tokens were evicted",
+        "distances to recent keys are right, those to the first keys too large",
+        "position_ids = torch.arange(cache_length)  # places in the cache",
+        "positions = np.arange(cache_length)  # places in the cache",
+        "StreamingLLM keeps the first tokens and counts within the cache, not in the text; "
+        "$bug takes four first tokens and one that was evicted."_told,
+        "",
+        first_of({rope_and([](const Plan& plan) { return plan.query_len > 1 && !plan.has_memory; },
+                           "there are no tokens behind the first"),
+                  unless([](const Plan& plan) { return plan.past_len == 0; },
+                         "the first tokens are in the past, which has rotated")}),
+        moved(rotated_steps, [](const Plan& plan, const std::string& p) {
+            return p + "[t] + (if t >= " + std::to_string(kept_tokens(plan)) + " then 1 else 0)";
+        }));
+    entry(list, "streaming-positions=new-key", "rotated_key",
+          "The newest key was rotated for its place in the text, not in the cache",
+          "the column of the newest key has other scores",
+          "key = rotate(key, torch.arange(cache_length))  # after the eviction",
+          "key = rotate(key, np.arange(cache_length))  # after the eviction",
+          "When a token is evicted, all behind it move up: keys rotate by their new places.", "",
+          rope_and([](const Plan& plan) { return plan.query_len > 1 && !plan.has_memory; },
+                   "there is no newest of several keys"),
+          moved({"rotated_key"}, [](const Plan&, const std::string& p) {
+              return p + "[t] + (if t == Tq - 1 then 1 else 0)";
+          }));
     std::ranges::move(all_moved_together(false), std::back_inserter(list));
 }
 

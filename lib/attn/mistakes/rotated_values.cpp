@@ -45,13 +45,13 @@ Mistake values_rotate(const char* id, const char* step, const char* title, Table
 }  // namespace
 
 void add_rotated_value_mistakes(std::vector<Mistake>& list) {
-    add(list,
-        {values_rotate("rope-value", "context", "The values were rotated too",
-                       reads({"context"}, "values",
-                             [](const Plan& plan) { return rotated_rule(plan, "values", true); })),
-         values_rotate(
-             "rope-value=kept", "value", "The values were rotated too, and kept so",
-             follows([](const Plan& plan) { return rotated_rule(plan, "value", false); }))});
+    list.push_back(values_rotate("rope-value", "context", "The values were rotated too",
+                                 reads({"context"}, "values", [](const Plan& plan) {
+                                     return rotated_rule(plan, "values", true);
+                                 })));
+    list.push_back(values_rotate(
+        "rope-value=kept", "value", "The values were rotated too, and kept so",
+        follows([](const Plan& plan) { return rotated_rule(plan, "value", false); })));
 }
 
 }  // namespace attn

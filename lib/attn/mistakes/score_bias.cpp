@@ -87,66 +87,60 @@ Mistake alibi_of_keys(bool harmless) {
 }
 
 void add_score_bias_mistakes(std::vector<Mistake>& list) {
-    add(list,
-        {
-            entry("softcap-missing", "capped_scores", "The scores were not capped",
-                  "scores beyond the cap, and weights too sharp", cap_torch, cap_numpy,
-                  "A fused kernel may not know the argument: look for scores beyond the cap.", "",
-                  needs_cap(), follows("capped_scores[q,k] = scores[q,k]")),
-            entry("softcap-before-scale", "capped_scores",
-                  "The scores were capped before they were scaled",
-                  "no score comes near the cap: they end at the cap times the scale", cap_torch,
-                  cap_numpy, "The cap is for what softmax takes: scale first.", "",
-                  first_of({needs_cap(), needs_scale}), follows([](const Plan& plan) {
-                      return "capped_scores[q,k] = cap * tanh(scores[q,k]" +
-                             inverse_scale_rule(plan) + " / cap)" + scale_rule(plan);
-                  })),
-            entry("softcap-after-mask", "masked_scores", "The cap came after the mask",
-                  "hidden keys have the score -cap instead of -inf, and a small weight",
-                  cap_torch + "\nscores = scores.masked_fill(hidden, float('-inf'))",
-                  cap_numpy + "\nscores = np.where(hidden, -np.inf, scores)",
-                  "tanh makes minus infinity finite: mask last.", "",
-                  first_of({needs_cap(), needs_mask}),
-                  follows("masked_scores[q,k] = if mask[q,k] then -cap else scores[q,k]")),
-            sloped("alibi-slopes", "The slopes of a power of two were used for another number",
-                   "every head but the last has another slope",
-                   "ALiBi's slopes go by powers of two, whatever the number of heads.", odd_alibi(),
-                   "2 ^ (-8 * (h + 1) / H)"),
-            sloped("alibi-slopes=sorted", "The slopes were sorted",
-                   "heads have the slopes of other heads",
-                   "With a number of heads that is no power of two, slopes are not in order.",
-                   odd_alibi(), sorted_slopes),
-            sloped("alibi-exponent", "The slopes begin one step too early",
-                   "every slope is too large by the same factor, the first is 1",
-                   "Heads count from 1 in the exponent.", needs_alibi(), early_slopes),
-            sloped("alibi-exponent=plain",
-                   "The slopes of a power of two were used for another number, one step too early",
-                   "the first slope is 1, and every head has another one than it should",
-                   "Heads count from 1 in the exponent, and slopes go by powers of two.",
-                   odd_alibi(), "2 ^ (-8 * h / H)"),
-            entry("alibi-sign", "position_bias", "ALiBi was added instead of taken off",
-                  "far keys gain what they should lose", alibi_torch, alibi_numpy,
-                  "Distance costs: the bias is negative away from the diagonal.", "", needs_alibi(),
-                  follows("position_bias[q,k] = -position_bias[q,k]")),
-            entry("alibi-scale", "biased_scores", "The bias was scaled with the scores",
-                  "distances count too little, by the root of the head's width", alibi_torch,
-                  alibi_numpy, "BLOOM adds the bias after the scale; Falcon, trained so, before.",
-                  "",
-                  first_of({needs_alibi(), unless(
-                                               [](const Plan& plan) {
-                                                   return plan.scales() && plan.scale.number != 1;
-                                               },
-                                               "nothing is scaled")}),
-                  follows([](const Plan& plan) {
-                      return "biased_scores[q,k] = scores[q,k] + position_bias[q,k]" +
-                             scale_rule(plan);
-                  })),
-            entry("alibi-missing", "biased_scores", "ALiBi's bias was left out",
-                  "scores know no distance", "scores = scores + alibi", "scores = scores + alibi",
-                  "A model trained with ALiBi has no other positions.", "", needs_alibi(),
-                  left_out({"biased_scores"})),
-            alibi_of_keys(false),
-        });
+    entry(list, "softcap-missing", "capped_scores", "The scores were not capped",
+          "scores beyond the cap, and weights too sharp", cap_torch, cap_numpy,
+          "A fused kernel may not know the argument: look for scores beyond the cap.", "",
+          needs_cap(), follows("capped_scores[q,k] = scores[q,k]"));
+    entry(list, "softcap-before-scale", "capped_scores",
+          "The scores were capped before they were scaled",
+          "no score comes near the cap: they end at the cap times the scale", cap_torch, cap_numpy,
+          "The cap is for what softmax takes: scale first.", "",
+          first_of({needs_cap(), needs_scale}), follows([](const Plan& plan) {
+              return "capped_scores[q,k] = cap * tanh(scores[q,k]" + inverse_scale_rule(plan) +
+                     " / cap)" + scale_rule(plan);
+          }));
+    entry(list, "softcap-after-mask", "masked_scores", "The cap came after the mask",
+          "hidden keys have the score -cap instead of -inf, and a small weight",
+          cap_torch + "\nscores = scores.masked_fill(hidden, float('-inf'))",
+          cap_numpy + "\nscores = np.where(hidden, -np.inf, scores)",
+          "tanh makes minus infinity finite: mask last.", "", first_of({needs_cap(), needs_mask}),
+          follows("masked_scores[q,k] = if mask[q,k] then -cap else scores[q,k]"));
+    list.push_back(sloped("alibi-slopes",
+                          "The slopes of a power of two were used for another number",
+                          "every head but the last has another slope",
+                          "ALiBi's slopes go by powers of two, whatever the number of heads.",
+                          odd_alibi(), "2 ^ (-8 * (h + 1) / H)"));
+    list.push_back(sloped(
+        "alibi-slopes=sorted", "The slopes were sorted", "heads have the slopes of other heads",
+        "With a number of heads that is no power of two, slopes are not in order.", odd_alibi(),
+        sorted_slopes));
+    list.push_back(sloped("alibi-exponent", "The slopes begin one step too early",
+                          "every slope is too large by the same factor, the first is 1",
+                          "Heads count from 1 in the exponent.", needs_alibi(), early_slopes));
+    list.push_back(
+        sloped("alibi-exponent=plain",
+               "The slopes of a power of two were used for another number, one step too early",
+               "the first slope is 1, and every head has another one than it should",
+               "Heads count from 1 in the exponent, and slopes go by powers of two.", odd_alibi(),
+               "2 ^ (-8 * h / H)"));
+    entry(list, "alibi-sign", "position_bias", "ALiBi was added instead of taken off",
+          "far keys gain what they should lose", alibi_torch, alibi_numpy,
+          "Distance costs: the bias is negative away from the diagonal.", "", needs_alibi(),
+          follows("position_bias[q,k] = -position_bias[q,k]"));
+    entry(list, "alibi-scale", "biased_scores", "The bias was scaled with the scores",
+          "distances count too little, by the root of the head's width", alibi_torch, alibi_numpy,
+          "BLOOM adds the bias after the scale; Falcon, trained so, before.", "",
+          first_of({needs_alibi(),
+                    unless([](const Plan& plan) { return plan.scales() && plan.scale.number != 1; },
+                           "nothing is scaled")}),
+          follows([](const Plan& plan) {
+              return "biased_scores[q,k] = scores[q,k] + position_bias[q,k]" + scale_rule(plan);
+          }));
+    entry(list, "alibi-missing", "biased_scores", "ALiBi's bias was left out",
+          "scores know no distance", "scores = scores + alibi", "scores = scores + alibi",
+          "A model trained with ALiBi has no other positions.", "", needs_alibi(),
+          left_out({"biased_scores"}));
+    list.push_back(alibi_of_keys(false));
 }
 
 }  // namespace attn

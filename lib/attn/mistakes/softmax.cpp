@@ -146,94 +146,81 @@ void add_softmax_mistakes(std::vector<Mistake>& list) {
     const NotApplicable key_axis =
         unless([](const Plan& plan) { return plan.config.softmax_axis == SoftmaxAxis::key; },
                "this walk's softmax does not run over the keys");
-    add(list,
-        {
-            over_axis(
-                "query", SoftmaxAxis::query, "1 / Tq",
-                "columns sum to 1 instead of rows, and causal masks leak",
-                unless([](const Plan& plan) { return plan.query_len > 1 || plan.key_len > 1; },
-                       "there is one query and one key")),
-            over_axis("head", SoftmaxAxis::head,
-                      "exp(sink[h] - max i: sink[i]) / (sum g: exp(sink[g] - max j: sink[j]))",
-                      "the heads sum to 1 at each cell, whatever the other keys are",
-                      first_of({unless([](const Plan& plan) { return plan.has_head; },
-                                       "there is no head axis")})),
-            over_axis(
-                "batch", SoftmaxAxis::batch,
-                [](const Plan& plan) { return "1 / " + std::to_string(plan.batch); },
-                "the samples sum to 1 at each cell",
-                unless([](const Plan& plan) { return plan.has_batch; }, "there is no batch axis")),
-            entry("softmax-axis=all", "weights", "Softmax runs over all queries and keys at once",
-                  "the weights of a whole sample sum to 1 instead of those of each row",
-                  "weights = F.softmax(scores, dim=-1)",
-                  "weights = np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True)",
-                  "Without an axis a sum takes everything: name the last one.", "",
-                  first_of({key_axis, several(&Plan::query_len, "there is only one query")}),
-                  shared_out_by(
-                      [](const Plan& plan, const std::string& cell) {
-                          return over_everything(plan, cell, true);
-                      },
+    list.push_back(
+        over_axis("query", SoftmaxAxis::query, "1 / Tq",
+                  "columns sum to 1 instead of rows, and causal masks leak",
+                  unless([](const Plan& plan) { return plan.query_len > 1 || plan.key_len > 1; },
+                         "there is one query and one key")));
+    list.push_back(over_axis(
+        "head", SoftmaxAxis::head,
+        "exp(sink[h] - max i: sink[i]) / (sum g: exp(sink[g] - max j: sink[j]))",
+        "the heads sum to 1 at each cell, whatever the other keys are",
+        first_of(
+            {unless([](const Plan& plan) { return plan.has_head; }, "there is no head axis")})));
+    list.push_back(over_axis(
+        "batch", SoftmaxAxis::batch,
+        [](const Plan& plan) { return "1 / " + std::to_string(plan.batch); },
+        "the samples sum to 1 at each cell",
+        unless([](const Plan& plan) { return plan.has_batch; }, "there is no batch axis")));
+    entry(
+        list, "softmax-axis=all", "weights", "Softmax runs over all queries and keys at once",
+        "the weights of a whole sample sum to 1 instead of those of each row",
+        "weights = F.softmax(scores, dim=-1)",
+        "weights = np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True)",
+        "Without an axis a sum takes everything: name the last one.", "",
+        first_of({key_axis, several(&Plan::query_len, "there is only one query")}),
+        shared_out_by([](const Plan& plan,
+                         const std::string& cell) { return over_everything(plan, cell, true); },
                       say("weights = F.softmax({scores}.reshape({B}, -1), dim=-1).reshape({grid})",
                           "flat = {scores}.reshape({B}, -1)\nexponentials = np.exp(flat - "
                           "flat.max(axis=-1, keepdims=True))\nweights = (exponentials / "
-                          "exponentials.sum(axis=-1, keepdims=True)).reshape({grid})"))),
-            entry("softmax-axis=matrix", "weights", "Softmax runs over each head's whole matrix",
-                  "the weights of a whole head sum to 1 instead of those of each row",
-                  "weights = F.softmax(scores, dim=-1)",
-                  "weights = np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True)",
-                  "Flattened scores have no rows any more: softmax belongs to the last axis alone.",
-                  "",
-                  first_of({key_axis, several(&Plan::query_len, "there is only one query"),
-                            unless([](const Plan& plan) { return plan.has_head && plan.heads > 1; },
-                                   "with one head it is the softmax over everything")}),
-                  shared_out_by(
-                      [](const Plan& plan, const std::string& cell) {
-                          return over_everything(plan, cell, false);
-                      },
-                      say("weights = F.softmax({scores}.reshape({B}, {H}, -1), "
-                          "dim=-1).reshape({grid})",
-                          "flat = {scores}.reshape({B}, {H}, -1)\nexponentials = np.exp(flat - "
-                          "flat.max(axis=-1, keepdims=True))\nweights = (exponentials / "
-                          "exponentials.sum(axis=-1, keepdims=True)).reshape({grid})"))),
-            entry("softmax-axis=one", "weights", "Softmax runs over an axis of length 1",
-                  "every weight is 1, and the context is the plain sum of the values",
-                  "weights = F.softmax(scores, dim=-1)",
-                  "weights = np.exp(s) / np.exp(s).sum(axis=0)",
-                  "A number alone always gets a share of 1: look at the length of the axis.", "",
-                  first_of({key_axis, several(&Plan::key_len, "there is only one key")}),
-                  shared_out_by(
-                      [](const Plan&, const std::string& cell) {
-                          return "exp(" + cell + " - " + cell + ")";
-                      },
-                      say("weights = F.softmax({scores}[..., None], dim=-1)[..., 0]",
-                          "weights = np.exp({scores} - {scores})"))),
-            entry(
-                "softmax-overflow", "row_max",
-                "exp() was taken without subtracting the largest score",
-                "rows whose largest score is too large for exp() turn to nan; others do not change",
-                "weights = F.softmax(scores, dim=-1)",
-                "e = np.exp(s - s.max(axis=-1, keepdims=True))",
-                "Subtracting the row's maximum changes no weight and keeps exp() in range.",
-                "no difference without overflow", key_axis,
-                all_of({follows("row_max[q] = 0"),
-                        shared_out_by(
-                            never_shifted,
-                            say("weights = torch.exp({scores}) / torch.exp({scores}).sum(dim=-1, "
-                                "keepdim=True)",
-                                "weights = np.exp({scores}) / np.exp({scores}).sum(axis=-1, "
-                                "keepdims=True)"))})),
-            dropout_at_eval(),
-            entry("weights-averaged", "weights", "The weights are the mean over the heads",
-                  "the head axis is gone; the context is right",
-                  "mha(q, k, v, average_attn_weights=False)", "weights  # before .mean(axis=1)",
-                  "A library may show the mean of its heads: ask for each.", "",
-                  unless(
-                      [](const Plan& plan) {
-                          return plan.has_head && plan.context_heads() == plan.heads;
-                      },
-                      "there is no head axis, or its pairs are subtracted"),
-                  show_averaged_weights),
-        });
+                          "exponentials.sum(axis=-1, keepdims=True)).reshape({grid})")));
+    entry(list, "softmax-axis=matrix", "weights", "Softmax runs over each head's whole matrix",
+          "the weights of a whole head sum to 1 instead of those of each row",
+          "weights = F.softmax(scores, dim=-1)",
+          "weights = np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True)",
+          "Flattened scores have no rows any more: softmax belongs to the last axis alone.", "",
+          first_of({key_axis, several(&Plan::query_len, "there is only one query"),
+                    unless([](const Plan& plan) { return plan.has_head && plan.heads > 1; },
+                           "with one head it is the softmax over everything")}),
+          shared_out_by([](const Plan& plan,
+                           const std::string& cell) { return over_everything(plan, cell, false); },
+                        say("weights = F.softmax({scores}.reshape({B}, {H}, -1), "
+                            "dim=-1).reshape({grid})",
+                            "flat = {scores}.reshape({B}, {H}, -1)\nexponentials = np.exp(flat - "
+                            "flat.max(axis=-1, keepdims=True))\nweights = (exponentials / "
+                            "exponentials.sum(axis=-1, keepdims=True)).reshape({grid})")));
+    entry(list, "softmax-axis=one", "weights", "Softmax runs over an axis of length 1",
+          "every weight is 1, and the context is the plain sum of the values",
+          "weights = F.softmax(scores, dim=-1)", "weights = np.exp(s) / np.exp(s).sum(axis=0)",
+          "A number alone always gets a share of 1: look at the length of the axis.", "",
+          first_of({key_axis, several(&Plan::key_len, "there is only one key")}),
+          shared_out_by([](const Plan&,
+                           const std::string& cell) { return "exp(" + cell + " - " + cell + ")"; },
+                        say("weights = F.softmax({scores}[..., None], dim=-1)[..., 0]",
+                            "weights = np.exp({scores} - {scores})")));
+    entry(
+        list, "softmax-overflow", "row_max",
+        "exp() was taken without subtracting the largest score",
+        "rows whose largest score is too large for exp() turn to nan; others do not change",
+        "weights = F.softmax(scores, dim=-1)", "e = np.exp(s - s.max(axis=-1, keepdims=True))",
+        "Subtracting the row's maximum changes no weight and keeps exp() in range.",
+        "no difference without overflow", key_axis,
+        all_of({follows("row_max[q] = 0"),
+                shared_out_by(never_shifted,
+                              say("weights = torch.exp({scores}) / torch.exp({scores}).sum(dim=-1, "
+                                  "keepdim=True)",
+                                  "weights = np.exp({scores}) / np.exp({scores}).sum(axis=-1, "
+                                  "keepdims=True)"))}));
+    list.push_back(dropout_at_eval());
+    entry(
+        list, "weights-averaged", "weights", "The weights are the mean over the heads",
+        "the head axis is gone; the context is right", "mha(q, k, v, average_attn_weights=False)",
+        "weights  # before .mean(axis=1)",
+        "A library may show the mean of its heads: ask for each.", "",
+        unless([](const Plan& plan) { return plan.has_head && plan.context_heads() == plan.heads; },
+               "there is no head axis, or its pairs are subtracted"),
+        show_averaged_weights);
 }
 
 }  // namespace attn
