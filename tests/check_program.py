@@ -29,6 +29,20 @@ MORE = """
 --text "a\\tb 'c' \\"d\\" é 猫"
 --x data/six-by-three.csv --heads 3
 --dtype float64 --heads 2 --embed-dim 8
+--backward
+--backward --heads 2 --mask causal --output-projection --output-bias --batch 2 --seq-len 3 --loss mean
+--backward --heads 4 --kv-heads 2 --embed-dim 16 --seq-len 4 --rope half --qk-norm head --softcap 3 --bias
+--backward --projection fused-by-head --heads 2 --seq-len 3 --loss weights[0,1,0]
+--backward --projection stacked --heads 2 --seq-len 3 --bias
+--backward --projection per-head --heads 2 --seq-len 3
+--backward --ids 1,2,1 --pad-id 0 --sink randn
+--backward --differential --heads 4 --seq-len 3
+--backward --mla 3 --heads 2 --seq-len 3
+--backward --projection mha --heads 2 --seq-len 3 --bias --output-projection
+--backward --past 2 --seq-len 3 --mask causal --rope interleaved
+--backward --rng numpy --seq-len 4 --x-norm layer
+--backward --heads 2 --seq-len 3 --rule 'weights[q,k] = sigmoid(scores[q,k])' --dtype float64
+--backward --projection none --heads 2 --seq-len 3 --softmax-axis query
 """
 
 

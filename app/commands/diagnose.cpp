@@ -60,43 +60,58 @@ int exit_code_of(const attn::Diagnosis& diagnosis, bool partial) {
     return diagnosis.skipped.empty() || partial ? 0 : no_verdict;
 }
 
+/// What a diagnosis costs in which nothing is wrong.
+constexpr double of_right = 8;
+
 bool is_right(const attn::Diagnosis& diagnosis) {
     return !diagnosis.has_mistake() && !diagnosis.has_unknown();
 }
 
-/// Diagnoses anew under settings that nothing has fixed. Where something has no name, what makes
-/// everything right is taken, else what leaves nothing without a name; a mistake that has one
-/// stays, with a word on the setting under which it would be none.
-void try_other_settings(const Arguments& arguments, Asked& asked,
+/// What a diagnosis comes to, in a few words.
+std::string verdict_of(const attn::Diagnosis& diagnosis) {
+    if (is_right(diagnosis)) return "right";
+    std::string ids;
+    for (const attn::Finding& finding : diagnosis.findings) {
+        if (finding.harmless) continue;
+        const std::string id = finding.mistake ? finding.mistake->id : "unknown";
+        ids += (ids.empty() ? "" : ", ") + id;
+    }
+    return ids;
+}
+
+/// Diagnoses anew under settings that nothing has fixed, and takes the verdict with the fewest
+/// findings. Where another setting gives another verdict both are said: only the author knows which
+/// setting was meant. What a probe says is never taken otherwise.
+///
+/// Returns whether there are two verdicts.
+bool try_other_settings(const Arguments& arguments, const Asked& asked,
                         const attn::DiagnoseOptions& options, attn::Diagnosis& best) {
-    const bool was_unknown = best.has_unknown();
+    const std::string without = verdict_of(best);
+    const std::size_t skipped = best.skipped.size();
     std::string taken;
     for (OtherSetting& other : other_settings(arguments, asked)) {
         attn::Diagnosis tried;
+        attn::DiagnoseOptions within = options;
+        within.bound = asked.is_probe ? of_right : best.cost;
         try {
             const attn::Plan plan = attn::resolve(std::move(other.config));
-            tried = attn::diagnose(plan, attn::draw(plan), asked.theirs, options);
+            tried = attn::diagnose(plan, attn::draw(plan), asked.theirs, within);
         } catch (const attn::Error&) {
             continue;  // these tensors do not fit that setting
         }
-        const bool right = is_right(tried) && tried.skipped.size() <= best.skipped.size();
-        if (right && (asked.is_probe || !was_unknown || other.is_ambiguous)) {
-            best.remarks.push_back(
-                asked.is_probe ? "yours matches with " + other.flag + ", which the probe is without"
-                : was_unknown
-                    ? "right under " + other.flag + ", wrong without: say which"
-                    : "yours matches with " + other.flag + ": pass that if it is what you meant");
-            return;
+        if (tried.cost >= within.bound || tried.skipped.size() > skipped) continue;
+        if (asked.is_probe) {
+            best.remarks.push_back("yours matches with " + other.flag +
+                                   ", which the probe is without");
+            return false;
         }
-        if (asked.is_probe) continue;
-        if (!right && (!best.has_unknown() || tried.has_unknown())) continue;
         best = std::move(tried);
         taken = other.flag;
-        if (right) break;
     }
-    if (taken.empty()) return;
-    asked.assumed.push_back(taken + (is_right(best) ? ", with which yours matches"
-                                                    : ", with which a known mistake explains it"));
+    if (taken.empty()) return false;
+    best.remarks.push_back("with " + taken + ": " + verdict_of(best) + "; without: " + without +
+                           ". Which is it? Pass " + taken + " if it is what you meant");
+    return true;
 }
 
 int run_diagnose(const Arguments& typed) {
@@ -117,14 +132,15 @@ int run_diagnose(const Arguments& typed) {
     const attn::Plan plan = attn::resolve(asked.config);
     note_useless_flags(arguments, &plan);
     attn::Diagnosis diagnosis = attn::diagnose(plan, attn::draw(plan), asked.theirs, options);
-    if (!is_right(diagnosis)) try_other_settings(arguments, asked, options, diagnosis);
+    const bool is_open =
+        !is_right(diagnosis) && try_other_settings(arguments, asked, options, diagnosis);
     progress.clear();
     for (const std::string& assumed : asked.assumed) {
         diagnosis.remarks.push_back("assumed: " + assumed);
     }
     write_text(arguments, json ? attn::diagnosis_json(diagnosis)
                                : attn::diagnosis_text(diagnosis, ink_of(arguments)));
-    return exit_code_of(diagnosis, arguments.has("--partial"));
+    return is_open ? no_verdict : exit_code_of(diagnosis, arguments.has("--partial"));
 }
 
 const std::vector<Flag>& diagnose_flags() {

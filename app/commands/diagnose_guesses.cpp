@@ -15,7 +15,12 @@ std::vector<OtherSetting> other_settings(const Arguments& arguments, const Asked
     const auto add_causal = [&](const std::string& flag, const attn::WalkConfig& from) {
         attn::WalkConfig other = from;
         other.mask.causal = true;
-        others.push_back({flag + (flag.empty() ? "" : " ") + "--mask causal", std::move(other)});
+        const std::string causal = flag + (flag.empty() ? "" : " ") + "--mask causal";
+        others.push_back({causal, other});
+        // Fewer queries than keys may be the last ones.
+        if (!from.memory || arguments.has("--causal-align")) return;
+        other.causal_align = attn::CausalAlign::end;
+        others.push_back({causal + " --causal-align end", std::move(other)});
     };
     const attn::Tensor* query = config.parameters.find("w_query");
     const attn::Tensor* fused = config.parameters.find("w_qkv");
@@ -39,14 +44,12 @@ std::vector<OtherSetting> other_settings(const Arguments& arguments, const Asked
     if (!arguments.has("--projection") && config.projection == attn::Projection::fused) {
         add("--projection fused-by-head",
             [](attn::WalkConfig& other) { other.projection = attn::Projection::fused_by_head; });
-        others.back().is_ambiguous = true;
     }
     const bool square = query != nullptr && query->dimension() == 2 &&
                         query->shape().front() == query->shape().back();
     if (!arguments.has("--weight-layout") && square && !config.weight_layout) {
         add("--weight-layout in-out",
             [](attn::WalkConfig& other) { other.weight_layout = attn::WeightLayout::in_out; });
-        others.back().is_ambiguous = true;
     }
     return others;
 }

@@ -36,8 +36,6 @@ bool says_mask(const Arguments& arguments, const attn::WalkConfig& config);
 struct OtherSetting {
     std::string flag;  ///< as it would be typed
     attn::WalkConfig config;
-    /// Right under it is what the commonest mistake gives too: only its author can say which.
-    bool is_ambiguous = false;
 };
 std::vector<OtherSetting> other_settings(const Arguments& arguments, const Asked& asked);
 

@@ -31,9 +31,9 @@ namespace {
 constexpr double most_on_page = 4e6;  // numbers: some 50 MB
 
 /// The steps of a walk, without their numbers.
-std::vector<attn::Section> steps_of(const attn::Plan& plan) {
+std::vector<attn::Section> steps_of(const attn::Plan& plan, const attn::StepTable& table) {
     std::vector<attn::Section> sections;
-    for (const attn::Step& step : attn::step_table(plan)) {
+    for (const attn::Step& step : table) {
         if (!step.applies(plan)) continue;
         attn::Section& section = sections.emplace_back();
         section.name = step.name;
@@ -199,7 +199,8 @@ attn::Document print_walk(const Arguments& arguments, const attn::Plan& plan,
                           std::shared_ptr<const attn::Document> before) {
     const attn::StepTable table = table_of(arguments, plan);
     attn::Document document = walk_document(arguments, plan, table);
-    if (format_of(arguments).has_rules || arguments.has("--save-dir")) attn::add_rules(document, plan, table);
+    if (format_of(arguments).has_rules || arguments.has("--save-dir"))
+        attn::add_rules(document, plan, table);
     document.command = command_line("", arguments);
     document.before = std::move(before);
     if (arguments.has("--html-compare") && format_of(arguments).answers) {
@@ -251,7 +252,8 @@ int run_walk(const Arguments& arguments) {
     if (arguments.has("--list-steps")) {
         note_unused_flags(arguments.narrowed_to({output_flags, print_flags}),
                           {"--format", "--color"}, "a walk: leave --list-steps out");
-        write_text(arguments, list_of_steps(arguments, steps_of(plan), "--detail"));
+        write_text(arguments,
+                   list_of_steps(arguments, steps_of(plan, table_of(arguments, plan)), "--detail"));
         return 0;
     }
     if (arguments.has("--list-rules")) {

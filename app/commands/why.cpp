@@ -73,12 +73,15 @@ std::string what_if(const Arguments& arguments, const std::string& setting) {
            attn::four_decimals(cell.value) + "\n";
 }
 
-int run_why(const Arguments& arguments) {
-    std::string wanted = arguments.text("CELL");
+int run_why(const Arguments& said) {
+    std::string wanted = said.text("CELL");
     if (wanted.starts_with("next[")) {
-        why_next(arguments);
+        why_next(said);
         return 0;
     }
+    const bool is_gradient = wanted.starts_with("d_") || wanted.starts_with("row_dot[");
+    const Arguments arguments =
+        is_gradient && !said.has("--backward") ? with_flags(said, {"--backward"}) : said;
     const bool json = wants_json(arguments);
     attn::Plan plan = plan_of(arguments);
     const attn::StepTable table = table_of(arguments, plan);

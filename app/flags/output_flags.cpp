@@ -256,6 +256,9 @@ const std::vector<Flag>& output_flags() {
             Flag{"--theme", "THEME", "page that figures and --format html are made for",
                  one_of<attn::Theme>(), "auto"}
                 .needing(colored_page),
+            Flag{"--embed", "",
+                 "make --format html a fragment for another page, which it leaves as it is"}
+                .needing({format_has<&Format::answers>, nullptr, "--format html"}),
             Flag{"--pace", "", "wait for Enter between the steps, on a terminal"}
                 .being(of_output)
                 .needing({prints_in_steps, nullptr,

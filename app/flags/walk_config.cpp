@@ -1,3 +1,4 @@
+#include "app/flags/gradient_flags.hpp"
 #include "app/flags/known_words.hpp"
 #include "app/flags/walk_flags.hpp"
 
@@ -6,11 +7,11 @@
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/parse.hpp"
 #include "app/terminal/messages.hpp"
+#include "attn/cards/rule_step.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "attn/mistakes/mistake.hpp"
 #include "attn/plan/tokenize.hpp"
-#include "attn/cards/rule_step.hpp"
 #include "attn/text/strings.hpp"
 
 namespace app {
@@ -270,18 +271,22 @@ attn::Plan plan_of(const Arguments& arguments) {
 }
 
 const std::vector<Flag>& bug_flags() {
-    static const std::vector<Flag> all =
-        grouped("Mistakes",
-                {Flag{"--bug", "ID",
-                      "make a known mistake (attn-explain bugs lists them); none: not even those "
-                      "of --notebook",
-                      such_as(mistake_ids)}
-                     .repeatable(),
-                 Flag{"--rule", "RULE",
-                      "make a step by a rule of your own, as 'scaled_scores[q,k] = scores[q,k] / "
-                      "D'; @FILE: one rule a line"}
-                     .in_group("Rules")
-                     .repeatable()});
+    static const std::vector<Flag> all = [] {
+        std::vector<Flag> flags = grouped(
+            "Mistakes",
+            {Flag{"--bug", "ID",
+                  "make a known mistake (attn-explain bugs lists them); none: not even those "
+                  "of --notebook",
+                  such_as(mistake_ids)}
+                 .repeatable(),
+             Flag{"--rule", "RULE",
+                  "make a step by a rule of your own, as 'scaled_scores[q,k] = scores[q,k] / "
+                  "D'; @FILE: one rule a line"}
+                 .in_group("Rules")
+                 .repeatable()});
+        for (Flag& flag : gradient_flags()) flags.push_back(std::move(flag));
+        return flags;
+    }();
     return all;
 }
 
@@ -316,7 +321,10 @@ attn::StepTable table_of(const Arguments& arguments, const attn::Plan& plan) {
     if (!bugs.empty()) require_all_steps(plan.config, "--bug");
     const std::vector<std::string> rules = rules_of(arguments);
     if (!rules.empty()) require_all_steps(plan.config, "--rule");
-    return attn::with_rules(attn::with_mistakes(attn::step_table(plan), plan, bugs), plan, rules);
+    if (arguments.has("--backward")) require_all_steps(plan.config, "--backward");
+    return with_gradients(
+        arguments, plan,
+        attn::with_rules(attn::with_mistakes(attn::step_table(plan), plan, bugs), plan, rules));
 }
 
 }  // namespace app

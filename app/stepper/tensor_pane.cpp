@@ -71,8 +71,7 @@ Span TensorPane::cell(const Session& session, std::vector<std::size_t> indices, 
     const double value = tensor.at(attn::flat_index(indices, tensor.shape()));
     const bool changed = session.is_changed(indices);
     Span span{" " + attn::fitted(view_->number(value), cell_width_, true) + (changed ? "*" : " ")};
-    if (shaded && view_->has_colors()) span.look.background = attn::scale_color(view_->share(value), view_->kind(),
-                                                      attn::Page::dark);
+    if (shaded && view_->has_colors()) span.look.background = attn::terminal_color(view_->share(value), view_->kind());
     span.look.underline = session.is_source(indices);
     span.look.bold = changed;
     if (indices == session.cursor()) {

@@ -17,7 +17,7 @@ using attn::Section;
 using attn::Tensor;
 
 attn::Color shade(const attn::CellView& view, double share) {
-    return attn::scale_color(share, view.kind(), attn::Page::dark);
+    return attn::terminal_color(share, view.kind());
 }
 
 /// One line: the colour scale between its ends.

@@ -116,6 +116,38 @@ TEST_SUITE("app: figures") {
         }
     }
 
+    TEST_CASE("weights end at 1 in every picture, unless another end is asked for") {
+        const std::string only = "--text 'red blue green' --only weights --format ";
+        CHECK(run(only + "svg").out.find(">1</text>") != std::string::npos);
+        CHECK(run(only + "svg --heatmap=tensor").out.find(">1</text>") == std::string::npos);
+        const std::string page = run(only + "html").out;
+        const std::size_t weights = page.find("\n\"weights\":{");
+        CHECK(page.substr(page.find("\"limit\":", weights), 10) == "\"limit\":1");
+    }
+
+    TEST_CASE("two walks on a page share the ends of their scales") {
+        const std::string page =
+            run("--text 'red blue green' --format html --html-compare '--seed 7'").out;
+        const auto ends = [&](std::size_t from) {
+            const std::size_t at = page.find("\n\"scores\":{", from);
+            const std::size_t limit = page.find("\"limit\":", at);
+            return page.substr(limit, page.find_first_of(",}", limit) - limit);
+        };
+        const std::string first = ends(page.find("id=\"views\""));
+        CHECK(first.size() > 8);
+        CHECK(first == ends(page.find("id=\"other-views\"")));
+    }
+
+    TEST_CASE("an embedded page is a fragment") {
+        const std::string page = run("--text 'red blue' --format html --embed").out;
+        CHECK(page.starts_with("<div data-attn-explain>"));
+        for (const std::string of_pages : {"<html", "<body", "<title"}) {
+            CHECK_MESSAGE(page.find(of_pages) == std::string::npos, of_pages);
+        }
+        CHECK(run("--text 'red blue' --embed").err.find("needs --format html") !=
+              std::string::npos);
+    }
+
     TEST_CASE("flags that have no effect say so, and those that cannot be are refused") {
         CHECK(run("--figure arcs").err.find("--figure has no effect here: it needs --format svg") !=
               std::string::npos);

@@ -165,7 +165,7 @@ TEST_SUITE("app: formats") {
         CHECK(page.rfind("# Attention, step by step\n\n```sh\nattn-explain --text 'a*b `c` <d>' "
                          "--mask causal --precision 2 --format markdown\n```\n\n## `ids`: ",
                          0) == 0);
-        CHECK(page.find("\n`weights = softmax(masked_scores) over the key axis`\n") !=
+        CHECK(page.find("(softmax(masked_scores) over the key axis)`\n") !=
               std::string::npos);
         CHECK(page.find("\n```text\ntensor([[1.00, 0.00, 0.00],") != std::string::npos);
         CHECK(page.find("'a\\*b'") != std::string::npos);

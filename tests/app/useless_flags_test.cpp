@@ -88,6 +88,7 @@ std::map<std::string, std::string> values(const Folder& folder) {
             {"--save-dir", folder / "steps"},
             {"--figure", "arcs"},
             {"--theme", "dark"},
+            {"--embed", ""},
             {"--code", "torch"},
             {"--output", folder / "walk.txt"},
             {"--color", "always"},

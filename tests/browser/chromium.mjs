@@ -142,6 +142,8 @@ class Page {
     async mouse(selector, press = false) {
         const place = await this.run(async (wanted) => {
             const element = document.querySelector(wanted);
+            for (let at = element.parentElement; at; at = at.parentElement)
+                if (at.localName === "details") at.open = true;
             const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
             let box;
             // A smooth scroll that is under way carries the element off again.

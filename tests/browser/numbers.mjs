@@ -77,6 +77,7 @@ export async function testSizes() {
     const times = await large.page.run(async () => {
         const [entry] = performance.getEntriesByType("navigation");
         const wait = (time) => new Promise((resolve) => setTimeout(resolve, time));
+        document.querySelector('[data-group="scores"]').open = true;
         document.getElementById("step-scores").scrollIntoView({ behavior: "instant" });
         let cell;
         for (let tries = 0; !cell && tries < 100; ++tries) {

@@ -4,13 +4,19 @@
 //
 // Ends with 0 when all is well, with 1 after naming what is not, and says aloud when there is no
 // Chromium to try it with.
+import * as embed from "./embed.mjs";
+import * as follow from "./follow.mjs";
 import * as hands from "./hands.mjs";
 import * as looks from "./looks.mjs";
 import * as model from "./model.mjs";
+import * as narrow from "./narrow.mjs";
 import * as numbers from "./numbers.mjs";
 import { check, finish } from "./pages.mjs";
 
-for (const [title, test] of Object.entries({ ...numbers, ...hands, ...looks, ...model })) {
+// ATTN_BROWSER_ONLY=Take runs the tests that are called so.
+const only = process.env.ATTN_BROWSER_ONLY ?? "";
+const tests = Object.entries({ ...numbers, ...embed, ...follow, ...hands, ...narrow, ...looks, ...model });
+for (const [title, test] of tests.filter(([name]) => name.includes(only))) {
     try {
         await test();
     } catch (error) {

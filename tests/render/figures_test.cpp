@@ -154,14 +154,36 @@ TEST_SUITE("render: figures") {
         std::copy(std::begin(values), std::end(values), cells.data());
         Document document;
         Section section;
-        section.name = "scores";
+        section.name = "distances";
         section.content = Tensor({"query", "key"}, cells);
         document.sections.push_back(section);
         const std::string svg = svg_of(document, FigureKind::matrix);
         for (const std::string text : {"nan", "inf", "-inf"}) {
             CHECK_MESSAGE(svg.find(">" + text + "</text></g>") != std::string::npos, text);
         }
-        CHECK(svg.find("class=\"ninf\" data-cell=\"scores[1,0]\"") != std::string::npos);
+        CHECK(svg.find("class=\"ninf\" data-cell=\"distances[1,0]\"") != std::string::npos);
+    }
+
+    TEST_CASE("a key that is hidden looks so, however small the weights beside it") {
+        Document document;
+        const auto add = [&](const char* name, std::initializer_list<double> values) {
+            Array<double> cells = empty_array<double>({2, 2});
+            std::copy(values.begin(), values.end(), cells.data());
+            Section section;
+            section.name = name;
+            section.content = Tensor({"query", "key"}, cells);
+            document.sections.push_back(section);
+        };
+        add("scores", {3, 1, -9, 2});
+        add("masked_scores", {3, -INFINITY, -9, 2});
+        add("weights", {1, 0, 1e-5, 0.99999});
+        const std::string svg = svg_of(document, FigureKind::matrix);
+        for (const std::string name : {"masked_scores", "weights"}) {
+            CHECK(svg.find("class=\"hid\" data-cell=\"" + name + "[0,1]\"") != std::string::npos);
+            CHECK(svg.find("class=\"hid\" data-cell=\"" + name + "[1,0]\"") == std::string::npos);
+        }
+        CHECK(svg.find("class=\"s0\" data-cell=\"weights[1,0]\"") != std::string::npos);
+        CHECK(svg.find("class=\"hid\" data-cell=\"scores[") == std::string::npos);
     }
 
     TEST_CASE("what cannot be drawn is refused with what to do instead") {

@@ -11,6 +11,18 @@
 namespace attn {
 namespace {
 
+/// The lines that have PyTorch record the gradients of what is drawn for a step, where the walk
+/// goes back to it.
+std::string recording(const DrawList& list, const Step& step, const Plan& plan,
+                      const StepTable& table) {
+    std::string code;
+    for (const DrawnTensor& row : list) {
+        if (row.step != step.name || row.name.empty()) continue;
+        if (has_step(table, plan, "d_" + row.name)) code += "\n" + row.name + ".requires_grad_()";
+    }
+    return code;
+}
+
 std::string seed_code(const WalkConfig& config) {
     const std::string seed = std::to_string(config.seed);
     switch (config.rng) {
@@ -78,6 +90,7 @@ std::vector<StepCode> program_of(const Plan& plan, const StepTable& table, CodeL
     for (const Step& step : table) {
         if (!step.applies(plan)) continue;
         std::string code = draw_code(list, step.name, plan, language, gradients);
+        if (language == CodeLanguage::torch) code += recording(list, step, plan, table);
         if (step.code && (step.replaces_given || !find_drawn(list, step.name))) {
             code += (code.empty() ? "" : "\n") + step.code({{plan, table, step}, language});
         }

@@ -1,4 +1,5 @@
 #pragma once
+#include <cmath>
 #include <functional>
 #include <map>
 #include <optional>
@@ -22,6 +23,8 @@ struct DiagnoseOptions {
     std::map<std::string, std::string> steps;
     /// Nothing says how x is projected: their query, key and value are where the walk starts.
     bool takes_projections = false;
+    /// What costs more is not looked for: see Diagnosis::cost.
+    double bound = HUGE_VAL;
     /// Told at which step the search is and how much of its mistakes it has tried, from 0 to 1.
     std::function<void(const std::string& step, double done)> progress;
 };
@@ -74,6 +77,9 @@ struct Diagnosis {
     std::vector<Finding> findings;
     std::vector<Skipped> skipped;
     std::vector<std::string> remarks;  ///< what to know before all else
+    /// Of what was found: what has no name weighs most, then a mistake, then what is only written
+    /// otherwise; infinite where it is more than was asked for.
+    double cost = HUGE_VAL;
 
     /// A known mistake that is not harmless was found.
     bool has_mistake() const;
@@ -110,6 +116,9 @@ struct Dropout {
 /// Shapes  both the same.
 std::optional<Dropout> dropout_in(const Tensor& theirs, const Tensor& expected,
                                   const Tolerance& tolerance);
+
+/// The factor between two tensors, if it is the same for every cell.
+std::optional<double> ratio_between(const Tensor& theirs, const Tensor& expected);
 
 /// What the numbers of a wrong tensor say by themselves: sums, symmetry, ratios, permutations.
 std::vector<std::string> evidence_of(const std::string& step, const Tensor& theirs,

@@ -45,18 +45,10 @@ void sums_of_weights(const Tensor& theirs, std::vector<std::string>& found) {
     }
 }
 
-/// The factor between two tensors, if it is the same for every cell.
 void constant_ratio(const Tensor& theirs, const Tensor& expected, std::vector<std::string>& found) {
-    double ratio = 0;
-    for (std::size_t i = 0; i < theirs.size(); ++i) {
-        const double a = theirs.at(i);
-        const double b = expected.at(i);
-        if (!std::isfinite(a) || !std::isfinite(b) || std::abs(b) < 1e-6) continue;
-        if (ratio == 0) ratio = a / b;
-        if (!near(a / b, ratio)) return;
-    }
-    if (ratio != 0 && !near(ratio, 1)) {
-        found.push_back("every number is " + brief(ratio) + " times what it should be");
+    const std::optional<double> ratio = ratio_between(theirs, expected);
+    if (ratio && !near(*ratio, 1)) {
+        found.push_back("every number is " + brief(*ratio) + " times what it should be");
     }
 }
 
@@ -136,6 +128,19 @@ void missing_numbers(const Tensor& theirs, const Tensor& expected,
 }
 
 }  // namespace
+
+std::optional<double> ratio_between(const Tensor& theirs, const Tensor& expected) {
+    if (theirs.shape() != expected.shape()) return std::nullopt;
+    std::optional<double> ratio;
+    for (std::size_t i = 0; i < theirs.size(); ++i) {
+        const double a = theirs.at(i);
+        const double b = expected.at(i);
+        if (!std::isfinite(a) || !std::isfinite(b) || std::abs(b) < 1e-6) continue;
+        if (!ratio) ratio = a / b;
+        if (!near(a / b, *ratio)) return std::nullopt;
+    }
+    return ratio && *ratio != 0 ? ratio : std::nullopt;
+}
 
 std::vector<std::string> evidence_of(const std::string& step, const Tensor& theirs,
                                      const Tensor& expected) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "attn/cards/step_table.hpp"
 #include "attn/diagnose/readings.hpp"
@@ -55,7 +56,9 @@ const std::vector<Names>& known_names() {
          "position_biases bias"},
         {{"capped_scores"},
          "capped softcapped soft_capped scores_capped capped_logits capped_attn_scores"},
-        {{"biased_scores"}, "biased scores_biased scores_with_bias biased_logits combined_logits"},
+        {{"biased_scores", "masked_scores"},
+         "biased scores_biased scores_with_bias biased_logits combined_logits"},
+        {{"x", "context", "merged", "output"}, "x"},
         {{"projected_query", "query"}, "q_proj projected_queries q_lin query_projected"},
         {{"projected_key", "key"}, "k_proj projected_keys k_lin key_projected"},
         {{"projected_value", "value"}, "v_proj projected_values v_lin value_projected"},
@@ -87,7 +90,7 @@ const std::vector<Names>& known_names() {
         {{"context", "merged", "output"},
          "ctx context_layer context_vector context_vectors context_vec contexts attended "
          "attention_value head_out head_output head_outputs heads_out out_heads o_heads "
-         "attn_context weighted_values weighted_sum weighted z zs values_out heads head"},
+         "attn_context weighted_values weighted_sum weighted z zs values_out heads head acc"},
         {{"merged", "context"},
          "concat concatenated concat_heads cat joined heads_concat combined multi_head "
          "merged_heads z_concat ctx_merged context_merged encoded"},
@@ -116,7 +119,7 @@ std::string plain_name(std::string name) {
     for (const std::string prefix : {"my_", "the_", "hook_"}) {
         if (name.starts_with(prefix)) name = name.substr(prefix.size());
     }
-    for (const std::string suffix : {"_np", "_mine"}) {
+    for (const std::string suffix : {"_np", "_mine", "_new", "_cur", "_t", "_tensor"}) {
         if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
     }
     return name;
@@ -180,6 +183,25 @@ std::string parameter_called(std::string name) {
 
 }  // namespace
 
+/// `attn_scores_scaled`: scores, and what was done to them last.
+std::vector<std::string> treated_scores(std::string name) {
+    static const std::array<std::pair<std::string, const char*>, 7> treatments{
+        {{"masked", "masked_scores"}, {"mask", "masked_scores"}, {"scaled", "scaled_scores"},
+         {"capped", "capped_scores"}, {"softcapped", "capped_scores"}, {"biased", "biased_scores"},
+         {"raw", "scores"}}};
+    for (const auto& [word, step] : treatments) {
+        for (const std::string& part : {"_" + word, word + "_"}) {
+            const std::size_t at = name.find(part);
+            if (at == name.npos) continue;
+            name.erase(at, part.size());
+            const std::vector<std::string> rest = known_steps(name);
+            const bool are_scores = !rest.empty() && (rest.front() == "scores" || rest.front() == "weights");
+            if (are_scores) return {step};
+        }
+    }
+    return {};
+}
+
 std::vector<std::string> known_steps(const std::string& name) {
     std::vector<std::string> steps;
     const auto add = [&](const std::string& step) {
@@ -200,7 +222,7 @@ std::vector<std::string> known_steps(const std::string& name) {
     for (const Step& step : step_table()) {
         if (is_among(plain, step.called)) add(step.name);
     }
-    return steps;
+    return steps.empty() ? treated_scores(plain) : steps;
 }
 
 bool names_a_result(const std::string& name) {

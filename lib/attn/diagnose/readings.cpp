@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <set>
 
 #include "attn/cards/step_table.hpp"
+#include "attn/tensor/slice.hpp"
 
 namespace attn {
 namespace {
@@ -92,6 +95,16 @@ std::string joined_axes(const std::vector<std::size_t>& order, const Axes& axes,
     return next == order.size() ? "(" + words + ")" : "";
 }
 
+/// Features in front of heads where either could be the other.
+bool is_nobodys_habit(const std::vector<std::size_t>& order, const Axes& axes, const Shape& shape) {
+    std::size_t head = order.size(), feature = order.size();
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        if (axes[order[i]] == "head") head = i;
+        if (axes[order[i]] == "feature") feature = i;
+    }
+    return head < order.size() && feature < head && shape[order[head]] == shape[order[feature]];
+}
+
 bool exchanges_queries_and_keys(const std::vector<std::size_t>& order, const Axes& axes) {
     const auto place = [&](const char* axis) {
         return std::find_if(order.begin(), order.end(),
@@ -102,14 +115,85 @@ bool exchanges_queries_and_keys(const std::vector<std::size_t>& order, const Axe
     return place("query") < end && place("key") < end && place("key") < place("query");
 }
 
+/// Whether their axes, neighbours joined, are ours in order: (B, K, H / K, T, T) as (B, H, T, T).
+bool splits_axes(const Shape& theirs, const Shape& ours) {
+    std::size_t next = 0;
+    for (const std::size_t length : ours) {
+        std::size_t product = 1;
+        while (product < length && next < theirs.size()) product *= theirs[next++];
+        if (product != length) return false;
+    }
+    return std::all_of(theirs.begin() + static_cast<std::ptrdiff_t>(next), theirs.end(),
+                       [](std::size_t length) { return length == 1; });
+}
+
+/// A tensor of theirs that holds more than ours: slots of a cache that are not filled yet, a column
+/// for a sink, cosines for both features of a pair. What is more must be what it is taken for.
+std::optional<Reading> shortened(const Tensor& theirs, const Axes& axes, const Shape& shape) {
+    Shape lengths = theirs.shape();
+    while (lengths.size() > shape.size() && lengths.front() == 1) lengths.erase(lengths.begin());
+    if (lengths.size() != shape.size()) return std::nullopt;
+    std::optional<std::size_t> longer;
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+        if (lengths[i] == shape[i]) continue;
+        if (longer || lengths[i] < shape[i]) return std::nullopt;
+        longer = i;
+    }
+    if (!longer) return std::nullopt;
+    const std::size_t inner = std::accumulate(lengths.begin() + static_cast<std::ptrdiff_t>(*longer) + 1,
+                                              lengths.end(), std::size_t{1}, std::multiplies<>());
+    const std::size_t has = lengths[*longer], needs = shape[*longer];
+    std::vector<AxisPart> parts;
+    for (const std::size_t length : shape) parts.push_back({0, 1, length, false});
+    const auto all = [&](auto&& holds) {
+        for (std::size_t i = 0; i < theirs.size(); ++i) {
+            if (!holds(i, i / inner % has)) return false;
+        }
+        return true;
+    };
+    std::string words;
+    if (axes[*longer] == "pair" && has == 2 * needs) {
+        const bool halves = all([&](std::size_t i, std::size_t at) {
+            return at < needs || theirs.at(i) == theirs.at(i - needs * inner);
+        });
+        const bool neighbours = all([&](std::size_t i, std::size_t at) {
+            return at % 2 == 0 || theirs.at(i) == theirs.at(i - inner);
+        });
+        if (!halves && !neighbours) return std::nullopt;
+        if (!halves) parts[*longer].step = 2;
+        words = "each number twice";
+    } else if (axes[*longer] == "key" && *longer + 2 == shape.size() &&
+               all([&](std::size_t i, std::size_t at) { return at < needs || theirs.at(i) == 0; })) {
+        words = "the first " + std::to_string(needs) + " slots";
+    } else if (axes[*longer] == "key" && *longer + 1 == shape.size() && has == needs + 1) {
+        words = "its last column left out";
+    } else {
+        return std::nullopt;
+    }
+    Axes named = axes;
+    const Tensor whole = laid_out(theirs, named, lengths, theirs.dtype());
+    return Reading{slice(whole, parts), words};
+}
+
 }  // namespace
 
 std::vector<Reading> readings(const Tensor& theirs, const Axes& axes, const Shape& shape,
                               DType dtype) {
     std::vector<Reading> result;
+    if (std::optional<Reading> part = shortened(theirs, axes, shape)) {
+        part->tensor = laid_out(part->tensor, axes, shape, dtype);
+        return {*part};
+    }
     const Shape lengths = theirs.shape();
-    if (lengths == shape) result.push_back({laid_out(theirs, axes, shape, dtype), ""});
+    if (lengths == shape) {
+        const bool as_it_is = theirs.dtype() == dtype;
+        result.push_back(
+            {as_it_is ? theirs.renamed(axes) : laid_out(theirs, axes, shape, dtype), ""});
+    }
     if (theirs.size() != element_count(shape) || theirs.size() == 0) return result;
+    if (lengths.size() > shape.size() && splits_axes(lengths, shape)) {
+        result.push_back({laid_out(theirs, axes, shape, dtype), "with axes joined"});
+    }
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < shape.size(); ++i) {
         if (shape[i] != 1) order.push_back(i);
@@ -117,7 +201,7 @@ std::vector<Reading> readings(const Tensor& theirs, const Axes& axes, const Shap
     const std::vector<std::size_t> ours = order;
     do {
         if (order == ours && lengths == shape) continue;
-        if (exchanges_queries_and_keys(order, axes)) continue;
+        if (exchanges_queries_and_keys(order, axes) || is_nobodys_habit(order, axes, shape)) continue;
         const std::string layout = joined_axes(order, axes, shape, lengths);
         if (layout.empty()) continue;
         if (order == ours) {

@@ -36,7 +36,9 @@ std::size_t place_of(const StepTable& table, const std::string& step) {
 }
 
 Replay::Replay(const Plan& plan, Ledger given)
-    : plan_(&plan), given_(std::move(given)), table_(marked(step_table(plan))), known_(chains_) {}
+    : plan_(&plan), given_(std::move(given)), table_(marked(step_table(plan))), known_(chains_) {
+    for (const Step& step : table_) applies_.push_back(step.applies(plan));
+}
 
 void Replay::forget_from(std::size_t place) {
     if (place >= upto_) return;
@@ -61,6 +63,7 @@ void Replay::make(const Mistake& mistake) {
     const auto first = std::find_if(table_.begin(), table_.end(), was_replaced);
     forget_from(static_cast<std::size_t>(first - table_.begin()));
     table_ = marked(std::move(table_));
+    tables_ = std::make_shared<Tables>();
 }
 
 /// The steps from one place up to another, this one included. The parts of softmax are left out
@@ -72,7 +75,7 @@ void Replay::run(const StepTable& table, std::size_t from, std::size_t to, Ledge
 
 const Tensor* Replay::step(const std::string& name) {
     const std::size_t place = place_of(table_, name);
-    if (place == table_.size() || !table_[place].applies(*plan_)) return nullptr;
+    if (place == table_.size() || !applies_[place]) return nullptr;
     if (!known_.has(name)) {
         // A part of softmax needs those before it, which an earlier call may have left out.
         const std::size_t from = table_[place].kind == Step::Kind::detail ? 0 : upto_;
@@ -96,10 +99,26 @@ bool Replay::reads_any_of(const Step& step, const std::set<std::string>& names) 
     });
 }
 
+StepTable Replay::made_of(StepTable table, std::span<const Mistake* const> made) const {
+    for (const Mistake* mistake : made) table = mistake->apply(std::move(table), *plan_);
+    return table;
+}
+
+const StepTable& Replay::table_with(const Mistake& mistake) {
+    const auto [place, is_new] = tables_->try_emplace(&mistake);
+    const Mistake* const made[]{&mistake};
+    if (is_new) place->second = made_of(table_, made);
+    return place->second;
+}
+
 std::optional<Tensor> Replay::step_with(const std::vector<const Mistake*>& made,
                                         const std::string& name) {
-    StepTable table = table_;
-    for (const Mistake* mistake : made) table = mistake->apply(std::move(table), *plan_);
+    const StepTable& first = table_with(*made.front());
+    if (made.size() == 1) return step_of(first, name);
+    return step_of(made_of(first, std::span(made).subspan(1)), name);
+}
+
+std::optional<Tensor> Replay::step_of(const StepTable& table, const std::string& name) {
     const std::size_t place = place_of(table_, name);
     const bool details = table.at(place).kind == Step::Kind::detail;
     std::set<std::string> changed;
@@ -107,11 +126,12 @@ std::optional<Tensor> Replay::step_with(const std::vector<const Mistake*>& made,
     try {
         for (std::size_t i = 0; i <= place; ++i) {
             const Step& step = table[i];
-            if (!step.applies(*plan_) || (step.kind == Step::Kind::detail && !details)) continue;
+            if (!applies_[i] || (step.kind == Step::Kind::detail && !details)) continue;
             const bool is_given = given_.has(step.name) && !step.replaces_given;
             const bool differs = !is_given && step.compute &&
-                                 (was_replaced(step) || reads_any_of(step, changed) ||
-                                  (altered_.contains(step.name) && !changed.empty()));
+                                 (was_replaced(step) ||
+                                  (!changed.empty() && (altered_.contains(step.name) ||
+                                                        reads_any_of(step, changed))));
             if (differs) {
                 run(table, i, i, ledger);
                 changed.insert(step.name);

@@ -58,7 +58,7 @@ std::size_t explained_by(Replay replay, const Judge& judge, std::span<const Thei
         return false;
     };
     for (const TheirTensor& theirs : later) {
-        if (theirs.steps.front() == "mask") continue;
+        if (theirs.steps.front() == "mask" || theirs.aside) continue;
         if (!explains(theirs)) break;
         ++count;
     }
@@ -69,13 +69,14 @@ Candidates::Candidates(const Plan& plan)
     : mistakes(applicable(attn::mistakes(), plan)),
       harmless(applicable(harmless_differences(), plan)) {}
 
-Search::Search(const Plan& plan, const Candidates& candidates, const Judge& judge, Replay& replay,
-               const DiagnoseOptions& options, const TheirTensor& theirs, std::string step,
-               bool uses_theirs)
+Search::Search(const Plan& plan, Candidates candidates, const Judge& judge, Replay& replay,
+               std::span<Screen> screens, const DiagnoseOptions& options, const TheirTensor& theirs,
+               std::string step, bool uses_theirs)
     : plan_(plan),
-      candidates_(candidates),
+      candidates_(std::move(candidates)),
       judge_(judge),
       replay_(replay),
+      screens_(screens),
       options_(options),
       theirs_(theirs),
       step_(std::move(step)),
@@ -89,8 +90,36 @@ std::vector<Reading> Search::ways(const TheirTensor& theirs, const Tensor& like)
     return all;
 }
 
+/// Whether the mistakes make another beginning than theirs is, however it is read.
+bool Search::is_ruled_out(const TheirTensor& theirs, const std::vector<const Mistake*>& made,
+                          Tried& tried) const {
+    std::optional<Tensor> wrong;
+    for (Screen& screen : screens_) {
+        if (!wrong) wrong = screen.step_with(made, step_);
+    }
+    if (!wrong) return false;
+    if (!tried.tolerance) {
+        tried.tolerance = judge_.tolerance(step_, theirs, expected_, uses_theirs_);
+        tried.readings = ways(theirs, expected_);
+    }
+    double nearest = HUGE_VAL;
+    for (const Reading& reading : tried.readings) {
+        const Tensor beginning = Prefix::of(reading.tensor, wrong->shape());
+        const Judged answer = judged(beginning, *wrong, *tried.tolerance);
+        if (answer.right() || answer.verdict == Verdict::shape) return false;
+        nearest = std::min(nearest, answer.difference);
+    }
+    if (nearest == HUGE_VAL) return false;
+    if (nearest < tried.runner_up_difference) {
+        tried.runner_up = made.back();
+        tried.runner_up_difference = nearest;
+    }
+    return true;
+}
+
 void Search::try_one(const TheirTensor& theirs, const std::vector<const Mistake*>& made,
                      Tried& tried) const {
+    if (is_ruled_out(theirs, made, tried)) return;
     const std::optional<Tensor> wrong = replay_.step_with(made, step_);
     if (!wrong || judged(*wrong, expected_, {}).right()) return;
     if (made.size() == 1 && has_nan(*wrong)) tried.left_nan.push_back(made.back());
@@ -126,7 +155,7 @@ Search::Tried Search::try_each(const TheirTensor& theirs) const {
     return tried;
 }
 
-std::optional<Match> Search::best(std::span<const TheirTensor> later) {
+std::optional<Match> Search::best(std::span<const TheirTensor> later, bool thorough) {
     const Tried singles = try_each(theirs_);
     runner_up_ = singles.runner_up;
     runner_up_difference_ = singles.runner_up_difference;
@@ -136,12 +165,14 @@ std::optional<Match> Search::best(std::span<const TheirTensor> later) {
             gives_same_weights(match.reading.tensor)) {
             match.finding.harmless = true;
         }
-        if (right_where_read(match.reading.tensor)) match.finding.harmless = true;
+        if (is_right_where_read(match.reading.tensor)) match.finding.harmless = true;
         return match;
     }
     if (std::optional<Match> match = in_padded_rows()) return match;
     if (std::optional<Match> match = dropout()) return match;
     if (std::optional<Match> match = otherwise_filled(later)) return match;
+    if (std::optional<Match> match = numbered()) return match;
+    if (!thorough) return std::nullopt;
     if (std::optional<Match> match = beside_harmless(singles, later)) return match;
     return options_.pairs ? pairs() : std::nullopt;
 }

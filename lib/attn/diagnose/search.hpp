@@ -2,7 +2,7 @@
 #include <cmath>
 #include <span>
 
-#include "attn/diagnose/replay.hpp"
+#include "attn/diagnose/screen.hpp"
 #include "attn/diagnose/their_tensors.hpp"
 
 namespace attn {
@@ -26,13 +26,13 @@ struct Candidates {
 class Search {
 public:
     /// What is passed must outlive the search.
-    Search(const Plan& plan, const Candidates& candidates, const Judge& judge, Replay& replay,
-           const DiagnoseOptions& options, const TheirTensor& theirs, std::string step,
-           bool uses_theirs);
+    Search(const Plan& plan, Candidates candidates, const Judge& judge, Replay& replay,
+           std::span<Screen> screens, const DiagnoseOptions& options, const TheirTensor& theirs,
+           std::string step, bool uses_theirs);
 
     /// The mistake that matches; of several, the one that also explains the most of `later`, the
     /// tensors that come afterwards.
-    std::optional<Match> best(std::span<const TheirTensor> later);
+    std::optional<Match> best(std::span<const TheirTensor> later, bool thorough);
 
     /// The finding where `best` found nothing, with what the numbers say by themselves.
     Finding unexplained() const;
@@ -50,8 +50,12 @@ private:
         std::vector<const Mistake*> left_nan;  ///< gave nan, which a finite fill would not
         const Mistake* runner_up = nullptr;
         double runner_up_difference = HUGE_VAL;
+        std::optional<Tolerance> tolerance{};  ///< where a part is judged
+        std::vector<Reading> readings{};       ///< of the tensor, in each way to read it
     };
 
+    bool is_ruled_out(const TheirTensor& theirs, const std::vector<const Mistake*>& made,
+                      Tried& tried) const;
     void try_one(const TheirTensor& theirs, const std::vector<const Mistake*>& made,
                  Tried& tried) const;
     void report(double done) const;
@@ -66,19 +70,23 @@ private:
     std::optional<Match> beside_harmless(const Tried& singles,
                                          std::span<const TheirTensor> later) const;
     std::optional<Match> pairs() const;
+    std::optional<Match> numbered() const;
+    double read_off(const NumberedEntry& family, double start, Replay& replay,
+                    const Tensor& theirs) const;
     /// What hidden cells hold: one number, or their scores plus one number; nullptr otherwise.
     const Mistake* name_of_fill(const Tensor& theirs, const std::vector<bool>& hidden,
                                 bool harmless) const;
     bool gives_same_weights(const Tensor& tensor) const;
     /// Whether all that differs stands in rows of padded queries, which nobody reads.
-    bool right_where_read(const Tensor& tensor) const;
+    bool is_right_where_read(const Tensor& tensor) const;
     std::optional<Match> in_padded_rows() const;
     std::vector<Reading> ways(const TheirTensor& theirs, const Tensor& like) const;
 
     const Plan& plan_;
-    const Candidates& candidates_;
+    const Candidates candidates_;
     const Judge& judge_;
     Replay& replay_;
+    std::span<Screen> screens_;  ///< none where a walk is short
     const DiagnoseOptions& options_;
     const TheirTensor& theirs_;
     std::string step_;

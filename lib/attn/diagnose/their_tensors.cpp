@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <ranges>
 
 #include "attn/compare/compare.hpp"
 #include "attn/diagnose/replay.hpp"
-#include "attn/steps/rotary.hpp"
 #include "attn/tensor/broadcast.hpp"
 #include "attn/tensor/same_numbers.hpp"
 #include "attn/tensor/slice.hpp"
@@ -99,93 +99,94 @@ std::string reason_to_skip(const std::string& name, const Plan& plan) {
     return "this walk has no step " + step;
 }
 
-/// Shares out the steps among tensors whose names leave a choice.
-class Assignment {
-public:
-    Assignment(const Plan& plan, const Judge& judge, std::vector<TheirTensor>& tensors)
-        : plan_(plan), judge_(judge), tensors_(tensors) {}
-
-    void settle() {
-        for (TheirTensor& theirs : tensors_) {
-            if (theirs.steps.front() == theirs.name || theirs.steps.size() == 1) claim(theirs);
-        }
-        for (TheirTensor& theirs : tensors_) keep_fitting(theirs);
-        // Numbers decide before names do; of several results the one saved last is the final one.
-        for (const bool by_numbers : {true, false}) {
-            for (std::size_t i = tensors_.size(); i-- > 0;) settle(tensors_[i], by_numbers);
+/// The step whose right numbers a tensor of any name holds; what is alone is the result.
+std::vector<std::string> steps_held(const Judge& judge, const TheirTensor& theirs, bool alone) {
+    const std::vector<Ledger::Entry>& all = judge.reference().entries();
+    for (const Ledger::Entry& step : std::views::reverse(all)) {
+        const bool computed = find_step(step_table(), step.name).kind == Step::Kind::computed;
+        if (computed && step.tensor.is_floating() && step.tensor.size() > 1 &&
+            theirs.tensor.size() == step.tensor.size() && judge.right_reading(theirs, step.name)) {
+            return {step.name};
         }
     }
+    const bool fits = alone && !readings(theirs.tensor, all.back().tensor).empty();
+    return fits ? std::vector{all.back().name} : std::vector<std::string>();
+}
 
-private:
-    /// What the shape forbids takes nothing from a tensor that it allows.
-    void claim(const TheirTensor& theirs) {
-        const std::string& step = theirs.steps.front();
-        if (fits(plan_, judge_, theirs, step)) claimed_.emplace(step, &theirs);
+/// The steps that a tensor may be, of those that its name stands for: what its shape allows, and
+/// its numbers. Where nothing fits, the likeliest one.
+void keep_fitting(const Plan& plan, const Judge& judge, TheirTensor& theirs) {
+    const std::vector<std::string> called = theirs.options = theirs.steps;
+    std::erase_if(theirs.steps, [&](const std::string& step) {
+        if (!fits(plan, judge, theirs, step)) return true;
+        // What is called query and is x was not projected yet; what is called weights and holds
+        // scores was not through softmax: only the right numbers show that.
+        const bool as_before =
+            step != called.front() && (step == "x" || (called.front() == "weights" &&
+                                                       place_of(step_table(plan), step) <
+                                                           place_of(step_table(plan), "weights")));
+        if (as_before) return !judge.right_reading(theirs, step);
+        // A result in the shape of merged heads is no context.
+        return step == "context" && names_a_result(theirs.name) &&
+               fits(plan, judge, theirs, "merged");
+    });
+    if (looks_masked(theirs.tensor) &&
+        std::ranges::find(theirs.steps, "masked_scores") != theirs.steps.end()) {
+        theirs.steps = {"masked_scores"};
     }
+    theirs.misfits = theirs.steps.empty();
+    if (theirs.misfits) theirs.steps = {called.front()};
+}
 
-    /// Two tensors may both be right as one step, but what is called a result is what comes last.
-    bool is_free(const std::string& step, const TheirTensor& theirs) const {
-        const auto found = claimed_.find(step);
-        return found == claimed_.end() || found->second == &theirs ||
-               (!names_a_result(theirs.name) && judge_.right_reading(theirs, step));
+/// Puts in front the step whose right numbers a tensor holds, else the likeliest that no other has.
+void settle(const Judge& judge, std::vector<TheirTensor>& tensors) {
+    std::map<std::string, const TheirTensor*> claimed;
+    const auto is_free = [&](const std::string& step) { return !claimed.contains(step); };
+    const auto put_first = [&](TheirTensor& theirs, const std::string& step) {
+        std::ranges::stable_partition(theirs.steps,
+                                      [&](const std::string& each) { return each == step; });
+        if (!theirs.misfits) claimed.emplace(theirs.steps.front(), &theirs);
+    };
+    const auto holds = [&](const TheirTensor& theirs, const std::string& step) {
+        return step != "mask" && judge.right_reading(theirs, step).has_value();
+    };
+    for (TheirTensor& theirs : tensors) {
+        if (theirs.steps.size() == 1 || theirs.steps.front() == theirs.name) {
+            put_first(theirs, std::string(theirs.steps.front()));
+        }
     }
-
-    void keep_fitting(TheirTensor& theirs) const {
-        std::vector<std::string> free;
-        std::vector<std::string> fitting;
-        for (const std::string& step : theirs.steps) {
-            if (!is_free(step, theirs)) continue;
-            // What is called query and is x was not projected yet: only x itself shows that.
-            const bool as_x = step == "x" && theirs.steps.front() != "x";
-            if (as_x && !judge_.right_reading(theirs, step)) continue;
-            // A result in the shape of merged heads is no context.
-            if (step == "context" && names_a_result(theirs.name) &&
-                fits(plan_, judge_, theirs, "merged")) {
-                continue;
+    // What is called a result is what comes last, unless that is another; of several the one saved
+    // last is the final one.
+    for (TheirTensor& theirs : std::views::reverse(tensors)) {
+        if (!names_a_result(theirs.name)) continue;
+        std::vector<std::string> called = theirs.steps;
+        std::ranges::copy(theirs.options, std::back_inserter(called));
+        const auto free = std::ranges::find_if(called, [&](const std::string& step) {
+            return is_free(step) || claimed[step] == &theirs;
+        });
+        const std::string step = free != called.end() ? *free : called.front();
+        theirs.misfits = std::ranges::find(theirs.steps, step) == theirs.steps.end();
+        theirs.steps = {step};
+        put_first(theirs, step);
+    }
+    for (TheirTensor& theirs : tensors) {
+        theirs.options = theirs.steps;
+        theirs.is_right = std::ranges::any_of(
+            theirs.steps, [&](const std::string& step) { return holds(theirs, step); });
+    }
+    for (const bool by_numbers : {true, false}) {
+        for (TheirTensor& theirs : std::views::reverse(tensors)) {
+            if (theirs.steps.size() == 1 || theirs.is_right != by_numbers) continue;
+            const std::vector<std::string> steps = theirs.steps;
+            for (const std::string& step : steps) {
+                if (!is_free(step) && !by_numbers) continue;
+                if (by_numbers && !holds(theirs, step)) continue;
+                put_first(theirs, step);
+                break;
             }
-            free.push_back(step);
-            if (fits(plan_, judge_, theirs, step)) fitting.push_back(step);
-        }
-        const auto masked = std::find(fitting.begin(), fitting.end(), "masked_scores");
-        if (masked != fitting.end() && looks_masked(theirs.tensor)) {
-            theirs.steps = {"masked_scores"};
-        } else if (!fitting.empty()) {
-            theirs.steps = fitting;
-        } else if (!free.empty()) {
-            theirs.steps = {free.front()};
-        } else {
-            theirs.steps.resize(1);
         }
     }
-
-    void settle(TheirTensor& theirs, bool by_numbers) {
-        const auto taken = [&](const std::string& step) { return !is_free(step, theirs); };
-        if (std::ranges::all_of(theirs.steps, taken)) theirs.steps.resize(1);
-        if (theirs.steps.size() > 1) std::erase_if(theirs.steps, taken);
-        if (theirs.steps.size() == 1) return claim(theirs);
-        const std::string first = theirs.steps.front();
-        const bool may_be_output = theirs.steps.back() == "output";
-        const bool is_result = first == "output" || (first == "merged" && !may_be_output);
-        for (const std::string& step : theirs.steps) {
-            if (!by_numbers) break;
-            if (step == "mask" || !judge_.right_reading(theirs, step)) {
-                if (is_result) break;  // a result is what stands last, unless that is taken
-                continue;
-            }
-            theirs.steps = {step};
-            return claim(theirs);
-        }
-        if (!by_numbers && is_result) {
-            theirs.steps.resize(1);
-            claim(theirs);
-        }
-    }
-
-    const Plan& plan_;
-    const Judge& judge_;
-    std::vector<TheirTensor>& tensors_;
-    std::map<std::string, const TheirTensor*> claimed_;
-};
+}
 
 /// `tensor` with the expected numbers where the mask hides in every sequence and head.
 Tensor as_seen(const Tensor& tensor, const Tensor& expected, const Tensor& mask) {
@@ -286,15 +287,21 @@ Judged Judge::operator()(const std::string& step, const TheirTensor& theirs, con
                   tolerance(step, theirs, expected, from_theirs));
 }
 
-/// The key that all heads share, turned as it will be as a part of each of theirs.
-Tensor Judge::turned(const Tensor& rotary_key) const {
-    const std::string side = plan_.has_memory ? "memory_" : "";
-    return with_floating(rotary_key.dtype(), [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        return {rotary_key.axes(),
-                vectorized::rotate(rotary_key.as<T>(), reference_[side + "cos"].as<T>(),
-                                   reference_[side + "sin"].as<T>(), *plan_.config.rotary.pairing)};
-    });
+Tensor rotated_part(const Plan& plan, const Tensor& rotated_key, const Tensor& rotary_key) {
+    std::vector<AxisPart> parts;
+    for (std::size_t i = 0; i < rotated_key.dimension(); ++i) {
+        const std::string& axis = rotated_key.axes()[i];
+        const std::size_t length = rotated_key.shape()[i];
+        const std::size_t width = rotary_key.shape().back();
+        if (axis == "head") {
+            parts.push_back({0, 1, 1, plan.has_head});
+        } else if (i + 1 == rotated_key.dimension()) {
+            parts.push_back({static_cast<std::ptrdiff_t>(length - width), 1, width, false});
+        } else {
+            parts.push_back({0, 1, length, false});
+        }
+    }
+    return slice(rotated_key, parts).renamed(rotary_key.axes());
 }
 
 bool Judge::may_look_away(const TheirTensor& theirs) const {
@@ -310,9 +317,11 @@ std::optional<Reading> Judge::right_reading(const TheirTensor& theirs,
     if (expected == nullptr) return std::nullopt;
     for (Reading& reading : readings(theirs.tensor, *expected)) {
         if ((*this)(step, theirs, reading.tensor, *expected, false).right()) return reading;
-        if (step != "rotary_key" || !plan_.rotates()) continue;
+        const Tensor* key = step == "rotary_key" ? reference_.find("rotated_key") : nullptr;
+        if (key == nullptr) continue;
         // One variable holds it before and after its turn.
-        if ((*this)(step, theirs, reading.tensor, turned(*expected), false).right()) {
+        const Tensor turned = rotated_part(plan_, *key, *expected);
+        if ((*this)(step, theirs, reading.tensor, turned, false).right()) {
             return Reading{*expected, "turned by its positions already"};
         }
     }
@@ -338,25 +347,41 @@ std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, con
         } else {
             entry.steps = steps_called(name, plan);
         }
+        if (entry.steps.empty() && known_steps(name).empty()) {
+            entry.steps = steps_held(judge, entry, theirs.entries().size() == 1);
+        }
         if (entry.steps.empty()) {
             skipped.push_back({name, reason_to_skip(name, plan)});
         } else if (tensor.size() == 0) {
             skipped.push_back({name, "it has no elements"});
         } else {
             entry.epsilon = epsilon_of_half(tensor);
+            keep_fitting(plan, judge, entry);
             tensors.push_back(std::move(entry));
         }
     }
-    Assignment(plan, judge, tensors).settle();
+    settle(judge, tensors);
+    // A shape of its own beside what is right later on is another tensor, not a mistake.
+    const bool some_right = std::ranges::any_of(tensors, [&](const TheirTensor& each) {
+        return each.is_right && place_of(step_table(plan), each.steps.front()) >=
+                                    place_of(step_table(plan), "weights");
+    });
+    std::erase_if(tensors, [&](const TheirTensor& each) {
+        const Tensor* ours = judge.reference().find(each.steps.front());
+        if (!each.misfits || !some_right || options.steps.contains(each.name) || ours == nullptr) {
+            return false;
+        }
+        skipped.push_back({each.name, "its shape " + shape_text(each.tensor.shape()) +
+                                          " is not that of " + each.steps.front() + ", " +
+                                          shape_text(ours->shape())});
+        return true;
+    });
     std::erase_if(tensors, [&](const TheirTensor& entry) {
         if (entry.steps.front() != "mask" || !mask_readings(entry.tensor, plan).empty()) {
             return false;
         }
         skipped.push_back({entry.name, "it is no mask of this walk, by its shape or its values"});
         return true;
-    });
-    std::ranges::stable_sort(tensors, {}, [&](const TheirTensor& entry) {
-        return place_of(step_table(plan), entry.steps.front());
     });
     return tensors;
 }

@@ -10,8 +10,13 @@ namespace attn {
 struct TheirTensor {
     std::string name;
     Tensor tensor;
-    std::vector<std::string> steps;  ///< the likeliest first
+    std::vector<std::string> steps;  ///< as which it is read, the likeliest first
     double epsilon = 0;              ///< spacing of 16-bit numbers at 1, where they have only those
+    std::vector<std::string> options{};  ///< all that its name, shape and numbers allow
+    bool misfits = false;                ///< no step that its name stands for has its shape
+    bool is_right = false;               ///< as one of its options it is that of the reference
+    bool aside = false;                  ///< nothing is replayed from it
+    std::size_t rank = 0;                ///< of the step as which it is read, among the options
 };
 
 /// A tensor against an expectation: whether it is within the tolerance, and how far it is.
@@ -35,23 +40,26 @@ public:
 
     /// Lets cells that the mask hides count for nothing, of steps that may say anything there.
     void look_away(bool from_hidden) { looks_away_ = from_hidden; }
+    bool looks_away() const { return looks_away_; }
     bool may_look_away(const TheirTensor& theirs) const;
 
     /// `from_theirs` says that the expectation was computed from tensors of theirs.
     Judged operator()(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
                       const Tensor& expected, bool from_theirs) const;
+    /// Whether all that differs stands in rows of padded queries, which nobody reads.
+    bool right_where_read(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
+                          const Tensor& expected, bool from_theirs) const;
     /// A way to read a tensor in which it is right as that step of the reference.
     std::optional<Reading> right_reading(const TheirTensor& theirs, const std::string& step) const;
     Tolerance tolerance(const std::string& step, const TheirTensor& theirs, const Tensor& expected,
                         bool from_theirs) const;
 
 private:
-    Tensor turned(const Tensor& rotary_key) const;
     double amplification(const std::string& step) const;
     Tolerance rounding(const std::string& step, const Tensor& expected, DType coarser) const;
 
     const Plan& plan_;
-    const Ledger& given_;
+    Ledger given_;
     const DiagnoseOptions& options_;
     StepTable table_ = step_table(plan_);
     Ledger reference_;
@@ -60,11 +68,14 @@ private:
     mutable std::map<std::pair<std::string, DType>, double> relative_;
 };
 
-/// Says of each tensor which steps it may be, in the order of the walk, and which none is. Where
-/// names leave a choice, a tensor is the step whose right numbers it holds.
+/// Says of each tensor which steps it may be, and which none is. Where names leave a choice, the
+/// step whose right numbers a tensor holds stands first.
 std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, const Ledger& theirs,
                                        const DiagnoseOptions& options,
                                        std::vector<Skipped>& skipped);
+
+/// The part of each head's key that all heads share, as it is once turned.
+Tensor rotated_part(const Plan& plan, const Tensor& rotated_key, const Tensor& rotary_key);
 
 /// Whether a step's tensor holds scores: as they come, scaled, capped, with a bias, or masked.
 bool is_scores(const std::string& step);

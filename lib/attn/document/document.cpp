@@ -1,4 +1,6 @@
 #include "attn/document/document.hpp"
+
+#include <algorithm>
 #include "attn/rules/print.hpp"
 #include "attn/walk/step_rule.hpp"
 
@@ -63,6 +65,34 @@ Document document_of(const Plan& plan, const Ledger& ledger, const StepTable& ta
     return document;
 }
 
+namespace {
+
+/// The note on each matrix of a step's tensor, where there are several.
+std::vector<std::string> notes_of_matrices(const PlannedStep& of, const Ledger& ledger,
+                                           const std::string& whole) {
+    constexpr std::size_t most_matrices = 64;
+    const Tensor& tensor = ledger[of.step.name];
+    const Shape& shape = tensor.shape();
+    if (shape.size() < 3 || tensor.size() == 0) return {};
+    const std::size_t outer = shape.size() - 2;
+    std::size_t count = 1;
+    for (std::size_t axis = 0; axis < outer; ++axis) count *= shape[axis];
+    if (count < 2 || count > most_matrices) return {};
+    std::vector<std::string> notes;
+    for (std::size_t number = 0; number < count; ++number) {
+        std::string indices;
+        for (std::size_t axis = outer, left = number; axis-- > 0; left /= shape[axis]) {
+            indices = std::to_string(left % shape[axis]) + "," + indices;
+        }
+        const std::string note = step_note(of, ledger, slice_parts(tensor, indices + "..."));
+        notes.push_back(note == whole ? "" : note);
+    }
+    const bool all_alike = std::ranges::all_of(notes, &std::string::empty);
+    return all_alike ? std::vector<std::string>() : notes;
+}
+
+}  // namespace
+
 void add_rules(Document& document, const Plan& plan, const StepTable& table) {
     for (Section& section : document.sections) {
         const std::optional<Rule> rule = rule_of({plan, table, find_step(table, section.name)});
@@ -74,6 +104,9 @@ void add_derivations(Document& document, const Plan& plan, const StepTable& tabl
                      const Ledger& ledger) {
     for (Section& section : document.sections) {
         section.derivations = derivation_patterns(plan, table, ledger, section.name);
+        if (section.note.empty()) continue;
+        section.notes =
+            notes_of_matrices({plan, table, find_step(table, section.name)}, ledger, section.note);
     }
 }
 

@@ -16,11 +16,17 @@ std::string_view step_of(const Section& section) {
 void add_code(Document& document, const Plan& plan, const StepTable& table, CodeLanguage language,
               const PrintOptions& options) {
     const std::vector<StepCode> program = program_of(plan, table, language);
+    const bool goes_back = language == CodeLanguage::torch && has_step(table, plan, "loss");
     for (Section& section : document.sections) {
         const auto part = std::find_if(program.begin(), program.end(), [&](const StepCode& code) {
             return code.step == step_of(section);
         });
         if (part != program.end()) section.code = part->code;
+        const auto* tensor = std::get_if<Tensor>(&section.content);
+        const bool records = tensor != nullptr && tensor->is_floating() && goes_back &&
+                             !section.name.starts_with("d_");
+        // Of what records gradients PyTorch prints that it does.
+        if (records) section.expression = section.name + ".detach()";
     }
     if (document.sections.empty()) return;
     std::string& first = document.sections.front().code;

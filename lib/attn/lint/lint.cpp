@@ -34,6 +34,9 @@ const std::vector<LintRule>& lint_rules() {
         {"saturated-softmax", Severity::warning, lint_checks::saturated,
          "A row with one weight near 1 is a look-up, not an average: small changes of the "
          "scores change nothing, so nothing is learned from them."},
+        {"no-gradient", Severity::warning, lint_checks::no_gradient,
+         "Softmax passes on weight * (gradient - mean of the row): next to nothing where one "
+         "weight is near 1. Dividing the scores by sqrt(head_dim) keeps them apart."},
         {"exp-overflow", Severity::warning, lint_checks::exp_overflow,
          "exp() of a large score is infinite and infinity divided by itself is nan. Subtracting "
          "the row's maximum first changes no weight and keeps every exponential at 1 or below."},

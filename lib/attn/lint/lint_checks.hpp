@@ -15,6 +15,7 @@ Answer scale_dmodel(const Plan& plan, const Ledger& ledger);
 Answer scale_missing(const Plan& plan, const Ledger& ledger);
 Answer scale_number(const Plan& plan, const Ledger& ledger);
 Answer saturated(const Plan& plan, const Ledger& ledger);
+Answer no_gradient(const Plan& plan, const Ledger& ledger);
 Answer exp_overflow(const Plan& plan, const Ledger& ledger);
 Answer rank_one(const Plan& plan, const Ledger& ledger);
 

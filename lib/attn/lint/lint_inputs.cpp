@@ -146,6 +146,7 @@ Answer not_finite(const Plan& plan, const Ledger& ledger) {
 
 Answer huge_numbers(const Plan& plan, const Ledger& ledger) {
     for (const auto& [name, tensor] : ledger.entries()) {
+        if (!has_step(step_table(plan), plan, name)) continue;  // of the way back
         const Step::Kind kind = find_step(step_table(plan), name).kind;
         if (kind != Step::Kind::input && kind != Step::Kind::parameter) continue;
         for (std::size_t i = 0; i < tensor.size(); ++i) {

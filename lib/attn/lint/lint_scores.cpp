@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "attn/lint/lint_checks.hpp"
+#include "attn/notes/gradient_notes.hpp"
 #include "attn/plan/words.hpp"
 #include "attn/tensor/groups.hpp"
 #include "attn/text/json.hpp"
@@ -143,6 +144,21 @@ Answer saturated(const Plan& plan, const Ledger& ledger) {
     if (rows == 0 || sum / static_cast<double>(rows) < 0.95) return std::nullopt;
     return "the largest weight of a row is " + four_decimals(sum / static_cast<double>(rows)) +
            " on average: softmax is saturated, each query sees one key only";
+}
+
+Answer no_gradient(const Plan&, const Ledger& ledger) {
+    const std::vector<notes::LetThrough> rows = notes::let_through(ledger);
+    std::size_t stopped = 0;
+    double least = 1;
+    for (const notes::LetThrough& row : rows) {
+        stopped += row.share < 0.01 ? 1U : 0U;
+        least = std::min(least, row.share);
+    }
+    if (stopped == 0) return std::nullopt;
+    return std::to_string(stopped) + " of " + std::to_string(rows.size()) +
+           (rows.size() == 1 ? " row" : " rows") +
+           " of softmax let less than 1% of their gradient through, one of them " +
+           notes::percent(least);
 }
 
 Answer exp_overflow(const Plan& plan, const Ledger& ledger) {

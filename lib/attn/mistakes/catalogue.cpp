@@ -39,7 +39,8 @@ const Mistake* fill_of_id(std::string_view id) {
     if (trouble != std::errc() || end != word.data() + word.size() || !std::isfinite(fill)) {
         return nullptr;
     }
-    for (const auto& entry_for : {finite_fill, added_fill, mistaken_fill}) {
+    for (const auto& entry_for : {finite_fill, added_fill, mistaken_fill, mistaken_addition,
+                                  other_scale, other_base, query_offset}) {
         const Mistake& entry = entry_for(fill);
         if (entry.id.starts_with(id.substr(0, equals + 1))) return &entry;
     }

@@ -105,6 +105,8 @@ void entry(std::vector<Mistake>& list, Parts&&... parts) {
     list.push_back(entry(std::forward<Parts>(parts)...));
 }
 
+/// The query rotated so many tokens too far.
+Mistake rotated_too_far(double tokens, const std::string& word);
 /// An entry with a file of its own.
 Mistake shared_head_weight();
 /// ALiBi in the form of a number for each key: harmless where later keys are hidden.

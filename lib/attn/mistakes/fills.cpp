@@ -5,13 +5,12 @@
 
 #include "attn/mistakes/change.hpp"
 
-// Entries of the catalogue for any number in the place of minus infinity.
+// Entries of the catalogue for any number: in the place of minus infinity, of the scale, of a base.
 
 namespace attn {
-namespace {
 
 /// A number in the fewest letters: -1e9, -100, -65504.
-std::string shortest(double number) {
+std::string shortest_number(double number) {
     const std::string plain = fmt::format("{:.6g}", number);
     std::string power = fmt::format("{:.5e}", number);
     const std::size_t e = power.find('e');
@@ -21,6 +20,8 @@ std::string shortest(double number) {
     power = digits + "e" + std::to_string(std::stoi(power.substr(e + 1)));
     return power.size() < plain.size() || plain.find('e') != std::string::npos ? power : plain;
 }
+
+namespace {
 
 /// A number that hides a key as well as -inf does.
 Mistake harmless_fill(std::string id, std::string title, const std::string& cell) {
@@ -54,11 +55,41 @@ Mistake wrongly_filled(double fill, const std::string& word) {
         follows("masked_scores[q,k] = if mask[q,k] then " + word + " else scores[q,k]"));
 }
 
+Mistake wrongly_added(double, const std::string& word) {
+    return in_mask_use("mask-added=" + word, word + " was added to hidden scores",
+                       "hidden keys keep a part of their weight",
+                       "scores.masked_fill(hidden, float('-inf'))",
+                       "np.where(hidden, -np.inf, scores)",
+                       "What is added must be far below the distance between any two scores.",
+                       follows("masked_scores[q,k] = if mask[q,k] then scores[q,k] + " + word +
+                               " else scores[q,k]"));
+}
+
+Mistake scaled_otherwise(double, const std::string& word) {
+    return entry(
+        "scale-other=" + word, "scaled_scores", "The scores were divided by " + word,
+        "all scores are off by one factor", "scores = scores / math.sqrt(q.size(-1))",
+        "scores = scores / np.sqrt(q.shape[-1])",
+        "One factor is right: that of the width of a head, or the one of the configuration.", "",
+        needs_scale, follows("scaled_scores[q,k] = scores[q,k] / " + word));
+}
+
+Mistake turned_by_base(double base, const std::string& word) {
+    return entry("rope-theta=" + word, "inverse_frequencies",
+                 "The base of the frequencies was " + word,
+                 "pair 0 is right, and the error grows with the number of the pair",
+                 "theta = config.rope_theta", "theta = rope_theta",
+                 "Read rope_theta from the configuration: most models no longer have 10000.", "",
+                 needs_rope(), with_plan({"inverse_frequencies"}, [base](Plan& plan) {
+                     plan.config.rotary.theta = base;
+                 }));
+}
+
 /// Made once for each number; what it hands out stays where it is.
 template <Mistake (*make)(double, const std::string&)>
 const Mistake& made_once(double fill) {
     static std::map<std::string, Mistake> all;
-    const std::string word = shortest(fill);
+    const std::string word = shortest_number(fill);
     const auto known = all.find(word);
     return known != all.end() ? known->second : all.emplace(word, make(fill, word)).first->second;
 }
@@ -67,6 +98,30 @@ const Mistake& made_once(double fill) {
 
 const Mistake& finite_fill(double fill) { return made_once<filled>(fill); }
 const Mistake& added_fill(double fill) { return made_once<added>(fill); }
+
+const Mistake& mistaken_addition(double fill) { return made_once<wrongly_added>(fill); }
+const Mistake& other_scale(double divisor) { return made_once<scaled_otherwise>(divisor); }
+const Mistake& other_base(double base) { return made_once<turned_by_base>(base); }
+const Mistake& query_offset(double tokens) { return made_once<rotated_too_far>(tokens); }
+
+const std::vector<NumberedEntry>& numbered_entries() {
+    static const std::vector<NumberedEntry> all{
+        {other_scale,
+         {1, 0.2, 5},
+         true,
+         false,
+         [](const Plan& plan) { return 1 / effect_of(plan.scale); }},
+        {mistaken_fill, {-2, -8}, false},
+        {mistaken_addition, {-1, -6}, false},
+        {other_base,
+         {1000, 50000, 1e6},
+         true,
+         false,
+         [](const Plan& plan) { return plan.config.rotary.theta; }},
+        {query_offset, {-3, -2, -1, 1, 2, 3, 4, 5, 6, 7, 8}, false, true},
+    };
+    return all;
+}
 
 const Mistake& mistaken_fill(double fill) {
     if (std::abs(fill) < 1e-3) {

@@ -63,6 +63,9 @@ Mistake symmetric_window(const char* id, const char* effect, std::int64_t more) 
         });
 }
 
+constexpr const char* causal_lesson =
+    "An encoder reads in both directions, and so does attention to another sequence.";
+
 }  // namespace
 
 TableEdit masked_as(std::function<void(MaskChoice&)> change, Text more) {
@@ -157,6 +160,23 @@ void add_mask_kind_mistakes(std::vector<Mistake>& list) {
             const std::string size = std::to_string(*plan.config.prefill);
             return "k > q + Tq - min((floor(q / " + size + ") + 1) * " + size + ", Tq)";
         }));
+    list.push_back(kind_mistake(
+        "causal-unasked=padding", "Later keys were hidden beside the padding",
+        "no token sees those that come after it", "hidden = padding", "hidden = padding",
+        causal_lesson,
+        unless(
+            [](const Plan& plan) {
+                return plan.config.mask.padding && !plan.config.mask.causal && plan.query_len > 1;
+            },
+            "padding is not all that is hidden"),
+        [](MaskChoice& mask) { mask.causal = true; }));
+    entry(list, "causal-unasked", "weights", "Later keys were hidden where all should be seen",
+          "no token sees those that come after it", "weights = F.softmax(scores, dim=-1)",
+          "weights = softmax(scores)", causal_lesson, "",
+          unless([](const Plan& plan) { return !plan.masks() && plan.query_len > 1; },
+                 "something is hidden here"),
+          reads({"row_max", "exponentials", "weights", "sink_weight"}, "scores",
+                "scores[q,k] = if k > q + P then -inf else scores[q,k]"));
     list.push_back(
         kind_mistake("prefix-causal", "The prefix was masked like the rest",
                      "tokens of the prefix do not see those of it that come later",

@@ -55,6 +55,25 @@ const std::vector<Mistake>& harmless_differences();
 const Mistake& finite_fill(double fill);
 const Mistake& added_fill(double fill);
 const Mistake& mistaken_fill(double fill);
+const Mistake& mistaken_addition(double fill);
+/// What dividing the scores by another number is called, another base of the frequencies, and a
+/// query rotated so many tokens too far.
+const Mistake& other_scale(double divisor);
+const Mistake& other_base(double base);
+const Mistake& query_offset(double tokens);
+
+/// Entries that are one for each number, and where to begin looking for it.
+struct NumberedEntry {
+    const Mistake& (*entry)(double);
+    std::vector<double> starts;
+    bool positive = false;  ///< only such numbers make sense, and what counts is their size
+    bool whole = false;     ///< only those in `starts`
+    double (*right)(const Plan&) = nullptr;  ///< the number that is right, where there is one
+};
+const std::vector<NumberedEntry>& numbered_entries();
+
+/// A number in the fewest letters: -1e9, -100, -65504.
+std::string shortest_number(double number);
 
 /// Whether rows of queries belong to padding tokens, and a tensor of such rows with those set to 0.
 bool pads_queries(const Plan& plan);

@@ -115,6 +115,18 @@ std::vector<Mistake> all_moved_together(bool harmless) {
 
 }  // namespace
 
+Mistake rotated_too_far(double, const std::string& word) {
+    return entry("rope-offset=" + word, "rotated_query",
+                 "The query was rotated " + word + " positions too far",
+                 "every score is that of another distance",
+                 "positions = past_length + torch.arange(T)",
+                 "positions = past_length + np.arange(T)",
+                 "Count the cached tokens once: a distance of 0 belongs to the token itself.", "",
+                 needs_rope(), moved({"rotated_query"}, [word](const Plan&, const std::string& p) {
+                     return p + "[t] + " + word;
+                 }));
+}
+
 void add_rotary_mistakes(std::vector<Mistake>& list) {
     const std::string call = "q, k = apply_rotary_pos_emb(q, k, cos, sin)";
     const std::string numpy_call = "q, k = rotate(q, cos, sin), rotate(k, cos, sin)";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "attn/notes/labels.hpp"
 #include "attn/text/number_text.hpp"
@@ -20,6 +21,28 @@ std::vector<double> largest_of_rows(const Tensor& tensor) {
     return largest;
 }
 
+bool is_of_pairs(const Tensor& tensor) {
+    const Axes& axes = tensor.axes();
+    return axes.size() >= 2 && axes[axes.size() - 2] == "query" && axes.back() == "key";
+}
+
+/// The scores of which softmax is taken, where `section` is made of them cell by cell.
+const Tensor* scores_behind(const Section& section, const Document& document) {
+    const Tensor* scores = nullptr;
+    for (const Section& other : document.sections) {
+        const auto* tensor = std::get_if<Tensor>(&other.content);
+        if (tensor != nullptr && other.name.ends_with("scores") && is_of_pairs(*tensor)) {
+            scores = tensor;
+        }
+        if (&other != &section) continue;
+        const bool is_made =
+            section.name == "weights" || section.name == "exponentials" || tensor == scores;
+        return is_made && scores != nullptr && scores->shape() == tensor->shape() ? scores
+                                                                                  : nullptr;
+    }
+    return nullptr;
+}
+
 }  // namespace
 
 CellView::CellView(const Section& section, const Document& document, const PrintOptions& options,
@@ -27,6 +50,7 @@ CellView::CellView(const Section& section, const Document& document, const Print
     : section_(section),
       document_(document),
       tensor_(std::get<Tensor>(section.content)),
+      scores_(scores_behind(section, document)),
       end_(end) {
     const Survey found = std::visit([&](const auto& array) { return survey(array.data(), shown); },
                                     tensor_.values());
@@ -84,6 +108,14 @@ double CellView::share_of(double value, double limit) {
 double CellView::share_at(std::size_t flat) const {
     if (row_limits_.empty()) return share(tensor_.at(flat));
     return share_of(tensor_.at(flat), row_limits_[flat / (tensor_.size() / row_limits_.size())]);
+}
+
+bool CellView::hides(std::size_t flat) const {
+    return scores_ != nullptr && scores_->at(flat) == -std::numeric_limits<double>::infinity();
+}
+
+std::string CellView::class_at(std::size_t flat) const {
+    return hides(flat) ? "hid" : scale_class(share_at(flat), kind_);
 }
 
 std::string CellView::low_end() const {

@@ -50,6 +50,11 @@ public:
     std::string high_end() const;
     double limit() const { return limit_; }
     bool has_non_finite() const { return has_non_finite_; }
+    /// Whether the mask hides this key from its query: such a cell is no small number.
+    bool hides(std::size_t flat) const;
+    bool can_hide() const { return scores_ != nullptr; }
+    /// The class that shades element number `flat`.
+    std::string class_at(std::size_t flat) const;
 
 private:
     static double share_of(double value, double limit);
@@ -57,6 +62,7 @@ private:
     const Section& section_;
     const Document& document_;
     const Tensor& tensor_;
+    const Tensor* scores_ = nullptr;  ///< -inf where the mask hides a cell of this tensor
     NumberForm form_;
     ScaleEnd end_;
     ScaleKind kind_;

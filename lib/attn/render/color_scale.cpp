@@ -48,11 +48,18 @@ Color scale_color(double share, ScaleKind kind, Page page) {
     if (std::isinf(share)) return share > 0 ? Color{190, 190, 190} : Color{90, 90, 90};
     if (kind == ScaleKind::around_zero) {
         const double t = std::clamp(share, -1.0, 1.0);
-        return perceived(0.96 - 0.40 * std::abs(t), 0.14 * std::abs(t), t < 0 ? 255 : 58);
+        const double hue = t < 0 ? 255 : 58;
+        if (page == Page::dark)
+            return perceived(0.28 + 0.44 * std::abs(t), 0.13 * std::abs(t), hue);
+        return perceived(0.96 - 0.40 * std::abs(t), 0.14 * std::abs(t), hue);
     }
     const double t = std::clamp(share, 0.0, 1.0);
     if (page == Page::dark) return perceived(0.30 + 0.62 * t, 0.09 + 0.05 * t, 268 - 163 * t);
     return perceived(0.98 - 0.64 * t, 0.02 + 0.10 * t, 105 + 163 * t);
+}
+
+Color terminal_color(double share, ScaleKind kind) {
+    return scale_color(share, kind, kind == ScaleKind::around_zero ? Page::light : Page::dark);
 }
 
 Color readable_on(Color background) {
@@ -78,8 +85,11 @@ std::string scale_style(Page page, const std::string& property, const std::strin
     std::string style;
     const auto rule = [&](double share, ScaleKind kind) {
         const Color color = scale_color(share, kind, page);
-        style += fmt::format(".{0}{{{1}:{2}}}.{0}{3}{{{4}:{5}}}\n", scale_class(share, kind),
-                             property, hex(color), within, ink, hex(readable_on(color)));
+        const std::string ink_rule = ink + ":" + hex(readable_on(color));
+        style += fmt::format(".{}{{{}:{}", scale_class(share, kind), property, hex(color));
+        style += within.empty()
+                     ? ";" + ink_rule + "}\n"
+                     : fmt::format("}}.{}{}{{{}}}\n", scale_class(share, kind), within, ink_rule);
     };
     for (int level = 0; level < scale_levels; ++level) {
         const double place = static_cast<double>(level) / (scale_levels - 1);

@@ -29,6 +29,8 @@ enum class ScaleKind { from_zero, around_zero };
 ///        look like equal steps and print in grey; shares beyond the ends are drawn as the ends;
 ///        nan, inf and -inf are greys, which neither scale contains.
 Color scale_color(double share, ScaleKind kind, Page page);
+/// The same on a terminal, whose page is not known: signed numbers are pale at zero there.
+Color terminal_color(double share, ScaleKind kind);
 
 /// Black or white, whichever is easier to read on `background`.
 Color readable_on(Color background);

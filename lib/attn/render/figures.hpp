@@ -28,9 +28,10 @@ inline constexpr std::array<std::pair<std::string_view, ScaleEnd>, 3> words<Scal
 struct FigureChoices {
     FigureKind kind = FigureKind::matrix;
     Theme theme = Theme::automatic;
-    ScaleEnd end = ScaleEnd::tensor;
+    ScaleEnd end = ScaleEnd::automatic;
     PrintOptions options{};
     bool with_words = true;  ///< titles, formulas and axes
+    bool embedded = false;   ///< a page as a fragment for another one
 };
 
 /// Writes the shown sections as one SVG picture, one figure below the other.

@@ -2,7 +2,10 @@
 #include "attn/render/render.hpp"
 #include "attn/text/told.hpp"
 
+#include <algorithm>
 #include <array>
+#include <memory>
+#include <optional>
 
 #include "attn/render/page/page_files.hpp"
 #include "attn/render/svg.hpp"
@@ -64,12 +67,29 @@ void write_tokens(TextPieces& out, const std::vector<std::vector<std::string>>& 
     out << ']';
 }
 
+/// The ends of a colour scale. Two walks side by side share theirs: equal numbers look equal.
+void write_scale(TextPieces& out, const Document& document, const Section& section,
+                 const FigureChoices& choices, const CellView& own) {
+    std::optional<CellView> beside;
+    const Document* const other = document.other.get();
+    for (std::size_t i = 0; other != nullptr && i < other->sections.size(); ++i) {
+        const Section& twin = other->sections[i];
+        const auto* tensor = std::get_if<Tensor>(&twin.content);
+        if (twin.name != section.name || tensor == nullptr) continue;
+        beside.emplace(twin, *other, choices.options, Shown(tensor->shape()), choices.end);
+    }
+    const CellView& wider = beside && beside->limit() > own.limit() ? *beside : own;
+    out << ",\"low\":" << json_string(wider.low_end())
+        << ",\"high\":" << json_string(wider.high_end())
+        << ",\"limit\":" << json_number(wider.limit());
+}
+
 void write_view(TextPieces& out, const Document& document, const Section& section,
                 const FigureChoices& choices) {
     static constexpr std::array<const char*, 3> forms{"whole", "fixed", "scientific"};
     const auto* tensor = std::get_if<Tensor>(&section.content);
-    out << json_string(section.name) << ":{\"shown\":" << (section.shown ? "true" : "false");
-    out << ",\"reads\":" << json_list(section.reads);
+    out << json_string(section.name) << ":{\"reads\":" << json_list(section.reads);
+    if (!section.shown) out << ",\"folded\":true";
     if (!section.derived_by.empty()) {
         out << ",\"derived_by\":" << json_string(section.derived_by);
     }
@@ -83,15 +103,12 @@ void write_view(TextPieces& out, const Document& document, const Section& sectio
         out << ",\"form\":\"" << forms[static_cast<std::size_t>(view.form().kind)]
             << "\",\"precision\":" << std::to_string(view.form().precision);
         out << ",\"scale\":\"" << (view.kind() == ScaleKind::from_zero ? "s" : "d") << '"';
-        if (view.has_colors()) {
-            out << ",\"low\":" << json_string(view.low_end())
-                << ",\"high\":" << json_string(view.high_end())
-                << ",\"limit\":" << json_number(view.limit());
-        }
+        if (view.has_colors()) write_scale(out, document, section, choices, view);
         std::vector<std::string> sides;
         for (const std::string& axis : tensor->axes()) sides.push_back(section.counted_by(axis));
         out << ",\"sides\":" << json_list(sides);
     }
+    if (!section.notes.empty()) out << ",\"notes\":" << json_list(section.notes);
     if (!section.derivations.empty()) {
         out << ",\"derivations\":[";
         for (std::size_t i = 0; i < section.derivations.size(); ++i) {
@@ -148,42 +165,108 @@ void write_walk(TextPieces& out, const Document& document, const FigureChoices& 
     });
 }
 
+/// Appends a line of a script or style without the blanks around signs; one with texts or regular
+/// expressions in it as it is.
+void append_tight(std::string& result, std::string_view line) {
+    constexpr std::string_view signs = "=<>?:&|(){}[],;*";
+    const bool is_code = line.find_first_of("\"'`/") == std::string_view::npos;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        const bool beside_sign =
+            line[i] == ' ' && i > 0 && i + 1 < line.size() &&
+            (signs.find(line[i - 1]) != signs.npos || signs.find(line[i + 1]) != signs.npos);
+        if (!is_code || !beside_sign) result += line[i];
+    }
+}
+
+/// A script or style without indents, and without the comments that have lines of their own: they
+/// are for whoever reads the sources.
+std::string squeezed(std::string_view text, bool is_script) {
+    std::string result;
+    bool in_comment = false;
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        std::string_view line = text.substr(begin, end - begin);
+        begin = end + 1;
+        line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+        in_comment |= line.starts_with("/*");
+        if (!line.empty() && !in_comment && !line.starts_with("//")) {
+            if (is_script) {
+                append_tight(result, line);
+            } else {
+                result += line;
+            }
+            // A line that ends so goes on; one with a remark behind it does not end there.
+            const bool ends = std::string_view("{(,[;").find(line.back()) == std::string_view::npos;
+            if (ends || line.find("//") != std::string_view::npos) result += '\n';
+        }
+        if (line.ends_with("*/")) in_comment = false;
+    }
+    return result;
+}
+
 /// When the dark style sheet applies.
 std::string_view dark_media(Theme theme) {
     if (theme == Theme::automatic) return "screen and (prefers-color-scheme: dark)";
     return theme == Theme::dark ? "screen" : "not all";
 }
 
-/// The page around what `write` writes into it.
-template <class Write>
-void write_page(const Sink& sink, const std::string& command, Theme theme, Write&& write) {
-    TextPieces out(sink);
-    out << "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-           "<link rel=\"icon\" href=\"data:,\">\n<title>"
-        << xml_text(command) << "</title>\n<style>\n"
-        << page_css << scale_style(Page::light, "background-color", "", "color")
+/// What a page has beside its walks.
+struct Frame {
+    std::string command;
+    bool of_heads;  ///< of a model's heads, which have more style and script
+};
+
+void write_styles(TextPieces& out, const Frame& frame, Theme theme) {
+    out << "<style>\n"
+        << squeezed(page_css, false) << squeezed(frame.of_heads ? page_heads_css : "", false)
+        << scale_style(Page::light, "background-color", "", "color")
         << "</style>\n<style id=\"dark\" media=\"" << dark_media(theme) << "\">\n"
-        << page_dark_css << scale_style(Page::dark, "background-color", "", "color")
-        << "</style>\n</head>\n<body>\n"
-        << "<noscript><p>This page needs JavaScript, which stands in it; "
-           "attn-explain $format markdown makes one that does not.</p></noscript>\n"_told;
+        << squeezed(page_dark_css, false)
+        << scale_style(Page::dark, "background-color", "", "color") << "</style>\n";
+}
+
+/// The page around what `write` writes into it; embedded, an element that makes itself a tree of
+/// its own (see root.js), so that neither its style nor its names meet those of the page around it.
+template <class Write>
+void write_page(const Sink& sink, const Frame& frame, const FigureChoices& choices, Write&& write) {
+    TextPieces out(sink);
+    if (choices.embedded) {
+        out << "<div data-attn-explain><template>\n";
+        write_styles(out, frame, choices.theme);
+    } else {
+        out << "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+               "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+               "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+               "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:\">\n"
+               "<link rel=\"icon\" href=\"data:,\">\n<title>"
+            << xml_text(frame.command) << "</title>\n";
+        write_styles(out, frame, choices.theme);
+        out << "</head>\n<body>\n"
+            << "<noscript><p>This page needs JavaScript, which stands in it; "
+               "attn-explain $format markdown makes one that does not.</p></noscript>\n"_told;
+    }
     write(out);
-    out << "<script>\n" << page_js << "</script>\n</body>\n</html>\n";
+    out << (choices.embedded ? "</template></div>\n" : "") << "<script>\n(() => {\n"
+        << squeezed(frame.of_heads ? page_heads_js : "", true) << squeezed(page_js, true)
+        << "})();\n</script>\n"
+        << (choices.embedded ? "" : "</body>\n</html>\n");
     out.flush();
 }
 
 }  // namespace
 
 void render_html(const Document& document, const FigureChoices& choices, const Sink& sink) {
-    write_page(sink, document.command, choices.theme, [&](TextPieces& out) {
+    write_page(sink, {document.command, false}, choices, [&](TextPieces& out) {
         write_walk(out, document, choices, "");
-        if (document.other != nullptr) write_walk(out, *document.other, choices, "other-");
+        if (document.other == nullptr) return;
+        Document other = *document.other;
+        other.other = std::shared_ptr<const Document>(std::shared_ptr<void>(), &document);
+        write_walk(out, other, choices, "other-");
     });
 }
 
 void render_model_html(const ModelPage& model, const FigureChoices& choices, const Sink& sink) {
-    write_page(sink, model.command, choices.theme, [&](TextPieces& out) {
+    write_page(sink, {model.command, true}, choices, [&](TextPieces& out) {
         write_script(
             out, "heads", [&](const Sink& script) { script(model.heads); }, model.command);
         for (std::size_t n = 0; n < model.layers.size(); ++n) {

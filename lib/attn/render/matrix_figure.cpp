@@ -168,8 +168,8 @@ private:
             text += fmt::format(
                 "<g class=\"{}\" data-cell=\"{}\"><title>{} = {}</title><rect x=\"{}\" y=\"{}\" "
                 "width=\"{}\" height=\"{}\"/><text x=\"{}\" y=\"{}\">{}</text></g>\n",
-                view_.has_colors() ? scale_class(view_.share_at(flat), view_.kind()) : "plain",
-                name, name, shortest(tensor_, flat), px(x), px(y), px(width_ - 1), px(height_ - 1),
+                view_.has_colors() ? view_.class_at(flat) : "plain", name, name,
+                shortest(tensor_, flat), px(x), px(y), px(width_ - 1), px(height_ - 1),
                 px(x + width_ / 2), px(y + height_ / 2 + 4), view_.number(tensor_.at(flat)));
         }
         return text;
@@ -192,9 +192,7 @@ private:
             std::size_t row = 0, column = 0;
         };
         std::map<std::string, Path> paths;
-        const auto level = [&](std::size_t i) {
-            return scale_class(view_.share_at(panel.offset + i), view_.kind());
-        };
+        const auto level = [&](std::size_t i) { return view_.class_at(panel.offset + i); };
         const auto distance = [](std::size_t to, std::size_t from) {
             return static_cast<std::ptrdiff_t>(to) - static_cast<std::ptrdiff_t>(from);
         };
@@ -215,7 +213,7 @@ private:
                                        px(width_), px(height_));
         for (const auto& [color, path] : paths) {
             text += "<path class=\"" + color + " run\" d=\"" + path.d + "\"/>\n";
-            const char* const mark = color == "nan" ? "cross" : color == "ninf" ? "hatch" : nullptr;
+            const char* const mark = color == "nan" ? "cross" : color == "hid" ? "hatch" : nullptr;
             if (mark == nullptr) continue;
             text += fmt::format("<path stroke=\"url(#{})\" d=\"{}\"/>\n", mark, path.d);
         }
@@ -247,8 +245,8 @@ private:
                     "<g class=\"cells\"><g class=\"{}\"><rect x=\"{}\" y=\"{}\" width=\"32\" "
                     "height=\"14\"/><text class=\"small\" x=\"{}\" y=\"{}\" "
                     "text-anchor=\"middle\">{}</text></g></g>\n",
-                    scale_class(share, view_.kind()), px(x), px(y - 1), px(x + 16), px(y + 10),
-                    name));
+                    share < 0 && view_.can_hide() ? "hid" : scale_class(share, view_.kind()), px(x),
+                    px(y - 1), px(x + 16), px(y + 10), name));
                 x += 36;
             }
         }

@@ -45,6 +45,8 @@ std::string page_style(Page page, bool print) {
         const auto& [on_light, on_dark] = line_colors[i];
         style += fmt::format(".{0}{{stroke:{1}}}", line_class(i), dark ? on_dark : on_light);
     }
+    style += dark ? ".hid{color:#1c1f24}.hid text{fill:#a0a6b0}"
+                  : ".hid{color:#f7f7f7}.hid text{fill:#666}";
     return style + "\n" + scale_style(page, "color", " text", "fill");
 }
 
@@ -168,8 +170,8 @@ std::string Svg::finish(std::string_view title, std::string_view command) const 
         "rect{{fill:currentColor}}.run{{stroke:currentColor}}.small{{font-size:11px}}.tiny{{font-"
         "size:10.5px}}\n{3}</style>\n"
         "<defs><pattern id=\"hatch\" width=\".4\" height=\".4\" "
-        "patternUnits=\"userSpaceOnUse\"><path d=\"M0 .4l.4-.4\" stroke=\"#fff\" "
-        "stroke-width=\".08\"/></pattern><pattern id=\"cross\" width=\"1\" height=\"1\" "
+        "patternUnits=\"userSpaceOnUse\"><path d=\"M0 .4l.4-.4\" stroke=\"#8a8a8a\" "
+        "stroke-width=\".05\"/></pattern><pattern id=\"cross\" width=\"1\" height=\"1\" "
         "patternUnits=\"userSpaceOnUse\"><path d=\"M.2 .2l.6.6m0-.6l-.6.6\" stroke=\"#000\" "
         "stroke-width=\".12\"/></pattern></defs>\n<rect class=\"page\" width=\"{0}\" "
         "height=\"{1}\"/>\n{4}</svg>\n",

@@ -19,17 +19,23 @@ T smaller(T a, T b) {
 }
 
 template <class T>
+T (*function_called(const std::string& name))
+(T) {
+    if (name == "exp") return [](T x) { return std::exp(x); };
+    if (name == "log") return [](T x) { return std::log(x); };
+    if (name == "sqrt") return [](T x) { return std::sqrt(x); };
+    if (name == "tanh") return [](T x) { return std::tanh(x); };
+    if (name == "cos") return [](T x) { return std::cos(x); };
+    if (name == "sin") return [](T x) { return std::sin(x); };
+    if (name == "abs") return [](T x) { return std::abs(x); };
+    if (name == "sigmoid") return [](T x) { return 1 / (1 + std::exp(-x)); };
+    if (name == "relu") return [](T x) { return x < 0 ? T{0} : x; };
+    return [](T x) { return std::floor(x); };
+}
+
+template <class T>
 T called(const std::string& function, T x) {
-    if (function == "exp") return std::exp(x);
-    if (function == "log") return std::log(x);
-    if (function == "sqrt") return std::sqrt(x);
-    if (function == "tanh") return std::tanh(x);
-    if (function == "cos") return std::cos(x);
-    if (function == "sin") return std::sin(x);
-    if (function == "abs") return std::abs(x);
-    if (function == "sigmoid") return 1 / (1 + std::exp(-x));
-    if (function == "relu") return x < 0 ? 0 : x;
-    return std::floor(x);
+    return function_called<T>(function)(x);
 }
 
 template <class T>

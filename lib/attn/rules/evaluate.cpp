@@ -65,6 +65,7 @@ private:
         Row(const Row&) = delete;
         Row& operator=(const Row&) = delete;
         T* data() { return cells_.data(); }
+        const T* data() const { return cells_.data(); }
         T operator[](std::size_t r) const { return cells_[r]; }
 
     private:
@@ -145,18 +146,23 @@ private:
         numbers(node.parts[0], active, out);
         if (node.parts.size() == 1) {
             const bool negates = node.node->kind == Kind::operate;
-            for (std::size_t r = 0; r < count_; ++r) {
-                out[r] = negates ? -out[r] : called(word, out[r]);
-            }
+            T (*const function)(T) = negates ? +[](T x) { return -x; } : function_called<T>(word);
+            std::transform(out, out + count_, out, function);
             return;
         }
         Row right(*this);
         numbers(node.parts[1], active, right.data());
-        for (std::size_t r = 0; r < count_; ++r) {
-            out[r] = word == "max"   ? larger(out[r], right[r])
-                     : word == "min" ? smaller(out[r], right[r])
-                                     : operated(word, out[r], right[r]);
-        }
+        // What is done is asked for once, not for each cell.
+        const auto each = [&](auto how) {
+            std::transform(out, out + count_, std::as_const(right).data(), out, how);
+        };
+        if (word == "+") return each(std::plus<T>());
+        if (word == "-") return each(std::minus<T>());
+        if (word == "*") return each(std::multiplies<T>());
+        if (word == "/") return each(std::divides<T>());
+        if (word == "max") return each(larger<T>);
+        if (word == "min") return each(smaller<T>);
+        each([&](T a, T b) { return operated(word, a, b); });
     }
 
     /// Each side for the cells that take it; `work` makes numbers or truths.
@@ -182,9 +188,7 @@ private:
         const T infinity = std::numeric_limits<T>::infinity();
         return word == "max" ? -infinity : word == "min" ? infinity : T{0};
     }
-    static T joined(const std::string& word, T all, T next) {
-        return word == "max" ? larger(next, all) : word == "min" ? smaller(next, all) : all + next;
-    }
+    static T added(T next, T all) { return all + next; }
 
     /// What a row has in common is worked out once, and again only for other indices.
     T common(const BoundRule& node) {
@@ -199,6 +203,7 @@ private:
         const BoundRule& body = node.parts.back();
         const std::string& word = node.node->word;
         T result = start_of(word);
+        T (*const join)(T, T) = word == "max" ? larger<T> : word == "min" ? smaller<T> : added;
         const bool nests = body.node->kind == Kind::reduce;
         row_ = nests ? BoundRule::none : node.index;
         count_ = nests ? 1 : node.length;
@@ -208,7 +213,7 @@ private:
                 count_work(node);
                 if (nests) index_[node.index] = static_cast<Index>(i);
                 numbers(body, nullptr, cells.data());
-                for (std::size_t r = 0; r < count_; ++r) result = joined(word, result, cells[r]);
+                for (std::size_t r = 0; r < count_; ++r) result = join(cells[r], result);
             }
         }
         row_ = row;
@@ -248,9 +253,15 @@ private:
             for (std::size_t r = 0; r < count_; ++r) within[r] = first[r] <= i && i < end[r];
             index_[node.index] = i;
             numbers(node.parts.back(), within.data(), row.data());
-            for (std::size_t r = 0; r < count_; ++r) {
-                if (!within[r]) continue;
-                out[r] = joined(word, out[r], row[r]);
+            const auto each = [&](auto how) {
+                for (std::size_t r = 0; r < count_; ++r) {
+                    if (within[r]) out[r] = how(row[r], out[r]);
+                }
+            };
+            if (word == "sum" || word == "mean") {
+                each([](T more, T sum) { return sum + more; });
+            } else {
+                each(word == "max" ? larger<T> : smaller<T>);
             }
         }
         for (std::size_t r = 0; word == "mean" && r < count_; ++r) {

@@ -40,7 +40,8 @@ public:
           dimensions_(with.made.axes.size() + depth_of(*rule.value)) {
         for (std::size_t axis = 0; axis < with.made.axes.size(); ++axis) {
             const std::string& name = rule.indices[axis];
-            indices_.push_back({name, define(name, with.made.shape[axis], axis)});
+            const std::string count = std::to_string(with.made.shape[axis]);
+            indices_.push_back({name, define(name, count, axis), count});
         }
     }
 
@@ -56,6 +57,7 @@ public:
         for (const std::size_t length : with_.made.shape) {
             shape += (shape.empty() ? "" : ", ") + std::to_string(length);
         }
+        if (shape.empty()) return definitions_ + rule_.step + " = (" + value + ").reshape(())";
         const std::string whole = with_.is_torch
                                       ? "torch.as_tensor(" + value + ").expand(" + grid + ")"
                                       : "np.broadcast_to(" + value + ", (" + grid + ",))";
@@ -69,6 +71,7 @@ private:
     struct Index {
         std::string name;
         std::string variable;
+        std::string count{};  ///< how far it goes
     };
 
     /// `weights = exponentials / row_sum[..., None]`: a rule that reads every tensor at the place
@@ -188,14 +191,10 @@ private:
             variable + " = " + module_ + ".arange(" + count + ").reshape(" + shape + ")\n";
         return variable;
     }
-    std::string define(const std::string& name, std::size_t count, std::size_t dimension) {
-        return define(name, std::to_string(count), dimension);
-    }
 
-    const std::string& variable(const std::string& name) const {
-        return std::find_if(indices_.rbegin(), indices_.rend(),
-                            [&](const Index& each) { return each.name == name; })
-            ->variable;
+    const Index& index(const std::string& name) const {
+        return *std::find_if(indices_.rbegin(), indices_.rend(),
+                             [&](const Index& each) { return each.name == name; });
     }
 
     /// An expression in brackets where it needs them; `whole`: in an index.
@@ -204,7 +203,7 @@ private:
             case Kind::number:
                 return number(node.number, whole);
             case Kind::name:
-                return variable(node.word);
+                return index(node.word).variable;
             case Kind::cell:
                 return cell(node);
             case Kind::call:
@@ -233,7 +232,9 @@ private:
         std::string places;
         for (std::size_t axis = 0; axis < outline.axes.size(); ++axis) {
             const RuleNode& part = *node.parts[axis];
-            const bool plain = part.kind == Kind::name || part.kind == Kind::number;
+            const std::string length = std::to_string(outline.shape[axis]);
+            const bool plain = part.kind == Kind::number ||
+                               (part.kind == Kind::name && index(part.word).count == length);
             std::string place = outline.shape[axis] == 1 ? "0" : written(part, true);
             // A side of `where` that is not taken may lie outside.
             if (!plain && place != "0") {
@@ -290,7 +291,7 @@ private:
             count = std::to_string(length_of(body, node.index));
         }
         const std::string variable = define(node.index, count, dimension);
-        indices_.push_back({node.index, variable});
+        indices_.push_back({node.index, variable, count});
         std::string value = written(body, false);
         indices_.pop_back();
         if (!names_index(body, node.index)) value = "(" + value + " + 0 * " + variable + ")";

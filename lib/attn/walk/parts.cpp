@@ -136,7 +136,11 @@ private:
 bool can_walk_parts(const Plan& plan, const Ledger& given, const StepTable& table) {
     if (plan.config.softmax_axis != SoftmaxAxis::key || plan.config.prefill) return false;
     const std::span<const Step> steps(table);
-    return std::ranges::none_of(steps, [](const Step& step) { return !step.mistake.empty(); }) &&
+    // Mistakes may mix rows, and a gradient of keys comes from all queries.
+    const auto mixes = [](const Step& step) {
+        return !step.mistake.empty() || !step.gradient_of.empty();
+    };
+    return std::ranges::none_of(steps, mixes) &&
            std::ranges::none_of(steps.subspan(first_of_rows(table)), [&](const Step& step) {
                return step.kind != Step::Kind::parameter && given.has(step.name);
            });

@@ -77,6 +77,8 @@ struct Step {
     bool varies_where_hidden = false;
     /// Its features are no longer those of the step of its chain that it reads.
     bool mixes_features = false;
+    /// The step whose gradient it is. Its rule names steps as they are called, not chains.
+    std::string gradient_of{};
     /// Its arithmetic in index notation (attn/rules/rule.hpp), with names of settings and chains
     /// and without the leading axes that all share; empty where the walk starts from it.
     std::function<std::string(const PlannedStep&)> rule{};

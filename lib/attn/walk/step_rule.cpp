@@ -40,7 +40,7 @@ bool is_reduction(const std::string& word) {
 std::string step_called(const std::string& name, const PlannedStep& of) {
     std::vector<std::string> before;
     std::string latest;
-    const Chain chain = chain_called(name);
+    const Chain chain = of.step.gradient_of.empty() ? chain_called(name) : Chain::none;
     for (const Step& step : of.table) {
         if (step.name == of.step.name) break;
         if (!exists(step, of.plan)) continue;

@@ -179,7 +179,7 @@ std::vector<DerivationPattern> derivation_patterns(const Plan& plan, const StepT
     const PlannedStep of{plan, table, find_step(table, name)};
     const Tensor& tensor = ledger[name];
     const std::optional<Rule> rule = rule_of(of);
-    if (!rule || tensor.size() > most_derived_cells) return {};
+    if (!rule || !fits(*rule, of, ledger) || tensor.size() > most_derived_cells) return {};
     const Shape shape = tensor.shape();
     RuleCell follows(*rule, ledger);
     std::vector<Gathered> gathered;

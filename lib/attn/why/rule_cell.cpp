@@ -52,6 +52,15 @@ BoundTree bound_in(const Rule& rule, const Ledger& ledger) {
 
 }  // namespace
 
+bool fits(const Rule& rule, const PlannedStep& of, const Ledger& ledger) {
+    std::vector<std::string> names = tensors_read(rule);
+    names.push_back(rule.step);
+    return std::ranges::all_of(names, [&](const std::string& name) {
+        const Tensor* tensor = ledger.find(name);
+        return tensor && tensor->shape() == find_step(of.table, name).outline(of.plan).shape;
+    });
+}
+
 RuleCell::RuleCell(const Rule& rule, const Ledger& ledger)
     : RuleIndices(rule, 0), tree_(bound_in(rule, ledger)) {
     index_.assign(tree_.indices, 0);

@@ -4,6 +4,7 @@
 
 #include "attn/plan/ledger.hpp"
 #include "attn/rules/indices.hpp"
+#include "attn/walk/step.hpp"
 
 namespace attn {
 
@@ -39,6 +40,10 @@ struct MadeCell {
     bool takes_side = false;      ///< it stands on one side of an `if`
     std::vector<ReadCell> asked;  ///< cells that said which one
 };
+
+/// Whether the tensors of this ledger have the axes that the rule was completed for: a mistake may
+/// have made others.
+bool fits(const Rule& rule, const PlannedStep& of, const Ledger& ledger);
 
 /// Follows the cells of one step to those that its rule reads.
 class RuleCell : RuleIndices {

@@ -202,7 +202,8 @@ Derivation derive(const Plan& plan, const StepTable& table, const Ledger& ledger
     Derivation derivation;
     derivation.cell = cell;
     derivation.rule = rule_of_cell({plan, table, step});
-    if (const std::optional<Rule> rule = rule_of({plan, table, step})) {
+    const std::optional<Rule> rule = rule_of({plan, table, step});
+    if (rule && fits(*rule, {plan, table, step}, ledger)) {
         const MadeCell made = RuleCell(*rule, ledger).at(cell.indices);
         follow(made, derivation);
         if (made.is_too_long) {

@@ -66,6 +66,7 @@ Cell parse_cell(const Plan& plan, const StepTable& table, const Ledger& ledger,
             words.back() += c;
         }
     }
+    if (words.size() == 1 && words[0].empty()) words.clear();  // of a scalar
     if (words.size() != tensor.dimension()) {
         throw ConfigError(text + " has " + std::to_string(words.size()) +
                           (words.size() == 1 ? " index but " : " indices but ") + cell.step +

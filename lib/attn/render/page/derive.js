@@ -3,17 +3,25 @@
 
 /** The pattern that a cell belongs to, and which of the pattern's cells it is. */
 function patternOf(section, flat) {
-    for (const pattern of section.view.derivations ?? []) {
+    const patterns = section.view.derivations ?? [];
+    section.lookup ??= lookupOf(patterns, section.size);
+    const pattern = patterns[section.lookup.which[flat] - 1];
+    return pattern && { pattern, ordinal: section.lookup.ordinal[flat] };
+}
+
+/** For each cell the number of its pattern, counted from 1, and its own within that. */
+function lookupOf(patterns, size) {
+    const lookup = { which: new Int32Array(size), ordinal: new Int32Array(size) };
+    patterns.forEach(({ cells }, i) => {
         let before = 0;
-        for (let run = 0; run < pattern.cells.length; run += 2) {
-            const [first, count] = [pattern.cells[run], pattern.cells[run + 1]];
-            if (flat >= first && flat < first + count) {
-                return { pattern, ordinal: before + flat - first };
+        for (let run = 0; run < cells.length; run += 2) {
+            for (let k = 0; k < cells[run + 1]; ++k) {
+                lookup.which[cells[run] + k] = i + 1;
+                lookup.ordinal[cells[run] + k] = before++;
             }
-            before += count;
         }
-    }
-    return undefined;
+    });
+    return lookup;
 }
 
 /** The number of the cell that `places` gives for term `term` of the cell at `indices`. */
@@ -26,6 +34,23 @@ function sourceNumber(places, indices, ordinal, count, term) {
     return number;
 }
 
+/** What is said of a cell that no formula and no pattern tells of. */
+function givenText(walk, section) {
+    const { derivations, derived_by: derivedBy, reads } = section.view;
+    if (derivations || derivedBy || reads.length > 0) return "";
+    if (section.name === "x" && walk.config?.layer > 0) return "made by the layers before this one";
+    return "drawn or given: the walk starts from it";
+}
+
+/** The command that derives a cell of a tensor too large for the page; empty where none does. */
+function commandOf(walk, section, flat) {
+    const { derivations, derived_by: derivedBy, reads } = section.view;
+    if (derivations || derivedBy || reads.length === 0) return "";
+    if (!/^attn-explain -/.test(walk.command)) return "";
+    const flags = walk.command.replace(/ (--format|-o|--output) \S+/g, "").slice("attn-explain".length);
+    return `attn-explain why '${section.address(flat)}'${flags}`;
+}
+
 /**
  * The derivation of one cell: `rule`, `arithmetic`, `terms` (each with its `factors` and its
  * `value`: their product, or the exponential of their difference), what the terms lack of the
@@ -34,52 +59,43 @@ function sourceNumber(places, indices, ordinal, count, term) {
 function derive(walk, section, flat) {
     const value = section.values[flat];
     const found = patternOf(section, flat);
-    const derived = section.view.derivations || section.view.derived_by;
-    const given = derived ? "" : "drawn or given: the walk starts from it";
     if (!found) {
         const left = `${section.name} = `;
         const formula = section.formula ?? "";
-        const rule = (formula.startsWith(left) ? formula.slice(left.length) : formula) || given;
-        return { value, rule, arithmetic: "", isSum: false, terms: [], rounding: 0, sources: [] };
+        const own = formula.startsWith(left) ? formula.slice(left.length) : formula;
+        return { ...nothing, value, rule: own || givenText(walk, section) };
     }
-    const { pattern, ordinal } = found;
-    const indices = section.indices(flat);
+    const terms = termsOf(walk, found, section.indices(flat));
+    const sources = terms.flatMap((term) => term.factors);
+    const { rule, text = "", sum: isSum = false } = found.pattern;
+    const arithmetic = text.replace(/\{(\d+)(v?)\}/g, (_, number, asValue) => {
+        const { section, flat } = sources[Number(number)];
+        return asValue ? fourDecimals(section.values[flat]) : section.address(flat);
+    });
+    if (!isSum) return { ...nothing, value, rule, arithmetic, sources };
+    const rounding = value - terms.reduce((sum, term) => sum + term.value, 0);
+    return { value, rule, arithmetic, isSum, terms, rounding, sources };
+}
+const nothing = { rule: "", arithmetic: "", isSum: false, terms: [], rounding: 0, sources: [] };
+
+/** The terms of a pattern for the cell at `indices`. */
+function termsOf(walk, { pattern, ordinal }, indices) {
     const terms = [];
     for (const [count, ...rest] of pattern.terms) {
         const isExponential = rest[0] === "exp";
-        const factors = isExponential ? rest.slice(1) : rest;
+        const steps = isExponential ? rest.slice(1) : rest;
         for (let term = 0; term < count; ++term) {
-            const cells = factors.map(([step, places]) => {
-                const source = walk.byName.get(step);
-                return {
-                    section: source,
-                    flat: sourceNumber(places, indices, ordinal, count, term),
-                };
-            });
-            const values = cells.map((cell) => cell.section.values[cell.flat]);
-            const value = isExponential
-                ? Math.exp(values[0] - values[1])
-                : values.reduce((a, b) => a * b, 1);
-            terms.push({ factors: cells, value, isExponential });
+            const factors = steps.map(([step, places]) => ({
+                section: walk.byName.get(step),
+                flat: sourceNumber(places, indices, ordinal, count, term),
+            }));
+            const values = factors.map(({ section, flat }) => section.values[flat]);
+            const product = values.reduce((a, b) => a * b, 1);
+            const value = isExponential ? Math.exp(values[0] - values[1]) : product;
+            terms.push({ factors, value, isExponential });
         }
     }
-    const sources = terms.flatMap((term) => term.factors);
-    const rounding = pattern.sum ? value - terms.reduce((sum, term) => sum + term.value, 0) : 0;
-    const arithmetic = (pattern.text ?? "").replace(/\{(\d+)(v?)\}/g, (_, number, asValue) => {
-        const cell = sources[Number(number)];
-        return asValue
-            ? fourDecimals(cell.section.values[cell.flat])
-            : cell.section.address(cell.flat);
-    });
-    return {
-        value,
-        rule: pattern.rule,
-        arithmetic,
-        isSum: Boolean(pattern.sum),
-        terms: pattern.sum ? terms : [],
-        rounding,
-        sources,
-    };
+    return terms;
 }
 
 /**
@@ -110,15 +126,18 @@ class Decimals {
     }
 }
 
-/** Every cell that a cell was made of, down to the inputs; no more than `most` are followed. */
-function upstream(walk, section, flat, most) {
-    const seen = new Map();
+/** So many cells are lit as what a cell was made of. */
+const mostUpstream = 2000;
+
+/** Every cell that a cell was made of, down to the inputs; no more than are lit. */
+function upstream(walk, section, flat) {
+    const seen = new Set();
     const queue = [{ section, flat }];
-    for (let next = 0; next < queue.length && next < most; ++next) {
+    for (let next = 0; next < queue.length && seen.size < mostUpstream; ++next) {
         for (const source of derive(walk, queue[next].section, queue[next].flat).sources) {
             const address = source.section.address(source.flat);
             if (seen.has(address)) continue;
-            seen.set(address, source);
+            seen.add(address);
             queue.push(source);
         }
     }

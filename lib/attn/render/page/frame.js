@@ -1,32 +1,17 @@
 // What stands around the tensors: the command, the tools, the panel for derivations.
 
 /** Which style sheet applies: that of the reader's own setting, the light or the dark one. */
-class Theme {
-    constructor() {
-        this.media = {
-            auto: "screen and (prefers-color-scheme: dark)",
-            light: "not all",
-            dark: "screen",
-        };
-        this.sheet = document.getElementById("dark");
-        this.names = Object.keys(this.media);
-        this.now = this.names.findIndex((name) => this.media[name] === this.sheet.media);
-        this.button = button("", () => this.turn(), { id: "theme" });
-        this.say();
-    }
-    turn() {
-        this.now = (this.now + 1) % this.names.length;
-        this.sheet.media = this.media[this.names[this.now]];
-        this.say();
-        this.turned?.();
-    }
-    say() {
-        this.button.textContent = `theme: ${this.names[this.now]}`;
-    }
-}
-
-function button(text, onclick, attributes = {}) {
-    return element("button", { type: "button", onclick, ...attributes }, text);
+function themeButton(turned) {
+    const sheet = root.getElementById("dark");
+    const media = ["screen and (prefers-color-scheme: dark)", "not all", "screen"];
+    const say = () => `theme: ${["auto", "light", "dark"][media.indexOf(sheet.media)]}`;
+    const theme = button(say(), () => {
+        sheet.media = media[(media.indexOf(sheet.media) + 1) % media.length];
+        theme.textContent = say();
+        turned();
+    });
+    theme.id = "theme";
+    return theme;
 }
 
 /** What stands in the panel while no cell is chosen. */
@@ -34,71 +19,101 @@ function hint() {
     const words =
         "Touch a number, rest on it or walk there with the arrow keys: " +
         "here stands where it comes from.";
-    return element("p", {}, words);
+    return element("p", words);
 }
 
 function keyList(app) {
-    const ofModel = [
-        ["arrows, Enter", "in the overview: from head to head, and into its layer"],
-        ["o", "to the overview of all heads"],
-        ["l", "next layer"],
-    ];
-    const keys = [
-        ...(app.model ? ofModel : []),
-        ["arrows, Home, End, Page keys", "from cell to cell"],
-        ["Enter", "into the derivation"],
-        ["Backspace", "back to the cell before"],
-        ["Escape", "choose nothing"],
-        ["/", "find a token; Enter for the next"],
-        ["j, k", "next step, step before"],
-        ["h, b", "next head, next sequence of the batch"],
-        ["t", "light or dark"],
-    ];
-    const list = element("dl");
-    for (const [key, does] of keys) {
-        list.append(element("dt", {}, key), element("dd", {}, does));
-    }
-    return element("details", { id: "keys" }, element("summary", {}, "Keys"), list);
+    const ofModel = {
+        "arrows, Enter": "in the overview: from head to head, and into its layer",
+        o: "to the overview of all heads",
+        l: "next layer",
+    };
+    const keys = {
+        ...(app.model && ofModel),
+        "arrows, Home, End, Page keys": "from cell to cell",
+        Enter: "into the derivation",
+        Space: "play the sum in the panel, term by term",
+        Backspace: "back to the cell before",
+        Escape: "choose nothing",
+        "/": "find a word, a step or a cell; Enter for the next",
+        "j, k": "next step, step before",
+        "h, b": "next head, next sequence of the batch",
+        t: "light or dark",
+    };
+    const list = Object.entries(keys).flatMap(([key, does]) => [element("dt", key), element("dd", does)]);
+    const letters = toggle("single letters are keys", app.letters, (isOn) => (app.letters = isOn));
+    const inside = element("div", element("dl", list), letters);
+    return element("details", { id: "keys" }, element("summary", "Keys"), inside);
 }
 
-/** Builds the frame and hands its parts to the app. */
-function makeFrame(app) {
-    app.theme = new Theme();
-    app.search = new Search(() => app.main);
-    app.tabs = new Tabs(() => app.buildFront());
-    app.switch = element("div", { id: "switch", role: "group", "aria-label": "walk shown" });
-    app.nav = element("nav", { id: "steps", "aria-label": "steps" });
-    app.main = element("main", { id: "tensors" });
-    const label = "where this number comes from";
-    const said = { id: "why", "aria-live": "polite", tabindex: -1, "aria-label": label };
-    app.panel = element("section", said, hint());
+/** Large type for a room: the panel goes below, the list of steps away. */
+function stageButton(app) {
+    const turn = (isOn) => {
+        document.documentElement.classList.toggle("stage", isOn);
+        app.makeRoom();
+    };
+    return host ? "" : toggle("stage", false, turn);
+}
+
+/** Whether each row is shaded up to its own largest number, not paled by that of another. */
+function scaleButton(app) {
+    return toggle("colours by row", app.walk.rowScale, (isOn) => {
+        for (const walk of [app.walk, app.other]) if (walk) walk.rowScale = isOn;
+        for (const [place, cell] of app.steps.cells) {
+            const { section, flat } = app.walk.cell(place);
+            const shade = section.shade(flat, app.levels, isOn);
+            cell.className = cell.className.replace(/\b[sd]\d+\b/, shade);
+        }
+    });
+}
+
+/** What stands above the derivation, and below it where it came from. */
+function dockOf(app) {
+    const less = button("Less", () => {
+        less.textContent = app.dock.classList.toggle("peek") ? "More" : "Less";
+        app.makeRoom();
+    });
+    less.id = "less";
     const back = button("Back", () => app.goBack(), { id: "back" });
     const close = button("Close", () => app.clear(), { id: "close" });
-    const dockTools = element("div", { class: "dock-tools" }, back, close);
-    app.dock = element("aside", { id: "dock", "aria-label": "derivation" }, dockTools, app.panel);
-    const title = element(
-        "h1",
-        {},
-        app.model ? `Layers and heads of ${app.model.name}` : "Attention, step by step",
+    const tools = [back, app.player.button, app.turn.button, takeMenu(app), less, close];
+    const about = { id: "dock", "aria-label": "derivation" };
+    return element("aside", about, element("div.dock-tools", tools), app.panel);
+}
+
+function toolsOf(app) {
+    const { field, count } = app.search;
+    const turns = [scaleButton(app), stageButton(app), app.theme, keyList(app)];
+    const about = { "aria-label": "tools" };
+    return element("section.tools", about, app.switch, app.tabs.element, field, count, turns);
+}
+
+/** The first thing to be pressed, whatever is folded. */
+function firstStop(app) {
+    const word = app.strip.element.querySelector('button[aria-pressed="true"]');
+    return word ?? app.steps.element.querySelector('td[tabindex="0"], summary');
+}
+
+/** Lays the parts of the app out on the page. */
+function layOut(app) {
+    const title = app.model ? `Layers and heads of ${app.model.name}` : "Attention, step by step";
+    const command = element("p.command", "made by ", element("code", app.command));
+    const below = element("div.below", app.steps.nav, app.steps.element);
+    const role = app.walk.extent("head") > 1 ? "tabpanel" : undefined;
+    const panels = { id: "panels", role, "aria-label": "walk" };
+    const main = element(app.model ? "section" : "main", element("div", panels, app.strip.element, below));
+    const skip = (event) => {
+        event.preventDefault();
+        firstStop(app)?.focus();
+    };
+    frame.prepend(
+        element("a.skip", { href: "#tensors", onclick: skip }, "to the numbers"),
+        element("header", element("h1", title), command),
+        app.tools,
+        app.overview?.element ?? "",
+        element("div.columns", main, app.dock),
+        app.said,
     );
-    app.overview = app.model && new Overview(app);
-    app.theme.turned = () => app.overview?.draw(app.overview.seen);
-    const command = element("code", {}, app.command);
-    const tools = { class: "tools", role: "toolbar", "aria-label": "page" };
-    document.body.prepend(
-        element("a", { class: "skip", href: "#tensors" }, "to the tensors"),
-        element("header", {}, title, element("p", { class: "command" }, "made by ", command)),
-        element(
-            "div",
-            tools,
-            app.switch,
-            app.tabs.element,
-            app.search.field,
-            app.search.count,
-            app.theme.button,
-            keyList(app),
-        ),
-        ...(app.overview ? [app.overview.element] : []),
-        element("div", { class: "columns" }, app.nav, app.main, app.dock),
-    );
+    new ResizeObserver(() => app.makeRoom()).observe(app.tools);
+    isWide.addEventListener("change", () => app.makeRoom());
 }

@@ -3,55 +3,66 @@
 
 /** The layers of a model; the walk of each is read when it is first looked at. */
 class Model {
+    name = "";
+    tokens = 0;
+    /** @type {any[]} */
+    heads = [];
+    /** @type {Walk[]} */
+    walks = [];
+
     constructor(text) {
         const { model, ids, heads } = JSON.parse(text);
         Object.assign(this, { name: model, tokens: ids.length, heads });
         this.layers = heads.at(-1).layer + 1;
-        this.walks = [];
+        this.perLayer = heads.filter((head) => head.layer === 0).length;
     }
     walk(layer) {
         return (this.walks[layer] ??= new Walk(`layer-${layer}-`));
     }
-    of(layer) {
-        return this.heads.filter((head) => head.layer === layer);
+    weights(layer) {
+        return this.walk(layer).byName.get("weights");
     }
 }
 
-/** What is said of a head below its picture. */
+/** What is said of a head below its picture, and what that means. */
+const figures = {
+    entropy: ["entropy", "how widely a row is spread: 0 for one word, more for many"],
+    self: ["itself", "the weight of a word on itself, on average"],
+    previous: ["previous", "the weight on the word before"],
+    first: ["first", "the weight on the first word"],
+    sink: ["sink", "what goes to no word at all"],
+};
+
 function figuresOf(head) {
-    const figures = [
-        ["entropy", head.entropy],
-        ["itself", head.self],
-        ["previous", head.previous],
-        ["first", head.first],
-    ];
-    if (head.sink > 1e-9) figures.push(["sink", head.sink]);
-    return figures.map(([word, number]) => `${word} ${fixed(number, 2)}`);
+    const told = Object.keys(figures).filter((key) => key !== "sink" || head.sink > 1e-9);
+    return told.map((key) => `${figures[key][0]} ${fixed(head[key], 2)}`);
 }
 
 /** The colours of the scale in the style that applies now. */
 function scaleColors(levels) {
-    const probe = document.body.appendChild(element("i", { hidden: true }));
-    const colors = [];
-    for (let level = 0; level < levels; ++level) {
+    const probe = frame.appendChild(element("i", { hidden: true }));
+    const colors = times(levels, (level) => {
         probe.className = `s${level}`;
-        colors.push(getComputedStyle(probe).backgroundColor.match(/\d+/g).map(Number));
-    }
+        return getComputedStyle(probe).backgroundColor.match(/\d+/g).map(Number);
+    });
     probe.remove();
     return colors;
 }
 
-/** Draws the weights of one head, a pixel each, from 0 to 1. */
-function drawHead(canvas, section, head, colors) {
+/** Draws the weights of one head from 0 to 1, a pixel each; other rows than `row` fade. */
+function drawHead(canvas, section, head, colors, row) {
     const [rows, columns] = section.shape.slice(-2);
     Object.assign(canvas, { width: columns, height: rows });
     const context = canvas.getContext("2d");
     const pixels = context.createImageData(columns, rows);
+    const paper = getComputedStyle(frame).backgroundColor.match(/\d+/g).slice(0, 3).map(Number);
     for (let i = 0; i < rows * columns; ++i) {
-        const weight = section.values[head * rows * columns + i];
-        const share = Number.isFinite(weight) ? Math.min(Math.max(weight, 0), 1) : 0;
-        pixels.data.set(colors[Math.round(share * (colors.length - 1))], 4 * i);
-        pixels.data[4 * i + 3] = 255;
+        const flat = head * rows * columns + i;
+        const share = clipped(section.values[flat], 0);
+        const fades = row !== undefined && Math.floor(i / columns) !== row;
+        const color = colors[Math.round(share * (colors.length - 1))];
+        pixels.data.set(section.hides(flat) ? paper : color, 4 * i);
+        pixels.data[4 * i + 3] = fades ? 50 : 255;
     }
     context.putImageData(pixels, 0, 0);
 }
@@ -61,107 +72,161 @@ class Overview {
     constructor(app) {
         this.app = app;
         this.model = app.model;
-        this.table = element("table", { class: "heads" });
-        this.table.append(
-            element(
-                "caption",
-                {},
-                "the weights of each head: a row a layer; in a picture queries go down, keys across",
-            ),
-            this.heading(),
-            element("tbody", {}, ...this.rows()),
-        );
-        this.table.querySelector(".tile").tabIndex = 0;
-        this.table.addEventListener("keydown", (event) => this.onKey(event));
-        const bar = element("span", { class: "bar", "aria-hidden": "true" });
-        const legend = element("p", { class: "legend" }, "weight 0", bar, "1");
-        for (let level = 0; level < app.levels; level += 2) {
-            bar.append(element("i", { class: `s${level}` }));
-        }
-        this.element = element(
-            "section",
-            { id: "heads-of-model", "aria-label": "layers and heads" },
-            element("div", { class: "scroll" }, this.table),
-            legend,
-        );
+        this.words = times(this.model.tokens, (i) => this.model.weights(0).label(1, i, [0, i, 0]));
+        this.tiles = new Map(this.model.heads.map((head) => [head, this.tile(head)]));
+        /** @type {Set<Element>} */
+        this.seen = new Set();
+        this.sort = "";
+        this.name = "";
+        this.row = undefined;
+        this.rowShown = undefined;
+        this.table = element("table.heads", { onkeydown: (event) => this.onKey(event) });
+        const label = "layers and heads";
+        const parts = [this.sentence(), this.choices(), this.meaning()];
+        const scroll = element("div.scroll", this.table);
+        const legend = element("p.legend", "weight 0", scaleBar("s", app.levels), "1");
+        this.lens = element("figure.lens", { hidden: true });
+        this.element = element("main", { id: "heads-of-model", "aria-label": label }, parts);
+        this.element.append(legend, element("div.beside", scroll, this.lens));
         this.watch();
+        this.arrange();
     }
 
-    heading() {
-        const row = element("tr", {}, element("td"));
-        for (const { head } of this.model.of(0)) {
-            row.append(element("th", { scope: "col" }, `head ${head}`));
-        }
-        return element("thead", {}, row);
+    // --- what is shown, and in which order
+
+    /** The words of the text: one that is rested on is its row in all pictures. */
+    sentence() {
+        const word = (label, i) => {
+            const about = { class: "word", dir: "auto", "aria-pressed": "false" };
+            const made = button(shortened(label, 14), () => this.follow(i === this.row ? undefined : i), about);
+            made.addEventListener("pointerenter", () => this.showRow(i));
+            made.addEventListener("pointerleave", () => this.showRow(this.row));
+            return element("li", made);
+        };
+        return element("ol.sentence", this.words.map(word));
+    }
+    follow(row) {
+        this.row = row;
+        const words = this.element.querySelectorAll(".word");
+        words.forEach((word, i) => word.setAttribute("aria-pressed", String(i === row)));
+        this.showRow(row);
+    }
+    showRow(row) {
+        this.rowShown = row;
+        this.draw();
     }
 
-    rows() {
-        return Array.from({ length: this.model.layers }, (_, layer) =>
-            element(
-                "tr",
-                { "data-layer": layer },
-                element("th", { scope: "row" }, `layer ${layer}`),
-                ...this.model.of(layer).map((head) => element("td", {}, this.tile(head))),
-            ),
+    choices() {
+        const select = (label, options, chosen) => {
+            const made = options.map(([value, text]) => element("option", { value }, text));
+            const list = element("select", { onchange: () => chosen(list.value) }, made);
+            return element("label", label, list);
+        };
+        const keys = Object.entries(figures).map(([key, [word]]) => [key, word]);
+        const names = [...new Set(this.model.heads.map((head) => head.name).filter(Boolean))];
+        const arrange = (how) => (value) => {
+            this[how] = value;
+            this.arrange();
+        };
+        return element(
+            "p.choose",
+            select("in the order of ", [["", "layers"], ...keys], arrange("sort")),
+            select(" show ", [["", "all heads"], ...names.map((name) => [name, name])], arrange("name")),
         );
+    }
+
+    meaning() {
+        const told = Object.values(figures).flatMap(([word, means]) => [element("dt", word), element("dd", means)]);
+        const names = "a head bears the name of where more than half of its weight goes; uniform: everywhere alike";
+        return element("details.meaning", element("summary", "what the figures mean"), element("dl", told), element("p", names));
+    }
+
+    /** Lays the pictures out: a row a layer, or in the order of a figure. */
+    arrange() {
+        const { sort, name, model } = this;
+        const heads = model.heads.filter((head) => !name || head.name === name);
+        if (sort) heads.sort((a, b) => b[sort] - a[sort]);
+        const isGrid = !sort && !name;
+        const rows = times(Math.ceil(heads.length / model.perLayer), (r) => {
+            const own = heads.slice(r * model.perLayer, (r + 1) * model.perLayer);
+            const first = r * model.perLayer + 1;
+            const title = isGrid ? `layer ${r}` : `${first} to ${first + own.length - 1}`;
+            const tiles = own.map((head) => element("td", this.tiles.get(head)));
+            return element("tr", { "data-layer": r }, element("th", { scope: "row" }, title), tiles);
+        });
+        const words = "the weights of each head; in a picture queries go down, keys across";
+        const columns = isGrid ? times(model.perLayer, (i) => element("th", { scope: "col" }, `head ${i}`)) : [];
+        const head = element("thead", element("tr", element("td"), columns));
+        this.table.replaceChildren(element("caption", words), head, element("tbody", rows));
+        for (const tile of this.tiles.values()) tile.tabIndex = -1;
+        const first = this.table.querySelector(".tile[aria-current]") ?? this.table.querySelector(".tile");
+        if (first) first.tabIndex = 0;
     }
 
     tile(head) {
-        const figures = figuresOf(head);
-        return element(
-            "button",
-            {
-                type: "button",
-                class: "tile",
-                tabindex: -1,
-                "data-head": `${head.layer}.${head.head}`,
-                "aria-label": [`layer ${head.layer}, head ${head.head}`, head.name, ...figures]
-                    .filter(Boolean)
-                    .join(", "),
-                onclick: () => this.app.openLayer(head.layer, head.head),
-            },
-            element("canvas", { width: 1, height: 1 }),
-            element("b", {}, head.name || "\u00a0"),
-            ...figures.map((text) => element("small", {}, text)),
-        );
+        const place = `layer ${head.layer}, head ${head.head}`;
+        const lines = figuresOf(head).flatMap((text) => [" ", element("small", text)]);
+        const label = [place, head.name, ...figuresOf(head)].filter(Boolean).join(" ");
+        const about = { class: "tile", "data-head": `${head.layer}.${head.head}`, "aria-label": label, title: place };
+        const tile = button("", () => this.app.openLayer(head.layer, head.head), about);
+        tile.append(element("canvas", { width: 1, height: 1 }), element("b", head.name || "\u00a0"), ...lines);
+        tile.append(element("small.looks"));
+        for (const event of ["pointerenter", "focus"]) tile.addEventListener(event, () => this.showLens(head));
+        return tile;
     }
 
-    /** Draws each layer when it comes into sight, and again in other colours. */
+    // --- the pictures
+
+    /** Draws each head when it comes into sight, and again in other colours. */
     watch() {
-        this.seen = new Set();
         const observer = new IntersectionObserver(
             (entries) => {
-                for (const { isIntersecting, target } of entries) {
-                    if (!isIntersecting) continue;
-                    observer.unobserve(target);
-                    this.seen.add(Number(target.dataset.layer));
-                    this.draw([Number(target.dataset.layer)]);
-                }
+                const isNew = ({ isIntersecting, target }) => isIntersecting && !this.seen.has(target);
+                const fresh = entries.filter(isNew).map((entry) => entry.target);
+                for (const tile of fresh) this.seen.add(tile);
+                if (fresh.length > 0) this.draw(fresh);
             },
             { rootMargin: "300px" },
         );
-        for (const row of this.table.tBodies[0].rows) observer.observe(row);
+        for (const tile of this.tiles.values()) observer.observe(tile);
         for (const media of ["(prefers-color-scheme: dark)", "print"]) {
-            matchMedia(media).addEventListener("change", () => this.draw(this.seen));
+            matchMedia(media).addEventListener("change", () => this.draw());
         }
-        addEventListener("beforeprint", () => {
-            for (let layer = 0; layer < this.model.layers; ++layer) this.seen.add(layer);
-            this.draw(this.seen);
-        });
+        addEventListener("beforeprint", () => this.draw([...this.tiles.values()]));
     }
 
-    draw(layers) {
+    draw(tiles = [...this.seen]) {
         const colors = scaleColors(this.app.levels);
-        for (const layer of layers) {
-            const weights = this.model.walk(layer).byName.get("weights");
-            for (const canvas of this.table.querySelectorAll(
-                `[data-layer="${layer}"] canvas`,
-            )) {
-                const head = Number(canvas.parentElement.dataset.head.split(".")[1]);
-                drawHead(canvas, weights, head, colors);
-            }
+        for (const [head, tile] of this.tiles) {
+            if (!tiles.includes(tile)) continue;
+            const weights = this.model.weights(head.layer);
+            drawHead(tile.querySelector("canvas"), weights, head.head, colors, this.rowShown);
+            tile.querySelector(".looks").textContent = this.looksText(weights, head.head);
         }
     }
+
+    /** Where the word that is rested on looks most. */
+    looksText(weights, head) {
+        if (this.rowShown === undefined) return "";
+        const columns = weights.shape.at(-1);
+        const start = (head * weights.shape.at(-2) + this.rowShown) * columns;
+        const row = weights.values.slice(start, start + columns);
+        const most = row.indexOf(largestOf([...row]));
+        return `→ ${shortened(this.words[most] ?? "", 10)} ${fixed(row[most], 2)}`;
+    }
+
+    /** One head large, with the words along its edges. */
+    showLens(head) {
+        if (!isWide.matches || this.words.length > 40) return;
+        const canvas = element("canvas");
+        drawHead(canvas, this.model.weights(head.layer), head.head, scaleColors(this.app.levels), this.rowShown);
+        const edge = (name) => element(`ol.${name}`, this.words.map((word) => element("li", { dir: "auto" }, shortened(word, 10))));
+        const caption = element("figcaption", `layer ${head.layer}, head ${head.head}${head.name ? ": " + head.name : ""}`);
+        this.lens.replaceChildren(caption, edge("across"), edge("down"), canvas);
+        this.lens.hidden = false;
+    }
+
+    // --- where one is
 
     at(layer, head) {
         return this.table.querySelector(`[data-head="${layer}.${head}"]`);
@@ -177,9 +242,8 @@ class Overview {
     }
 
     focus() {
-        const tile = this.table.querySelector('.tile[tabindex="0"]');
         this.element.scrollIntoView({ block: "start" });
-        tile.focus({ preventScroll: true });
+        this.table.querySelector('.tile[tabindex="0"]')?.focus({ preventScroll: true });
     }
 
     onKey(event) {

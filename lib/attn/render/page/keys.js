@@ -5,7 +5,10 @@ function onCellKey(app, event) {
     if (!cell || event.altKey || event.ctrlKey || event.metaKey) return;
     if (event.key === "Enter" || event.key === " ") {
         event.preventDefault();
+        event.stopPropagation();
         const at = app.walk.cell(cell.dataset.cell);
+        if (app.turn.takes(at)) return;
+        if (event.key === " " && app.isSelected(at) && app.player.plays) return app.player.press();
         app.choose(at.section, at.flat);
         if (event.key === "Enter") (app.panel.querySelector("button") ?? app.panel).focus();
         return;
@@ -14,25 +17,27 @@ function onCellKey(app, event) {
     if (!next) return;
     event.preventDefault();
     const at = app.walk.cell(next.dataset.cell);
-    app.choose(at.section, at.flat, false);
+    app.choose(at.section, at.flat, { keep: false });
 }
 
 function onKey(app, event) {
-    if (event.altKey || event.ctrlKey || event.metaKey || event.target === app.search.field) return;
-    const does = {
+    const { target, key } = event;
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    if (target.closest?.("input, select, textarea") && key !== "Escape") return;
+    const isPressed = target.closest?.("button, summary, a");
+    const plays = key === " " && !isPressed && app.player.plays;
+    const others = { Escape: () => app.clear(), Backspace: () => app.goBack(), " ": () => app.player.press() };
+    const letters = {
         "/": () => app.search.field.focus(),
-        Escape: () => app.clear(),
-        Backspace: () => app.goBack(),
         j: () => goToStep(app, 1),
         k: () => goToStep(app, -1),
         h: () => app.tabs.turnBy("head", 1),
         b: () => app.tabs.turnBy("batch", 1),
-        t: () => app.theme.turn(),
-        ...(app.model && {
-            o: () => app.overview.focus(),
-            l: () => nextLayer(app),
-        }),
-    }[event.key];
+        t: () => app.theme.click(),
+        o: () => app.overview?.focus(),
+        l: () => app.model && nextLayer(app),
+    };
+    const does = key === " " && !plays ? undefined : others[key] ?? (app.letters ? letters[key] : undefined);
     if (!does) return;
     event.preventDefault();
     does();
@@ -45,12 +50,12 @@ function nextLayer(app) {
 
 /** Goes to the next open step, or the one before. */
 function goToStep(app, by) {
-    const parts = [...app.parts.values()].filter(({ part }) => part.open);
-    const at = parts.findIndex(({ part }) => part.contains(document.activeElement));
-    const next = parts[Math.max(0, Math.min(parts.length - 1, at < 0 ? 0 : at + by))];
+    const { parts } = app.steps;
+    const open = [...parts.values()].filter(({ section }) => !app.steps.isFolded(section.name));
+    const at = open.findIndex(({ part }) => part.contains(root.activeElement));
+    const next = open[Math.max(0, Math.min(open.length - 1, at < 0 ? 0 : at + by))];
+    if (!next) return;
     next.part.scrollIntoView({ block: "start" });
-    (
-        next.part.querySelector('.panel:not([hidden]) td[tabindex="0"]') ??
-        next.part.querySelector("summary")
-    ).focus({ preventScroll: true });
+    const first = next.part.querySelector('.panel:not([hidden]) td[tabindex="0"], summary');
+    first.focus({ preventScroll: true });
 }

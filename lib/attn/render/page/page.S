@@ -8,23 +8,32 @@
         .section .rodata
         lay     attn_page_css
         .incbin "page.css"
+        .incbin "strip.css"
         .incbin "tensor.css"
-        .incbin "heads.css"
         .incbin "screens.css"
+        lay     attn_page_heads_css
+        .incbin "heads.css"
         lay     attn_page_dark_css
         .incbin "dark.css"
+        lay     attn_page_heads_js
+        .incbin "heads.js"
         lay     attn_page_js
+        .incbin "root.js"
         .incbin "walk.js"
         .incbin "derive.js"
         .incbin "table.js"
         .incbin "tabs.js"
         .incbin "search.js"
         .incbin "lines.js"
+        .incbin "draw.js"
         .incbin "why.js"
         .incbin "compare.js"
-        .incbin "heads.js"
+        .incbin "strip.js"
+        .incbin "turn.js"
+        .incbin "take.js"
         .incbin "keys.js"
         .incbin "frame.js"
+        .incbin "steps.js"
         .incbin "page.js"
         lay     attn_page_end
 

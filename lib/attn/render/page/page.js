@@ -1,66 +1,146 @@
-// The page itself: steps down the side, tensors in the middle, the derivation of a cell beside
-// them.
-
-/** Up to so many cells a page is built at once; a larger one piece by piece, as it is scrolled. */
-const builtAtOnce = 20000;
+// The page itself. One state says what is followed and which cell is chosen; the strip, the
+// tables, the panel and the page's address show it.
 
 class App {
     constructor() {
-        const heads = document.getElementById("heads");
+        const heads = root.getElementById("heads");
         this.model = heads ? new Model(heads.textContent) : undefined;
         this.walk = this.model ? this.model.walk(0) : new Walk("");
-        this.other = document.getElementById("other-walk") ? new Walk("other-") : undefined;
+        this.other = root.getElementById("other-walk") ? new Walk("other-") : undefined;
+        this.firstWalk = this.walk;
         this.command = heads ? heads.dataset.command : this.walk.command;
         this.levels = this.walk.levels;
+        this.layer = undefined;
+        this.current = undefined; // the element of the chosen cell
+        this.shown = undefined; // the cell in the panel
+        this.mouse = undefined;
+        /** What is followed, beside the head and the sequence that the tabs have in front. */
+        this.state = { query: undefined, key: undefined };
         this.selected = undefined;
         this.trail = []; // cells that were chosen before
-        this.linesShown = new Set();
-        this.observer = new IntersectionObserver(
-            (entries) => {
-                for (const entry of entries)
-                    if (entry.isIntersecting) this.build(entry.target.dataset.step);
-            },
-            { rootMargin: "600px" },
-        );
-        makeFrame(this);
-        this.model ? document.body.classList.add("closed") : this.makeSteps();
-        document.addEventListener("keydown", (event) => onKey(this, event));
-        document.addEventListener("mousemove", (event) => {
+        this.letters = !host;
+        this.player = new Player(this);
+        this.turn = new Turn(this);
+        this.tabs = new Tabs(() => this.turned());
+        this.strip = new Strip(this);
+        this.steps = new Steps(this);
+        this.search = new Search(this);
+        this.overview = this.model && new Overview(this);
+        this.theme = themeButton(() => this.overview?.draw());
+        this.switch = element("div", { id: "switch", role: "group", "aria-label": "walk shown" });
+        this.said = element("p.away", { role: "status" });
+        const about = { id: "why", tabindex: -1, "aria-label": "where this number comes from" };
+        this.panel = element("section", about, hint());
+        this.dock = dockOf(this);
+        this.tools = toolsOf(this);
+        layOut(this);
+        this.model ? frame.classList.add("closed") : this.makeWalk();
+        root.addEventListener("keydown", (event) => onKey(this, event));
+        root.addEventListener("mousemove", (event) => {
             this.mouse = { x: event.screenX, y: event.screenY };
         });
-        window.addEventListener("beforeprint", () => this.buildAll());
+        if (!host) addEventListener("hashchange", () => this.goTo(hash.read()));
         this.begin();
     }
 
+    // --- the state
+
     /** Goes to the cell that the address of the page names, else to that of --only. */
     begin() {
-        const [, layer, address] = /^#(?:layer-(\d+):)?(.*)$/.exec(location.hash) ?? [];
-        if (this.model && Number(layer) < this.model.layers) this.openLayer(Number(layer), 0);
+        if (this.goTo(hash.read()) || this.model) return;
         const asked = this.walk.sections.find((section) => section.view.opened_at);
-        const named = address && this.walk.cell(decodeURIComponent(address));
-        const cell = named ?? (asked && this.walk.cell(`${asked.name}[${asked.view.opened_at}]`));
-        if (cell) this.choose(cell.section, cell.flat);
+        const cell = asked && this.walk.cell(`${asked.name}[${asked.view.opened_at}]`);
+        if (cell) return this.choose(cell.section, cell.flat, { named: {} });
+        const weights = this.strip.roles?.weights;
+        if (weights) this.show(weights, this.cellAt(weights), true, false);
+    }
+
+    /** Shows what an address names, a cell and what is followed, or a step. */
+    goTo(text) {
+        const [, layer, place, more] = /^(?:layer-(\d+):)?([^&]*)(.*)$/s.exec(text);
+        const isOther = layer !== undefined && Number(layer) !== this.layer;
+        if (isOther && Number(layer) < (this.model?.layers ?? 0)) this.openLayer(Number(layer), 0);
+        const step = this.steps.parts.get(place.replace(/^step-/, ""));
+        const cell = this.walk.cell(place);
+        if (step) this.steps.open(step);
+        else if (cell && this.steps.parts.size > 0) this.goToCell(cell, new URLSearchParams(more));
+        else if (place.includes("[")) this.say(`this page has no cell ${place}`);
+        return Boolean(step || cell);
+    }
+    goToCell({ section, flat }, more) {
+        const named = Object.fromEntries([...more].map(([key, value]) => [key, Number(value)]));
+        if (named.head < this.tabs.extents.head) this.tabs.turnTo({ head: named.head });
+        this.choose(section, flat, { named });
+    }
+
+    /** The address of the chosen cell, with what of the state it does not tell by itself. */
+    addressText({ section, flat }) {
+        const layer = this.model ? `layer-${this.layer}:` : "";
+        const told = [...section.view.sides, ...section.axes];
+        const usual = { key: this.strip.roles && this.strip.mostSeen(), query: this.strip.middle, head: 0 };
+        const now = { ...this.state, head: this.tabs.chosen.head ?? 0 };
+        const more = Object.keys(usual).filter((side) => !told.includes(side) && now[side] !== usual[side]);
+        const tail = this.strip.roles ? more.map((side) => `&${side}=${now[side]}`) : [];
+        return layer + section.address(flat) + tail.join("");
+    }
+
+    /** The cell of a section that the state names. */
+    cellAt(section, changed = {}) {
+        const at = { ...this.state, ...changed };
+        const indices = section.axes.map((axis, i) => {
+            const isTab = axis === "batch" || axis === "head";
+            const index = isTab ? this.tabs.front(section, axis) : at[section.view.sides[i]];
+            return Math.min(index ?? 0, section.shape[i] - 1);
+        });
+        return section.flat(indices);
+    }
+
+    /** Follows another word, or looks at another key of it. */
+    follow(change) {
+        Object.assign(this.state, change);
+        if (change.query !== undefined) this.state.key = this.strip.mostSeen();
+        const { weights } = this.strip.roles;
+        this.choose(weights, this.cellAt(weights), { stay: true, open: isWide.matches });
+    }
+
+    /** The state that a cell brings with it, and what an address names beside it. */
+    takeState(section, flat, named) {
+        if (!this.strip.roles) return;
+        const told = { ...named };
+        section.indices(flat).forEach((index, i) => (told[section.view.sides[i]] = index));
+        const [queries, keys] = this.strip.roles.weights.shape.slice(-2);
+        if (told.query < queries) {
+            this.state.query = told.query;
+            this.state.key = this.strip.mostSeen();
+        }
+        if (told.key < keys) this.state.key = told.key;
+    }
+
+    // --- layers and walks
+
+    makeWalk() {
+        this.selected = undefined;
+        this.current = undefined;
+        this.trail = [];
+        this.tabs.make({ batch: this.walk.extent("batch"), head: this.walk.extent("head") });
+        this.makeSwitch();
+        this.strip.make();
+        this.steps.make();
     }
 
     /** On a model's page: shows the walk through a layer, its weights in front. */
     openLayer(layer, head) {
-        document.body.classList.remove("closed");
+        frame.classList.remove("closed");
         this.walk = this.model.walk(layer);
         this.layer = layer;
-        this.selected = undefined;
-        this.trail = [];
         this.tabs.chosen.head = head;
-        this.makeSteps();
+        this.makeWalk();
         this.clear();
         this.overview.mark(layer, head);
-        this.build("weights");
-        const { part } = this.parts.get("weights");
-        // The tools stand above what is scrolled to, in as many lines as they need.
-        const tools = document.querySelector(".tools");
-        const over = getComputedStyle(tools).position === "sticky" ? tools.offsetHeight : 0;
-        document.documentElement.style.scrollPaddingTop = `${over + 8}px`;
-        part.scrollIntoView({ block: "start", behavior: "instant" });
-        part.querySelector('.panel:not([hidden]) td[tabindex="0"]')?.focus({ preventScroll: true });
+        const step = this.steps.parts.get("weights");
+        this.steps.open(step);
+        const first = step.part.querySelector('.panel:not([hidden]) td[tabindex="0"]');
+        first?.focus({ preventScroll: true });
     }
 
     /** The same step of the other walk, where its cells can be compared one by one. */
@@ -70,298 +150,148 @@ class App {
         return fits ? theirs : undefined;
     }
 
-    // --- the steps
-
-    makeSteps() {
-        this.cells = new Map();
-        this.parts = new Map();
-        this.lit = [];
-        this.tabs.make({ batch: this.walk.extent("batch"), head: this.walk.extent("head") });
-        this.makeSwitch();
-        const list = element("ol");
-        const parts = this.walk.sections.map((section) => {
-            list.append(
-                element(
-                    "li",
-                    { "data-nav": section.name },
-                    element("a", { href: `#step-${section.name}` }, section.name),
-                ),
-            );
-            return this.makePart(section);
-        });
-        this.nav.replaceChildren(list);
-        this.main.replaceChildren(...this.madeBy(), ...parts);
-        const size = this.walk.sections.reduce((sum, section) => sum + (section.size ?? 0), 0);
-        if (size <= builtAtOnce) {
-            this.buildAll();
-        } else {
-            for (const { section, part, body } of this.parts.values()) {
-                body.style.minHeight = `${1.7 * (section.shape?.at(-2) ?? 1)}rem`;
-                this.observer.observe(part);
-            }
-        }
-        for (const section of this.walk.sections) {
-            if (this.other && differenceText(this, section)) {
-                this.nav
-                    .querySelector(`[data-nav="${CSS.escape(section.name)}"]`)
-                    .classList.add("differs");
-            }
-        }
-    }
-
-    /** On a model's page: which command makes the walk through this layer. */
-    madeBy() {
-        if (!this.model) return [];
-        const whole = this.walk.sections.length > 1;
-        const words = whole ? "this layer by itself: " : "too large for this page; its whole walk: ";
-        return [element("p", { class: "made" }, words, element("code", {}, this.walk.command))];
-    }
-
-    makePart(section) {
-        const words = [];
-        const say = (kind, text) => {
-            if (text) words.push(element("p", { class: kind }, text));
-        };
-        say("formula", section.formula);
-        if (section.isTensor) {
-            say(
-                "shape",
-                section.axes.map((axis, i) => `${axis} ${section.shape[i]}`).join(" × ") +
-                    (section.axes.length > 0 ? ", " : "a scalar, ") +
-                    section.dtype,
-            );
-        }
-        say("note", section.note);
-        say("margin", section.margin);
-        if (this.other) say("difference", differenceText(this, section));
-        if (section.code) words.push(element("pre", { class: "code" }, section.code));
-        const body = element("div", { class: "body" });
-        const open = this.model ? section.name === "weights" : section.view.shown;
-        const part = element(
-            "details",
-            { id: `step-${section.name}`, "data-step": section.name, open },
-            element("summary", {}, element("h2", {}, section.name), " ", section.title),
-            ...words,
-            body,
-            legendOf(this.walk, section),
-        );
-        part.addEventListener("toggle", () => {
-            if (part.open && part.getBoundingClientRect().top < innerHeight)
-                this.build(section.name);
-        });
-        this.parts.set(section.name, { section, part, body, built: new Set() });
-        return part;
-    }
-
-    buildAll() {
-        for (const name of this.parts.keys()) this.build(name, true);
-    }
-
-    /** Makes the tables of a step: those in front, or all. */
-    build(name, all = false) {
-        const { section, body, part, built } = this.parts.get(name);
-        if (!section.isTensor) {
-            body.replaceChildren(element("pre", {}, section.text));
-            return;
-        }
-        if (!part.open && !all) return;
-        if (hasLines(section) && !part.querySelector(".view")) {
-            body.before(
-                element(
-                    "button",
-                    { type: "button", class: "view", onclick: () => this.turnLines(section) },
-                    "show as lines",
-                ),
-            );
-        }
-        body.style.minHeight = "";
-        const twin = this.other && this.twin(section);
-        const differs = (flat) =>
-            Boolean(twin) &&
-            !Object.is(section.values[flat], twin.values[flat]) &&
-            section.values[flat] !== twin.values[flat];
-        for (const { start, place } of matricesOf(section)) {
-            const inFront = this.tabs.isInFront(section, place);
-            let panel = body.querySelector(`[data-start="${start}"]`);
-            if (!panel && (inFront || all)) {
-                panel = element("div", { class: "panel", "data-start": start });
-                panel.append(tableOf(this.walk, section, start, differs));
-                for (const cell of panel.querySelectorAll("td"))
-                    this.cells.set(cell.dataset.cell, cell);
-                this.listen(panel.querySelector("table"));
-                body.append(panel);
-                built.add(start);
-            }
-            if (!panel) continue;
-            panel.hidden = !inFront;
-            if (inFront) this.showView(section, panel, start, place.head ?? 0);
-        }
-    }
-
-    turnLines(section) {
-        const shown = this.linesShown;
-        shown.has(section.name) ? shown.delete(section.name) : shown.add(section.name);
-        this.parts.get(section.name).part.querySelector(".view").textContent = shown.has(
-            section.name,
-        )
-            ? "show as a table"
-            : "show as lines";
-        this.build(section.name);
-    }
-
-    /** A matrix as a table or as lines. */
-    showView(section, panel, start, head) {
-        const lines = this.linesShown.has(section.name) && hasLines(section);
-        panel.querySelector(".scroll").hidden = lines;
-        const old = panel.querySelector(".lines");
-        if (lines && !old)
-            panel.append(linesOf(section, start, head, (s, flat) => this.choose(s, flat)));
-        else if (old) old.hidden = !lines;
-    }
-
-    listen(table) {
-        const at = (event) => {
-            const cell = event.target.closest("td[data-cell]");
-            return cell && this.walk.cell(cell.dataset.cell);
-        };
-        const preview = (event) => {
-            // A page that scrolls under a mouse that rests is nobody's question.
-            const rests = event.screenX === this.mouse?.x && event.screenY === this.mouse?.y;
-            if (event.type === "mouseover" && event.isTrusted && rests) return;
-            const cell = at(event);
-            const chosen = this.selected;
-            if (!cell || (chosen?.section === cell.section && chosen.flat === cell.flat)) return;
-            this.show(cell.section, cell.flat, false);
-        };
-        table.addEventListener("mouseover", preview);
-        table.addEventListener("focusin", preview);
-        table.addEventListener("mouseleave", () => this.showSelected());
-        table.addEventListener("click", (event) => {
-            const cell = at(event);
-            if (cell) this.choose(cell.section, cell.flat);
-        });
-        table.addEventListener("keydown", (event) => onCellKey(this, event));
-    }
-
-    // --- tabs and walks
-
-    /** Makes what the tabs brought to the front. */
-    buildFront() {
-        if (this.model && this.layer !== undefined) {
-            this.overview.mark(this.layer, this.tabs.chosen.head);
-        }
-        for (const [name, { part, built }] of this.parts) {
-            if (built.size > 0 || part.open) this.build(name);
-        }
-    }
-
     makeSwitch() {
-        if (this.model) {
-            this.switch.replaceChildren(
-                button("all heads", () => this.overview.focus()),
-                ...Array.from({ length: this.model.layers }, (_, layer) =>
-                    button(`layer ${layer}`, () => this.openLayer(layer, this.tabs.chosen.head), {
-                        "aria-pressed": String(layer === this.layer),
-                    }),
-                ),
-            );
-        }
-        if (!this.other) return;
-        const both = [this.walk, this.other].sort((a, b) =>
-            a === this.firstWalk() ? -1 : b === this.firstWalk() ? 1 : 0,
-        );
-        this.switch.replaceChildren(
-            ...both.map((walk) =>
-                element(
-                    "button",
-                    {
-                        type: "button",
-                        "aria-pressed": String(walk === this.walk),
-                        onclick: () => this.turnWalk(walk),
-                    },
-                    walk.name,
-                ),
-            ),
-        );
-    }
-    firstWalk() {
-        return (this.first ??= this.walk);
+        const one = (text, isOn, act) => button(text, act, { "aria-pressed": String(isOn) });
+        const { head } = this.tabs.chosen;
+        const layerButton = (i) => one(`layer ${i}`, i === this.layer, () => this.openLayer(i, head));
+        const walkButton = (walk) => one(walk.name, walk === this.walk, () => this.turnWalk(walk));
+        const both = [this.walk, this.other].sort((a) => (a === this.firstWalk ? -1 : 1));
+        const layers = times(this.model?.layers ?? 0, layerButton);
+        if (this.model) layers.unshift(button("all heads", () => this.overview.focus()));
+        this.switch.replaceChildren(...layers, ...(this.other ? both.map(walkButton) : []));
     }
 
     turnWalk(walk) {
         if (walk === this.walk) return;
+        const { selected } = this;
         [this.walk, this.other] = [this.other, this.walk];
-        const address = this.selected && this.selected.section.address(this.selected.flat);
-        this.selected = undefined;
-        this.trail = [];
-        this.makeSteps();
-        const cell = address && this.walk.cell(address);
+        this.makeWalk();
+        const cell = selected && this.walk.cell(selected.section.address(selected.flat));
         if (cell) this.choose(cell.section, cell.flat);
+    }
+
+    /** Shows what the tabs brought to the front; the chosen cell goes along. */
+    turned() {
+        if (this.layer !== undefined) this.overview.mark(this.layer, this.tabs.chosen.head);
+        this.steps.buildFront();
+        this.strip.update();
+        const { section, flat } = this.selected ?? this.shown ?? {};
+        if (!section) return;
+        const indices = section.indices(flat);
+        section.axes.slice(0, -2).forEach((axis, i) => {
+            indices[i] = this.tabs.front(section, axis) ?? indices[i];
+        });
+        const front = section.flat(indices);
+        if (front === flat) return;
+        if (this.selected) this.choose(section, front, { stay: true, keep: false, open: isWide.matches });
+        else this.show(section, front, true, false);
     }
 
     // --- cells
 
+    isSelected({ section, flat }) {
+        return this.selected?.section === section && this.selected.flat === flat;
+    }
+
+    /** Lights what meets in one term of a sum. */
+    lightTerm(factors) {
+        this.steps.darken();
+        for (const { section, flat } of factors) this.steps.light(section.address(flat), "lit");
+    }
+
     /** Shows where a cell comes from, and lights up its sources; `far` down to the inputs. */
-    show(section, flat, far) {
-        showWhy(this, this.panel, section, flat);
-        for (const cell of this.lit) cell.classList.remove("lit", "far", "shown");
-        this.lit = [];
-        const light = (address, kind) => {
-            const cell = this.cells.get(address);
-            if (!cell) return;
-            cell.classList.add(kind);
-            this.lit.push(cell);
-        };
-        if (far)
-            for (const address of upstream(this.walk, section, flat, 400).keys())
-                light(address, "far");
-        const sources = derive(this.walk, section, flat).sources;
-        for (const source of sources) light(source.section.address(source.flat), "lit");
-        light(section.address(flat), "shown");
-        const steps = new Set(sources.map((source) => source.section.name));
-        for (const item of this.nav.querySelectorAll("[data-nav]")) {
-            item.classList.toggle("lit", steps.has(item.dataset.nav));
-        }
-        this.dock.classList.add("open");
+    show(section, flat, far, open = true) {
+        this.shown = { section, flat };
+        const said = showWhy(this, this.panel, section, flat);
+        this.steps.lightUp(section, flat, far);
+        if (open) this.dock.classList.add("open");
+        return said;
     }
 
     showSelected() {
         if (this.selected) this.show(this.selected.section, this.selected.flat, true);
     }
 
-    choose(section, flat, keep = true) {
+    /** One sentence for those who listen. */
+    say(text) {
+        this.said.textContent = text;
+    }
+
+    /**
+     * Chooses a cell. Its table is gone to unless it is folded away, or unless the focus shall
+     * `stay`; `keep` remembers the cell before for Back; `named` comes from the page's address.
+     */
+    choose(section, flat, { keep = true, stay = false, open = true, named = undefined } = {}) {
         if (this.selected && keep) this.trail.push(this.selected);
+        this.turn.end();
         this.selected = { section, flat };
-        const { part } = this.parts.get(section.name);
-        part.open = true;
+        this.takeState(section, flat, named);
         this.tabs.bringToFront(section, flat);
-        this.build(section.name);
-        this.current?.removeAttribute("aria-current");
-        this.current = this.cells.get(section.address(flat));
-        this.show(section, flat, true);
-        const layer = this.model ? `layer-${this.layer}:` : "";
-        history.replaceState(null, "", "#" + layer + section.address(flat));
-        if (!this.current) return;
-        this.current.setAttribute("aria-current", "true");
-        for (const cell of this.current.closest("table").querySelectorAll('td[tabindex="0"]'))
-            cell.tabIndex = -1;
-        this.current.tabIndex = 0;
+        const { part } = this.steps.parts.get(section.name);
+        if (named) this.steps.unfold(part);
+        const goes = !stay && !this.steps.isFolded(section.name);
+        const fromPanel = this.dock.contains(root.activeElement);
+        this.steps.build(section.name);
+        this.mark(this.steps.cells.get(section.address(flat)));
+        this.say(this.show(section, flat, true, open));
+        this.strip.update();
+        hash.write(this.addressText(this.selected), keep && !named);
+        this.makeRoom();
+        if (goes && this.current) this.goToCurrent();
+        else if (fromPanel) this.panel.focus({ preventScroll: true });
+    }
+
+    goToCurrent() {
         this.current.focus({ preventScroll: true });
         this.current.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
 
+    /** Marks a cell as the chosen one, the one that Tab reaches. */
+    mark(cell) {
+        this.current?.removeAttribute("aria-current");
+        this.current = cell;
+        if (!cell) return;
+        cell.setAttribute("aria-current", "true");
+        const reached = cell.closest("table").querySelectorAll('td[tabindex="0"]');
+        for (const each of reached) each.tabIndex = -1;
+        cell.tabIndex = 0;
+    }
+
+    /** What scrolls into sight stops below the tools and above a panel that lies over the page. */
+    makeRoom() {
+        if (host) return;
+        const { style, classList } = document.documentElement;
+        const over = !isWide.matches && !classList.contains("stage") && this.dock.classList.contains("open");
+        style.setProperty("--dock", `${over ? this.dock.offsetHeight : 0}px`);
+        const sticks = getComputedStyle(this.tools).position === "sticky";
+        style.setProperty("--tools", `${sticks ? this.tools.offsetHeight : 0}px`);
+    }
+
     goBack() {
         const before = this.trail.pop();
-        if (before) this.choose(before.section, before.flat, false);
+        if (before) this.choose(before.section, before.flat, { keep: false });
     }
 
     clear() {
+        const within = this.dock.contains(root.activeElement);
+        const cell = this.current;
+        this.turn.end();
         this.selected = undefined;
-        this.current?.removeAttribute("aria-current");
-        for (const cell of this.lit) cell.classList.remove("lit", "far", "shown");
+        this.shown = undefined;
+        this.mark(undefined);
+        this.steps.darken();
         this.dock.classList.remove("open");
+        this.player.take([], []);
         this.panel.replaceChildren(hint());
+        this.makeRoom();
+        this.strip.update();
+        if (within) (cell?.offsetParent ? cell : firstStop(this))?.focus({ preventScroll: true });
     }
+}
+
+/** Equal numbers, and nan twice. */
+function same(one, other) {
+    return Object.is(one, other) || one === other;
 }
 
 new App();

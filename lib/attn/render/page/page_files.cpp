@@ -1,13 +1,17 @@
 #include "attn/render/page/page_files.hpp"
 
 extern "C" {
-extern const char attn_page_css[], attn_page_dark_css[], attn_page_js[], attn_page_end[];
+extern const char attn_page_css[], attn_page_heads_css[], attn_page_dark_css[];
+extern const char attn_page_heads_js[], attn_page_js[], attn_page_end[];
 }
 
 namespace attn {
 
-const std::string_view page_css(attn_page_css, attn_page_dark_css - attn_page_css);
-const std::string_view page_dark_css(attn_page_dark_css, attn_page_js - attn_page_dark_css);
+const std::string_view page_css(attn_page_css, attn_page_heads_css - attn_page_css);
+const std::string_view page_heads_css(attn_page_heads_css,
+                                      attn_page_dark_css - attn_page_heads_css);
+const std::string_view page_dark_css(attn_page_dark_css, attn_page_heads_js - attn_page_dark_css);
+const std::string_view page_heads_js(attn_page_heads_js, attn_page_js - attn_page_heads_js);
 const std::string_view page_js(attn_page_js, attn_page_end - attn_page_js);
 
 }  // namespace attn

@@ -5,7 +5,9 @@ namespace attn {
 
 /// Files of this folder that the program holds, byte for byte (see page.S).
 extern const std::string_view page_css;
+extern const std::string_view page_heads_css;  ///< of a page of a model's heads alone
 extern const std::string_view page_dark_css;
+extern const std::string_view page_heads_js;
 extern const std::string_view page_js;
 
 }  // namespace attn

@@ -1,114 +1,83 @@
 // A tensor as tables: one for each matrix, shaded, labelled by tokens, walked with the arrow keys.
 
-/** An element with attributes and children; texts become text, whatever they hold. */
-function element(name, attributes = {}, ...children) {
-    const made = document.createElement(name);
-    for (const [key, value] of Object.entries(attributes)) {
-        if (value === undefined || value === false) continue;
-        if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-        else made.setAttribute(key, value === true ? "" : value);
-    }
-    made.append(...children.filter((child) => child !== undefined && child !== ""));
-    return made;
+/** Tables of more rows than this keep their heads in sight. */
+const rowsInSight = 24;
+
+/** The words along an axis; `places` are the positions of those that stand there twice. */
+function labelsOf(section, axis, indices) {
+    const labels = times(section.shape[axis], (i) => section.label(axis, i, indices));
+    const isTwice = (label) => labels.indexOf(label) !== labels.lastIndexOf(label);
+    return { labels, places: labels.map((label, i) => (isTwice(label) ? i : undefined)) };
 }
 
-/** A token as it fits above a column; the whole of it is the title. */
-function shortened(label, most) {
-    const letters = [...label];
-    return letters.length > most ? letters.slice(0, most - 1).join("") + "…" : label;
-}
-
-function header(label, scope) {
+function header(label, scope, place) {
     const short = shortened(label, 16);
-    return element(
-        "th",
-        {
-            scope,
-            dir: "auto",
-            "data-token": label.slice(0, 200),
-            title: short === label ? undefined : label.slice(0, 200),
-        },
-        short,
-    );
+    const whole = label.slice(0, 200);
+    const title = short === label ? undefined : whole;
+    const more = { "data-token": whole, "data-place": place, title };
+    return element("th", { scope, dir: "auto", ...more }, short);
 }
+
+const emptyCell = element("td", { tabindex: -1 });
 
 /** The cell itself; `differs` marks one that the other walk has another number in. */
 function cellOf(walk, section, flat, differs) {
-    const value = section.values[flat];
     const shade = section.shade(flat, walk.levels, walk.rowScale);
-    return element(
-        "td",
-        {
-            class: [shade, differs ? "differs" : ""].join(" ").trim(),
-            tabindex: -1,
-            "data-cell": section.address(flat),
-        },
-        section.number(value),
-    );
+    const made = emptyCell.cloneNode();
+    made.dataset.cell = section.address(flat);
+    made.className = differs ? `${shade} differs` : shade;
+    made.textContent = section.number(section.values[flat]);
+    return made;
 }
 
 /** The matrix whose first cell is `start`, as a table. */
 function tableOf(walk, section, start, differs) {
-    const shape = section.shape;
+    const { shape, axes } = section;
     const last = shape.length - 1;
-    const columns = last < 0 ? 1 : shape[last];
-    const rows = last < 1 ? 1 : shape[last - 1];
+    const columns = shape[last] ?? 1;
+    const rows = shape[last - 1] ?? 1;
     const indices = section.indices(start);
-    const table = element("table", { class: "tensor" });
-    const caption = indices
-        .slice(0, Math.max(last - 1, 0))
-        .map((index, axis) => `${section.axes[axis]} ${index}`)
-        .join(", ");
-    table.append(element("caption", {}, [section.name, caption].filter(Boolean).join(", ")));
+    const places = indices.slice(0, Math.max(last - 1, 0)).map((index, i) => `${axes[i]} ${index}`);
+    const table = element("table.tensor", { role: "grid", style: `--columns:${columns}` });
+    table.append(element("caption", [section.name, ...places].join(", ")));
     if (last >= 0) {
-        const names =
-            last < 1 ? section.axes[0] : `${section.axes[last - 1]} \\ ${section.axes[last]}`;
-        const head = element("tr", {}, last < 1 ? "" : element("th", { class: "axes" }, names));
-        for (let c = 0; c < columns; ++c) {
-            head.append(header(section.label(last, c, indices), "col"));
-        }
-        table.append(element("thead", {}, head));
+        const { labels, places } = labelsOf(section, last, indices);
+        const names = last < 1 ? "" : element("th.axes", `${axes[last - 1]} \\ ${axes[last]}`);
+        const heads = labels.map((label, i) => header(label, "col", places[i]));
+        table.append(element("thead", element("tr", names, heads)));
     }
-    const body = element("tbody");
-    for (let r = 0; r < rows; ++r) {
-        const row = element("tr");
-        const at = section.indices(start + r * columns);
-        if (last >= 1) row.append(header(section.label(last - 1, r, at), "row"));
-        for (let c = 0; c < columns; ++c) {
-            const flat = start + r * columns + c;
-            row.append(cellOf(walk, section, flat, differs(flat)));
-        }
-        body.append(row);
-    }
-    table.append(body);
+    const side = last < 1 ? undefined : labelsOf(section, last - 1, indices);
+    const rowOf = (r) => {
+        const flat = start + r * columns;
+        const head = side ? header(side.labels[r], "row", side.places[r]) : "";
+        const cells = times(columns, (c) => cellOf(walk, section, flat + c, differs(flat + c)));
+        return element("tr", head, cells);
+    };
+    table.append(element("tbody", times(rows, rowOf)));
     const first = table.querySelector("td");
     if (first) first.tabIndex = 0;
-    return element("div", { class: "scroll" }, table);
+    return element(rows > rowsInSight ? "div.scroll.tall" : "div.scroll", table);
 }
 
 /** Where each matrix of a tensor begins, and its place on the axes that have tabs. */
 function matricesOf(section) {
     const inside = section.shape.slice(-2).reduce((product, length) => product * length, 1);
-    const matrices = [];
-    for (let start = 0; start < section.size; start += inside) {
-        const indices = section.indices(start);
-        const place = {};
-        section.axes.slice(0, -2).forEach((axis, i) => {
-            place[axis] = indices[i];
-        });
-        matrices.push({ start, place });
-    }
-    return matrices;
+    const outer = section.axes.slice(0, -2);
+    return times(inside > 0 ? section.size / inside : 0, (i) => {
+        const indices = section.indices(i * inside);
+        return { start: i * inside, place: Object.fromEntries(outer.map((axis, k) => [axis, indices[k]])) };
+    });
 }
 
 /** The scale of a section, between its ends. */
 function legendOf(walk, section) {
-    if (!section.isTensor || section.view.low === undefined) return "";
-    const bar = element("span", { class: "bar", "aria-hidden": "true" });
-    for (let level = 0; level < walk.levels; level += 2) {
-        bar.append(element("i", { class: section.view.scale + level }));
-    }
-    return element("p", { class: "legend" }, section.view.low, bar, section.view.high);
+    const { low, high, scale } = section.view;
+    if (!section.isTensor || low === undefined) return "";
+    return element("p.legend", low, scaleBar(scale, walk.levels), high);
+}
+function scaleBar(scale, levels) {
+    const level = (i) => element(`i.${scale}${2 * i}`);
+    return element("span.bar", { "aria-hidden": "true" }, times((levels + 1) / 2, level));
 }
 
 /** Where an arrow key leads from a cell, inside its table. */
@@ -116,26 +85,17 @@ function neighbour(cell, key) {
     const row = cell.parentElement;
     const cells = [...row.querySelectorAll("td")];
     const column = cells.indexOf(cell);
-    const inColumn = (other) => other?.querySelectorAll("td")[column];
     const rows = [...row.parentElement.rows];
-    switch (key) {
-        case "ArrowLeft":
-            return cells[column - 1];
-        case "ArrowRight":
-            return cells[column + 1];
-        case "ArrowUp":
-            return inColumn(row.previousElementSibling);
-        case "ArrowDown":
-            return inColumn(row.nextElementSibling);
-        case "Home":
-            return cells[0];
-        case "End":
-            return cells.at(-1);
-        case "PageUp":
-            return inColumn(rows[0]);
-        case "PageDown":
-            return inColumn(rows.at(-1));
-        default:
-            return undefined;
-    }
+    const inColumn = (other) => other?.querySelectorAll("td")[column];
+    const leads = {
+        ArrowLeft: () => cells[column - 1],
+        ArrowRight: () => cells[column + 1],
+        ArrowUp: () => inColumn(row.previousElementSibling),
+        ArrowDown: () => inColumn(row.nextElementSibling),
+        Home: () => cells[0],
+        End: () => cells.at(-1),
+        PageUp: () => inColumn(rows[0]),
+        PageDown: () => inColumn(rows.at(-1)),
+    };
+    return leads[key]?.();
 }

@@ -12,32 +12,22 @@ class Tabs {
     make(extents) {
         this.extents = extents;
         const axes = Object.keys(extents).filter((axis) => extents[axis] > 1);
-        const rows = axes.map((axis) => {
-            this.chosen[axis] = Math.min(this.chosen[axis] ?? 0, extents[axis] - 1);
-            const row = element(
-                "div",
-                { role: "tablist", "aria-label": axis, "data-axis": axis },
-                element("span", { role: "presentation" }, axis),
-            );
-            for (let i = 0; i < extents[axis]; ++i) {
-                row.append(
-                    element(
-                        "button",
-                        {
-                            type: "button",
-                            role: "tab",
-                            "aria-label": `${axis} ${i}`,
-                            onclick: () => this.turnTo({ [axis]: i }),
-                            onkeydown: (event) => this.onKey(event, axis),
-                        },
-                        String(i),
-                    ),
-                );
-            }
-            return row;
-        });
-        this.element.replaceChildren(...rows);
+        this.element.replaceChildren(...axes.map((axis) => this.rowOf(axis)));
         this.mark();
+    }
+
+    rowOf(axis) {
+        const length = this.extents[axis];
+        this.chosen[axis] = Math.min(this.chosen[axis] ?? 0, length - 1);
+        const about = (i) => ({
+            role: "tab",
+            "aria-label": `${axis} ${i}`,
+            "aria-controls": "panels",
+            onkeydown: (event) => this.onKey(event, axis),
+        });
+        const tab = (i) => button(String(i), () => this.turnTo({ [axis]: i }), about(i));
+        const row = { role: "tablist", "aria-label": axis, "data-axis": axis };
+        return element("div", row, element("span", { role: "presentation" }, axis), times(length, tab));
     }
 
     mark() {
@@ -80,9 +70,8 @@ class Tabs {
     }
 
     isInFront(section, place) {
-        return Object.entries(place).every(
-            ([axis, index]) => (this.front(section, axis) ?? index) === index,
-        );
+        const fits = ([axis, index]) => (this.front(section, axis) ?? index) === index;
+        return Object.entries(place).every(fits);
     }
 
     /** Turns to the matrix that a cell stands in. */

@@ -1,4 +1,3 @@
-"use strict";
 // The walk as the page holds it: tensors by name, numbers as they are printed, cells by address.
 
 /** The numbers of nested lists, in row-major order; those of float32 are its own again. */
@@ -45,6 +44,16 @@ function fourDecimals(value) {
 
 /** One tensor of a walk, or one text of a notebook, with the words around it. */
 class Section {
+    name = "";
+    dtype = "";
+    /** @type {string[]} */
+    axes = [];
+    /** @type {number[]} */
+    shape = [];
+    title; formula; note; margin; code; text; data; lookup;
+    /** @type {Section | undefined} the scores that are -inf where a query may not look */
+    hider = undefined;
+
     constructor(step, view, tokens) {
         Object.assign(this, step);
         this.view = view;
@@ -102,10 +111,31 @@ class Section {
         return this.token(axis, index, indices) ?? String(index);
     }
 
+    /** Whether each query has a number for each key here. */
+    get isOfPairs() {
+        return this.isTensor && this.axes.at(-1) === "key" && this.axes.at(-2) === "query";
+    }
+
+    /** Whether both count the same queries and keys, and this is made of scores. */
+    isLike(other) {
+        const isMade = other.isOfPairs && /scores$|weights$|^exponentials$/.test(other.name);
+        return isMade && String(this.shape.slice(-2)) === String(other.shape.slice(-2));
+    }
+
+    /** Whether the mask hides this cell's key from its query. */
+    hides(flat) {
+        if (!this.hider) return false;
+        const inside = this.shape.at(-1) * this.shape.at(-2);
+        const matrices = this.size / inside;
+        const matrix = Math.floor((Math.floor(flat / inside) * this.hider.size) / inside / matrices);
+        return this.hider.values[matrix * inside + (flat % inside)] === -Infinity;
+    }
+
     /** The class that shades a cell: a level of the scale, or that of what is not finite. */
     shade(flat, levels, rowScale) {
         if (this.dtype === "int64") return "";
         const value = this.values[flat];
+        if (this.hides(flat)) return "hid";
         if (Number.isNaN(value)) return "nan";
         if (!Number.isFinite(value)) return value > 0 ? "inf" : "ninf";
         const limit = rowScale ? this.rowLimit(flat) : Number(this.view.limit);
@@ -128,7 +158,7 @@ class Section {
 /** A whole walk: what stands in the two scripts of that prefix. */
 class Walk {
     constructor(prefix) {
-        const read = (id) => JSON.parse(document.getElementById(prefix + id).textContent);
+        const read = (id) => JSON.parse(root.getElementById(prefix + id).textContent);
         const walk = read("walk");
         const views = read("views");
         this.config = walk.config;
@@ -140,6 +170,13 @@ class Walk {
             (step) => new Section(step, views.sections[step.name], views.tokens),
         );
         this.byName = new Map(this.sections.map((section) => [section.name, section]));
+        const scores = this.sections.filter((one) => one.isOfPairs && one.name.endsWith("scores"));
+        this.scores = scores[0];
+        /** The scores of which softmax is taken: -inf where a query may not look. */
+        this.hider = scores.at(-1);
+        for (const section of this.sections.slice(this.sections.indexOf(this.hider))) {
+            if (this.hider?.isLike(section)) section.hider = this.hider;
+        }
     }
 
     /** The longest of an axis over all tensors: how many tabs it needs. */
@@ -154,15 +191,21 @@ class Walk {
         return longest;
     }
 
-    /** The cell of an address, `weights[0,1]`: its section and number; nothing for no cell. */
+    /**
+     * The cell of an address, `weights[0,1]` or `weights[0,sat,cat]`: its section and number;
+     * nothing for no cell.
+     */
     cell(address) {
-        const parts = /^(.+)\[([\d,]*)\]$/.exec(address);
+        const parts = /^(.+)\[([^[\]]*)\]$/.exec(address);
         const section = parts && this.byName.get(parts[1]);
         if (!section || !section.isTensor) return undefined;
-        const indices = parts[2] === "" ? [] : parts[2].split(",").map(Number);
-        const fits =
-            indices.length === section.shape.length &&
-            indices.every((index, axis) => index < section.shape[axis]);
+        const words = parts[2] === "" ? [] : parts[2].split(",");
+        if (words.length !== section.shape.length) return undefined;
+        const numbers = words.map((word) => (/^\d+$/.test(word) ? Number(word) : -1));
+        const indexOf = (word, axis) =>
+            times(section.shape[axis], (i) => section.label(axis, i, numbers)).indexOf(word);
+        const indices = numbers.map((i, axis) => (i < 0 ? indexOf(words[axis], axis) : i));
+        const fits = indices.every((index, axis) => index >= 0 && index < section.shape[axis]);
         return fits ? { section, flat: section.flat(indices) } : undefined;
     }
 }

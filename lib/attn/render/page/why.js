@@ -2,17 +2,13 @@
 
 /** A cell as a button that leads to it. */
 function cellButton(app, { section, flat }) {
-    return element(
-        "button",
-        { type: "button", class: "cell", onclick: () => app.choose(section, flat) },
-        section.address(flat),
-    );
+    return button(section.address(flat), () => app.choose(section, flat), { class: "cell" });
 }
 
 /** The cell's value on its colour, as it stands in its table. */
 function chip(app, { section, flat }) {
     const shade = section.shade(flat, app.walk.levels, app.walk.rowScale);
-    return element("span", { class: `chip ${shade}` }, section.number(section.values[flat]));
+    return element(`span.chip.${shade || "plain"}`, section.number(section.values[flat]));
 }
 
 /** A text in which addresses of cells become buttons. */
@@ -22,65 +18,6 @@ function withButtons(app, text) {
         const cell = app.walk.cell(part);
         return cell ? cellButton(app, cell) : part;
     });
-}
-
-/** One summand: its value, and what it is the product of. */
-function termRow(app, term, decimals, largest) {
-    const written = (show) => {
-        const [first, second] = term.factors.map((cell) => show(app, cell));
-        if (!second) return [first];
-        return term.isExponential ? ["exp(", first, " − ", second, ")"] : [first, " × ", second];
-    };
-    const names = written(cellButton);
-    const numbers = term.factors.length < 2 ? [] : written(chip);
-    const share = largest > 0 && Number.isFinite(term.value) ? Math.abs(term.value) / largest : 0;
-    return element(
-        "tr",
-        { "data-value": exact(term.value) },
-        element("td", { class: "sum" }, decimals.text(term.value)),
-        element(
-            "td",
-            {},
-            element("meter", { min: 0, max: 1, value: share.toFixed(3), "aria-hidden": "true" }),
-        ),
-        element("td", {}, ...names, element("small", {}, ...numbers)),
-    );
-}
-
-function closingRow(text, words, value) {
-    return element(
-        "tr",
-        { "data-value": exact(value), "data-row": words },
-        element("td", { class: "sum" }, text),
-        element("td"),
-        element("td", {}, words),
-    );
-}
-
-/** The terms, the largest first, so that what is printed adds up to what is printed. */
-function termsTable(app, derivation) {
-    const decimals = new Decimals(derivation);
-    const terms = [...derivation.terms].sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
-    const largest = Math.abs(terms[0]?.value ?? 0);
-    const table = element("table", { class: "terms" });
-    const body = element(
-        "tbody",
-        {},
-        ...terms.map((term) => termRow(app, term, decimals, largest)),
-    );
-    table.append(element("caption", {}, `${terms.length} terms, the largest first`), body);
-    const all = [derivation.value, ...terms.map((term) => term.value)];
-    const foot = element("tfoot");
-    if (all.every(Number.isFinite)) {
-        const left =
-            decimals.units(derivation.value) -
-            terms.reduce((sum, term) => sum + decimals.units(term.value), 0);
-        if (left !== 0)
-            foot.append(closingRow(decimals.ofUnits(left), "rounding", derivation.rounding));
-    }
-    foot.append(closingRow(decimals.text(derivation.value), "together", derivation.value));
-    table.append(foot);
-    return table;
 }
 
 /** Its tokens: `'short' looks at 'eat'`. */
@@ -121,55 +58,42 @@ function otherText(app, section, flat) {
         : `in “${name}”: ${twin.exact(flat)}`;
 }
 
-/** Fills the panel with the derivation of a cell. */
+/** What stands below the derivation: tokens, row, the other walk, readers. */
+function remarks(app, section, flat) {
+    const hidden = section.hides(flat) ? "hidden by the mask" : "";
+    const own = [tokensText(section, flat), hidden, rowText(section, flat)];
+    const texts = [...own, otherText(app, section, flat), readersText(app.walk, section)];
+    return texts.filter(Boolean).map((text) => element("p.remark", text));
+}
+
+/** Where else it is derived: on a page of its own, or in a terminal. */
+function elsewhere(app, section, flat) {
+    const page = section.view.derived_by;
+    const command = page || commandOf(app.walk, section, flat);
+    if (!command) return "";
+    const why = page ? "a page on which it says where it comes from" : "too large to derive on this page; in a terminal";
+    return element("p.made", `${why}: `, element("code", command));
+}
+
+/** Fills the panel with the derivation of a cell; gives the sentence that says it. */
 function showWhy(app, panel, section, flat) {
     const derivation = derive(app.walk, section, flat);
-    const lines = [
-        derivation.rule
-            ? element("p", { class: "rule" }, ...withButtons(app, "= " + derivation.rule))
-            : "",
-        derivation.arithmetic
-            ? element(
-                  "p",
-                  { class: "arithmetic" },
-                  ...withButtons(app, "= " + derivation.arithmetic),
-              )
-            : "",
-    ];
+    const title = `${section.address(flat)} = ${section.exact(flat)}`;
+    const lines = [element("h2", { "data-value": section.exact(flat) }, title)];
+    app.player.take([], []);
+    for (const kind of ["rule", "arithmetic"]) {
+        const text = derivation[kind];
+        if (text) lines.push(element(`p.${kind}`, withButtons(app, "= " + text)));
+    }
     if (derivation.isSum) {
         lines.push(termsTable(app, derivation));
     } else if (derivation.sources.length > 0) {
-        lines.push(
-            element(
-                "p",
-                { class: "sources" },
-                "made of ",
-                ...derivation.sources.map((cell) =>
-                    element("span", { class: "pair" }, cellButton(app, cell), chip(app, cell)),
-                ),
-            ),
-        );
+        const pair = (cell) => element("span.pair", cellButton(app, cell), chip(app, cell));
+        lines.push(element("p.sources", "made of ", derivation.sources.map(pair)));
     }
-    for (const text of [
-        tokensText(section, flat),
-        rowText(section, flat),
-        otherText(app, section, flat),
-        readersText(app.walk, section),
-    ]) {
-        if (text) lines.push(element("p", { class: "remark" }, text));
-    }
-    const command = section.view.derived_by;
-    if (command) {
-        const words = "a page on which it says where it comes from: ";
-        lines.push(element("p", { class: "made" }, words, element("code", {}, command)));
-    }
-    if (section.margin) lines.push(element("p", { class: "margin" }, section.margin));
-    panel.replaceChildren(
-        element(
-            "h2",
-            { "data-value": section.exact(flat) },
-            `${section.address(flat)} = ${section.exact(flat)}`,
-        ),
-        ...lines.filter((line) => line !== ""),
-    );
+    lines.push(softmaxDrawn(app, section, flat), ...remarks(app, section, flat));
+    lines.push(elsewhere(app, section, flat));
+    if (section.margin) lines.push(element("p.margin", section.margin));
+    panel.replaceChildren(...lines.filter((line) => line !== ""));
+    return derivation.rule ? `${title} = ${derivation.rule}` : title;
 }

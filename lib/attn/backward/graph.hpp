@@ -1,0 +1,41 @@
+#pragma once
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "attn/rules/rule.hpp"
+#include "attn/walk/step.hpp"
+
+namespace attn {
+
+/// A step of a walk as the way back sees it.
+struct BackwardNode {
+    const Step* step = nullptr;
+    Outline outline{};
+    std::optional<Rule> rule{};     ///< nothing where the walk starts from it
+    std::set<std::string> reads{};  ///< the tensors whose numbers it is made of
+    std::vector<std::string> readers{};
+    bool has_gradient = false;  ///< it is made of what is learned or given, and the loss of it
+};
+
+/// What depends on what in a walk, from the table's last step, which is the loss.
+class BackwardGraph {
+public:
+    BackwardGraph(const StepTable& table, const Plan& plan);
+
+    const std::vector<BackwardNode>& nodes() const { return nodes_; }
+    const BackwardNode& operator[](const std::string& name) const;
+    bool has_gradient(const std::string& name) const;
+    /// The tensors with a gradient, each after all that read it.
+    std::vector<std::string> order() const;
+    /// A letter for each axis of a tensor, those of the walk: `h,q,k`.
+    static std::vector<std::string> indices_of(const Outline& outline);
+
+private:
+    std::vector<BackwardNode> nodes_;  ///< in the order of the table
+    std::map<std::string, std::size_t> places_;
+};
+
+}  // namespace attn

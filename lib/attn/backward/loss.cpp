@@ -1,0 +1,108 @@
+#include "attn/backward/loss.hpp"
+
+#include "attn/backward/graph.hpp"
+#include "attn/cards/rule_step.hpp"
+#include "attn/codegen/literal.hpp"
+#include "attn/codegen/step_lines.hpp"
+#include "attn/notes/notes.hpp"
+#include "attn/tensor/error.hpp"
+#include "attn/text/told.hpp"
+#include "attn/why/why.hpp"
+
+namespace attn {
+namespace {
+
+/// The last step of the walk that has a rule.
+const Step& last_step(const StepTable& table, const Plan& plan) {
+    const Step* last = nullptr;
+    for (const Step& step : table) {
+        const bool counts = step.kind == Step::Kind::computed && step.applies(plan);
+        if (counts && step.chain == Chain::contexts) last = &step;
+    }
+    return *last;
+}
+
+std::string joined(const std::vector<std::string>& letters) {
+    std::string all;
+    for (const std::string& letter : letters) all += (all.empty() ? "" : ",") + letter;
+    return "[" + all + "]";
+}
+
+/// `weights[0,1]`, with words as numbers.
+std::string cell_of(const StepTable& table, const Plan& plan, const std::string& text) {
+    Ledger shapes;
+    for (const Step& step : table) {
+        if (!step.applies(plan) || !step.outline) continue;
+        const Outline outline = step.outline(plan);
+        shapes.record(step.name, Tensor(outline.axes, Array<float>::filled(outline.shape, 0)));
+    }
+    return cell_text(parse_cell(plan, table, shapes, text));
+}
+
+/// The step of a tensor that is given for the loss.
+Step given_step(const std::string& name, const std::string& title, const Step& last,
+                const Plan& plan, const Loss& loss) {
+    const Outline outline = last.outline(plan);
+    if (loss.target->shape() != outline.shape) {
+        throw ShapeError("$loss "_told + loss.file + " has shape " +
+                         shape_text(loss.target->shape()) + " and " + last.name + " " +
+                         shape_text(outline.shape) + ": it needs one number for each of its cells");
+    }
+    Step step;
+    step.name = name;
+    step.title = title;
+    step.shown = false;
+    step.outline = last.outline;
+    step.formula = [file = loss.file](const PlannedStep& of) {
+        return of.step.name + " = " + file;
+    };
+    step.code = [target = *loss.target](const StepLines& of) {
+        return of.step.name + " = " + tensor_literal(target, of.plan.compute_dtype, of.language);
+    };
+    step.compute = [outline, target = *loss.target](const Plan& of, const Ledger&) {
+        return cast(target.renamed(outline.axes), of.compute_dtype);
+    };
+    return step;
+}
+
+}  // namespace
+
+void add_loss(StepTable& table, const Plan& plan, const Loss& loss) {
+    const Step last = last_step(table, plan);
+    const std::vector<std::string> letters = BackwardGraph::indices_of(last.outline(plan));
+    const std::string cell = last.name + joined(letters);
+    std::string value = cell;
+    Step step;
+    step.name = "loss";
+    step.title = "the number that all gradients are of";
+    step.outline = [](const Plan&) { return Outline{{}, {}}; };
+    step.gradient_of = "loss";
+    if (loss.kind == Loss::Kind::mse) {
+        table.push_back(given_step("target", "what the last step should be", last, plan, loss));
+        value = "(" + cell + " - target" + joined(letters) + ") ^ 2";
+    } else if (loss.kind == Loss::Kind::upstream) {
+        table.push_back(
+            given_step("upstream", "the gradient that comes from what follows", last, plan, loss));
+        value = cell + " * upstream" + joined(letters);
+    }
+    const bool means = loss.kind == Loss::Kind::mean || loss.kind == Loss::Kind::mse;
+    std::string sums;
+    for (const std::string& letter : letters) sums += (means ? "mean " : "sum ") + letter + ": ";
+    const bool is_cell = loss.kind == Loss::Kind::cell;
+    const Rule rule =
+        parse_rule("loss[] = " + (is_cell ? cell_of(table, plan, loss.cell) : sums + value));
+    table.push_back(std::move(step));
+    follow_rule(table.back(), {plan, table, table.back()}, rule);
+    table.back().replaces_given = false;
+    const std::string taken = is_cell                        ? cell_of(table, plan, loss.cell)
+                              : loss.kind == Loss::Kind::mse ? "((" + last.name + " - target) ** 2)"
+                              : loss.kind == Loss::Kind::upstream ? "(" + last.name + " * upstream)"
+                                                                  : last.name;
+    const std::string line = "loss = " + taken + (is_cell ? "" : means ? ".mean()" : ".sum()");
+    table.back().note = [](const notes::Subject&) -> std::string {
+        return "The gradients below say how much this number changes when a cell grows a little.";
+    };
+    table.back().code = [line](const StepLines&) { return line; };
+}
+
+}  // namespace attn

@@ -1,0 +1,242 @@
+#include "attn/backward/twins.hpp"
+
+#include <algorithm>
+
+#include "attn/cards/cards.hpp"
+#include "attn/steps/backward.hpp"
+
+namespace attn {
+namespace {
+
+using Kind = RuleNode::Kind;
+
+/// The sum of the products of two cells, all of whose indices are plain.
+struct CellProducts {
+    std::vector<std::string> sums;
+    const RuleNode* left = nullptr;
+    const RuleNode* right = nullptr;
+
+    bool sums_over(const std::vector<std::string>& indices) const {
+        return std::ranges::is_permutation(sums, indices);
+    }
+};
+
+bool is_plain(const RuleNode& cell) {
+    return cell.kind == Kind::cell && std::ranges::all_of(cell.parts, [](const RuleTree& part) {
+               return part->kind == Kind::name;
+           });
+}
+
+std::optional<CellProducts> cell_products(const RuleNode& gradient) {
+    CellProducts products;
+    const RuleNode* node = &gradient;
+    for (; node->kind == Kind::reduce; node = node->parts.back().get()) {
+        if (node->word != "sum" || node->parts.size() != 1) return std::nullopt;
+        products.sums.push_back(node->index);
+    }
+    if (node->kind != Kind::operate || node->word != "*") return std::nullopt;
+    products.left = node->parts[0].get();
+    products.right = node->parts[1].get();
+    if (!is_plain(*products.left) || !is_plain(*products.right)) return std::nullopt;
+    return products;
+}
+
+std::string index_of(const RuleNode& cell, std::size_t from_end) {
+    return cell.parts[cell.parts.size() - from_end]->word;
+}
+
+/// Whether all axes but the last two are read by the same indices, and are as long.
+bool same_leading(const CellProducts& of, const BackwardGraph& graph) {
+    const Shape left = graph[of.left->word.substr(2)].outline.shape;
+    const Shape right = graph[of.right->word].outline.shape;
+    if (left.size() != right.size() || left.size() < 2) return false;
+    for (std::size_t axis = 0; axis + 2 < left.size(); ++axis) {
+        if (left[axis] != right[axis]) return false;
+        if (of.left->parts[axis]->word != of.right->parts[axis]->word) return false;
+    }
+    return true;
+}
+
+/// Two tensors of the ledger through one of two functions.
+template <class Twins>
+GradientTwin of_two(const CellProducts& products, const std::string& made, const Twins& twins) {
+    return [left = products.left->word, right = products.right->word, made, twins](
+               const Plan& plan, const Ledger& ledger) -> Tensor {
+        return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+            using T = decltype(zero);
+            return {ledger[made].axes(),
+                    twins(plan, cast(ledger[left], plan.compute_dtype).template as<T>(),
+                          cast(ledger[right], plan.compute_dtype).template as<T>())};
+        });
+    };
+}
+
+GradientTwin product_twin(const BackwardNode& reader, const CellProducts& of,
+                          const std::string& tensor, const BackwardGraph& graph) {
+    if (of.sums.size() != 1 || !same_leading(of, graph)) return {};
+    const std::string row = index_of(*of.left, 2);
+    const std::string column = index_of(*of.left, 1);
+    const bool by_rows = of.sums[0] == column;
+    if (reader.step->name == "scores" && by_rows && index_of(*of.right, 2) == column) {
+        return of_two(of, tensor, [](const Plan& plan, const auto& d_scores, const auto& key) {
+            return is_loop(plan) ? loop::d_query(d_scores, key, plan.attention_arithmetic)
+                                 : vectorized::d_query(d_scores, key, plan.attention_arithmetic);
+        });
+    }
+    if (reader.step->name == "scores" && of.sums[0] == row && index_of(*of.right, 2) == row) {
+        return of_two(of, tensor, [](const Plan& plan, const auto& d_scores, const auto& query) {
+            return is_loop(plan) ? loop::d_key(d_scores, query, plan.attention_arithmetic)
+                                 : vectorized::d_key(d_scores, query, plan.attention_arithmetic);
+        });
+    }
+    if (reader.step->name != "context") return {};
+    if (by_rows && index_of(*of.right, 1) == column) {
+        return of_two(of, tensor, [](const Plan& plan, const auto& d_context, const auto& value) {
+            return is_loop(plan)
+                       ? loop::d_weights(d_context, value, plan.attention_arithmetic)
+                       : vectorized::d_weights(d_context, value, plan.attention_arithmetic);
+        });
+    }
+    if (of.sums[0] == row && index_of(*of.right, 2) == row) {
+        return of_two(of, tensor, [](const Plan& plan, const auto& d_context, const auto& weights) {
+            return is_loop(plan)
+                       ? loop::d_value(d_context, weights, plan.attention_arithmetic)
+                       : vectorized::d_value(d_context, weights, plan.attention_arithmetic);
+        });
+    }
+    return {};
+}
+
+/// Back through a product with a parameter: to what was projected, or to the parameter.
+GradientTwin projection_twin(const CellProducts& of, const std::string& tensor,
+                             const BackwardGraph& graph) {
+    const bool to_weight = tensor.starts_with("w_");
+    const std::string weight = to_weight ? tensor : of.right->word;
+    if (!weight.starts_with("w_")) return {};
+    const std::size_t axes = graph[weight].outline.axes.size();
+    const std::string out = index_of(*of.left, 1);
+    if (!to_weight) {
+        std::vector<std::string> summed{out};
+        if (axes == 3) summed.push_back(index_of(*of.left, 3));
+        if (!of.sums_over(summed)) return {};
+        return of_two(of, tensor, [](const Plan& plan, const auto& d_result, const auto& by) {
+            const WeightLayout layout = *plan.config.weight_layout;
+            return is_loop(plan) ? loop::d_projected_x(d_result, by, layout, plan.arithmetic)
+                                 : vectorized::d_projected_x(d_result, by, layout, plan.arithmetic);
+        });
+    }
+    std::vector<std::string> summed;
+    for (std::size_t i = 0; i + 1 < of.right->parts.size(); ++i) {
+        summed.push_back(of.right->parts[i]->word);
+    }
+    const std::size_t heads = axes == 3 ? graph[weight].outline.shape[0] : 1;
+    if (!of.sums_over(summed) || (axes == 3 && heads == 1)) return {};
+    return of_two(of, tensor, [heads](const Plan& plan, const auto& d_result, const auto& x) {
+        const WeightLayout layout = *plan.config.weight_layout;
+        return is_loop(plan)
+                   ? loop::d_projection(d_result, x, heads, layout, plan.arithmetic)
+                   : vectorized::d_projection(d_result, x, heads, layout, plan.arithmetic);
+    });
+}
+
+/// Back through a rotation: its rule reads the tensor, cosines and sines.
+GradientTwin rotation_twin(const BackwardNode& reader, const std::string& tensor) {
+    std::vector<std::string> read = tensors_read(*reader.rule);
+    std::erase(read, tensor);
+    const auto named = [&](const char* end) {
+        return std::ranges::find_if(read,
+                                    [&](const std::string& name) { return name.ends_with(end); });
+    };
+    const auto cos = named("cos");
+    const auto sin = named("sin");
+    if (read.size() != 2 || cos == read.end() || sin == read.end()) return {};
+    return [from = "d_" + reader.step->name, cos = *cos, sin = *sin](
+               const Plan& plan, const Ledger& ledger) -> Tensor {
+        return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+            using T = decltype(zero);
+            const Tensor& rotated = ledger[from];
+            const auto step = twin(plan, loop::rotate_back<T>, vectorized::rotate_back<T>);
+            return {rotated.axes(),
+                    step(rotated.as<T>(), ledger[cos].as<T>(), ledger[sin].as<T>(),
+                         *plan.config.rotary.pairing, plan.first_rotated(rotated.shape().back()))};
+        });
+    };
+}
+
+/// Back through a look-up of rows.
+GradientTwin look_up_twin(const BackwardNode& reader, const std::string& tensor,
+                          const BackwardGraph& graph) {
+    const RuleNode& cell = *reader.rule->value;
+    std::vector<std::string> read;
+    for (std::size_t i = 0; cell.kind == Kind::cell && i < cell.parts.size(); ++i) {
+        const RuleNode& part = *cell.parts[i];
+        if (i == 0 && !is_plain(part)) return {};
+        for (const RuleTree& index : part.parts) read.push_back(index->word);
+        if (i == 1) read.push_back(part.word);
+    }
+    const bool looks_up = cell.kind == Kind::cell && cell.word == tensor &&
+                          cell.parts.size() == 2 && read == reader.rule->indices;
+    if (!looks_up) return {};
+    return [from = "d_" + reader.step->name, ids = cell.parts[0]->word, of = graph[tensor].outline](
+               const Plan& plan, const Ledger& ledger) -> Tensor {
+        return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+            using T = decltype(zero);
+            const auto step = twin(plan, loop::d_embedding<T>, vectorized::d_embedding<T>);
+            return {of.axes,
+                    step(ledger[from].as<T>(), ledger[ids].as<std::int64_t>(), of.shape[0])};
+        });
+    };
+}
+
+/// The weights and their gradient, and the axis that softmax went along.
+struct SoftmaxCells {
+    const Tensor &weights, &gradient;
+    std::size_t axis;
+
+    explicit SoftmaxCells(const Ledger& ledger)
+        : weights(ledger["weights"]), gradient(ledger["d_weights"]), axis(0) {
+        const Axes& row = ledger["row_max"].axes();
+        while (axis < row.size() && weights.axes()[axis] == row[axis]) ++axis;
+    }
+};
+
+}  // namespace
+
+GradientTwin gradient_twin(const BackwardNode& reader, const std::string& tensor,
+                           const RuleTree& gradient, const BackwardGraph& graph, const Plan& plan) {
+    if (!reader.step->mistake.empty()) return {};
+    if (plan.rotates() && reader.step->name.starts_with("rotated_")) {
+        return rotation_twin(reader, tensor);
+    }
+    if (GradientTwin twin = look_up_twin(reader, tensor, graph)) return twin;
+    const std::optional<CellProducts> products = cell_products(*gradient);
+    if (!products || products->left->word != "d_" + reader.step->name) return {};
+    if (GradientTwin twin = product_twin(reader, *products, tensor, graph)) return twin;
+    return projection_twin(*products, tensor, graph);
+}
+
+GradientTwin row_dot_twin() {
+    return [](const Plan& plan, const Ledger& ledger) -> Tensor {
+        return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+            using T = decltype(zero);
+            const SoftmaxCells of(ledger);
+            const auto step = twin(plan, loop::row_dot<T>, vectorized::row_dot<T>);
+            return {ledger["row_max"].axes(),
+                    step(of.weights.as<T>(), of.gradient.as<T>(), of.axis)};
+        });
+    };
+}
+
+GradientTwin softmax_twin() {
+    return [](const Plan& plan, const Ledger& ledger) -> Tensor {
+        return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
+            using T = decltype(zero);
+            const SoftmaxCells of(ledger);
+            const auto step = twin(plan, loop::d_softmax<T>, vectorized::d_softmax<T>);
+            return {of.weights.axes(), step(of.weights.as<T>(), of.gradient.as<T>(),
+                                            ledger["row_dot"].as<T>(), of.axis)};
+        });
+    };
+}
+
+}  // namespace attn

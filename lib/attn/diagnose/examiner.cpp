@@ -1,0 +1,514 @@
+#include "attn/diagnose/examiner.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "attn/diagnose/replay.hpp"
+#include "attn/diagnose/words.hpp"
+#include "attn/plan/draw.hpp"
+
+namespace attn {
+namespace {
+
+constexpr double of_unknown = 100, of_clash = 50, of_unjudged = 40, of_mistake = 10;
+constexpr double of_harmless = 1, of_aside = 2, of_later_name = 0.05;
+
+bool is_side(const std::string& step) { return step.ends_with("query") || step.ends_with("key"); }
+
+class Examiner {
+public:
+    Examiner(const Case& about, const std::vector<TheirTensor>& theirs, double bound, bool thorough)
+        : case_(about),
+          plan_(about.plan),
+          options_(about.options),
+          judge_(about.judge),
+          replay_(about.replay),
+          screens_(about.screens),
+          theirs_(theirs),
+          bound_(bound),
+          thorough_(thorough) {
+        for (const TheirTensor& each : theirs) outcome_.cost += of_later_name * static_cast<double>(each.rank);
+    }
+
+    std::optional<Outcome> examine() {
+        for (const bool aside : {false, true}) {
+            for (next_ = 0; next_ < theirs_.size();) {
+                const TheirTensor& theirs = theirs_[next_++];
+                if (theirs.aside != aside) continue;
+                const std::size_t findings = diagnosis_.findings.size();
+                const std::size_t steps = diagnosis_.steps.size();
+                examine(theirs);
+                weigh(findings, steps);
+                if (outcome_.cost >= bound_) return std::nullopt;
+            }
+        }
+        for (Finding& finding : diagnosis_.findings) mark_if_harmless(finding);
+        // What is harmless leaves the results right.
+        const auto is_harmless = [](const Finding& finding) { return finding.harmless; };
+        if (results_are_wrong_ && std::ranges::all_of(diagnosis_.findings, is_harmless)) {
+            for (Finding& finding : diagnosis_.findings) finding.harmless = false;
+        }
+        settle_cost();
+        diagnosis_.cost = outcome_.cost;
+        outcome_.diagnosis = std::move(diagnosis_);
+        return outcome_.cost < bound_ ? std::optional(std::move(outcome_)) : std::nullopt;
+    }
+
+private:
+    void examine(const TheirTensor& theirs) {
+        if (theirs.steps.front() == "mask") return examine_mask(theirs);
+        if (theirs.aside) return examine_aside(theirs);
+        examine_step(theirs);
+    }
+
+    static double weight_of(const Finding& finding) {
+        if (finding.mistake == nullptr) return of_unknown;
+        if (finding.harmless) return of_harmless;
+        const int beside = (finding.beside ? 1 : 0) + (finding.also_beside ? 1 : 0);
+        return of_mistake * (finding.second ? 2 : 1) + of_harmless * beside;
+    }
+
+    /// Adds what the newest findings and verdicts cost at least.
+    void weigh(std::size_t findings, std::size_t steps) {
+        if (diagnosis_.findings.size() == findings && !is_unjudged(steps)) return;
+        outcome_.troubled.push_back(next_ - 1);
+        const bool may_turn_harmless = !later_is_wrong();
+        for (std::size_t i = findings; i < diagnosis_.findings.size(); ++i) {
+            const double weight = weight_of(diagnosis_.findings[i]);
+            outcome_.cost += may_turn_harmless ? std::min(weight, of_harmless) : weight;
+        }
+    }
+
+    /// Whether the row that was added last says nothing.
+    bool is_unjudged(std::size_t steps) const {
+        return diagnosis_.steps.size() > steps &&
+               diagnosis_.steps.back().local == Verdict::not_compared &&
+               diagnosis_.steps.back().global != Verdict::right;
+    }
+
+    /// The cost in the end, once it is known what is harmless.
+    void settle_cost() {
+        outcome_.cost =
+            of_clash * clashes_ + of_unjudged * static_cast<double>(diagnosis_.skipped.size());
+        for (const TheirTensor& each : theirs_) {
+            outcome_.cost += of_later_name * static_cast<double>(each.rank) + (each.aside ? of_aside : 0);
+        }
+        for (const Finding& finding : diagnosis_.findings) outcome_.cost += weight_of(finding);
+        for (const StepVerdict& step : diagnosis_.steps) {
+            const bool unjudged =
+                step.local == Verdict::not_compared && step.global != Verdict::right;
+            if (unjudged) outcome_.cost += of_unjudged;
+        }
+    }
+
+    /// Whether a step is made of weights, or is these.
+    bool is_result(const std::string& step) const {
+        const StepTable& table = step_table(plan_);
+        return place_of(table, step) >= place_of(table, "weights");
+    }
+
+    StepVerdict row(const TheirTensor& theirs, const std::string& step) const {
+        StepVerdict verdict;
+        verdict.name = step;
+        verdict.theirs_name = theirs.name;
+        verdict.theirs = theirs.tensor.shape();
+        const Tensor* reference = judge_.reference().find(step);
+        if (reference != nullptr) verdict.expected = reference->shape();
+        return verdict;
+    }
+
+    std::span<const TheirTensor> later() const {
+        return std::span<const TheirTensor>(theirs_).subspan(next_);
+    }
+
+    /// Whether some tensor that comes after holds none of the right numbers.
+    bool later_is_wrong() const {
+        return std::ranges::any_of(later(), [](const TheirTensor& theirs) {
+            return theirs.steps.front() != "mask" && !theirs.is_right;
+        });
+    }
+
+    /// The mistake that makes this tensor, where that explains more of what follows than its layout
+    /// does.
+    std::optional<Match> rather_mistaken(const TheirTensor& theirs, const std::string& step,
+                                         const Reading& reading) {
+        if (replay_.step(step) == nullptr) return std::nullopt;
+        std::optional<Match> match = found_at(theirs, step, true).match;
+        if (!match || match->finding.harmless) return std::nullopt;
+        Replay mistaken = replay_;
+        mistaken.make(*match->finding.mistake);
+        const Tensor* ours = mistaken.step(step);
+        if (ours != nullptr && ours->shape() == match->reading.tensor.shape()) {
+            mistaken.take(step, match->reading.tensor);
+        }
+        Replay laid_out = replay_;
+        laid_out.take(step, reading.tensor);
+        const bool more = explained_by(std::move(mistaken), judge_, later()) >
+                          explained_by(std::move(laid_out), judge_, later());
+        return more ? std::move(match) : std::nullopt;
+    }
+
+    void examine_step(const TheirTensor& theirs) {
+        unexplained_ = Finding();
+        unexplained_.step = theirs.steps.front();
+        bool found = is_explained(theirs);
+        if (!found && judge_.may_look_away(theirs)) {
+            judge_.look_away(true);
+            found = is_explained(theirs);
+            judge_.look_away(false);
+        }
+        if (found) return;
+        const std::string drawn = drawn_for(theirs.steps.front());
+        if (!drawn.empty()) return skip(theirs, "there is no " + drawn + " to make it with");
+        const bool is_projected = !plan_.config.output_projection &&
+                                  !options_.steps.contains(theirs.name) &&
+                                  names_a_result(theirs.name);
+        const std::string reason = "there is no w_output to make it with";
+        if (is_projected && !diagnosis_.steps.empty()) return skip(theirs, reason);
+        if (is_projected) unexplained_.evidence.push_back("if it is projected: " + reason);
+        leave_unknown(theirs, theirs.steps.front());
+    }
+
+    void skip(const TheirTensor& theirs, const std::string& reason) {
+        diagnosis_.skipped.push_back({theirs.name, reason});
+        outcome_.cost += of_unjudged;
+    }
+
+    /// A tensor that nothing is replayed from: it has to follow from the others, or to be only
+    /// another way to write what does.
+    void examine_aside(const TheirTensor& theirs) {
+        const std::string& step = theirs.steps.front();
+        unexplained_ = Finding();
+        unexplained_.step = step;
+        const auto half = std::ranges::find_if(diagnosis_.findings, [](const Finding& finding) {
+            return finding.mistake != nullptr && !finding.harmless;
+        });
+        if (!blocked_ && half != diagnosis_.findings.end() && replay_.step(step) != nullptr) {
+            if (settles_as_replayed(theirs, step, false) || is_half(theirs, step, *half)) return;
+        }
+        ++clashes_;
+        leave_unknown(theirs, step);
+    }
+
+    /// Whether a tensor is written in a way that would be harmless but for the mistake.
+    bool is_half(const TheirTensor& theirs, const std::string& step, Finding& half) {
+        const Tensor& ours = *replay_.step(step);
+        for (const Reading& reading : readings(theirs.tensor, ours)) {
+            const std::optional<double> ratio = ratio_between(reading.tensor, ours);
+            if (!ratio || !is_side(step) || half.mistake->step != "scaled_scores") continue;
+            diagnosis_.steps.push_back(verdict_on(theirs, step, reading));
+            half.evidence.push_back(theirs.name + ": every number is " + brief(*ratio) +
+                                    " times what it should be");
+            return true;
+        }
+        const std::optional<Match>& match = found_at(theirs, step, false).match;
+        if (!match || !match->finding.harmless || match->finding.mistake->step != step) {
+            return false;
+        }
+        diagnosis_.steps.push_back(verdict_on(theirs, step, match->reading));
+        diagnosis_.steps.back().harmless = true;
+        half.evidence.push_back(theirs.name + ": " + match->finding.mistake->title);
+        return true;
+    }
+
+    /// The first parameter that the step needs and nobody gave, where they gave others: its numbers
+    /// are chance, so another seed makes another step.
+    std::string drawn_for(const std::string& step) const {
+        if (plan_.config.parameters.entries().empty() && !options_.takes_projections) return {};
+        Plan plan = plan_;
+        ++plan.config.seed;
+        const Ledger drawn = draw(plan);
+        for (const auto& [name, tensor] : drawn.entries()) {
+            if (find_step(step_table(), name).kind != Step::Kind::parameter) continue;
+            Ledger given = case_.intake.given;
+            given.record(name, tensor);
+            Replay again(plan_, std::move(given));
+            const Tensor* made = again.step(step);
+            if (made && !judged(*made, judge_.reference()[step], {}).right()) return name;
+        }
+        return {};
+    }
+
+    /// Whether it is what a replay makes; the row is entered.
+    bool settles_as_replayed(const TheirTensor& theirs, const std::string& step, bool takes) {
+        const Tensor* local = replay_.step(step);
+        if (local == nullptr) return false;
+        std::vector<std::pair<Tensor, std::string>> ways;
+        for (Reading& reading : readings(theirs.tensor, *local)) {
+            if (judge_(step, theirs, reading.tensor, *local, uses_theirs_).right()) {
+                takes ? settle(theirs, step, reading)
+                      : diagnosis_.steps.push_back(verdict_on(theirs, step, reading));
+                return true;
+            }
+            const Tensor* key = step == "rotary_key" ? replay_.step("rotated_key") : nullptr;
+            if (key == nullptr) continue;
+            const Tensor turned = rotated_part(plan_, *key, *local);
+            if (!judge_(step, theirs, reading.tensor, turned, uses_theirs_).right()) continue;
+            diagnosis_.steps.push_back(
+                verdict_on(theirs, step, {*local, "turned by its positions already"}));
+            return true;
+        }
+        return false;
+    }
+
+    /// Whether it is right, follows from theirs before it or has a known mistake; enters which.
+    bool is_explained(const TheirTensor& theirs) {
+        const auto right = [&](const std::string& step) {
+            const std::optional<Reading> reading = judge_.right_reading(theirs, step);
+            if (!reading) return false;
+            // The same numbers in another order may be a layout, or a mistake that goes on.
+            if (!reading->layout.empty() && !blocked_ && later_is_wrong()) {
+                if (std::optional<Match> match = rather_mistaken(theirs, step, *reading)) {
+                    enter(theirs, step, std::move(*match));
+                    return true;
+                }
+            }
+            settle(theirs, step, *reading);
+            return true;
+        };
+        if (std::ranges::any_of(theirs.steps, right)) return true;
+        if (blocked_) return false;  // what it follows from is not known
+        const auto inherited = [&](const std::string& step) {
+            return settles_as_replayed(theirs, step, true);
+        };
+        return std::ranges::any_of(theirs.steps, inherited) ||
+               find_mistake_at(theirs, theirs.steps.front());
+    }
+
+    /// The verdict on a tensor as it was read.
+    StepVerdict verdict_on(const TheirTensor& theirs, const std::string& step,
+                           const Reading& reading) {
+        StepVerdict verdict = row(theirs, step);
+        verdict.layout = reading.layout;
+        const auto compare = [&](const Tensor* expected, bool local, Verdict& word,
+                                 double& number) {
+            if (expected == nullptr) return;
+            const Judged answer = judge_(step, theirs, reading.tensor, *expected, local);
+            word = answer.verdict;
+            number = answer.difference;
+        };
+        const Tensor* reference = judge_.reference().find(step);
+        compare(reference, false, verdict.global, verdict.global_difference);
+        results_are_wrong_ =
+            results_are_wrong_ ||
+            (verdict.global != Verdict::right && is_result(step) && reference != nullptr &&
+             !judge_.right_where_read(step, theirs, reading.tensor, *reference, false));
+        if (blocked_) {
+            verdict.local = Verdict::not_compared;
+        } else {
+            compare(replay_.step(step), uses_theirs_, verdict.local, verdict.local_difference);
+        }
+        return verdict;
+    }
+
+    /// Enters the verdict, and lets what follows be replayed from the tensor.
+    void settle(const TheirTensor& theirs, const std::string& step, const Reading& reading) {
+        StepVerdict verdict = verdict_on(theirs, step, reading);
+        const bool taken = std::ranges::find(diagnosis_.steps, step, &StepVerdict::name) !=
+                           diagnosis_.steps.end();
+        if (taken && verdict.global != Verdict::right) ++clashes_;
+        // What equals the reference is right, whatever rounding says of the way there.
+        if (!blocked_ && verdict.global == Verdict::right) {
+            undone_ = undone_ && verdict.local == Verdict::right;
+            verdict.local = Verdict::right;
+        }
+        diagnosis_.steps.push_back(std::move(verdict));
+        if (!theirs.aside) take(step, reading.tensor, theirs.name + reading.layout);
+    }
+
+    /// What a replay reads has the shape and type of its own tensor.
+    void take(const std::string& step, const Tensor& tensor, const std::string& taken_from) {
+        const Tensor* ours = replay_.step(step);
+        if (ours == nullptr || ours->shape() != tensor.shape() || ours->dtype() != tensor.dtype()) {
+            blocked_ = true;
+            return;
+        }
+        replay_.take(step, tensor);
+        state_ += " " + step + "=" + taken_from;
+        for (Screen& screen : screens_) screen.take(step, tensor);
+        uses_theirs_ = true;
+    }
+
+    void make(const Mistake& mistake) {
+        replay_.make(mistake);
+        state_ += " +" + mistake.id;
+        for (Screen& screen : screens_) screen.make(mistake);
+    }
+
+    /// Whether something of theirs is right that would be wrong with this mistake.
+    bool is_refuted(const Mistake& mistake) const {
+        Replay replay = case_.replay;
+        for (const Finding& finding : diagnosis_.findings) {
+            if (finding.mistake != nullptr) replay.make(*finding.mistake);
+        }
+        return std::ranges::any_of(diagnosis_.steps, [&](const StepVerdict& each) {
+            if (each.global != Verdict::right || each.name == "mask") return false;
+            const std::optional<Tensor> wrong = replay.step_with({&mistake}, each.name);
+            const Tensor& right = judge_.reference()[each.name];
+            return wrong && !judge_(each.name, theirs_.front(), *wrong, right, false).right();
+        });
+    }
+
+    /// What is found at a step, among the harmless differences alone where a mistake would cost
+    /// more than can be spared.
+    const Found& found_at(const TheirTensor& theirs, const std::string& step, bool spares) {
+        std::string key = theirs.name + (thorough_ ? "::" : spares ? ":" : "!") + step + state_;
+        if (judge_.looks_away()) key += " away";
+        for (const TheirTensor& each : later()) {
+            if (!each.aside) key += " " + each.name + ":" + each.steps.front();
+        }
+        const auto [place, is_new] = case_.found.try_emplace(std::move(key));
+        if (!is_new) return place->second;
+        Candidates candidates = case_.candidates;
+        if (!spares) candidates.mistakes.clear();
+        candidates.refuted = [this](const Mistake& mistake) { return is_refuted(mistake); };
+        Search search(plan_, std::move(candidates), judge_, replay_, screens_, options_,
+                      theirs, step, uses_theirs_);
+        place->second.match = search.best(later(), thorough_);
+        if (!place->second.match) place->second.unexplained = search.unexplained();
+        return place->second;
+    }
+
+    bool find_mistake_at(const TheirTensor& theirs, const std::string& step) {
+        if (replay_.step(step) == nullptr) return false;
+        const bool stays_wrong = later_is_wrong() || (!theirs.is_right && is_result(step));
+        const bool spares = bound_ - outcome_.cost > of_mistake || !stays_wrong;
+        const Found& found = found_at(theirs, step, spares);
+        if (found.match) {
+            enter(theirs, step, *found.match);
+        } else {
+            unexplained_ = found.unexplained;
+        }
+        return found.match.has_value();
+    }
+
+    /// Enters what was found, and makes the mistake in all that follows.
+    void enter(const TheirTensor& theirs, const std::string& step, Match match) {
+        // Their name may stand for a step before this one, which the numbers are.
+        for (const std::string& before : steps_called(theirs.name, plan_)) {
+            const StepTable& table = step_table(plan_);
+            const Tensor* right = replay_.step(before);
+            if (!right || replay_.is_given(before) ||
+                place_of(table, before) >= place_of(table, step) ||
+                !judge_(before, theirs, match.reading.tensor, *right, uses_theirs_).right())
+                continue;
+            match.finding.evidence.push_back(theirs.name + " is the right " + before +
+                                             ": if you saved it before " + step +
+                                             " was made of it, nothing is wrong");
+        }
+        diagnosis_.steps.push_back(verdict_on(theirs, step, match.reading));
+        for (const Mistake* made : {match.finding.beside, match.finding.also_beside,
+                                    match.finding.mistake, match.finding.second}) {
+            if (made == nullptr) continue;
+            make(*made);
+            if (made->rewrites_result) judge_.accept(*made);
+        }
+        take(step, match.reading.tensor, theirs.name + match.reading.layout);
+        diagnosis_.findings.push_back(std::move(match.finding));
+    }
+
+    void leave_unknown(const TheirTensor& theirs, const std::string& step) {
+        const Tensor* reference = judge_.reference().find(step);
+        const Tensor* local = blocked_ ? nullptr : replay_.step(step);
+        const Tensor& expected = local != nullptr ? *local : *reference;
+        const std::vector<Reading> ways = readings(theirs.tensor, expected);
+        const Tensor tensor = ways.empty() ? theirs.tensor : ways.front().tensor;
+        // Behind a tensor that could not be replayed, it is not known where the fault lies.
+        if (!blocked_) diagnosis_.findings.push_back(unexplained_);
+        settle(theirs, step, {tensor, ways.empty() ? "" : ways.front().layout});
+    }
+
+    /// Masks are compared cell by cell after broadcasting, in whichever words they are written; a
+    /// part of ours alone (the causal one, the padding) is right too.
+    void examine_mask(const TheirTensor& theirs) {
+        const MaskSearch search(plan_, judge_, replay_, theirs);
+        StepVerdict verdict = row(theirs, "mask");
+        const MaskAnswer answer = search.answer(later());
+        verdict.layout = answer.layout;
+        verdict.global = verdict.local = answer.right ? Verdict::right : Verdict::wrong;
+        verdict.global_difference = verdict.local_difference = answer.right ? 0 : 1;
+        diagnosis_.steps.push_back(verdict);
+        if (!answer.finding) return;
+        if (answer.finding->mistake != nullptr && !answer.right) {
+            make(*answer.finding->mistake);
+        } else if (!answer.right && answer.hidden) {
+            take("mask", *answer.hidden, theirs.name);
+        }
+        diagnosis_.findings.push_back(*answer.finding);
+    }
+
+    /// Whether their query and key, some of them rotated already, have the product of ours.
+    bool have_same_product() {
+        for (const char* id : {"rope-missing", "rope-q-only"}) {
+            Replay ours = case_.replay;
+            if (plan_.rotates()) ours.make(find_mistake(id));
+            Replay other = ours;
+            for (const char* side : {"rotary_key", "query", "key"}) {
+                if (const Tensor* tensor = replay_.step(side)) other.take(side, *tensor);
+            }
+            const Tensor* product = other.step("scores");
+            for (const Tensor* right : {ours.step("scores"), judge_.reference().find("scores")}) {
+                const TheirTensor& any = theirs_.front();
+                if (product && judge_("scores", any, *product, *right, true).right()) return true;
+            }
+        }
+        return false;
+    }
+
+    /// True when this step differs and the weights and everything after them are right all the
+    /// same.
+    void mark_if_harmless(Finding& finding) {
+        bool right = true;
+        bool judged = false, after = false, behind_scores = false;
+        for (const StepVerdict& verdict : diagnosis_.steps) {
+            behind_scores = behind_scores || is_result(verdict.name);
+            after = after || verdict.name == finding.step;
+            if (!after || !behind_scores) continue;
+            judged = true;
+            right = right && verdict.global == Verdict::right;
+        }
+        // Whatever was done to query and key alike: their product is what counts.
+        const bool is_first = find_step(step_table(), finding.step).chain == Chain::none ||
+                              finding.step == "query" || finding.step == "key";
+        const bool undone = is_side(finding.step) && !blocked_ &&
+                            (undone_ || (is_first && have_same_product()));
+        if (finding.mistake == nullptr && undone && judged && right) {
+            finding.mistake = &find_mistake("same-scores");
+            finding.replayed = false;
+            finding.difference = 0;
+        }
+        if (finding.mistake != nullptr && judged && right) finding.harmless = true;
+        for (StepVerdict& verdict : diagnosis_.steps) {
+            if (verdict.name == finding.step && finding.harmless) verdict.harmless = true;
+        }
+    }
+
+    const Case& case_;
+    const Plan& plan_;
+    const DiagnoseOptions& options_;
+    Diagnosis diagnosis_;
+    Outcome outcome_;
+    Judge judge_;
+    Replay replay_;
+    std::vector<Screen> screens_;
+    std::string state_;  ///< what was taken and made
+    const std::vector<TheirTensor>& theirs_;
+    double bound_;
+    bool thorough_;
+    std::size_t next_ = 0;  ///< the first tensor that has not been looked at
+    int clashes_ = 0;       ///< wrong tensors that are read as a step that another one is
+    bool uses_theirs_ = false;
+    bool results_are_wrong_ = false;
+    bool undone_ = true;    ///< what is right follows from theirs before it, wrong or not
+    Finding unexplained_;   ///< of the tensor that is looked at, should nothing explain it
+    bool blocked_ = false;  ///< something of theirs could not be replayed, so what follows cannot
+};
+
+}  // namespace
+
+std::optional<Outcome> examined(const Case& about, const std::vector<TheirTensor>& theirs,
+                                double bound, bool thorough) {
+    return Examiner(about, theirs, bound, thorough).examine();
+}
+
+}  // namespace attn

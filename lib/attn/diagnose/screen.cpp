@@ -1,0 +1,70 @@
+#include "attn/diagnose/screen.hpp"
+
+#include "attn/diagnose/their_tensors.hpp"
+
+namespace attn {
+namespace {
+
+constexpr std::size_t few_tokens = 16;
+constexpr std::size_t many_scores = 20000;
+
+}  // namespace
+
+bool Screen::Pair::begins_alike(const Mistake* mistake, const std::string& name) {
+    const auto of = [&](Replay& replay) -> std::optional<Tensor> {
+        if (mistake != nullptr) return replay.step_with({mistake}, name);
+        const Tensor* right = replay.step(name);
+        return right != nullptr ? std::optional(*right) : std::nullopt;
+    };
+    const std::optional<Tensor> whole = of(of_longer);
+    const std::optional<Tensor> part = of(of_shorter);
+    if (!whole || !part) return !whole && !part;
+    return judged(*part, Prefix::of(*whole, part->shape()), {1e-4, 1e-4}).right();
+}
+
+std::vector<Screen> Screen::of(const Plan& plan, const Ledger& given, const Ledger& reference) {
+    std::vector<Screen> screens;
+    if (plan.batch * plan.heads * plan.query_len * plan.key_len < many_scores) return screens;
+    Ledger all = given;
+    for (const char* source : {"x", "memory"}) {
+        if (const Tensor* x = reference.find(source)) all.record(source, *x);
+    }
+    const std::string last = reference.entries().back().name;
+    const std::size_t few = std::min(few_tokens, plan.query_len);
+    for (const std::size_t tokens : {few, plan.query_len}) {
+        auto prefix = prefix_of(plan, all, 1, tokens);
+        auto longer = prefix_of(plan, all, 2, few);
+        auto shorter = prefix_of(plan, all, 1, tokens == few ? few / 2 : few);
+        if (!prefix || !longer || !shorter || (tokens > few && plan.batch == 1)) continue;
+        screens.push_back(
+            Screen(std::make_shared<const Prefix>(std::move(*prefix)),
+                   std::make_shared<Pair>(std::move(*longer), std::move(*shorter))));
+        if (!screens.back().pair_->begins_alike(nullptr, last)) screens.pop_back();
+    }
+    return screens;
+}
+
+void Screen::take(const std::string& step, const Tensor& tensor) {
+    const Tensor* ours = replay_.step(step);
+    if (ours != nullptr) replay_.take(step, Prefix::of(tensor, ours->shape()));
+}
+
+bool Screen::begins_alike(const Mistake& mistake, const std::string& name) {
+    const auto [known, is_new] = pair_->known.try_emplace({&mistake, name}, false);
+    if (is_new) {
+        known->second = mistake.applies(pair_->longer.plan) &&
+                        mistake.applies(pair_->shorter.plan) &&
+                        pair_->begins_alike(&mistake, name);
+    }
+    return known->second;
+}
+
+std::optional<Tensor> Screen::step_with(const std::vector<const Mistake*>& made,
+                                        const std::string& name) {
+    for (const Mistake* mistake : made) {
+        if (!begins_alike(*mistake, name)) return std::nullopt;
+    }
+    return replay_.step_with(made, name);
+}
+
+}  // namespace attn

@@ -1,0 +1,170 @@
+// What is drawn of a derivation: sums term by term, softmax as bars, a context as a stack of rows.
+
+/** Sums of more terms than this are read by their largest terms. */
+const termsInOrder = 16;
+
+function clipped(value, low) {
+    return Number.isFinite(value) ? Math.max(low, Math.min(1, value)) : 0;
+}
+
+/** A bar from a zero line, to the right for what is more than zero. */
+function signedBar(value, limit) {
+    const share = clipped(value / (limit || 1), -1);
+    const style = `--share:${share.toFixed(3)}`;
+    return element(share < 0 ? "i.signed.minus" : "i.signed", { style, "aria-hidden": "true" });
+}
+
+/** A bar from the left for a number between 0 and `limit`. */
+function shareBar(value, limit = 1) {
+    const style = `--share:${clipped(value / (limit || 1), 0).toFixed(3)}`;
+    return element("i.share", { style, "aria-hidden": "true" });
+}
+
+/** Numbers as colours. */
+function swatches(levels, values, limit) {
+    const level = (value) => Math.round(((clipped(value / (limit || 1), -1) + 1) / 2) * (levels - 1));
+    const cell = (value) => element(Number.isFinite(value) ? `i.d${level(value)}` : "i.nan");
+    return element("span.swatches", { "aria-hidden": "true" }, values.map(cell));
+}
+
+function largestOf(values) {
+    const size = (most, one) => (Number.isFinite(one) ? Math.max(most, Math.abs(one)) : most);
+    return values.reduce(size, 0);
+}
+
+function headRow(...texts) {
+    const head = (text) => (text ? element("th", { scope: "col" }, text) : element("td"));
+    return element("thead", element("tr", texts.map(head)));
+}
+
+/** One summand: its factors side by side, their product, its bar, the sum so far. */
+function termRow(app, term, decimals, largest, soFar) {
+    const written = (show) => {
+        const [first, second] = term.factors.map((cell) => show(app, cell));
+        if (!second) return [first];
+        return term.isExponential ? ["exp(", first, " − ", second, ")"] : [first, " × ", second];
+    };
+    const numbers = term.factors.length < 2 ? [] : written(chip);
+    return element(
+        "tr",
+        { "data-value": exact(term.value) },
+        element("td", element("span.meet", numbers), element("small", written(cellButton))),
+        element("td.sum", decimals.text(term.value)),
+        element("td", signedBar(term.value, largest)),
+        element("td.so-far", decimals.text(soFar)),
+    );
+}
+
+function closingRow(text, words, value) {
+    const about = { "data-value": exact(value), "data-row": words };
+    return element("tr", about, element("td", words), element("td.sum", text), element("td"), element("td"));
+}
+
+/** What is left of a sum below its terms, so that what is printed adds up to what is printed. */
+function closingRows({ value, terms, rounding }, decimals) {
+    const together = closingRow(decimals.text(value), "together", value);
+    if (![value, ...terms.map((term) => term.value)].every(Number.isFinite)) return [together];
+    const printed = terms.reduce((sum, term) => sum + decimals.units(term.value), 0);
+    const left = decimals.units(value) - printed;
+    return left === 0 ? [together] : [closingRow(decimals.ofUnits(left), "rounding", rounding), together];
+}
+
+/** A sum as a table. */
+function termsTable(app, derivation) {
+    const decimals = new Decimals(derivation);
+    const inOrder = derivation.terms.length <= termsInOrder;
+    const terms = [...derivation.terms];
+    if (!inOrder) terms.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
+    const largest = largestOf(terms.map((term) => term.value));
+    let soFar = 0;
+    const rows = terms.map((term) => termRow(app, term, decimals, largest, (soFar += term.value)));
+    app.player.take(rows, terms);
+    const order = inOrder ? "in their order" : "the largest first";
+    const caption = element("caption", `${terms.length} terms, ${order}`);
+    const head = headRow("", terms[0]?.factors.length > 1 ? "product" : "term", "", "so far");
+    const foot = element("tfoot", closingRows(derivation, decimals));
+    return element("table.terms", caption, head, element("tbody", rows), foot);
+}
+
+/** Plays a sum term by term; where motion is not wanted, a term for each press. */
+class Player {
+    rows = [];
+    terms = [];
+    shown = 0;
+    timer = undefined;
+
+    constructor(app) {
+        this.app = app;
+        const about = { id: "play", title: "term by term (Space)" };
+        this.button = button("Play", () => this.press(), about);
+        this.take([], []);
+    }
+
+    /** The rows that stand in the panel now. */
+    take(rows, terms) {
+        this.stop();
+        Object.assign(this, { rows, terms, shown: rows.length });
+        this.button.hidden = !this.plays;
+        this.say();
+    }
+    get plays() {
+        return this.rows.length > 1;
+    }
+    get isDone() {
+        return this.shown >= this.rows.length;
+    }
+
+    stop() {
+        clearInterval(this.timer);
+        this.timer = undefined;
+    }
+    say() {
+        this.button.textContent = this.timer ? "Pause" : this.isDone ? "Play" : "Next term";
+    }
+
+    press() {
+        if (this.timer) {
+            this.stop();
+        } else {
+            if (this.isDone) this.shown = 0;
+            this.step();
+            if (!isCalm.matches && !this.isDone) this.timer = setInterval(() => this.step(), 900);
+        }
+        this.say();
+    }
+
+    /** Brings one more term, and lights what meets in it. */
+    step() {
+        ++this.shown;
+        this.rows.forEach((row, i) => {
+            row.classList.toggle("yet", i >= this.shown);
+            row.classList.toggle("now", i === this.shown - 1);
+        });
+        const row = this.rows[this.shown - 1];
+        row.closest("table").tFoot.classList.toggle("yet", !this.isDone);
+        row.scrollIntoView({ block: "nearest" });
+        this.app.lightTerm(this.terms[this.shown - 1].factors);
+        if (this.isDone) this.stop();
+        this.say();
+    }
+}
+
+/** A row of weights as it came about: score, exponential and share of each key. */
+function softmaxDrawn(app, section, flat) {
+    const { roles } = app.strip;
+    if (!roles?.exponentials || section !== roles.softmax || !section.isOfPairs) return "";
+    const keys = app.strip.keys().slice(0, 64);
+    const start = flat - section.indices(flat).at(-1);
+    const at = (of) => keys.map(({ key }) => of.values[start + key]);
+    const [scores, powers, shares] = [roles.last, roles.exponentials, section].map(at);
+    const [score, power] = [largestOf(scores), largestOf(powers)];
+    const row = ({ key, label }) => {
+        const name = start + key === flat ? "tr.now" : section.hides(start + key) ? "tr.hid" : "tr";
+        const bars = [signedBar(scores[key], score), shareBar(powers[key], power), shareBar(shares[key])];
+        const word = element("th", { scope: "row", dir: "auto" }, shortened(label, 12));
+        return element(name, word, bars.map((bar) => element("td", bar)));
+    };
+    const caption = element("caption", "the row of this weight");
+    const head = headRow("", "score", "exponential", "share of 1");
+    return element("table.drawn", caption, head, element("tbody", keys.map(row)));
+}

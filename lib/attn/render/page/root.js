@@ -1,0 +1,77 @@
+"use strict";
+// Where the page stands: a document of its own, or a tree of its own inside somebody else's.
+
+const host = [...document.querySelectorAll("[data-attn-explain]")].find((one) => !one.shadowRoot);
+/** @type {any} a document or a shadow root: what elements are looked for in */
+const root = host ? host.attachShadow({ mode: "open" }) : document;
+if (host) root.append(host.querySelector("template").content.cloneNode(true));
+/** @type {HTMLElement} what holds the page, as the body does */
+const frame = host ? root.appendChild(element("div.frame")) : document.body;
+const isWide = matchMedia("(min-width: 1101px)");
+const isCalm = matchMedia("(prefers-reduced-motion: reduce)");
+
+/**
+ * `element("td.sum", { title }, child, child)`: an element with classes, attributes and children;
+ * texts become text, whatever they hold.
+ * @returns {any}
+ */
+function element(name, ...children) {
+    const [tag, ...classes] = name.split(".");
+    const made = document.createElement(tag);
+    if (classes.length > 0) made.className = classes.join(" ");
+    const attributes = children[0]?.constructor === Object ? children.shift() : {};
+    for (const [key, value] of Object.entries(attributes)) {
+        if (value === undefined || value === false) continue;
+        if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+        else made.setAttribute(key, value === true ? "" : value);
+    }
+    made.append(...children.flat().filter((child) => child !== undefined && child !== ""));
+    return made;
+}
+
+function button(text, onclick, attributes = {}) {
+    return element("button", { type: "button", onclick, ...attributes }, text);
+}
+
+/** A button that is on or off; `turn` is told which. */
+function toggle(text, isOn, turn) {
+    const made = button(text, () => {
+        isOn = !isOn;
+        made.setAttribute("aria-pressed", String(isOn));
+        turn(isOn);
+    });
+    made.setAttribute("aria-pressed", String(isOn));
+    return made;
+}
+
+/** A token as it fits above a column; the whole of it is the title. */
+function shortened(label, most) {
+    const letters = [...label];
+    return letters.length > most ? letters.slice(0, most - 1).join("") + "…" : label;
+}
+
+/** `[act(0), act(1), ...]`, so many of them. */
+function times(count, act) {
+    return Array.from({ length: count }, (_, i) => act(i));
+}
+
+/** The part of the page's address behind #; a page that stands in another one has none. */
+const hash = {
+    read() {
+        const text = host ? "" : location.hash.slice(1);
+        try {
+            return decodeURIComponent(text);
+        } catch {
+            return text;
+        }
+    },
+    /** Inside srcdoc no address can be written: the page works without. */
+    write(text, push) {
+        if (host || text === this.read()) return;
+        try {
+            history[push ? "pushState" : "replaceState"](null, "", "#" + text);
+        } catch {
+            return;
+        }
+    },
+};

@@ -1,0 +1,282 @@
+// The steps of a walk: in groups, folded, each with its words and its tables.
+
+/** Up to so many cells a page is built at once; a larger one piece by piece, as it is scrolled. */
+const builtAtOnce = 20000;
+
+/** Of tables with no more columns two stand side by side on paper. */
+const columnsOnHalfPaper = 10;
+
+/** What belongs where; the first that fits counts. */
+const groupNames = {
+    input: /^(ids|\w*embedding|x|memory|segment\w*|[gb]_(x|memory)|normed_(x|memory))$/,
+    positions: /^(inverse_freq|angles|cos$|sin$|rotated|positions|buckets|position_bias|relative_)/,
+    scores: /scores$|^mask$/,
+    softmax: /weights$|^(row_|exponentials|sink|lambda|running|correction)/,
+    output: /context$|^(merged|[wb]_)?output$|^[gb]_(context|output)$|^merged$/,
+    projections: /./,
+};
+const groupOrder = ["input", "projections", "positions", "scores", "softmax", "output"];
+
+/** The groups of a walk; a notebook's sections stand by themselves. */
+function groupsOf(walk, isGrouped) {
+    if (!isGrouped) return walk.sections.map((section) => ({ title: "", sections: [section] }));
+    const groups = groupOrder.map((title) => ({ title, sections: [] }));
+    for (const section of walk.sections) {
+        const title = Object.keys(groupNames).find((name) => groupNames[name].test(section.name));
+        groups[groupOrder.indexOf(title)].sections.push(section);
+    }
+    return groups.filter((one) => one.sections.length > 0);
+}
+
+function shapeText(section) {
+    if (!section.isTensor) return "";
+    const axes = section.axes.map((axis, i) => `${axis} ${section.shape[i]}`).join(" × ");
+    return `${axes ? axes + ", " : "a scalar, "}${section.dtype}`;
+}
+
+class Steps {
+    constructor(app) {
+        this.app = app;
+        this.nav = element("nav", { id: "steps", "aria-label": "steps" });
+        this.element = element("div", { id: "tensors" });
+        this.linesShown = new Set();
+        this.inSight = new Set();
+        this.parts = new Map();
+        this.cells = new Map();
+        this.lit = [];
+        this.soon = undefined;
+        const seen = (entries) => this.scrolled(entries);
+        this.observer = new IntersectionObserver(seen, { rootMargin: "600px" });
+        addEventListener("beforeprint", () => this.buildAll());
+    }
+
+    make() {
+        const { walk, strip } = this.app;
+        for (const kept of [this.cells, this.parts, this.inSight]) kept.clear();
+        this.lit = [];
+        this.observer.disconnect();
+        const groups = groupsOf(walk, Boolean(strip.roles));
+        const size = walk.sections.reduce((sum, section) => sum + (section.size ?? 0), 0);
+        this.isSmall = size <= builtAtOnce;
+        this.nav.replaceChildren(element("ol", groups.map((group) => this.navOf(group))));
+        this.element.replaceChildren(...this.madeBy(), ...groups.map((group) => this.groupOf(group)));
+        if (this.isSmall) return this.buildAll();
+        for (const { section, part, body } of this.parts.values()) {
+            body.style.minHeight = `${1.7 * (section.shape?.at(-2) ?? 1)}rem`;
+            this.observer.observe(part);
+        }
+    }
+
+    // --- their frames
+
+    navOf({ title, sections }) {
+        const items = sections.map((section) => {
+            const differs = this.app.other && differenceText(this.app, section) !== "";
+            const link = element("a", { href: `#step-${section.name}` }, section.name);
+            link.addEventListener("click", (event) => {
+                event.preventDefault();
+                this.open(this.parts.get(section.name));
+            });
+            return element(differs ? "li.differs" : "li", { "data-nav": section.name }, link);
+        });
+        return title ? element("li", element("span", title), element("ol", items)) : items[0];
+    }
+
+    /** Steps that belong together, folded below the word that is followed. */
+    groupOf({ title, sections }) {
+        const heading = (section) => element("h3.away", section.name);
+        const parts = sections.flatMap((section) => [heading(section), this.partOf(section)]);
+        if (!title) return parts[1];
+        const names = element("small", sections.map((section) => section.name).join(", "));
+        const about = { "data-group": title, open: Boolean(this.app.model) };
+        const group = element("details.group", about, element("summary", element("b", title), names), parts);
+        return element("section", element("h2.away", title), group);
+    }
+
+    /** On a model's page: which command makes the walk through this layer. */
+    madeBy() {
+        const { walk, model } = this.app;
+        if (!model) return [];
+        const whole = walk.sections.length > 1;
+        const words = whole ? "this layer by itself: " : "too large for this page; its whole walk: ";
+        return [element("p.made", words, element("code", walk.command))];
+    }
+
+    partOf(section) {
+        const { app } = this;
+        const { name, title, formula, note, margin, code } = section;
+        const difference = app.other && differenceText(app, section);
+        const said = Object.entries({ formula, shape: shapeText(section), note, margin, difference });
+        const words = said.filter(([, text]) => text).map(([kind, text]) => element(`p.${kind}`, text));
+        const body = element("div.body");
+        const open = app.model ? name === "weights" : !section.view.folded;
+        const turn = button("show as lines", () => this.turnLines(section), { class: "view" });
+        const isBroad = !app.strip.roles || section.shape.at(-1) > columnsOnHalfPaper;
+        const part = element(
+            isBroad ? "details.step.wide" : "details.step",
+            { id: `step-${name}`, "data-step": name, open },
+            element("summary", element("b", name), " ", title),
+            words,
+            code ? element("pre.code", code) : "",
+            hasLines(section) ? turn : "",
+            body,
+            legendOf(app.walk, section),
+        );
+        part.addEventListener("toggle", () => {
+            if (part.open && part.getBoundingClientRect().top < innerHeight) this.build(name);
+        });
+        this.parts.set(name, { section, part, body, built: new Set() });
+        return part;
+    }
+
+    isFolded(name) {
+        const { part } = this.parts.get(name);
+        return !part.open || part.closest(".group")?.open === false;
+    }
+    unfold(part) {
+        part.open = true;
+        const group = part.closest(".group");
+        if (group) group.open = true;
+    }
+
+    /** Opens a step and goes there. */
+    open({ section, part }) {
+        this.unfold(part);
+        this.build(section.name);
+        part.scrollIntoView({ block: "start", behavior: "instant" });
+    }
+
+    // --- their tables
+
+    scrolled(entries) {
+        for (const { isIntersecting, target } of entries) {
+            const name = target.dataset.step;
+            isIntersecting ? this.inSight.add(name) : this.inSight.delete(name);
+            if (isIntersecting && this.parts.has(name)) this.build(name);
+        }
+    }
+
+    buildAll() {
+        for (const name of this.parts.keys()) this.build(name, true);
+    }
+
+    /** Makes what the tabs brought to the front: what is seen at once, what is near soon. */
+    buildFront() {
+        const later = [];
+        for (const [name, { part, built }] of this.parts) {
+            if (!(built.size > 0 || part.open) || !(this.isSmall || this.inSight.has(name))) continue;
+            const { top, bottom } = part.getBoundingClientRect();
+            if (this.isSmall || (top < innerHeight && bottom > 0)) this.build(name);
+            else later.push(name);
+        }
+        clearTimeout(this.soon);
+        const next = () => {
+            const name = later.shift();
+            if (name === undefined || !this.parts.has(name)) return;
+            this.build(name);
+            this.soon = setTimeout(next, 30);
+        };
+        this.soon = setTimeout(next, 30);
+    }
+
+    /** Makes the tables of a step: those in front, or all. */
+    build(name, all = false) {
+        const { section, body, part } = this.parts.get(name);
+        if (!section.isTensor) return body.replaceChildren(element("pre", section.text));
+        if (!part.open && !all) return;
+        body.style.minHeight = "";
+        matricesOf(section).forEach(({ start, place }, number) => {
+            const inFront = this.app.tabs.isInFront(section, place);
+            const old = body.querySelector(`[data-start="${start}"]`);
+            const panel = old ?? (inFront || all ? this.panelOf(section, start) : undefined);
+            if (!panel) return;
+            panel.hidden = !inFront;
+            if (!inFront) return;
+            this.showView(section, panel, start, place.head ?? 0);
+            const note = part.querySelector(".note");
+            if (note) note.textContent = section.view.notes?.[number] || section.note;
+        });
+    }
+
+    panelOf(section, start) {
+        const { app } = this;
+        const { body, built } = this.parts.get(section.name);
+        const twin = app.other && app.twin(section);
+        const differs = (flat) => Boolean(twin) && !same(section.values[flat], twin.values[flat]);
+        const table = tableOf(app.walk, section, start, differs);
+        const panel = element("div.panel", { "data-start": start }, table);
+        for (const cell of panel.querySelectorAll("td")) this.cells.set(cell.dataset.cell, cell);
+        this.listen(panel.querySelector("table"));
+        body.append(panel);
+        built.add(start);
+        return panel;
+    }
+
+    turnLines(section) {
+        const shown = this.linesShown;
+        shown.has(section.name) ? shown.delete(section.name) : shown.add(section.name);
+        const words = shown.has(section.name) ? "show as a table" : "show as lines";
+        this.parts.get(section.name).part.querySelector(".view").textContent = words;
+        this.build(section.name);
+    }
+
+    /** A matrix as a table or as lines. */
+    showView(section, panel, start, head) {
+        const lines = this.linesShown.has(section.name) && hasLines(section);
+        panel.querySelector(".scroll").hidden = lines;
+        const old = panel.querySelector(".lines");
+        if (old) old.hidden = !lines;
+        else if (lines) panel.append(linesOf(section, start, head, (s, flat) => this.app.choose(s, flat)));
+    }
+
+    listen(table) {
+        const { app } = this;
+        const at = (event) => {
+            const cell = event.target.closest("td[data-cell]");
+            return cell && app.walk.cell(cell.dataset.cell);
+        };
+        // Where the panel lies over the tables, only what is chosen opens it.
+        const previews = () => isWide.matches && !app.turn.isOn;
+        const preview = (event) => {
+            // A page that scrolls under a mouse that rests is nobody's question.
+            const rests = event.screenX === app.mouse?.x && event.screenY === app.mouse?.y;
+            if (!previews() || (event.type === "mouseover" && event.isTrusted && rests)) return;
+            const cell = at(event);
+            if (cell && !app.isSelected(cell)) app.show(cell.section, cell.flat, false);
+        };
+        table.addEventListener("mouseover", preview);
+        table.addEventListener("focusin", preview);
+        table.addEventListener("mouseleave", () => previews() && app.showSelected());
+        table.addEventListener("click", (event) => {
+            const cell = at(event);
+            if (cell && !app.turn.takes(cell)) app.choose(cell.section, cell.flat);
+        });
+        table.addEventListener("keydown", (event) => onCellKey(app, event));
+    }
+
+    // --- their lights
+
+    light(address, kind) {
+        const cell = this.cells.get(address);
+        if (!cell) return;
+        cell.classList.add(kind);
+        this.lit.push(cell);
+    }
+    darken() {
+        for (const cell of this.lit) cell.classList.remove("lit", "far", "shown");
+        this.lit = [];
+    }
+
+    /** Lights a cell and what it is made of; `far` down to the inputs. */
+    lightUp(section, flat, far) {
+        const { walk } = this.app;
+        const { sources } = derive(walk, section, flat);
+        this.darken();
+        if (far) for (const each of upstream(walk, section, flat)) this.light(each, "far");
+        for (const source of sources) this.light(source.section.address(source.flat), "lit");
+        this.light(section.address(flat), "shown");
+        const names = new Set(sources.map((source) => source.section.name));
+        for (const item of this.nav.querySelectorAll("[data-nav]"))
+            item.classList.toggle("lit", names.has(item.dataset.nav));
+    }
+}

@@ -1,0 +1,292 @@
+#include "attn/rules/gradient_term.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace attn {
+namespace {
+
+using Kind = RuleNode::Kind;
+using Outlines = std::function<Outline(const std::string&)>;
+
+/// Factors as powers of what they are made of, so that what is multiplied and divided by goes away.
+class Product {
+public:
+    void multiply(const RuleTree& factor, double power) {
+        if (factor->kind == Kind::number) {
+            (power > 0 ? over_ : under_) *= std::pow(factor->number, std::abs(power));
+        } else if (factor->kind == Kind::operate && factor->parts.size() == 1) {
+            negative_ = negative_ != (std::fmod(power, 2) != 0);
+            multiply(factor->parts[0], power);
+        } else if (is_operation(*factor, "*")) {
+            for (const RuleTree& part : factor->parts) multiply(part, power);
+        } else if (is_operation(*factor, "/")) {
+            multiply(factor->parts[0], power);
+            multiply(factor->parts[1], -power);
+        } else if (is_operation(*factor, "^") && is_whole(*factor->parts[1])) {
+            multiply(factor->parts[0], power * factor->parts[1]->number);
+        } else {
+            const auto same = std::ranges::find_if(
+                factors_, [&](const Factor& each) { return same_tree(*each.base, *factor); });
+            if (same == factors_.end()) {
+                factors_.push_back({factor, power});
+            } else {
+                same->power += power;
+            }
+        }
+    }
+
+    bool negative() const { return negative_; }
+
+    RuleTree tree() const {
+        double over = over_;
+        double under = under_;
+        if (std::fmod(over, under) == 0) {
+            over /= under;
+            under = 1;
+        } else if (std::fmod(under, over) == 0) {
+            under /= over;
+            over = 1;
+        }
+        RuleTree above = over == 1 ? nullptr : number_node(over);
+        RuleTree below = under == 1 ? nullptr : number_node(under);
+        for (const Factor& factor : factors_) {
+            if (factor.power == 0) continue;
+            const double power = std::abs(factor.power);
+            const RuleTree raised =
+                power == 1 ? factor.base : operate_node("^", {factor.base, number_node(power)});
+            RuleTree& side = factor.power > 0 ? above : below;
+            side = side == nullptr ? raised : operate_node("*", {side, raised});
+        }
+        if (above == nullptr) above = number_node(1);
+        return below == nullptr ? above : operate_node("/", {above, below});
+    }
+
+private:
+    struct Factor {
+        RuleTree base;
+        double power;
+    };
+
+    static bool is_whole(const RuleNode& node) {
+        return node.kind == Kind::number && node.number == std::floor(node.number);
+    }
+
+    bool negative_ = false;
+    double over_ = 1, under_ = 1;
+    std::vector<Factor> factors_;
+};
+
+/// How many of the loops have to be entered before the expression is known.
+std::size_t level_of(const RuleNode& node, const std::vector<GradientLoop>& loops) {
+    std::size_t level = loops.size();
+    while (level > 0 && !holds_index(node, loops[level - 1].index)) --level;
+    return level;
+}
+
+/// Whether anything changes with the loop at that place.
+bool is_used(const GradientTerm& term, std::size_t loop) {
+    const auto names = [&](const RuleTree& tree) {
+        return holds_index(*tree, term.loops[loop].index);
+    };
+    const auto any = [&](const std::vector<RuleTree>& trees) {
+        return std::ranges::any_of(trees, names);
+    };
+    return any(term.over) || any(term.under) || any(term.conditions) ||
+           std::ranges::any_of(term.loops, [&](const GradientLoop& each) {
+               return names(each.first) || names(each.end);
+           });
+}
+
+/// What stands within the first loops: a factor stands before a sum that it does not change with.
+RuleTree nest(const GradientTerm& term, std::size_t level, bool& negative) {
+    Product product;
+    for (const auto& [factors, power] : {std::pair(&term.over, 1.0), {&term.under, -1.0}}) {
+        for (const RuleTree& factor : *factors) {
+            if (level_of(*factor, term.loops) == level) product.multiply(factor, power);
+        }
+    }
+    if (level < term.loops.size()) {
+        const GradientLoop& loop = term.loops[level];
+        RuleNode sum{.kind = Kind::reduce, .word = "sum", .index = loop.index};
+        sum.parts = {loop.first, loop.end, nest(term, level + 1, negative)};
+        product.multiply(tree_of(std::move(sum)), 1);
+    }
+    negative = negative != product.negative();
+    RuleTree value = product.tree();
+    RuleTree condition;
+    for (const RuleTree& each : term.conditions) {
+        if (level_of(*each, term.loops) != level) continue;
+        condition = condition == nullptr ? each : operate_node("and", {condition, each});
+    }
+    if (condition == nullptr) return value;
+    const bool is_not = condition->kind == Kind::operate && condition->word == "not";
+    if (is_not) return choose_node(condition->parts[0], number_node(0), value);
+    return choose_node(condition, value, number_node(0));
+}
+
+/// Puts letters in the place of marked indices.
+class Letters {
+public:
+    explicit Letters(const Outlines& outline) : outline_(outline) {}
+
+    RuleTree tree(const RuleTree& tree, const std::set<std::string>& taken) const {
+        RuleNode node = *tree;
+        if (node.kind != Kind::reduce) {
+            for (RuleTree& part : node.parts) part = this->tree(part, taken);
+            return tree_of(std::move(node));
+        }
+        const std::string letter = free_letter(node.index.substr(0, node.index.find('\'')), taken);
+        std::set<std::string> inside = taken;
+        inside.insert(letter);
+        for (std::size_t i = 0; i + 1 < node.parts.size(); ++i) {
+            node.parts[i] = this->tree(node.parts[i], taken);
+        }
+        const RuleTree body =
+            substituted(node.parts.back(), {{node.index, name_node(letter)}}, {}, false);
+        node.index = letter;
+        node.parts.back() = this->tree(body, inside);
+        if (node.parts.size() == 3 && goes_over_an_axis(node)) {
+            node.parts.erase(node.parts.begin(), node.parts.begin() + 2);
+        }
+        return tree_of(std::move(node));
+    }
+
+private:
+    static std::string free_letter(const std::string& letter, const std::set<std::string>& taken) {
+        static const std::map<std::string, std::string> others{
+            {"q", "p"}, {"k", "j"}, {"f", "g"}, {"t", "s"}, {"h", "i"}, {"c", "d"}, {"o", "p"}};
+        if (!taken.contains(letter)) return letter;
+        const auto other = others.find(letter);
+        if (other != others.end() && !taken.contains(other->second)) return other->second;
+        std::string name = letter + letter.back();
+        while (taken.contains(name)) name += letter.back();
+        return name;
+    }
+
+    /// Whether a sum goes over all of an axis that stands in it, so that its range says nothing.
+    bool goes_over_an_axis(const RuleNode& sum) const {
+        const auto is = [](const RuleNode& node, double number) {
+            return node.kind == Kind::number && node.number == number;
+        };
+        if (!is(*sum.parts[0], 0)) return false;
+        bool all = false;
+        bool others = false;
+        compare_axes(*sum.parts[2], sum.index, [&](std::size_t length) {
+            (is(*sum.parts[1], static_cast<double>(length)) ? all : others) = true;
+        });
+        return all && !others;
+    }
+
+    template <class Visit>
+    void compare_axes(const RuleNode& node, const std::string& index, const Visit& visit) const {
+        for (std::size_t i = 0; node.kind == Kind::cell && i < node.parts.size(); ++i) {
+            const RuleNode& part = *node.parts[i];
+            if (part.kind != Kind::name || part.word != index) continue;
+            const std::size_t length = outline_(node.word).shape[i];
+            visit(length);
+        }
+        for (const RuleTree& part : node.parts) compare_axes(*part, index, visit);
+    }
+
+    const Outlines& outline_;
+};
+
+bool same_trees(const std::vector<RuleTree>& a, const std::vector<RuleTree>& b) {
+    return std::ranges::equal(
+        a, b, [](const RuleTree& left, const RuleTree& right) { return same_tree(*left, *right); });
+}
+
+/// Joins two terms that are alike but for one condition, which holds in the one where it does not
+/// in the other.
+bool join(GradientTerm& term, const GradientTerm& other) {
+    const auto same_loop = [](const GradientLoop& a, const GradientLoop& b) {
+        return a.index == b.index && same_tree(*a.first, *b.first) && same_tree(*a.end, *b.end);
+    };
+    if (term.negative != other.negative || !same_trees(term.over, other.over) ||
+        !same_trees(term.under, other.under) || term.conditions.size() != other.conditions.size() ||
+        !std::ranges::equal(term.loops, other.loops, same_loop)) {
+        return false;
+    }
+    std::optional<std::size_t> differs;
+    for (std::size_t i = 0; i < term.conditions.size(); ++i) {
+        if (same_tree(*term.conditions[i], *other.conditions[i])) continue;
+        if (differs || !same_tree(*term.conditions[i], *opposite_of(other.conditions[i]))) {
+            return false;
+        }
+        differs = i;
+    }
+    if (!differs) return false;
+    term.conditions.erase(term.conditions.begin() + static_cast<std::ptrdiff_t>(*differs));
+    return true;
+}
+
+}  // namespace
+
+GradientTerm GradientTerm::times(const RuleTree& factor) const {
+    GradientTerm term = *this;
+    term.over.push_back(factor);
+    return term;
+}
+
+GradientTerm GradientTerm::over_by(const RuleTree& divisor) const {
+    GradientTerm term = *this;
+    term.under.push_back(divisor);
+    return term;
+}
+
+GradientTerm GradientTerm::minus() const {
+    GradientTerm term = *this;
+    term.negative = !negative;
+    return term;
+}
+
+GradientTerm GradientTerm::where(const RuleTree& condition) const {
+    GradientTerm term = *this;
+    if (condition->kind == Kind::operate && condition->word == "and") {
+        return term.where(condition->parts[0]).where(condition->parts[1]);
+    }
+    const bool neither = condition->kind == Kind::operate && condition->word == "not" &&
+                         condition->parts[0]->word == "or";
+    if (neither) {
+        const RuleTree& either = condition->parts[0];
+        return term.where(opposite_of(either->parts[0])).where(opposite_of(either->parts[1]));
+    }
+    term.conditions.push_back(condition);
+    return term;
+}
+
+RuleTree sum_of(std::vector<GradientTerm> terms, const std::vector<std::string>& indices,
+                const Outlines& outline) {
+    RuleTree sum;
+    const std::set<std::string> taken(indices.begin(), indices.end());
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+        for (std::size_t j = i + 1; j < terms.size(); ++j) {
+            if (!join(terms[i], terms[j])) continue;
+            terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(j));
+            j = i;
+        }
+    }
+    for (GradientTerm& term : terms) {
+        for (std::size_t i = term.loops.size(); i-- > 0;) {
+            if (is_used(term, i)) continue;
+            const GradientLoop& loop = term.loops[i];
+            const auto first = Linear::of(*loop.first, {}, true);
+            const auto end = Linear::of(*loop.end, {}, true);
+            if (!first || !end) continue;
+            term.over.push_back(end->plus(*first, -1).tree(false));
+            term.loops.erase(term.loops.begin() + static_cast<std::ptrdiff_t>(i));
+        }
+        bool negative = term.negative;
+        RuleTree value = Letters(outline).tree(nest(term, 0, negative), taken);
+        if (sum == nullptr) {
+            sum = negative ? operate_node("-", {value}) : value;
+        } else {
+            sum = operate_node(negative ? "-" : "+", {sum, value});
+        }
+    }
+    return sum;
+}
+
+}  // namespace attn

@@ -1,0 +1,81 @@
+// --backward, --loss and --check-gradient.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/program.hpp"
+#include "tests/support/steps.hpp"
+
+using namespace program;
+
+namespace {
+
+double number(const nlohmann::json& document, const std::string& step, const std::string& place) {
+    for (const auto& each : document["steps"]) {
+        if (each["name"] == step) return each["data"].at(nlohmann::json::json_pointer(place));
+    }
+    return NAN;
+}
+
+nlohmann::json walk(const std::string& flags) {
+    return nlohmann::json::parse(run(flags + " --dtype float64 --format json").out);
+}
+
+}  // namespace
+
+TEST_SUITE("app: backward") {
+    TEST_CASE("the gradients stand behind the walk, which stays as it is") {
+        const std::string plain = run("-q --heads 2 --mask causal").out;
+        const std::string both = run("-q --heads 2 --mask causal --backward").out;
+        CHECK(both.starts_with(plain));
+        CHECK(!has(plain, "d_scores"));
+        const std::string names = run("--heads 2 --mask causal --backward --only d_scores").out;
+        CHECK(has(names, "# d_scores[h,q,k] = d_scaled_scores[h,q,k] / sqrt(4)"));
+    }
+    TEST_CASE("each loss begins with its own gradient") {
+        CHECK(number(walk("--backward"), "d_context", "/0/0") == 1);
+        CHECK(number(walk("--backward --loss mean"), "d_context", "/0/0") == 1.0 / 24);
+        const nlohmann::json cell = walk("--backward --loss 'context[short,-1]'");
+        CHECK(number(cell, "d_context", "/2/3") == 1);
+        CHECK(number(cell, "d_context", "/2/2") == 0);
+        CHECK(number(cell, "loss", "") == number(cell, "context", "/2/3"));
+        const Folder folder;
+        const std::string file = (folder.path() / "up.csv").string();
+        CHECK(run("--seq-len 2 --embed-dim 2 --only context --format csv").status == 0);
+        std::ofstream(file) << "1,2\n3,-4\n";
+        const nlohmann::json up = walk("--seq-len 2 --embed-dim 2 --backward --loss " + file);
+        CHECK(number(up, "d_context", "/1/1") == -4);
+        const nlohmann::json mse = walk("--seq-len 2 --embed-dim 2 --backward --loss mse:" + file);
+        CHECK(number(mse, "d_context", "/0/1") ==
+              doctest::Approx((number(mse, "context", "/0/1") - 2) / 2));
+    }
+    TEST_CASE("what cannot be gone back from is said in one line") {
+        check_refused("--backward --variant fused", "--variant vectorized");
+        check_refused("--backward --loss nosuch.npy", "nosuch.npy");
+        check_refused("--backward --loss 'context[9,0]'", "index 9");
+        check_refused("--backward --loss 'contxt[0,0]'", "context");
+        CHECK(has(run("--loss mean --only x").err, "--loss has no effect here"));
+    }
+    TEST_CASE("central differences stand beside each gradient") {
+        const std::string text = run("--seq-len 3 --embed-dim 2 --backward --check-gradient").out;
+        CHECK(has(text, "# d_scores_central"));
+        CHECK(has(text, "# d_w_query_error"));
+        CHECK(has(text, ": the gradient is right."));
+    }
+    TEST_CASE("why derives a gradient, and needs no flag for it") {
+        const std::string text = run("why 'd_weights[short,eat]'").out;
+        CHECK(has(text, "= sum f: d_context[q,f] * value[k,f]"));
+        CHECK(has(text, "together"));
+    }
+    TEST_CASE("lint says where softmax lets nothing through") {
+        CHECK(has(run("lint --backward --scale 20 --embed-dim 16").out, "no-gradient"));
+        CHECK(!has(run("lint --backward").out, "no-gradient"));
+    }
+    TEST_CASE("PyTorch goes back by itself, NumPy by the rules") {
+        const std::string torch = run("--backward --code torch -q").out;
+        CHECK(has(torch, "loss.backward()"));
+        CHECK(has(torch, "d_scores = scores.grad"));
+        CHECK(has(torch, "embedding.requires_grad_()"));
+        CHECK(!has(run("--backward --code numpy -q").out, ".grad"));
+    }
+}
