@@ -52,7 +52,7 @@ std::string list_of_mistakes(const Arguments& arguments) {
 }
 
 /// The names, numbers and signs of a rule, with the blanks in front of each.
-std::vector<std::string> words_of(const std::string& rule) {
+std::vector<std::string> pieces_of(const std::string& rule) {
     std::vector<std::string> words;
     const auto is_letter = [](char c) {
         return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
@@ -69,8 +69,8 @@ std::vector<std::string> words_of(const std::string& rule) {
 
 /// Marks under the words of a rule that have no partner in the other, in order.
 std::string marks_under(const std::string& rule, const std::string& other) {
-    const std::vector<std::string> words = words_of(rule);
-    const std::vector<std::string> others = words_of(other);
+    const std::vector<std::string> words = pieces_of(rule);
+    const std::vector<std::string> others = pieces_of(other);
     // How many words from i and j on have partners.
     std::vector<std::vector<std::size_t>> common(words.size() + 1,
                                                  std::vector<std::size_t>(others.size() + 1));

@@ -19,7 +19,7 @@ TableEdit repeated_by(const std::string& head, const std::string& index) {
     const auto edit = [&](const std::string& step, const std::string& chain) {
         const std::string heads = ".arange({H}) " + index + ", :, :]";
         const std::string line = step + " = {" + chain + "}[..., ";
-        return follows(step + "[h,k,f] = " + chain + "[" + head + ", k, f]",
+        return follows(step + "[h,t,f] = " + chain + "[" + head + ", t, f]",
                        say(line + "torch" + heads, line + "np" + heads));
     };
     return all_of({edit("repeated_key", "keys"), edit("repeated_value", "values")});
