@@ -41,7 +41,7 @@ TEST_SUITE("app: backward") {
         CHECK(number(cell, "loss", "") == number(cell, "context", "/2/3"));
         const Folder folder;
         const std::string file = (folder.path() / "up.csv").string();
-        CHECK(run("--seq-len 2 --embed-dim 2 --only context --format csv").status == 0);
+        CHECK(run("--seq-len 2 --embed-dim 2 --only context --format csv").exit_code == 0);
         std::ofstream(file) << "1,2\n3,-4\n";
         const nlohmann::json up = walk("--seq-len 2 --embed-dim 2 --backward --loss " + file);
         CHECK(number(up, "d_context", "/1/1") == -4);

@@ -11,9 +11,9 @@
 
 namespace {
 
-const std::vector<std::string> pages{"README.md",          "CONTRIBUTING.md",
-                                     "app/README.md",      "data/formats.md",
-                                     "lib/attn/README.md", "tests/peers/README.md"};
+const std::vector<std::string> pages{
+    "README.md",       "CONTRIBUTING.md",    "app/README.md",        "app/rules.md",
+    "data/formats.md", "lib/attn/README.md", "tests/peers/README.md"};
 
 std::string page(const std::string& name) { return program::read_file(ATTN_SOURCE_DIR "/" + name); }
 
@@ -124,7 +124,7 @@ TEST_SUITE("app: README") {
                 const std::string& command = example.command;
                 // A loop's digits are the same everywhere, and a replay's are its notebook's.
                 const bool is_walk = command.rfind("attn-explain --", 0) == 0 &&
-                                     command.find("--list-steps") == std::string::npos &&
+                                     command.find("--list-") == std::string::npos &&
                                      command.find(" | ") == std::string::npos;
                 if (is_walk && command.find("--variant loop") == std::string::npos) {
                     walks.push_back(command);

@@ -64,6 +64,9 @@ struct Finding {
     const Mistake* runner_up = nullptr;  ///< the nearest that does not match
     double runner_up_difference = 0;
     std::vector<std::string> evidence;  ///< what their numbers say by themselves
+    /// Where no mistake matches: the right rule with one thing wrong, which their numbers follow,
+    /// and what that is; empty where none does.
+    std::string follows{}, followed_by{};
 };
 
 /// A tensor that no step could be compared with.

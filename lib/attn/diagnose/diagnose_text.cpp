@@ -44,6 +44,11 @@ std::string summary(const Diagnosis& diagnosis) {
 void add_finding(std::string& text, const Finding& finding, const Ink& ink) {
     if (finding.mistake == nullptr) {
         text += "\n" + ink.of(ink.mistake, finding.step + ": no known mistake matches") + "\n";
+        if (!finding.follows.empty()) {
+            add_paragraph(
+                text, "  rule      ",
+                "your numbers follow: " + finding.follows + " (" + finding.followed_by + ")");
+        }
         for (const std::string& line : finding.evidence) add_paragraph(text, "  evidence  ", line);
         if (finding.runner_up != nullptr) {
             add_paragraph(text, "  nearest   ",
@@ -118,6 +123,9 @@ nlohmann::ordered_json json_of(const Finding& finding) {
         json["pairs"].push_back({first->id, second->id});
     }
     json["harmless"] = finding.harmless;
+    if (!finding.follows.empty()) {
+        json["follows"] = {{"rule", finding.follows}, {"wrong", finding.followed_by}};
+    }
     json["evidence"] = finding.evidence;
     if (finding.mistake != nullptr) {
         json["difference"] = finding.difference;

@@ -1,4 +1,6 @@
 #include "attn/diagnose/examiner.hpp"
+#include "attn/diagnose/mutations.hpp"
+#include "attn/rules/print.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -10,7 +12,8 @@
 namespace attn {
 namespace {
 
-constexpr double of_unknown = 100, of_clash = 50, of_unjudged = 40, of_mistake = 10;
+constexpr double of_unknown = 100, of_mutation = 60, of_clash = 50, of_unjudged = 40,
+                 of_mistake = 10;
 constexpr double of_harmless = 1, of_aside = 2, of_later_name = 0.05;
 
 bool is_side(const std::string& step) { return step.ends_with("query") || step.ends_with("key"); }
@@ -27,7 +30,8 @@ public:
           theirs_(theirs),
           bound_(bound),
           thorough_(thorough) {
-        for (const TheirTensor& each : theirs) outcome_.cost += of_later_name * static_cast<double>(each.rank);
+        for (const TheirTensor& each : theirs)
+            outcome_.cost += of_later_name * static_cast<double>(each.rank);
     }
 
     std::optional<Outcome> examine() {
@@ -62,7 +66,7 @@ private:
     }
 
     static double weight_of(const Finding& finding) {
-        if (finding.mistake == nullptr) return of_unknown;
+        if (finding.mistake == nullptr) return finding.follows.empty() ? of_unknown : of_mutation;
         if (finding.harmless) return of_harmless;
         const int beside = (finding.beside ? 1 : 0) + (finding.also_beside ? 1 : 0);
         return of_mistake * (finding.second ? 2 : 1) + of_harmless * beside;
@@ -91,7 +95,8 @@ private:
         outcome_.cost =
             of_clash * clashes_ + of_unjudged * static_cast<double>(diagnosis_.skipped.size());
         for (const TheirTensor& each : theirs_) {
-            outcome_.cost += of_later_name * static_cast<double>(each.rank) + (each.aside ? of_aside : 0);
+            outcome_.cost +=
+                of_later_name * static_cast<double>(each.rank) + (each.aside ? of_aside : 0);
         }
         for (const Finding& finding : diagnosis_.findings) outcome_.cost += weight_of(finding);
         for (const StepVerdict& step : diagnosis_.steps) {
@@ -304,8 +309,8 @@ private:
     /// Enters the verdict, and lets what follows be replayed from the tensor.
     void settle(const TheirTensor& theirs, const std::string& step, const Reading& reading) {
         StepVerdict verdict = verdict_on(theirs, step, reading);
-        const bool taken = std::ranges::find(diagnosis_.steps, step, &StepVerdict::name) !=
-                           diagnosis_.steps.end();
+        const bool taken =
+            std::ranges::find(diagnosis_.steps, step, &StepVerdict::name) != diagnosis_.steps.end();
         if (taken && verdict.global != Verdict::right) ++clashes_;
         // What equals the reference is right, whatever rounding says of the way there.
         if (!blocked_ && verdict.global == Verdict::right) {
@@ -362,8 +367,8 @@ private:
         Candidates candidates = case_.candidates;
         if (!spares) candidates.mistakes.clear();
         candidates.refuted = [this](const Mistake& mistake) { return is_refuted(mistake); };
-        Search search(plan_, std::move(candidates), judge_, replay_, screens_, options_,
-                      theirs, step, uses_theirs_);
+        Search search(plan_, std::move(candidates), judge_, replay_, screens_, options_, theirs,
+                      step, uses_theirs_);
         place->second.match = search.best(later(), thorough_);
         if (!place->second.match) place->second.unexplained = search.unexplained();
         return place->second;
@@ -407,6 +412,25 @@ private:
         diagnosis_.findings.push_back(std::move(match.finding));
     }
 
+    /// Notes the rule that their numbers follow, where one is near the right one.
+    void follow(const Tensor& tensor, const TheirTensor& theirs, const std::string& step) {
+        const StepTable& table = step_table(plan_);
+        Ledger before = case_.intake.given;
+        for (const Step& each : table) {
+            if (each.name == step) break;
+            const Tensor* made = each.applies(plan_) ? replay_.step(each.name) : nullptr;
+            if (made != nullptr) before.record(each.name, *made);
+        }
+        const PlannedStep of{plan_, table, find_step(table, step)};
+        const auto is_theirs = [&](const Tensor& made) {
+            return judge_(step, theirs, tensor, made, true).right();
+        };
+        const std::optional<Mutation> found = mutation_behind(tensor, of, before, is_theirs);
+        if (!found) return;
+        unexplained_.follows = rule_text(found->rule);
+        unexplained_.followed_by = found->kind;
+    }
+
     void leave_unknown(const TheirTensor& theirs, const std::string& step) {
         const Tensor* reference = judge_.reference().find(step);
         const Tensor* local = blocked_ ? nullptr : replay_.step(step);
@@ -414,7 +438,10 @@ private:
         const std::vector<Reading> ways = readings(theirs.tensor, expected);
         const Tensor tensor = ways.empty() ? theirs.tensor : ways.front().tensor;
         // Behind a tensor that could not be replayed, it is not known where the fault lies.
-        if (!blocked_) diagnosis_.findings.push_back(unexplained_);
+        if (!blocked_) {
+            if (thorough_) follow(tensor, theirs, step);
+            diagnosis_.findings.push_back(unexplained_);
+        }
         settle(theirs, step, {tensor, ways.empty() ? "" : ways.front().layout});
     }
 
@@ -470,8 +497,8 @@ private:
         // Whatever was done to query and key alike: their product is what counts.
         const bool is_first = find_step(step_table(), finding.step).chain == Chain::none ||
                               finding.step == "query" || finding.step == "key";
-        const bool undone = is_side(finding.step) && !blocked_ &&
-                            (undone_ || (is_first && have_same_product()));
+        const bool undone =
+            is_side(finding.step) && !blocked_ && (undone_ || (is_first && have_same_product()));
         if (finding.mistake == nullptr && undone && judged && right) {
             finding.mistake = &find_mistake("same-scores");
             finding.replayed = false;

@@ -1,7 +1,6 @@
 #include "attn/diagnose/mutations.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <utility>
 
@@ -221,21 +220,6 @@ std::optional<Rule> in_other_order(const PlannedStep& of) {
     return swapped;
 }
 
-bool is_near(const Tensor& a, const Tensor& b, double tolerance) {
-    if (a.shape() != b.shape()) return false;
-    double largest = 0;
-    for (std::size_t i = 0; i < b.size(); ++i) {
-        if (std::isfinite(b.at(i))) largest = std::max(largest, std::abs(b.at(i)));
-    }
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        const double x = a.at(i), y = b.at(i);
-        if (std::isnan(x) != std::isnan(y)) return false;
-        if (std::isnan(x) || x == y) continue;
-        if (!(std::abs(x - y) <= tolerance * largest)) return false;
-    }
-    return true;
-}
-
 }  // namespace
 
 std::vector<Mutation> mutations(const Rule& rule, const Ledger& read) {
@@ -243,7 +227,8 @@ std::vector<Mutation> mutations(const Rule& rule, const Ledger& read) {
 }
 
 std::optional<Mutation> mutation_behind(const Tensor& tensor, const PlannedStep& of,
-                                        const Ledger& read, double tolerance) {
+                                        const Ledger& read,
+                                        const std::function<bool(const Tensor&)>& is_theirs) {
     constexpr std::size_t most_cells = 100'000;
     const std::optional<Rule> right = readable(of, read);
     if (!right || tensor.size() > most_cells) return std::nullopt;
@@ -257,7 +242,7 @@ std::optional<Mutation> mutation_behind(const Tensor& tensor, const PlannedStep&
         try {
             const Tensor made = evaluate_rule(each.rule, tensor.axes(), tensor.shape(),
                                               of.plan.compute_dtype, scope);
-            if (!is_near(made, tensor, tolerance)) continue;
+            if (!is_theirs(made)) continue;
         } catch (const ConfigError&) {
             continue;  // it reads beyond an axis, or a tensor that is not there
         }

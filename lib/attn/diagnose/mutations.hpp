@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,10 +22,11 @@ struct Mutation {
 /// `rule` is completed, and reads what `read` holds.
 std::vector<Mutation> mutations(const Rule& rule, const Ledger& read);
 
-/// The one that makes `tensor` from the tensors of `read`, to a `tolerance` relative to its largest
-/// number; nothing where none does, or where two of different kinds do. A step that is not in
+/// The one that makes `tensor` from the tensors of `read`, as `is_theirs` judges it; nothing where
+/// none does, or where two of different kinds do. A step that is not in
 /// `read` is worked out by its rule.
 std::optional<Mutation> mutation_behind(const Tensor& tensor, const PlannedStep& of,
-                                        const Ledger& read, double tolerance);
+                                        const Ledger& read,
+                                        const std::function<bool(const Tensor&)>& is_theirs);
 
 }  // namespace attn

@@ -58,7 +58,7 @@ private:
     const Plan* plan_;
     Ledger given_;
     using Tables = std::map<const Mistake*, StepTable>;
-    StepTable table_;  ///< each computation marked, so that one that is replaced shows
+    StepTable table_;            ///< each computation marked, so that one that is replaced shows
     std::vector<bool> applies_;  ///< of each step, to this walk
     /// The table with one more mistake made, which copies of a replay share.
     std::shared_ptr<Tables> tables_ = std::make_shared<Tables>();
