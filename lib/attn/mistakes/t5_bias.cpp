@@ -71,10 +71,11 @@ Tensor with_bias_of_t5(const Plan& plan, const Ledger& ledger, const Compute& be
 std::string mirrored_rule(const Plan& plan) {
     const StepTable& table = step_table();
     const PlannedStep of{plan, table, find_step(table, "position_bias")};
-    const Rule turned = completed(
-        parse_rule(
-            "position_bias[h,q,k] = relative_attention_bias[buckets[k - offset, q + offset], h]"),
-        of.step.outline(plan), rule_names(of));
+    const std::string heads = plan.has_head ? "h," : "";
+    const Rule turned =
+        completed(parse_rule("position_bias[" + heads + "q,k] = relative_attention_bias[" +
+                             "buckets[k - offset, q + offset], " + (plan.has_head ? "h]" : "0]")),
+                  of.step.outline(plan), rule_names(of));
     return rule_text(inlined(turned, [&](const std::string& name) {
         return name == "buckets" ? rule_of({plan, table, find_step(table, name)}) : std::nullopt;
     }));
