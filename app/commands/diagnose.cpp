@@ -135,6 +135,9 @@ int run_diagnose(const Arguments& typed) {
     const bool is_open =
         !is_right(diagnosis) && try_other_settings(arguments, asked, options, diagnosis);
     progress.clear();
+    if (diagnosis.has_unknown() && !options.pairs) {
+        diagnosis.remarks.emplace_back("no mistake alone explains it: --pairs tries two at once");
+    }
     for (const std::string& assumed : asked.assumed) {
         diagnosis.remarks.push_back("assumed: " + assumed);
     }

@@ -13,6 +13,7 @@
 #include "app/terminal/signals.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "attn/cards/step_table.hpp"
+#include "attn/codegen/step_lines.hpp"
 #include "attn/diagnose/power.hpp"
 #include "attn/io/npz.hpp"
 #include "attn/io/read_tensor.hpp"
@@ -83,9 +84,35 @@ std::string beside(const std::string& path, const std::string& ending) {
     return path.substr(0, path.size() - 3) + ending;
 }
 
+/// A program of the walk that was asked for, each step by its own lines.
+std::string program_for(const attn::Plan& plan, const attn::Ledger& given,
+                        attn::CodeLanguage language) {
+    const bool torch = language == attn::CodeLanguage::torch;
+    const attn::StepTable& table = attn::step_table(plan);
+    std::string inputs, steps, names;
+    for (const attn::Step& step : table) {
+        if (!step.applies(plan)) continue;
+        if (given.has(step.name)) inputs += step.name + " = p[\"" + step.name + "\"]\n";
+        if (given.has(step.name) || step.kind != attn::Step::Kind::computed || !step.code) continue;
+        steps += step.code({{plan, table, step}, language}) + "\n";
+        names += (names.empty() ? "" : ", ") + step.name + "=" + step.name;
+    }
+    const std::string read = torch ? "torch.from_numpy(file[name])" : "file[name]";
+    const std::string imports = torch ? "import torch\nimport torch.nn.functional as F\n" : "";
+    return "# Runs attention on a probe and saves its tensors for attn-explain diagnose.\n"
+           "import math\nimport pathlib\n\nimport numpy as np\n" +
+           imports +
+           "\nhere = pathlib.Path(__file__).resolve().parent\nwith np.load(here / \"PROBE\") as "
+           "file:\n    p = {name: " +
+           read + " for name in file.files}\n" + inputs +
+           "\n# ---- your own code from here on; any names and layouts will do ----\n" + steps +
+           "# ---- to here: name everything that your code makes ----\n\ntensors = dict(" + names +
+           ")\nnp.savez(here / \"MINE\", **{name: np.asarray(t) for name, t in "
+           "tensors.items()})\nprint(\"now: attn-explain diagnose MINE --given PROBE\")\n";
+}
+
 /// Writes the program; PROBE and MINE become the names of its two files.
-void write_program(const std::string& path) {
-    std::string text(program);
+void write_program(const std::string& path, std::string text) {
     const std::string name = path.substr(path.find_last_of('/') + 1);
     for (const auto& [word, ending] :
          {std::pair<std::string, std::string>{"PROBE", ".npz"}, {"MINE", "_mine.npz"}}) {
@@ -108,6 +135,15 @@ bool is_probe(const std::string& path) {
     }
 }
 
+/// Says which mistakes of such a walk its numbers do not show.
+void note_what_stays_hidden(const attn::Plan& plan, const attn::Ledger& drawn) {
+    std::string ids;
+    for (const attn::Power::Blind& blind : attn::power(plan, drawn).blind) {
+        if (blind.mistake->applies(plan)) ids += (ids.empty() ? "" : ", ") + blind.mistake->id;
+    }
+    if (!ids.empty()) report_note("what does not show on this probe: " + ids);
+}
+
 int run_probe(const Arguments& arguments) {
     const bool as_program = arguments.has("--code");
     const std::string output = arguments.text("--output");
@@ -123,10 +159,6 @@ int run_probe(const Arguments& arguments) {
             "-o probe.py");
     }
     const bool plain = !says_a_walk(arguments);
-    if (as_program && !plain) {
-        throw attn::ConfigError(
-            "--code writes a program for the plain probe: leave the flags of the walk out");
-    }
     const std::string path = as_program ? beside(output, ".npz") : output;
     const bool to_terminal = output == "-" && isatty(STDOUT_FILENO) != 0;
     if (to_terminal || (output == "-" && arguments.has("--json"))) {
@@ -156,7 +188,13 @@ int run_probe(const Arguments& arguments) {
     const std::string comment = probe_settings(arguments);
     attn::write_npz(file, arrays, comment);
     file.commit();
-    if (as_program) write_program(output);
+    if (as_program) {
+        const bool torch = arguments.text("--code") == "torch";
+        const auto language = torch ? attn::CodeLanguage::torch : attn::CodeLanguage::numpy;
+        write_program(output,
+                      plain && torch ? std::string(program) : program_for(plan, drawn, language));
+    }
+    note_what_stays_hidden(plan, drawn);
     if (arguments.has("--json")) {
         std::string json;
         for (const attn::TensorRef& array : arrays) {
@@ -186,13 +224,13 @@ int run_probe(const Arguments& arguments) {
     return 0;
 }
 
-std::vector<std::string> only_torch() { return {"torch"}; }
+std::vector<std::string> languages() { return {"torch", "numpy"}; }
 
 const std::vector<Flag>& probe_flags() {
     static const std::vector<Flag> all{
         {"--code", "LANGUAGE",
          "write a program too, with a place for your own attention, to -o FILE.py",
-         one_of(only_torch)},
+         one_of(languages)},
         output_flag({".npz", ".py"}),
     };
     return all;

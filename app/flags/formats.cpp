@@ -86,9 +86,13 @@ void render_figures(const Document& document, const TextChoices& choices, const 
 }
 
 void render_page(const Document& document, const TextChoices& choices, const Sink& sink) {
-    with_gathered_code(document, [&](const Document& gathered) {
-        attn::render_html(gathered, choices.figure, sink);
-    });
+    attn::FigureChoices figure = choices.figure;
+    // Somebody who compares with NumPy finds as many digits as NumPy prints.
+    if (choices.form == attn::TextForm::numpy && !figure.options.precision) {
+        figure.options.precision = 8;
+    }
+    with_gathered_code(
+        document, [&](const Document& gathered) { attn::render_html(gathered, figure, sink); });
 }
 
 enum class Which { shown, all };

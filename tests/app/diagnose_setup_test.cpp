@@ -91,24 +91,23 @@ TEST_SUITE("app: diagnose sets itself up") {
         const program::Result causal =
             files.diagnose("--batch 2 --seq-len 5 --heads 3 --embed-dim 12 --mask causal",
                            module_names, {{"merged", "y"}});
-        CHECK_MESSAGE(causal.exit_code == 0, causal.out << causal.err);
-        CHECK(causal.out.find("assumed: --heads 3 --mask causal, with which yours matches") !=
+        CHECK_MESSAGE(causal.exit_code == 3, causal.out << causal.err);
+        CHECK(causal.out.find("with --heads 3 --mask causal: right; without: unknown") !=
               std::string::npos);
         const program::Result mistaken = files.diagnose(
             "--batch 2 --seq-len 5 --heads 3 --embed-dim 12 --mask causal --bug scale-missing",
             module_names, {{"merged", "y"}});
-        CHECK_MESSAGE(mistaken.exit_code == 1, mistaken.out << mistaken.err);
+        CHECK_MESSAGE(mistaken.exit_code == 3, mistaken.out << mistaken.err);
         CHECK(mistaken.out.find("scale-missing") != std::string::npos);
     }
 
-    TEST_CASE("a mistake with a name keeps it where another setting would explain it too") {
+    TEST_CASE("a mistake that another setting would explain too is asked about") {
         Files files;
         const program::Result result = files.diagnose(
             "--seq-len 5 --heads 2 --embed-dim 8 --projection fused --bug fused-layout",
             {{"x", "x"}, {"w_qkv", "c_attn.weight"}}, {{"weights", "att"}, {"context", "ctx"}});
-        CHECK_MESSAGE(result.exit_code == 1, result.out << result.err);
-        CHECK(result.out.find("fused-layout") != std::string::npos);
-        CHECK(result.out.find("yours matches with --projection fused-by-head") !=
+        CHECK_MESSAGE(result.exit_code == 3, result.out << result.err);
+        CHECK(result.out.find("with --projection fused-by-head: right; without: fused-layout") !=
               std::string::npos);
     }
 

@@ -122,7 +122,7 @@ TEST_SUITE("app: figures") {
         CHECK(run(only + "svg --heatmap=tensor").out.find(">1</text>") == std::string::npos);
         const std::string page = run(only + "html").out;
         const std::size_t weights = page.find("\n\"weights\":{");
-        CHECK(page.substr(page.find("\"limit\":", weights), 10) == "\"limit\":1");
+        CHECK(page.substr(page.find("\"limit\":", weights), 9) == "\"limit\":1");
     }
 
     TEST_CASE("two walks on a page share the ends of their scales") {

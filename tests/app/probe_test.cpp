@@ -135,7 +135,12 @@ TEST_SUITE("app: probe") {
         REQUIRE(run("probe --preset qwen3 -o " + probe).exit_code == 0);
         CHECK(run("--preset qwen3 --seq-len 3 --weights " + probe + " --only g_query -q").out ==
               "tensor([0.5000, 1.2500, 2.0000, 1.0000])\n");
-        check_refused("probe --code torch --preset llama3 -o probe.py", "leave the flags");
+        const std::string code = folder / "mine.py";
+        REQUIRE(run("probe --code torch --preset llama3 -o " + code).exit_code == 0);
+        const std::string text = program::read_file(code);
+        CHECK(text.find("w_query = p[\"w_query\"]") != std::string::npos);
+        CHECK(text.find("repeated_key = rotated_key.repeat_interleave(3") != std::string::npos);
+        CHECK(text.find("print(weights)") == std::string::npos);
         check_refused("probe --variant fused -o probe.npz", "fused");
     }
 }

@@ -116,6 +116,9 @@ export function checkDerivations() {
                 const formula = side
                     .replace(/[a-z_]+\[[\d,]*\]/g, (name) => `(${numberAt(name)})`)
                     .replace(/\b(exp|log|sqrt|tanh|cos|sin|min|max)\b/g, "Math.$1")
+                    .replace(/ and /g, " && ")
+                    .replace(/ or /g, " || ")
+                    .replace(/\bnot /g, "!")
                     .replace(/\^/g, "**")
                     .replace(/-inf/g, "(-Infinity)")
                     .replace(/\bnan\b/g, "NaN")

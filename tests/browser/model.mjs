@@ -158,3 +158,54 @@ export async function testModelLooks() {
     checkQuiet(opened);
     await page.close();
 }
+
+/** A word is its row in every picture; pictures in the order of a figure, or of one kind alone. */
+export async function testModelWords() {
+    const opened = await pageOf(["heads", ...text]);
+    const { page } = opened;
+    await page.look({ width: 1440, height: 900 });
+    await page.mouse("#heads-of-model .sentence li:nth-child(6) .word", true);
+    const wrong = await page.run(() => {
+        const walks = [];
+        const words = [...document.querySelectorAll("#heads-of-model .word")].map((word) => word.textContent);
+        return [...document.querySelectorAll(".tile")].slice(0, 16).flatMap((tile) => {
+            const [layer, head] = tile.dataset.head.split(".").map(Number);
+            walks[layer] ??= JSON.parse(document.getElementById(`layer-${layer}-walk`).textContent);
+            const row = walks[layer].steps.find((step) => step.name === "weights").data[head][5];
+            const most = Math.max(...row);
+            const right = `→ ${words[row.indexOf(most)]} ${most.toFixed(2)}`;
+            const said = tile.querySelector(".looks").textContent;
+            return said === right ? [] : [`${said} instead of ${right}`];
+        });
+    });
+    check(wrong.length === 0, "each picture says where the word looks most", wrong);
+    const { heads } = await page.run(readOverview);
+    const choose = (place, value) =>
+        page.run(
+            (wanted, i) => {
+                const select = document.querySelectorAll(".choose select")[i];
+                select.value = wanted;
+                select.dispatchEvent(new Event("change"));
+            },
+            value,
+            place,
+        );
+    await choose(0, "previous");
+    const sorted = (await page.run(readOverview)).tiles.map((tile) => Number(tile.figures[2].split(" ")[1]));
+    const falls = sorted.every((one, i) => i === 0 || one <= sorted[i - 1]);
+    check(sorted.length === 40 && falls, "in the order of a figure", sorted);
+    await choose(1, "previous token");
+    const kind = (await page.run(readOverview)).tiles;
+    const wanted = heads.filter((head) => head.name === "previous token").length;
+    check(
+        kind.length === wanted && kind.every((tile) => tile.name === "previous token"),
+        "those of one kind alone",
+        kind.map((tile) => tile.name),
+    );
+    await page.mouse(".tile");
+    const lens = await page.run(() => [...document.querySelectorAll(".lens .down li")].map((one) => one.textContent));
+    check(lens.length > 10, "one is shown large with its words", lens);
+    checkQuiet(opened);
+    await picture(page, "model-words");
+    await page.close();
+}

@@ -62,7 +62,7 @@ export async function testHostile() {
 export async function testSizes() {
     const small = await pageOf(walks[1]);
     const bytes = statSync(small.file).size;
-    check(bytes <= 150e3, "8 tokens and 2 heads take at most 150 kB", String(bytes));
+    check(bytes <= 128 * 1024, "8 tokens and 2 heads take at most 128 KB", String(bytes));
     await small.page.close();
     const large = await pageOf([
         "--seq-len",

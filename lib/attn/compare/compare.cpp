@@ -38,16 +38,6 @@ double epsilon(DType dtype) {
                                    : static_cast<double>(std::numeric_limits<float>::epsilon());
 }
 
-/// The largest finite size among the cells, leaving out stand-ins for minus infinity.
-double usual_size(const Tensor& tensor) {
-    double largest = 0;
-    for (std::size_t i = 0; i < tensor.size(); ++i) {
-        const double size = std::abs(tensor.at(i));
-        if (size < 1e4) largest = std::max(largest, size);
-    }
-    return largest;
-}
-
 /// The card of that name; a file may hold tensors that are no step.
 const Step* card_of(const StepTable& table, const std::string& name) {
     const auto step = std::find_if(table.begin(), table.end(),
@@ -102,6 +92,15 @@ std::string size_of(const StepComparison& step) {
 }
 
 }  // namespace
+
+double usual_size(const Tensor& tensor) {
+    double largest = 0;
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+        const double size = std::abs(tensor.at(i));
+        if (size < 1e4) largest = std::max(largest, size);
+    }
+    return largest;
+}
 
 DType coarser_type(const Tensor& a, const Tensor& b) {
     return a.dtype() == DType::float64 && b.dtype() == DType::float64 ? DType::float64

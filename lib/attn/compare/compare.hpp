@@ -44,6 +44,9 @@ Tolerance rounding_of(const Tensor& expected, double relative);
 Tolerance rounding_tolerance(const Plan& plan, const StepTable& table, const Ledger& ledger,
                              const std::string& step, const Tensor& expected, DType coarser);
 
+/// The largest finite size among the cells, leaving out stand-ins for minus infinity.
+double usual_size(const Tensor& tensor);
+
 /// The less precise of the two tensors' types.
 DType coarser_type(const Tensor& a, const Tensor& b);
 

@@ -1,8 +1,10 @@
 #include "attn/diagnose/diagnose.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "attn/diagnose/examiner.hpp"
+#include "attn/plan/draw.hpp"
 
 namespace attn {
 namespace {
@@ -31,7 +33,9 @@ private:
         return theirs;
     }
 
-    bool is_worth_it() const { return best_.diagnosis.cost < HUGE_VAL && best_.cost > 1 && tries_ < most_tries; }
+    bool is_worth_it() const {
+        return best_.diagnosis.cost < HUGE_VAL && best_.cost > 1 && tries_ < most_tries;
+    }
 
     /// The other ways to read a tensor.
     static std::vector<TheirTensor> others(const TheirTensor& theirs) {
@@ -73,20 +77,29 @@ private:
         return false;
     }
 
-    /// Query and key go together: where one is the turned one, so is the other.
+    /// Query and key go together: where one is the turned one, so is the other. Then any two, of
+    /// which one has a finding.
     bool improves_by_two() {
-        for (const std::size_t i : best_.troubled) {
-            for (const std::size_t j : best_.troubled) {
-                if (j <= i || theirs_[i].options.size() < 2) continue;
-                for (const TheirTensor& one : others(theirs_[i])) {
-                    for (const TheirTensor& two : others(theirs_[j])) {
-                        if (one.rank != two.rank || one.aside != two.aside) continue;
-                        std::vector<TheirTensor> all = theirs_;
-                        all[i] = one;
-                        all[j] = two;
-                        if (improves(std::move(all))) return true;
-                    }
+        for (const bool alike : {true, false}) {
+            for (const std::size_t i : best_.troubled) {
+                for (std::size_t j = 0; j < theirs_.size(); ++j) {
+                    if (j == i || theirs_[j].is_right || theirs_[j].options.size() < 2) continue;
+                    if (improves_with(i, j, alike)) return true;
                 }
+            }
+        }
+        return false;
+    }
+
+    bool improves_with(std::size_t i, std::size_t j, bool alike) {
+        for (const TheirTensor& one : others(theirs_[i])) {
+            for (const TheirTensor& two : others(theirs_[j])) {
+                if (alike != (one.rank == two.rank && one.aside == two.aside)) continue;
+                if (tries_ >= most_tries) return false;
+                std::vector<TheirTensor> all = theirs_;
+                all[i] = one;
+                all[j] = two;
+                if (improves(std::move(all))) return true;
             }
         }
         return false;
@@ -99,7 +112,136 @@ private:
     int tries_ = 0;
 };
 
+/// How exact numbers are taken to be.
+struct Exactness {
+    double epsilon = 0;
+    const char* words = nullptr;
+};
+constexpr Exactness less_exact[]{
+    {0x1p-10, "your numbers are right to 3 digits, as TF32 and float16 give them"},
+    {0x1p-7, "your numbers are right to 2 digits, as bfloat16 gives them"},
+};
+
+/// The decimals that all their numbers were rounded to.
+std::optional<int> shared_decimals(const Ledger& theirs) {
+    int most = 0;
+    for (const auto& [name, tensor] : theirs.entries()) {
+        const std::vector<double> numbers = tensor.numbers();
+        if (!tensor.is_floating() || std::set(numbers.begin(), numbers.end()).size() < 8) continue;
+        const int decimals = decimals_of(numbers);
+        if (decimals == 0) return std::nullopt;
+        most = std::max(most, decimals);
+    }
+    return most >= 3 ? std::optional(most) : std::nullopt;
+}
+
+/// How many of the samples they saved, where all their tensors agree on fewer.
+std::optional<std::size_t> samples_in(const Plan& plan, const Ledger& theirs,
+                                      const DiagnoseOptions& options) {
+    std::optional<std::size_t> samples;
+    for (const auto& [name, tensor] : theirs.entries()) {
+        const auto said = options.steps.find(name);
+        const std::vector<std::string> steps =
+            said != options.steps.end() ? std::vector{said->second} : steps_called(name, plan);
+        if (steps.empty() || steps.front() == "mask") continue;
+        bool fits = false;
+        for (const std::string& step : steps) {
+            const Outline ours = find_step(step_table(plan), step).outline(plan);
+            if (ours.axes.empty() || ours.axes.front() != "batch") continue;
+            const std::size_t each = element_count(ours.shape) / plan.batch;
+            if (each == 0 || tensor.size() % each != 0 || tensor.size() / each >= plan.batch)
+                continue;
+            if (samples && *samples != tensor.size() / each) continue;
+            samples = tensor.size() / each;
+            fits = true;
+        }
+        if (!fits) return std::nullopt;
+    }
+    return samples;
+}
+
+Diagnosis diagnosed(const Plan& plan, const Ledger& given, const Ledger& theirs,
+                    const DiagnoseOptions& options, double epsilon) {
+    Intake intake = taken_in(plan, given, theirs, options);
+    Judge judge(plan, intake.given, options);
+    judge.loosen(epsilon);
+    std::vector<Screen> screens = Screen::of(plan, intake.given, judge.reference());
+    Replay replay(plan, intake.given);
+    Case about{plan,   options,           std::move(intake), std::move(judge), Candidates(plan),
+               replay, std::move(screens)};
+    std::vector<Skipped> skipped;
+    std::vector<TheirTensor> tensors =
+        their_tensors(plan, about.judge, about.intake.theirs, options, skipped);
+    if (tensors.empty()) refuse_tensors(theirs, about.judge.reference());
+    Diagnosis diagnosis = Readers(about, std::move(tensors)).best();
+    diagnosis.remarks = std::move(about.intake.remarks);
+    diagnosis.skipped.insert(diagnosis.skipped.begin(), skipped.begin(), skipped.end());
+    return diagnosis;
+}
+
+/// Whether some tensor differs, and by no more than fewer digits explain.
+bool may_be_rounded(const Plan& plan, const Ledger& given, const Ledger& theirs,
+                    const DiagnoseOptions& options, double epsilon) {
+    Judge exact(plan, given, options);
+    Judge judge = exact;
+    judge.loosen(epsilon);
+    std::vector<Skipped> skipped;
+    const auto tensors = their_tensors(plan, exact, theirs, options, skipped);
+    return std::ranges::any_of(tensors, [&](const TheirTensor& each) {
+        return !each.is_right && std::ranges::any_of(each.options, [&](const std::string& step) {
+            return step != "mask" && judge.right_reading(each, step).has_value();
+        });
+    });
+}
+
 }  // namespace
+
+std::string drawn_for(const Case& about, const std::string& step) {
+    if (about.plan.config.parameters.entries().empty() && !about.options.takes_projections) {
+        return {};
+    }
+    Plan plan = about.plan;
+    ++plan.config.seed;
+    const Ledger drawn = draw(plan);
+    for (const auto& [name, tensor] : drawn.entries()) {
+        if (find_step(step_table(), name).kind != Step::Kind::parameter) continue;
+        Ledger given = about.intake.given;
+        given.record(name, tensor);
+        Replay again(about.plan, std::move(given));
+        const Tensor* made = again.step(step);
+        if (made && !judged(*made, about.judge.reference()[step], {}).right()) return name;
+    }
+    return {};
+}
+
+bool have_same_product(const Case& about, Replay& theirs) {
+    for (const char* id : {"rope-missing", "rope-q-only"}) {
+        Replay ours = about.replay;
+        if (about.plan.rotates()) ours.make(find_mistake(id));
+        Replay other = ours;
+        for (const char* side : {"rotary_key", "query", "key"}) {
+            if (const Tensor* tensor = theirs.step(side)) other.take(side, *tensor);
+        }
+        const Tensor* product = other.step("scores");
+        for (const Tensor* right : {ours.step("scores"), about.judge.reference().find("scores")}) {
+            if (product && about.judge("scores", {}, *product, *right, true).right()) return true;
+        }
+    }
+    return false;
+}
+
+bool is_refuted(const Case& about, const Diagnosis& diagnosis, const Mistake& mistake) {
+    Replay replay = about.replay;
+    for (const Finding& finding : diagnosis.findings) {
+        if (finding.mistake != nullptr) replay.make(*finding.mistake);
+    }
+    return std::ranges::any_of(diagnosis.steps, [&](const StepVerdict& each) {
+        if (each.global != Verdict::right || each.name == "mask") return false;
+        const std::optional<Tensor> wrong = replay.step_with({&mistake}, each.name);
+        const Tensor& right = about.judge.reference()[each.name];
+        return wrong && !about.judge(each.name, {}, *wrong, right, false).right();
+    });
+}
 
 bool Diagnosis::has_mistake() const {
     return std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
@@ -120,24 +262,31 @@ bool Diagnosis::has_unknown() const {
 
 Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
                    const DiagnoseOptions& options) {
-    Intake intake = taken_in(plan, given, theirs, options);
-    Judge judge(plan, intake.given, options);
-    std::vector<Screen> screens = Screen::of(plan, intake.given, judge.reference());
-    Replay replay(plan, intake.given);
-    Case about{plan, options, std::move(intake), std::move(judge), Candidates(plan), replay,
-               std::move(screens)};
-    Diagnosis first;
-    std::vector<TheirTensor> tensors =
-        their_tensors(plan, about.judge, about.intake.theirs, options, first.skipped);
-    if (tensors.empty()) refuse_tensors(theirs, about.judge.reference());
-    first.remarks = std::move(about.intake.remarks);
-    for (std::string& remark : remarks_on(tensors, plan, about.judge.reference())) {
-        first.remarks.push_back(std::move(remark));
+    if (const auto samples = samples_in(plan, theirs, options)) {
+        if (const auto part = prefix_of(plan, given, *samples, plan.query_len)) {
+            Diagnosis diagnosis = diagnose(part->plan, part->given, theirs, options);
+            diagnosis.remarks.push_back("yours has the first " + std::to_string(*samples) + " of " +
+                                        std::to_string(plan.batch) + " samples");
+            return diagnosis;
+        }
     }
-    Diagnosis diagnosis = Readers(about, std::move(tensors)).best();
-    diagnosis.remarks.insert(diagnosis.remarks.begin(), first.remarks.begin(), first.remarks.end());
-    diagnosis.skipped.insert(diagnosis.skipped.begin(), first.skipped.begin(), first.skipped.end());
-    return diagnosis;
+    Diagnosis best = diagnosed(plan, given, theirs, options, 0);
+    if (!best.has_unknown() || options.tolerance || options.decimals) return best;
+    if (const std::optional<int> decimals = shared_decimals(theirs)) {
+        DiagnoseOptions rounded = options;
+        rounded.decimals = decimals;
+        Diagnosis other = diagnosed(plan, given, theirs, rounded, 0);
+        other.remarks.push_back("your numbers have " + std::to_string(*decimals) +
+                                " decimals, and are compared as far");
+        if (other.cost < best.cost) return other;
+    }
+    for (const auto& [epsilon, words] : less_exact) {
+        if (!may_be_rounded(plan, given, theirs, options, epsilon)) continue;
+        Diagnosis other = diagnosed(plan, given, theirs, options, epsilon);
+        other.remarks.push_back(words);
+        if (!other.has_unknown() && other.cost < best.cost) return other;
+    }
+    return best;
 }
 
 }  // namespace attn

@@ -120,6 +120,9 @@ struct Dropout {
 std::optional<Dropout> dropout_in(const Tensor& theirs, const Tensor& expected,
                                   const Tolerance& tolerance);
 
+/// The decimals of numbers that were rounded to so many; 0 where they were not.
+int decimals_of(const std::vector<double>& numbers);
+
 /// The factor between two tensors, if it is the same for every cell.
 std::optional<double> ratio_between(const Tensor& theirs, const Tensor& expected);
 

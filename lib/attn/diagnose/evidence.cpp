@@ -52,7 +52,8 @@ void constant_ratio(const Tensor& theirs, const Tensor& expected, std::vector<st
     }
 }
 
-/// The decimals of numbers that were rounded to so many; 0 where they were not.
+}  // namespace
+
 int decimals_of(const std::vector<double>& numbers) {
     double scale = 1;
     const auto is_whole = [&scale](double number) {
@@ -65,6 +66,8 @@ int decimals_of(const std::vector<double>& numbers) {
     }
     return 0;
 }
+
+namespace {
 
 void same_numbers_elsewhere(const Tensor& theirs, const Tensor& expected,
                             std::vector<std::string>& found) {

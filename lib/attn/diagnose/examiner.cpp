@@ -1,20 +1,13 @@
 #include "attn/diagnose/examiner.hpp"
-#include "attn/diagnose/mutations.hpp"
-#include "attn/rules/print.hpp"
 
 #include <algorithm>
 #include <limits>
 
 #include "attn/diagnose/replay.hpp"
 #include "attn/diagnose/words.hpp"
-#include "attn/plan/draw.hpp"
 
 namespace attn {
 namespace {
-
-constexpr double of_unknown = 100, of_mutation = 60, of_clash = 50, of_unjudged = 40,
-                 of_mistake = 10;
-constexpr double of_harmless = 1, of_aside = 2, of_later_name = 0.05;
 
 bool is_side(const std::string& step) { return step.ends_with("query") || step.ends_with("key"); }
 
@@ -30,8 +23,7 @@ public:
           theirs_(theirs),
           bound_(bound),
           thorough_(thorough) {
-        for (const TheirTensor& each : theirs)
-            outcome_.cost += of_later_name * static_cast<double>(each.rank);
+        outcome_.cost = cost_of({}, theirs);
     }
 
     std::optional<Outcome> examine() {
@@ -46,13 +38,21 @@ public:
                 if (outcome_.cost >= bound_) return std::nullopt;
             }
         }
-        for (Finding& finding : diagnosis_.findings) mark_if_harmless(finding);
+        for (Finding& finding : diagnosis_.findings) {
+            const bool is_first = find_step(step_table(), finding.step).chain == Chain::none ||
+                                  finding.step == "query" || finding.step == "key";
+            // Whatever was done to query and key alike: their product is what counts.
+            const bool undone = finding.step == "positions" ||
+                                (is_side(finding.step) && !blocked_ &&
+                                 (undone_ || (is_first && have_same_product(case_, replay_))));
+            mark_if_harmless(finding, diagnosis_, undone);
+        }
         // What is harmless leaves the results right.
         const auto is_harmless = [](const Finding& finding) { return finding.harmless; };
         if (results_are_wrong_ && std::ranges::all_of(diagnosis_.findings, is_harmless)) {
             for (Finding& finding : diagnosis_.findings) finding.harmless = false;
         }
-        settle_cost();
+        outcome_.cost = cost_of(diagnosis_, theirs_) + of_clash * clashes_;
         diagnosis_.cost = outcome_.cost;
         outcome_.diagnosis = std::move(diagnosis_);
         return outcome_.cost < bound_ ? std::optional(std::move(outcome_)) : std::nullopt;
@@ -63,13 +63,6 @@ private:
         if (theirs.steps.front() == "mask") return examine_mask(theirs);
         if (theirs.aside) return examine_aside(theirs);
         examine_step(theirs);
-    }
-
-    static double weight_of(const Finding& finding) {
-        if (finding.mistake == nullptr) return finding.follows.empty() ? of_unknown : of_mutation;
-        if (finding.harmless) return of_harmless;
-        const int beside = (finding.beside ? 1 : 0) + (finding.also_beside ? 1 : 0);
-        return of_mistake * (finding.second ? 2 : 1) + of_harmless * beside;
     }
 
     /// Adds what the newest findings and verdicts cost at least.
@@ -88,28 +81,6 @@ private:
         return diagnosis_.steps.size() > steps &&
                diagnosis_.steps.back().local == Verdict::not_compared &&
                diagnosis_.steps.back().global != Verdict::right;
-    }
-
-    /// The cost in the end, once it is known what is harmless.
-    void settle_cost() {
-        outcome_.cost =
-            of_clash * clashes_ + of_unjudged * static_cast<double>(diagnosis_.skipped.size());
-        for (const TheirTensor& each : theirs_) {
-            outcome_.cost +=
-                of_later_name * static_cast<double>(each.rank) + (each.aside ? of_aside : 0);
-        }
-        for (const Finding& finding : diagnosis_.findings) outcome_.cost += weight_of(finding);
-        for (const StepVerdict& step : diagnosis_.steps) {
-            const bool unjudged =
-                step.local == Verdict::not_compared && step.global != Verdict::right;
-            if (unjudged) outcome_.cost += of_unjudged;
-        }
-    }
-
-    /// Whether a step is made of weights, or is these.
-    bool is_result(const std::string& step) const {
-        const StepTable& table = step_table(plan_);
-        return place_of(table, step) >= place_of(table, "weights");
     }
 
     StepVerdict row(const TheirTensor& theirs, const std::string& step) const {
@@ -163,11 +134,10 @@ private:
             judge_.look_away(false);
         }
         if (found) return;
-        const std::string drawn = drawn_for(theirs.steps.front());
+        const std::string drawn = drawn_for(case_, theirs.steps.front());
         if (!drawn.empty()) return skip(theirs, "there is no " + drawn + " to make it with");
-        const bool is_projected = !plan_.config.output_projection &&
-                                  !options_.steps.contains(theirs.name) &&
-                                  names_a_result(theirs.name);
+        const bool is_projected = !plan_.config.output_projection && names_a_result(theirs.name) &&
+                                  !options_.steps.contains(theirs.name);
         const std::string reason = "there is no w_output to make it with";
         if (is_projected && !diagnosis_.steps.empty()) return skip(theirs, reason);
         if (is_projected) unexplained_.evidence.push_back("if it is projected: " + reason);
@@ -197,7 +167,7 @@ private:
 
     /// Whether a tensor is written in a way that would be harmless but for the mistake.
     bool is_half(const TheirTensor& theirs, const std::string& step, Finding& half) {
-        const Tensor& ours = *replay_.step(step);
+        const Tensor ours = *replay_.step(step);
         for (const Reading& reading : readings(theirs.tensor, ours)) {
             const std::optional<double> ratio = ratio_between(reading.tensor, ours);
             if (!ratio || !is_side(step) || half.mistake->step != "scaled_scores") continue;
@@ -216,30 +186,12 @@ private:
         return true;
     }
 
-    /// The first parameter that the step needs and nobody gave, where they gave others: its numbers
-    /// are chance, so another seed makes another step.
-    std::string drawn_for(const std::string& step) const {
-        if (plan_.config.parameters.entries().empty() && !options_.takes_projections) return {};
-        Plan plan = plan_;
-        ++plan.config.seed;
-        const Ledger drawn = draw(plan);
-        for (const auto& [name, tensor] : drawn.entries()) {
-            if (find_step(step_table(), name).kind != Step::Kind::parameter) continue;
-            Ledger given = case_.intake.given;
-            given.record(name, tensor);
-            Replay again(plan_, std::move(given));
-            const Tensor* made = again.step(step);
-            if (made && !judged(*made, judge_.reference()[step], {}).right()) return name;
-        }
-        return {};
-    }
-
     /// Whether it is what a replay makes; the row is entered.
     bool settles_as_replayed(const TheirTensor& theirs, const std::string& step, bool takes) {
-        const Tensor* local = replay_.step(step);
-        if (local == nullptr) return false;
-        std::vector<std::pair<Tensor, std::string>> ways;
-        for (Reading& reading : readings(theirs.tensor, *local)) {
+        if (replay_.step(step) == nullptr) return false;
+        const Tensor local_one = *replay_.step(step);
+        const Tensor* const local = &local_one;
+        for (const Reading& reading : readings(theirs.tensor, *local)) {
             if (judge_(step, theirs, reading.tensor, *local, uses_theirs_).right()) {
                 takes ? settle(theirs, step, reading)
                       : diagnosis_.steps.push_back(verdict_on(theirs, step, reading));
@@ -296,7 +248,7 @@ private:
         compare(reference, false, verdict.global, verdict.global_difference);
         results_are_wrong_ =
             results_are_wrong_ ||
-            (verdict.global != Verdict::right && is_result(step) && reference != nullptr &&
+            (verdict.global != Verdict::right && is_result_step(step) && reference != nullptr &&
              !judge_.right_where_read(step, theirs, reading.tensor, *reference, false));
         if (blocked_) {
             verdict.local = Verdict::not_compared;
@@ -340,20 +292,6 @@ private:
         for (Screen& screen : screens_) screen.make(mistake);
     }
 
-    /// Whether something of theirs is right that would be wrong with this mistake.
-    bool is_refuted(const Mistake& mistake) const {
-        Replay replay = case_.replay;
-        for (const Finding& finding : diagnosis_.findings) {
-            if (finding.mistake != nullptr) replay.make(*finding.mistake);
-        }
-        return std::ranges::any_of(diagnosis_.steps, [&](const StepVerdict& each) {
-            if (each.global != Verdict::right || each.name == "mask") return false;
-            const std::optional<Tensor> wrong = replay.step_with({&mistake}, each.name);
-            const Tensor& right = judge_.reference()[each.name];
-            return wrong && !judge_(each.name, theirs_.front(), *wrong, right, false).right();
-        });
-    }
-
     /// What is found at a step, among the harmless differences alone where a mistake would cost
     /// more than can be spared.
     const Found& found_at(const TheirTensor& theirs, const std::string& step, bool spares) {
@@ -366,7 +304,9 @@ private:
         if (!is_new) return place->second;
         Candidates candidates = case_.candidates;
         if (!spares) candidates.mistakes.clear();
-        candidates.refuted = [this](const Mistake& mistake) { return is_refuted(mistake); };
+        candidates.refuted = [this](const Mistake& mistake) {
+            return is_refuted(case_, diagnosis_, mistake);
+        };
         Search search(plan_, std::move(candidates), judge_, replay_, screens_, options_, theirs,
                       step, uses_theirs_);
         place->second.match = search.best(later(), thorough_);
@@ -376,7 +316,7 @@ private:
 
     bool find_mistake_at(const TheirTensor& theirs, const std::string& step) {
         if (replay_.step(step) == nullptr) return false;
-        const bool stays_wrong = later_is_wrong() || (!theirs.is_right && is_result(step));
+        const bool stays_wrong = later_is_wrong() || (!theirs.is_right && is_result_step(step));
         const bool spares = bound_ - outcome_.cost > of_mistake || !stays_wrong;
         const Found& found = found_at(theirs, step, spares);
         if (found.match) {
@@ -389,18 +329,7 @@ private:
 
     /// Enters what was found, and makes the mistake in all that follows.
     void enter(const TheirTensor& theirs, const std::string& step, Match match) {
-        // Their name may stand for a step before this one, which the numbers are.
-        for (const std::string& before : steps_called(theirs.name, plan_)) {
-            const StepTable& table = step_table(plan_);
-            const Tensor* right = replay_.step(before);
-            if (!right || replay_.is_given(before) ||
-                place_of(table, before) >= place_of(table, step) ||
-                !judge_(before, theirs, match.reading.tensor, *right, uses_theirs_).right())
-                continue;
-            match.finding.evidence.push_back(theirs.name + " is the right " + before +
-                                             ": if you saved it before " + step +
-                                             " was made of it, nothing is wrong");
-        }
+        note_saved_before(case_, theirs, step, replay_, match);
         diagnosis_.steps.push_back(verdict_on(theirs, step, match.reading));
         for (const Mistake* made : {match.finding.beside, match.finding.also_beside,
                                     match.finding.mistake, match.finding.second}) {
@@ -412,25 +341,6 @@ private:
         diagnosis_.findings.push_back(std::move(match.finding));
     }
 
-    /// Notes the rule that their numbers follow, where one is near the right one.
-    void follow(const Tensor& tensor, const TheirTensor& theirs, const std::string& step) {
-        const StepTable& table = step_table(plan_);
-        Ledger before = case_.intake.given;
-        for (const Step& each : table) {
-            if (each.name == step) break;
-            const Tensor* made = each.applies(plan_) ? replay_.step(each.name) : nullptr;
-            if (made != nullptr) before.record(each.name, *made);
-        }
-        const PlannedStep of{plan_, table, find_step(table, step)};
-        const auto is_theirs = [&](const Tensor& made) {
-            return judge_(step, theirs, tensor, made, true).right();
-        };
-        const std::optional<Mutation> found = mutation_behind(tensor, of, before, is_theirs);
-        if (!found) return;
-        unexplained_.follows = rule_text(found->rule);
-        unexplained_.followed_by = found->kind;
-    }
-
     void leave_unknown(const TheirTensor& theirs, const std::string& step) {
         const Tensor* reference = judge_.reference().find(step);
         const Tensor* local = blocked_ ? nullptr : replay_.step(step);
@@ -439,75 +349,24 @@ private:
         const Tensor tensor = ways.empty() ? theirs.tensor : ways.front().tensor;
         // Behind a tensor that could not be replayed, it is not known where the fault lies.
         if (!blocked_) {
-            if (thorough_) follow(tensor, theirs, step);
+            if (thorough_) follow_a_rule(case_, theirs, step, tensor, replay_, unexplained_);
             diagnosis_.findings.push_back(unexplained_);
         }
         settle(theirs, step, {tensor, ways.empty() ? "" : ways.front().layout});
     }
 
-    /// Masks are compared cell by cell after broadcasting, in whichever words they are written; a
-    /// part of ours alone (the causal one, the padding) is right too.
     void examine_mask(const TheirTensor& theirs) {
-        const MaskSearch search(plan_, judge_, replay_, theirs);
+        const MaskAnswer answer = MaskSearch(plan_, judge_, replay_, theirs).answer(later());
         StepVerdict verdict = row(theirs, "mask");
-        const MaskAnswer answer = search.answer(later());
         verdict.layout = answer.layout;
         verdict.global = verdict.local = answer.right ? Verdict::right : Verdict::wrong;
         verdict.global_difference = verdict.local_difference = answer.right ? 0 : 1;
         diagnosis_.steps.push_back(verdict);
         if (!answer.finding) return;
-        if (answer.finding->mistake != nullptr && !answer.right) {
-            make(*answer.finding->mistake);
-        } else if (!answer.right && answer.hidden) {
-            take("mask", *answer.hidden, theirs.name);
-        }
         diagnosis_.findings.push_back(*answer.finding);
-    }
-
-    /// Whether their query and key, some of them rotated already, have the product of ours.
-    bool have_same_product() {
-        for (const char* id : {"rope-missing", "rope-q-only"}) {
-            Replay ours = case_.replay;
-            if (plan_.rotates()) ours.make(find_mistake(id));
-            Replay other = ours;
-            for (const char* side : {"rotary_key", "query", "key"}) {
-                if (const Tensor* tensor = replay_.step(side)) other.take(side, *tensor);
-            }
-            const Tensor* product = other.step("scores");
-            for (const Tensor* right : {ours.step("scores"), judge_.reference().find("scores")}) {
-                const TheirTensor& any = theirs_.front();
-                if (product && judge_("scores", any, *product, *right, true).right()) return true;
-            }
-        }
-        return false;
-    }
-
-    /// True when this step differs and the weights and everything after them are right all the
-    /// same.
-    void mark_if_harmless(Finding& finding) {
-        bool right = true;
-        bool judged = false, after = false, behind_scores = false;
-        for (const StepVerdict& verdict : diagnosis_.steps) {
-            behind_scores = behind_scores || is_result(verdict.name);
-            after = after || verdict.name == finding.step;
-            if (!after || !behind_scores) continue;
-            judged = true;
-            right = right && verdict.global == Verdict::right;
-        }
-        // Whatever was done to query and key alike: their product is what counts.
-        const bool is_first = find_step(step_table(), finding.step).chain == Chain::none ||
-                              finding.step == "query" || finding.step == "key";
-        const bool undone =
-            is_side(finding.step) && !blocked_ && (undone_ || (is_first && have_same_product()));
-        if (finding.mistake == nullptr && undone && judged && right) {
-            finding.mistake = &find_mistake("same-scores");
-            finding.replayed = false;
-            finding.difference = 0;
-        }
-        if (finding.mistake != nullptr && judged && right) finding.harmless = true;
-        for (StepVerdict& verdict : diagnosis_.steps) {
-            if (verdict.name == finding.step && finding.harmless) verdict.harmless = true;
-        }
+        if (answer.right) return;
+        if (answer.finding->mistake != nullptr) return make(*answer.finding->mistake);
+        if (answer.hidden) take("mask", *answer.hidden, theirs.name);
     }
 
     const Case& case_;

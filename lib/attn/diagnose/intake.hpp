@@ -14,11 +14,6 @@ struct Intake {
 Intake taken_in(const Plan& plan, const Ledger& given, const Ledger& theirs,
                 const DiagnoseOptions& options);
 
-/// What is to know before all else: that they have other heads than the walk, or a mask that it
-/// lacks.
-std::vector<std::string> remarks_on(const std::vector<TheirTensor>& theirs, const Plan& plan,
-                                    const Ledger& reference);
-
 /// Says of tensors of which none is a step of the walk how to tell which is which.
 /// Errors  ConfigError, always.
 [[noreturn]] void refuse_tensors(const Ledger& theirs, const Ledger& reference);

@@ -53,7 +53,7 @@ const std::vector<Names>& known_names() {
         {{"buckets"}, "bucket rel_buckets relative_buckets relative_position_bucket rp_bucket"},
         {{"position_bias"},
          "alibi alibi_bias rel_bias relative_bias relative_position_bias rel_pos_bias pos_bias "
-         "position_biases bias"},
+         "position_biases bias attn_bias"},
         {{"capped_scores"},
          "capped softcapped soft_capped scores_capped capped_logits capped_attn_scores"},
         {{"biased_scores", "masked_scores"},
@@ -186,8 +186,12 @@ std::string parameter_called(std::string name) {
 /// `attn_scores_scaled`: scores, and what was done to them last.
 std::vector<std::string> treated_scores(std::string name) {
     static const std::array<std::pair<std::string, const char*>, 7> treatments{
-        {{"masked", "masked_scores"}, {"mask", "masked_scores"}, {"scaled", "scaled_scores"},
-         {"capped", "capped_scores"}, {"softcapped", "capped_scores"}, {"biased", "biased_scores"},
+        {{"masked", "masked_scores"},
+         {"mask", "masked_scores"},
+         {"scaled", "scaled_scores"},
+         {"capped", "capped_scores"},
+         {"softcapped", "capped_scores"},
+         {"biased", "biased_scores"},
          {"raw", "scores"}}};
     for (const auto& [word, step] : treatments) {
         for (const std::string& part : {"_" + word, word + "_"}) {
@@ -195,7 +199,8 @@ std::vector<std::string> treated_scores(std::string name) {
             if (at == name.npos) continue;
             name.erase(at, part.size());
             const std::vector<std::string> rest = known_steps(name);
-            const bool are_scores = !rest.empty() && (rest.front() == "scores" || rest.front() == "weights");
+            const bool are_scores =
+                !rest.empty() && (rest.front() == "scores" || rest.front() == "weights");
             if (are_scores) return {step};
         }
     }

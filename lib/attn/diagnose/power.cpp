@@ -1,6 +1,8 @@
 #include "attn/diagnose/power.hpp"
 #include "attn/cards/step_table.hpp"
 
+#include <cmath>
+
 #include <nlohmann/json.hpp>
 
 #include "attn/compare/compare.hpp"
@@ -132,6 +134,18 @@ WalkConfig probe_config(WalkConfig asked) {
     }
     const Plan plan = resolve(asked);
     const Ledger drawn = draw(plan);
+    if (const Tensor* x = drawn.find("x"); x != nullptr && plan.caps()) {
+        // As loud as the cap asks: scores that do not come near it are not bounded.
+        const double loudest = usual_size(walk(plan, drawn)["scaled_scores"]);
+        const double factor = std::sqrt(0.3 * plan.config.softcap / loudest);
+        if (factor > 1) {
+            asked.input = with_floating(x->dtype(), [&](auto zero) -> Tensor {
+                Array<decltype(zero)> louder = x->as<decltype(zero)>();
+                for (auto& cell : louder) cell = static_cast<decltype(zero)>(cell * factor);
+                return {x->axes(), std::move(louder)};
+            });
+        }
+    }
     for (const char* name : {"g_query", "g_key"}) {
         const Tensor* ones = drawn.find(name);
         if (ones == nullptr || asked.parameters.has(name)) continue;

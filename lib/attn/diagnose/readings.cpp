@@ -136,13 +136,23 @@ std::optional<Reading> shortened(const Tensor& theirs, const Axes& axes, const S
     std::optional<std::size_t> longer;
     for (std::size_t i = 0; i < shape.size(); ++i) {
         if (lengths[i] == shape[i]) continue;
-        if (longer || lengths[i] < shape[i]) return std::nullopt;
+        if (longer || (lengths[i] < shape[i] && !(axes[i] == "query" && lengths[i] == 1))) {
+            return std::nullopt;
+        }
         longer = i;
     }
     if (!longer) return std::nullopt;
-    const std::size_t inner = std::accumulate(lengths.begin() + static_cast<std::ptrdiff_t>(*longer) + 1,
-                                              lengths.end(), std::size_t{1}, std::multiplies<>());
+    const std::size_t inner =
+        std::accumulate(lengths.begin() + static_cast<std::ptrdiff_t>(*longer) + 1, lengths.end(),
+                        std::size_t{1}, std::multiplies<>());
     const std::size_t has = lengths[*longer], needs = shape[*longer];
+    if (has < needs) {
+        Array<double> rows = empty_array<double>(shape);
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            rows.data()[i] = theirs.at(i / inner / needs * inner + i % inner);
+        }
+        return Reading{{axes, std::move(rows)}, "the same for each query"};
+    }
     std::vector<AxisPart> parts;
     for (const std::size_t length : shape) parts.push_back({0, 1, length, false});
     const auto all = [&](auto&& holds) {
@@ -163,7 +173,9 @@ std::optional<Reading> shortened(const Tensor& theirs, const Axes& axes, const S
         if (!halves) parts[*longer].step = 2;
         words = "each number twice";
     } else if (axes[*longer] == "key" && *longer + 2 == shape.size() &&
-               all([&](std::size_t i, std::size_t at) { return at < needs || theirs.at(i) == 0; })) {
+               all([&](std::size_t i, std::size_t at) {
+                   return at < needs || theirs.at(i) == 0;
+               })) {
         words = "the first " + std::to_string(needs) + " slots";
     } else if (axes[*longer] == "key" && *longer + 1 == shape.size() && has == needs + 1) {
         words = "its last column left out";
@@ -201,7 +213,8 @@ std::vector<Reading> readings(const Tensor& theirs, const Axes& axes, const Shap
     const std::vector<std::size_t> ours = order;
     do {
         if (order == ours && lengths == shape) continue;
-        if (exchanges_queries_and_keys(order, axes) || is_nobodys_habit(order, axes, shape)) continue;
+        if (exchanges_queries_and_keys(order, axes) || is_nobodys_habit(order, axes, shape))
+            continue;
         const std::string layout = joined_axes(order, axes, shape, lengths);
         if (layout.empty()) continue;
         if (order == ours) {

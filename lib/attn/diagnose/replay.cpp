@@ -128,10 +128,10 @@ std::optional<Tensor> Replay::step_of(const StepTable& table, const std::string&
             const Step& step = table[i];
             if (!applies_[i] || (step.kind == Step::Kind::detail && !details)) continue;
             const bool is_given = given_.has(step.name) && !step.replaces_given;
-            const bool differs = !is_given && step.compute &&
-                                 (was_replaced(step) ||
-                                  (!changed.empty() && (altered_.contains(step.name) ||
-                                                        reads_any_of(step, changed))));
+            const bool differs =
+                !is_given && step.compute &&
+                (was_replaced(step) || (!changed.empty() && (altered_.contains(step.name) ||
+                                                             reads_any_of(step, changed))));
             if (differs) {
                 run(table, i, i, ledger);
                 changed.insert(step.name);

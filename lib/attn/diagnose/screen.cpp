@@ -36,9 +36,8 @@ std::vector<Screen> Screen::of(const Plan& plan, const Ledger& given, const Ledg
         auto longer = prefix_of(plan, all, 2, few);
         auto shorter = prefix_of(plan, all, 1, tokens == few ? few / 2 : few);
         if (!prefix || !longer || !shorter || (tokens > few && plan.batch == 1)) continue;
-        screens.push_back(
-            Screen(std::make_shared<const Prefix>(std::move(*prefix)),
-                   std::make_shared<Pair>(std::move(*longer), std::move(*shorter))));
+        screens.push_back(Screen(std::make_shared<const Prefix>(std::move(*prefix)),
+                                 std::make_shared<Pair>(std::move(*longer), std::move(*shorter))));
         if (!screens.back().pair_->begins_alike(nullptr, last)) screens.pop_back();
     }
     return screens;
@@ -53,8 +52,7 @@ bool Screen::begins_alike(const Mistake& mistake, const std::string& name) {
     const auto [known, is_new] = pair_->known.try_emplace({&mistake, name}, false);
     if (is_new) {
         known->second = mistake.applies(pair_->longer.plan) &&
-                        mistake.applies(pair_->shorter.plan) &&
-                        pair_->begins_alike(&mistake, name);
+                        mistake.applies(pair_->shorter.plan) && pair_->begins_alike(&mistake, name);
     }
     return known->second;
 }

@@ -8,8 +8,6 @@
 namespace attn {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 std::vector<const Mistake*> applicable(const std::vector<Mistake>& entries, const Plan& plan) {
     std::vector<const Mistake*> result;
     for (const Mistake& entry : entries) {
@@ -27,18 +25,6 @@ bool has_nan(const Tensor& tensor) {
         if (std::isnan(tensor.at(i))) return true;
     }
     return false;
-}
-
-/// `tensor` with -inf where `hidden` says so.
-Tensor with_infinity(const Tensor& tensor, const std::vector<bool>& hidden) {
-    return with_floating(tensor.dtype(), [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        Array<T> cells = tensor.as<T>();
-        for (std::size_t i = 0; i < cells.size(); ++i) {
-            if (hidden[i]) cells.data()[i] = -std::numeric_limits<T>::infinity();
-        }
-        return {tensor.axes(), std::move(cells)};
-    });
 }
 
 }  // namespace
@@ -122,7 +108,7 @@ void Search::try_one(const TheirTensor& theirs, const std::vector<const Mistake*
     if (is_ruled_out(theirs, made, tried)) return;
     const std::optional<Tensor> wrong = replay_.step_with(made, step_);
     if (!wrong || judged(*wrong, expected_, {}).right()) return;
-    if (made.size() == 1 && has_nan(*wrong)) tried.left_nan.push_back(made.back());
+    if (made.size() <= 2 && has_nan(*wrong)) tried.left_nan.push_back(made.back());
     for (Reading& reading : ways(theirs, *wrong)) {
         const Judged answer = judge_(step_, theirs, reading.tensor, *wrong, uses_theirs_);
         if (answer.right()) {
@@ -140,6 +126,11 @@ void Search::report(double done) const {
     if (options_.progress) options_.progress(step_, done);
 }
 
+/// A harmless difference would have been found where it begins, if that is there.
+bool Search::is_possible(const Mistake& harmless) const {
+    return harmless.step == step_ || !replay_.is_given(harmless.step);
+}
+
 Search::Tried Search::try_each(const TheirTensor& theirs) const {
     Tried tried;
     std::size_t count = 0;
@@ -147,6 +138,7 @@ Search::Tried Search::try_each(const TheirTensor& theirs) const {
     const std::vector<const Mistake*>& all_harmless = candidates_.harmless;
     for (const auto* entries : {&all_mistakes, &all_harmless}) {
         for (const Mistake* mistake : *entries) {
+            if (entries == &all_harmless && !is_possible(*mistake)) continue;
             const std::size_t all = all_mistakes.size() + all_harmless.size();
             report(static_cast<double>(count++) / static_cast<double>(all));
             try_one(theirs, {mistake}, tried);
@@ -237,117 +229,14 @@ std::optional<Match> Search::dropout() const {
     return std::nullopt;
 }
 
-bool Search::gives_same_weights(const Tensor& tensor) const {
-    // A later tensor of theirs would be what softmax reads, whatever this one is.
-    const StepTable& table = step_table(plan_);
-    for (std::size_t i = place_of(table, step_) + 1; i < table.size(); ++i) {
-        if (is_scores(table[i].name) && replay_.is_given(table[i].name)) return false;
-    }
-    Replay other = replay_;
-    other.take(step_, tensor);
-    const Tensor* theirs = other.step("weights");
-    const Tensor* ours = replay_.step("weights");
-    return theirs != nullptr && ours != nullptr &&
-           judge_("weights", theirs_, *theirs, *ours, true).right();
-}
-
-const Mistake* Search::name_of_fill(const Tensor& theirs, const std::vector<bool>& hidden,
-                                    bool harmless) const {
-    const StepTable& table = step_table(plan_);
-    const PlannedStep masked{plan_, table, find_step(table, "masked_scores")};
-    const Tensor* scores = replay_.step(masked.latest(Chain::scores));
-    std::optional<double> fill;
-    std::optional<double> added;
-    bool one_fill = true;
-    bool one_added = true;
-    for (std::size_t i = 0; i < theirs.size(); ++i) {
-        if (!hidden[i]) continue;
-        const double cell = theirs.at(i);
-        if (!std::isfinite(cell)) return nullptr;
-        const double more = cell - scores->at(i);
-        if (!fill) {
-            fill = cell;
-            added = more;
-        }
-        one_fill = one_fill && cell == *fill;
-        one_added = one_added && std::abs(more - *added) <= 1e-4 * (std::abs(*added) + 1);
-    }
-    if (!fill) return nullptr;
-    if (one_fill) return harmless ? &finite_fill(*fill) : &mistaken_fill(*fill);
-    // The rounding of many scores plus one number: the number has few digits of its own.
-    return one_added && harmless ? &added_fill(std::stod(brief(*added))) : nullptr;
-}
-
-/// Numbers so low that softmax makes nothing of them stand for -inf, whatever they are.
-std::optional<Match> Search::far_below(const Reading& reading,
-                                       std::span<const TheirTensor> later) const {
-    double lowest = infinity;
-    for (std::size_t i = 0; i < expected_.size(); ++i) {
-        if (std::isfinite(expected_.at(i))) lowest = std::min(lowest, expected_.at(i));
-    }
-    // exp() of less is 0 in every type.
-    const double floor = lowest - (expected_.dtype() == DType::float64 ? 750 : 110);
-    const Tensor& tensor = reading.tensor;
-    std::vector<bool> hidden(tensor.size());
-    for (std::size_t i = 0; i < tensor.size(); ++i) hidden[i] = tensor.at(i) <= floor;
-    const Mistake* fill = name_of_fill(tensor, hidden, true);
-    if (fill == nullptr) return std::nullopt;
-    TheirTensor read = theirs_;
-    read.tensor = with_infinity(tensor, hidden);
-    const Judged answer = judge_(step_, theirs_, read.tensor, expected_, uses_theirs_);
-    if (answer.right()) {
-        const Mistake& empty_row = find_mistake("fully-masked-row");
-        const bool uniform = !gives_same_weights(tensor) && empty_row.applies(plan_);
-        Match match = match_of(uniform ? empty_row : *fill, reading, answer.difference);
-        match.finding.harmless = !uniform;
-        match.finding.evidence = {fill->title};
-        return match;
-    }
-    Tried beside = try_each(read);
-    if (beside.matches.empty()) return std::nullopt;
-    Match match = chosen(std::move(beside), later);
-    match.finding.beside = fill;
-    match.reading = reading;
-    return match;
-}
-
-/// Any other number on every hidden cell is judged by the weights that it gives.
-std::optional<Match> Search::one_fill(const Reading& reading) const {
-    std::vector<bool> hidden(expected_.size());
-    for (std::size_t i = 0; i < hidden.size(); ++i) hidden[i] = expected_.at(i) == -infinity;
-    const Tensor visible = with_infinity(reading.tensor, hidden);
-    const Judged answer = judge_(step_, theirs_, visible, expected_, uses_theirs_);
-    if (!answer.right()) return std::nullopt;
-    const bool harmless = gives_same_weights(reading.tensor);
-    const Mistake* fill = name_of_fill(reading.tensor, hidden, harmless);
-    if (fill == nullptr) return std::nullopt;
-    Match match = match_of(*fill, reading, answer.difference);
-    match.finding.harmless = harmless;
-    return match;
-}
-
-std::optional<Match> Search::otherwise_filled(std::span<const TheirTensor> later) const {
-    if (!is_scores(step_)) return std::nullopt;
-    for (const Reading& reading : ways(theirs_, expected_)) {
-        if (step_ == "masked_scores") {
-            if (std::optional<Match> match = far_below(reading, later)) return match;
-            if (std::optional<Match> match = one_fill(reading)) return match;
-        }
-        if (!gives_same_weights(reading.tensor)) continue;
-        Match match = match_of(find_mistake("same-after-softmax"), reading, 0);
-        match.finding.harmless = true;
-        match.finding.replayed = false;
-        return match;
-    }
-    return std::nullopt;
-}
-
 /// A harmless difference may change what a mistake looks like: where nobody can be seen, a finite
 /// fill and -inf part ways. Code may have two: a fill, and rows set to zero.
 std::optional<Match> Search::beside_harmless(const Tried& singles,
                                              std::span<const TheirTensor> later) const {
     std::vector<std::vector<const Mistake*>> ways_to_write;
-    for (const Mistake* one : candidates_.harmless) ways_to_write.push_back({one});
+    for (const Mistake* one : candidates_.harmless) {
+        if (is_possible(*one)) ways_to_write.push_back({one});
+    }
     const StepTable& table = step_table(plan_);
     const auto in_place = [&](const Mistake* one) { return place_of(table, one->step); };
     const std::size_t masking = place_of(table, "masked_scores");
@@ -387,6 +276,10 @@ std::optional<Match> Search::pairs() const {
         for (std::size_t j = i + 1; j < all.size(); ++j) {
             Tried tried;
             try_one(theirs_, {all[i], all[j]}, tried);
+            // What hides all keys of a row leaves nan, but with a finite fill.
+            if (tried.matches.empty() && !tried.left_nan.empty() && plan_.masks()) {
+                try_one(theirs_, {&finite_fill(-1e9), all[i], all[j]}, tried);
+            }
             if (tried.matches.empty()) continue;
             const Candidate& found = tried.matches.front();
             if (result) {

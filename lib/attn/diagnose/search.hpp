@@ -59,6 +59,7 @@ private:
     void try_one(const TheirTensor& theirs, const std::vector<const Mistake*>& made,
                  Tried& tried) const;
     void report(double done) const;
+    bool is_possible(const Mistake& harmless) const;
     Tried try_each(const TheirTensor& theirs) const;
     Match chosen(Tried tried, std::span<const TheirTensor> later) const;
     Match match_of(const Mistake& mistake, Reading reading, double difference) const;

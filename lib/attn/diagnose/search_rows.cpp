@@ -23,7 +23,7 @@ bool Judge::right_where_read(const std::string& step, const TheirTensor& theirs,
         if (!is_number && expected.at(i) > lowest) return false;
     }
     return (*this)(step, theirs, without_padded_rows(plan_, tensor),
-                  without_padded_rows(plan_, expected), from_theirs)
+                   without_padded_rows(plan_, expected), from_theirs)
         .right();
 }
 

@@ -2,26 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <ranges>
 
 #include "attn/compare/compare.hpp"
 #include "attn/diagnose/replay.hpp"
-#include "attn/tensor/broadcast.hpp"
-#include "attn/tensor/same_numbers.hpp"
-#include "attn/tensor/slice.hpp"
 #include "attn/text/told.hpp"
 
 namespace attn {
 namespace {
-
-double largest_finite(const Tensor& tensor) {
-    double largest = 0;
-    for (std::size_t i = 0; i < tensor.size(); ++i) {
-        if (std::isfinite(tensor.at(i))) largest = std::max(largest, std::abs(tensor.at(i)));
-    }
-    return largest;
-}
 
 /// How many binary digits a number needs.
 int digits_of(double number) {
@@ -52,24 +40,6 @@ double epsilon_of_half(const Tensor& tensor) {
     }
     const bool is_half = numbers >= 8 && 2 * long_ones > numbers && most >= 8;
     return is_half ? std::ldexp(1.0, most <= 8 ? -7 : -10) : 0;
-}
-
-template <class A, class B>
-Judged judged_cells(const A* theirs, const B* expected, std::size_t size,
-                    const Tolerance& tolerance) {
-    bool within = true;
-    double farthest = 0;
-    for (std::size_t i = 0; i < size; ++i) {
-        const auto x = static_cast<double>(theirs[i]);
-        const auto y = static_cast<double>(expected[i]);
-        if (same_number(x, y)) continue;
-        const bool finite = std::isfinite(x) && std::isfinite(y);
-        const double difference = finite ? std::abs(x - y) : HUGE_VAL;
-        farthest = std::max(farthest, difference);
-        within =
-            within && finite && difference <= tolerance.absolute + tolerance.relative * std::abs(y);
-    }
-    return {within ? Verdict::right : Verdict::wrong, farthest};
 }
 
 /// Whether the numbers could be that step's: some reading has its shape.
@@ -188,145 +158,7 @@ void settle(const Judge& judge, std::vector<TheirTensor>& tensors) {
     }
 }
 
-/// `tensor` with the expected numbers where the mask hides in every sequence and head.
-Tensor as_seen(const Tensor& tensor, const Tensor& expected, const Tensor& mask) {
-    const Shape full = broadcast_shape(mask.shape(), expected.shape());
-    const auto hides = broadcast_strides("the mask", mask.shape(), "the scores", full);
-    const auto holds = broadcast_strides("the tensor", expected.shape(), "the scores", full);
-    std::vector<bool> seen(expected.size());
-    for (std::size_t i = 0; i < element_count(full); ++i) {
-        const std::vector<std::size_t> indices = indices_of(i, full);
-        const auto along = [&](const std::vector<std::size_t>& strides) {
-            return std::inner_product(indices.begin(), indices.end(), strides.begin(),
-                                      std::size_t{0});
-        };
-        if (mask.at(along(hides)) == 0) seen[along(holds)] = true;
-    }
-    Array<double> cells = empty_array<double>(expected.shape());
-    for (std::size_t i = 0; i < seen.size(); ++i) {
-        cells.data()[i] = (seen[i] ? tensor : expected).at(i);
-    }
-    return {expected.axes(), std::move(cells)};
-}
-
 }  // namespace
-
-Judged judged(const Tensor& theirs, const Tensor& expected, const Tolerance& tolerance) {
-    if (theirs.shape() != expected.shape()) return {Verdict::shape, HUGE_VAL};
-    return std::visit(
-        [&](const auto& a, const auto& b) {
-            return judged_cells(a.data(), b.data(), a.size(), tolerance);
-        },
-        theirs.values(), expected.values());
-}
-
-Judge::Judge(const Plan& plan, const Ledger& given, const DiagnoseOptions& options)
-    : plan_(plan), given_(given), options_(options), reference_(walk(plan, given)) {}
-
-void Judge::accept(const Mistake& harmless) {
-    table_ = harmless.apply(std::move(table_), plan_);
-    reference_ = walk(plan_, given_, table_);
-    relative_.clear();
-}
-
-/// How much a rounding of their tensors upstream may grow on its way through one step.
-double Judge::amplification(const std::string& step) const {
-    const auto size = [this](const char* name) {
-        const Tensor* tensor = reference_.find(name);
-        return tensor ? largest_finite(*tensor) : 0.0;
-    };
-    const auto keys = static_cast<double>(plan_.key_len);
-    double parameter = 0;
-    for (const auto& [name, tensor] : given_.entries()) {
-        if (name.size() > 1 && name[1] == '_') {
-            parameter = std::max(parameter, largest_finite(tensor));
-        }
-    }
-    const double scores = static_cast<double>(plan_.head_dim) * (size("query") + size("key"));
-    if (is_scores(step)) return scores + 1;
-    if (step == "weights") return 2 * (scores + 1);
-    if (step == "context" || step == "merged") return keys * (size("value") + 2);
-    if (step == "output") {
-        return static_cast<double>(plan_.heads * plan_.value_dim) * parameter *
-               (keys * (size("value") + 2));
-    }
-    return static_cast<double>(plan_.embed_dim) * parameter + 1;
-}
-
-Tolerance Judge::rounding(const std::string& step, const Tensor& expected, DType coarser) const {
-    const auto [known, is_new] = relative_.try_emplace({step, coarser});
-    if (is_new) {
-        known->second = relative_rounding(plan_, table_, reference_, step, coarser);
-    }
-    return rounding_of(expected, known->second);
-}
-
-Tolerance Judge::tolerance(const std::string& step, const TheirTensor& theirs,
-                           const Tensor& expected, bool from_theirs) const {
-    if (options_.tolerance) return *options_.tolerance;
-    Tolerance allowed = rounding(step, expected, coarser_type(theirs.tensor, expected));
-    if (theirs.epsilon != 0) {
-        // What 16 bits cannot hold, at this step and at those before it.
-        const Tolerance of_half = rounding(step, expected, DType::float32);
-        const double relative = std::max(8 * theirs.epsilon, of_half.relative);
-        allowed = {of_half.relative > 0 ? of_half.absolute * relative / of_half.relative : 0,
-                   relative};
-    }
-    if (options_.decimals) {
-        const double half = 0.5 * std::pow(10.0, -*options_.decimals) * (1 + 1e-9);
-        allowed.absolute += from_theirs ? half * (1 + amplification(step)) : half;
-    }
-    return allowed;
-}
-
-Judged Judge::operator()(const std::string& step, const TheirTensor& theirs, const Tensor& tensor,
-                         const Tensor& expected, bool from_theirs) const {
-    if (tensor.shape() != expected.shape()) return {Verdict::shape, HUGE_VAL};
-    const bool varies = looks_away_ && find_step(table_, step).varies_where_hidden;
-    return judged(varies ? as_seen(tensor, expected, reference_["mask"]) : tensor, expected,
-                  tolerance(step, theirs, expected, from_theirs));
-}
-
-Tensor rotated_part(const Plan& plan, const Tensor& rotated_key, const Tensor& rotary_key) {
-    std::vector<AxisPart> parts;
-    for (std::size_t i = 0; i < rotated_key.dimension(); ++i) {
-        const std::string& axis = rotated_key.axes()[i];
-        const std::size_t length = rotated_key.shape()[i];
-        const std::size_t width = rotary_key.shape().back();
-        if (axis == "head") {
-            parts.push_back({0, 1, 1, plan.has_head});
-        } else if (i + 1 == rotated_key.dimension()) {
-            parts.push_back({static_cast<std::ptrdiff_t>(length - width), 1, width, false});
-        } else {
-            parts.push_back({0, 1, length, false});
-        }
-    }
-    return slice(rotated_key, parts).renamed(rotary_key.axes());
-}
-
-bool Judge::may_look_away(const TheirTensor& theirs) const {
-    return reference_.has("mask") &&
-           std::ranges::any_of(theirs.steps, [&](const std::string& step) {
-               return find_step(table_, step).varies_where_hidden;
-           });
-}
-
-std::optional<Reading> Judge::right_reading(const TheirTensor& theirs,
-                                            const std::string& step) const {
-    const Tensor* expected = reference_.find(step);
-    if (expected == nullptr) return std::nullopt;
-    for (Reading& reading : readings(theirs.tensor, *expected)) {
-        if ((*this)(step, theirs, reading.tensor, *expected, false).right()) return reading;
-        const Tensor* key = step == "rotary_key" ? reference_.find("rotated_key") : nullptr;
-        if (key == nullptr) continue;
-        // One variable holds it before and after its turn.
-        const Tensor turned = rotated_part(plan_, *key, *expected);
-        if ((*this)(step, theirs, reading.tensor, turned, false).right()) {
-            return Reading{*expected, "turned by its positions already"};
-        }
-    }
-    return std::nullopt;
-}
 
 bool is_scores(const std::string& step) {
     return find_step(step_table(), step).chain == Chain::scores;
@@ -368,7 +200,9 @@ std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, con
     });
     std::erase_if(tensors, [&](const TheirTensor& each) {
         const Tensor* ours = judge.reference().find(each.steps.front());
-        if (!each.misfits || !some_right || options.steps.contains(each.name) || ours == nullptr) {
+        const bool aside = find_step(step_table(plan), each.steps.front()).chain == Chain::none;
+        if (!each.misfits || !aside || !some_right || options.steps.contains(each.name) ||
+            ours == nullptr) {
             return false;
         }
         skipped.push_back({each.name, "its shape " + shape_text(each.tensor.shape()) +

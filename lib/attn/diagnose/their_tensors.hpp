@@ -38,6 +38,8 @@ public:
     /// Other ways to write the result are right from now on.
     void accept(const Mistake& harmless);
 
+    /// Lets numbers have few digits, as long as what is missing looks like rounding.
+    void loosen(double epsilon) { epsilon_ = epsilon; }
     /// Lets cells that the mask hides count for nothing, of steps that may say anything there.
     void look_away(bool from_hidden) { looks_away_ = from_hidden; }
     bool looks_away() const { return looks_away_; }
@@ -64,6 +66,7 @@ private:
     StepTable table_ = step_table(plan_);
     Ledger reference_;
     bool looks_away_ = false;
+    double epsilon_ = 0;  ///< of the type that all numbers went through, where it is said
     /// What rounding is relative to, of each step and type that was asked for.
     mutable std::map<std::pair<std::string, DType>, double> relative_;
 };

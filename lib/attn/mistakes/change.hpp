@@ -105,6 +105,12 @@ void entry(std::vector<Mistake>& list, Parts&&... parts) {
     list.push_back(entry(std::forward<Parts>(parts)...));
 }
 
+/// An entry with lines of its own that mend it.
+inline Mistake with_fix(Mistake entry, std::string torch, std::string numpy) {
+    entry.fix_torch = std::move(torch);
+    entry.fix_numpy = std::move(numpy);
+    return entry;
+}
 /// The query rotated so many tokens too far.
 Mistake rotated_too_far(double tokens, const std::string& word);
 /// An entry with a file of its own.

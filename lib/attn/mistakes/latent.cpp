@@ -59,6 +59,11 @@ void add_latent_mistakes(std::vector<Mistake>& list) {
                     unless([](const Plan& plan) { return plan.heads > 1 && plan.key_len > 1; },
                            "with one head or one token both shapes read memory alike")}),
           reads({"key", "value"}, "projected_key_value", heads_first));
+    entry(list, "mla-norm-missing", "normed_latent", "The latent was not normalised",
+          "keys and values are off by the length of each latent", "kv = kv_b(kv_norm(latent))",
+          "kv = norm(latent) @ w_key_value.T",
+          "What the latent is expanded from was normed in training.", "", latent,
+          follows("normed_latent[t,f] = latent[t,f]"));
     entry(list, "mla-scale", "scaled_scores",
           "The scores were divided by the root of the width that does not rotate",
           "all scores are too large by one factor, those of a token with itself too",

@@ -94,14 +94,14 @@ void add_position_mistakes(std::vector<Mistake>& list) {
                     wide,
                     "position_embedding[t, if c < (C + 1) / 2 then 2 * c else 2 * (c - (C + 1) "
                     "/ 2) + 1]"));
-    list.push_back(
+    list.push_back(with_fix(
         other_waves("sinusoid-order=divisor", "The exponents were divided by one step less",
                     "the first wave is right, and the others grow too long",
                     "The paper divides 2i by the features, tensor2tensor i by half of them "
                     "less one.",
                     wide,
                     "if c % 2 == 0 then sin(positions[t] * (1 / 10000 ^ (c / (C - 2)))) else "
-                    "cos(positions[t] * (1 / 10000 ^ ((c - 1) / (C - 2))))"));
+                    "cos(positions[t] * (1 / 10000 ^ ((c - 1) / (C - 2))))"), "angles = positions / 10000 ** (2 * i / C)  # i = 0, 1, ..., C / 2 - 1", "angles = positions / 10000 ** (2 * i / C)  # i = 0, 1, ..., C / 2 - 1"));
 }
 
 }  // namespace attn

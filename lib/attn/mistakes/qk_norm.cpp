@@ -134,6 +134,16 @@ void add_qk_norm_mistakes(std::vector<Mistake>& list) {
           norm_and([](const Plan& plan) { return plan.has_gains() && plan.kv_heads > 1; },
                    "there is one head, or no gain"),
           normed_as("{x} / sqrt({mean} + {eps}) * {gain}", true));
+    entry(list, "qk-norm-layernorm", "normed_query", "LayerNorm took the place of RMSNorm",
+          "the mean of each row is lost", torch, numpy,
+          "RMSNorm divides by the root of the mean square, and takes no mean off.", "",
+          norm_and(
+              [](const Plan& plan) {
+                  return plan.config.qk_norm.over == NormOver::head && plan.head_dim > 2;
+              },
+              "the norms are not those of a head"),
+          all_of({reads({"normed_query"}, "queries", "x[t,f] = queries[t,f] - (mean g: queries[t,g])"),
+                  reads({"normed_key"}, "keys", "x[t,f] = keys[t,f] - (mean g: keys[t,g])")}));
     entry(list, "qk-norm-after-rope", "normed_query",
           "Query and key were normalised after they rotated",
           "features of a pair meet each other's gain: right at position 0 alone",

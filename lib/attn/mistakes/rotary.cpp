@@ -63,6 +63,26 @@ TableEdit turned_by(std::function<std::string(const Plan&)> angle, bool all_feat
     });
 }
 
+/// The second of each pair added to the first, and not taken off.
+TableEdit without_minus() {
+    return for_each_step(rotated_steps, [](const std::string& step) {
+        return follows([step](const Plan& plan) {
+            const bool is_query = step == "rotated_query";
+            const bool half = plan.config.rotary.pairing == Pairing::half;
+            const std::size_t first =
+                plan.first_rotated(projected_of(is_query ? 'q' : 'k').width(plan));
+            const std::string pairs = std::to_string(plan.rotary_pairs());
+            const std::string place = "(f - " + std::to_string(first) + ")";
+            const std::string is_first = place + (half ? " < " + pairs : " % 2 == 0");
+            return step + "[t,f] = if f >= " + std::to_string(first) + " and " + place + " < 2 * " +
+                   pairs + " and " + is_first + " then " + step + "[t,f] + 2 * " +
+                   (is_query ? "queries" : "keys") + "[t, f + " + (half ? pairs : "1") + "] * " +
+                   angle_prefix(plan, step) + "sin[t, " + place + (half ? " % " + pairs : " / 2") +
+                   "] else " + step + "[t,f]";
+        });
+    });
+}
+
 /// The tokens that StreamingLLM never evicts, or as many as there are but one.
 std::size_t kept_tokens(const Plan& plan) { return std::min<std::size_t>(4, plan.query_len - 1); }
 
@@ -159,6 +179,12 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
                   return sin(plan) + "[t,i] = -" + sin(plan) + "[t,i]";
               });
           }));
+    entry(list, "rope-rotate-half-sign", "rotated_query", "rotate_half has no minus",
+          "the first feature of each pair is added to where it should be taken off",
+          "rotate_half(x) = torch.cat((-x2, x1), dim=-1)",
+          "rotate_half(x) = np.concatenate((-x2, x1), axis=-1)",
+          "A rotation adds once and takes off once: (x1 c - x2 s, x2 c + x1 s).", "", needs_rope(),
+          without_minus());
     entry(list, "rope-offset-q", "rotated_query",
           "The query was rotated as if it stood at position 0",
           "every score is that of another distance", "q = rotate(q, past_length + torch.arange(T))",

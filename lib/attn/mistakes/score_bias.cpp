@@ -52,6 +52,9 @@ std::string early_slopes(const Plan& plan) {
            regular + ")";
 }
 
+const std::string slopes_of_any_number =
+    "n = 2 ** int(math.log2(H))  # H = 6: 4\nslopes = [2 ** (-8 * (h + 1) / n) for h in range(n)]\n"
+    "slopes += [2 ** (-4 * (2 * h + 1) / n) for h in range(H - n)]";
 const std::string cap_torch = "scores = cap * torch.tanh(scores / cap)";
 const std::string cap_numpy = "scores = cap * np.tanh(scores / cap)";
 const std::string alibi_torch = "scores = scores - slopes[:, None, None] * (q - k).abs()";
@@ -91,9 +94,14 @@ void add_score_bias_mistakes(std::vector<Mistake>& list) {
           "scores beyond the cap, and weights too sharp", cap_torch, cap_numpy,
           "A fused kernel may not know the argument: look for scores beyond the cap.", "",
           needs_cap(), follows("capped_scores[q,k] = scores[q,k]"));
+    entry(list, "softcap-outside", "capped_scores",
+          "The scores were multiplied by tanh, not the cap",
+          "small scores come out near 0, and large ones are not bounded", cap_torch, cap_numpy,
+          "tanh takes the place of the score: what it is multiplied by is the cap.", "",
+          needs_cap(), follows("capped_scores[q,k] = scores[q,k] * tanh(scores[q,k] / cap)"));
     entry(list, "softcap-before-scale", "capped_scores",
           "The scores were capped before they were scaled",
-          "no score comes near the cap: they end at the cap times the scale", cap_torch, cap_numpy,
+          "no score comes near the cap: they end at the cap times the scale", "scores = cap * torch.tanh(scores * scale / cap)", "scores = cap * np.tanh(scores * scale / cap)",
           "The cap is for what softmax takes: scale first.", "",
           first_of({needs_cap(), needs_scale}), follows([](const Plan& plan) {
               return "capped_scores[q,k] = cap * tanh(scores[q,k]" + inverse_scale_rule(plan) +
@@ -101,15 +109,13 @@ void add_score_bias_mistakes(std::vector<Mistake>& list) {
           }));
     entry(list, "softcap-after-mask", "masked_scores", "The cap came after the mask",
           "hidden keys have the score -cap instead of -inf, and a small weight",
-          cap_torch + "\nscores = scores.masked_fill(hidden, float('-inf'))",
-          cap_numpy + "\nscores = np.where(hidden, -np.inf, scores)",
-          "tanh makes minus infinity finite: mask last.", "", first_of({needs_cap(), needs_mask}),
+          "scores = (cap * torch.tanh(scores / cap)).masked_fill(hidden, float('-inf'))", "scores = np.where(hidden, -np.inf, cap * np.tanh(scores / cap))", "tanh makes minus infinity finite: mask last.", "", first_of({needs_cap(), needs_mask}),
           follows("masked_scores[q,k] = if mask[q,k] then -cap else scores[q,k]"));
-    list.push_back(sloped("alibi-slopes",
+    list.push_back(with_fix(sloped("alibi-slopes",
                           "The slopes of a power of two were used for another number",
                           "every head but the last has another slope",
                           "ALiBi's slopes go by powers of two, whatever the number of heads.",
-                          odd_alibi(), "2 ^ (-8 * (h + 1) / H)"));
+                          odd_alibi(), "2 ^ (-8 * (h + 1) / H)"), slopes_of_any_number, slopes_of_any_number));
     list.push_back(sloped(
         "alibi-slopes=sorted", "The slopes were sorted", "heads have the slopes of other heads",
         "With a number of heads that is no power of two, slopes are not in order.", odd_alibi(),
@@ -117,12 +123,12 @@ void add_score_bias_mistakes(std::vector<Mistake>& list) {
     list.push_back(sloped("alibi-exponent", "The slopes begin one step too early",
                           "every slope is too large by the same factor, the first is 1",
                           "Heads count from 1 in the exponent.", needs_alibi(), early_slopes));
-    list.push_back(
+    list.push_back(with_fix(
         sloped("alibi-exponent=plain",
                "The slopes of a power of two were used for another number, one step too early",
                "the first slope is 1, and every head has another one than it should",
                "Heads count from 1 in the exponent, and slopes go by powers of two.", odd_alibi(),
-               "2 ^ (-8 * h / H)"));
+               "2 ^ (-8 * h / H)"), slopes_of_any_number, slopes_of_any_number));
     entry(list, "alibi-sign", "position_bias", "ALiBi was added instead of taken off",
           "far keys gain what they should lose", alibi_torch, alibi_numpy,
           "Distance costs: the bias is negative away from the diagonal.", "", needs_alibi(),

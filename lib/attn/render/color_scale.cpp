@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -83,13 +84,13 @@ std::string scale_class(double share, ScaleKind kind) {
 std::string scale_style(Page page, const std::string& property, const std::string& within,
                         const std::string& ink) {
     std::string style;
+    std::map<std::string, std::string> of_ink;  // the classes of each
     const auto rule = [&](double share, ScaleKind kind) {
         const Color color = scale_color(share, kind, page);
-        const std::string ink_rule = ink + ":" + hex(readable_on(color));
-        style += fmt::format(".{}{{{}:{}", scale_class(share, kind), property, hex(color));
-        style += within.empty()
-                     ? ";" + ink_rule + "}\n"
-                     : fmt::format("}}.{}{}{{{}}}\n", scale_class(share, kind), within, ink_rule);
+        const std::string name = "." + scale_class(share, kind);
+        style += fmt::format("{}{{{}:{}}}\n", name, property, hex(color));
+        std::string& others = of_ink[hex(readable_on(color))];
+        others += (others.empty() ? "" : ",") + name + within;
     };
     for (int level = 0; level < scale_levels; ++level) {
         const double place = static_cast<double>(level) / (scale_levels - 1);
@@ -97,6 +98,9 @@ std::string scale_style(Page page, const std::string& property, const std::strin
         rule(2 * place - 1, ScaleKind::around_zero);
     }
     for (const double odd : {std::nan(""), infinity, -infinity}) rule(odd, ScaleKind::from_zero);
+    for (const auto& [color, names] : of_ink) {
+        style += fmt::format("{}{{{}:{}}}\n", names, ink, color);
+    }
     return style;
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "attn/render/page/page_files.hpp"
+#include "attn/render/page/squeeze.hpp"
 #include "attn/render/svg.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
@@ -56,6 +57,26 @@ void write_pattern(TextPieces& out, const DerivationPattern& pattern) {
     out << "]}";
 }
 
+/// The patterns of a section. Cells of a mask are made of their indices alone: those of one rule
+/// become one pattern, whose arithmetic the page writes from it.
+std::vector<DerivationPattern> patterns_of(const Section& section) {
+    const auto* tensor = std::get_if<Tensor>(&section.content);
+    if (tensor == nullptr || tensor->dtype() != DType::boolean) return section.derivations;
+    std::vector<DerivationPattern> merged;
+    for (const DerivationPattern& one : section.derivations) {
+        if (merged.empty() || !one.terms.empty() || merged.back().rule != one.rule) {
+            merged.push_back(one);
+            continue;
+        }
+        std::vector<std::size_t>& runs = merged.back().cells;
+        const bool follows = runs[runs.size() - 2] + runs.back() == one.cells.front();
+        if (follows) runs.back() += one.cells[1];
+        runs.insert(runs.end(), one.cells.begin() + (follows ? 2 : 0), one.cells.end());
+        merged.back().arithmetic.clear();
+    }
+    return merged;
+}
+
 /// The tokens along an axis, one list for each sequence, as they are shown.
 void write_tokens(TextPieces& out, const std::vector<std::vector<std::string>>& sequences) {
     out << '[';
@@ -79,8 +100,8 @@ void write_scale(TextPieces& out, const Document& document, const Section& secti
         beside.emplace(twin, *other, choices.options, Shown(tensor->shape()), choices.end);
     }
     const CellView& wider = beside && beside->limit() > own.limit() ? *beside : own;
-    out << ",\"low\":" << json_string(wider.low_end())
-        << ",\"high\":" << json_string(wider.high_end())
+    if (wider.kind() == ScaleKind::from_zero) out << ",\"low\":" << json_string(wider.low_end());
+    out << ",\"high\":" << json_string(wider.high_end())
         << ",\"limit\":" << json_number(wider.limit());
 }
 
@@ -100,9 +121,11 @@ void write_view(TextPieces& out, const Document& document, const Section& sectio
     if (tensor != nullptr) {
         const CellView view(section, document, choices.options, Shown(tensor->shape()),
                             choices.end);
-        out << ",\"form\":\"" << forms[static_cast<std::size_t>(view.form().kind)]
-            << "\",\"precision\":" << std::to_string(view.form().precision);
-        out << ",\"scale\":\"" << (view.kind() == ScaleKind::from_zero ? "s" : "d") << '"';
+        out << ",\"form\":\"" << forms[static_cast<std::size_t>(view.form().kind)] << '"';
+        if (view.form().precision != 4) {
+            out << ",\"precision\":" << std::to_string(view.form().precision);
+        }
+        if (view.kind() == ScaleKind::from_zero) out << ",\"scale\":\"s\"";
         if (view.has_colors()) write_scale(out, document, section, choices, view);
         std::vector<std::string> sides;
         for (const std::string& axis : tensor->axes()) sides.push_back(section.counted_by(axis));
@@ -110,10 +133,11 @@ void write_view(TextPieces& out, const Document& document, const Section& sectio
     }
     if (!section.notes.empty()) out << ",\"notes\":" << json_list(section.notes);
     if (!section.derivations.empty()) {
+        const std::vector<DerivationPattern> patterns = patterns_of(section);
         out << ",\"derivations\":[";
-        for (std::size_t i = 0; i < section.derivations.size(); ++i) {
+        for (std::size_t i = 0; i < patterns.size(); ++i) {
             if (i > 0) out << ",\n";
-            write_pattern(out, section.derivations[i]);
+            write_pattern(out, patterns[i]);
         }
         out << ']';
     }
@@ -165,64 +189,55 @@ void write_walk(TextPieces& out, const Document& document, const FigureChoices& 
     });
 }
 
-/// Appends a line of a script or style without the blanks around signs; one with texts or regular
-/// expressions in it as it is.
-void append_tight(std::string& result, std::string_view line) {
-    constexpr std::string_view signs = "=<>?:&|(){}[],;*";
-    const bool is_code = line.find_first_of("\"'`/") == std::string_view::npos;
-    for (std::size_t i = 0; i < line.size(); ++i) {
-        const bool beside_sign =
-            line[i] == ' ' && i > 0 && i + 1 < line.size() &&
-            (signs.find(line[i - 1]) != signs.npos || signs.find(line[i + 1]) != signs.npos);
-        if (!is_code || !beside_sign) result += line[i];
-    }
-}
-
-/// A script or style without indents, and without the comments that have lines of their own: they
-/// are for whoever reads the sources.
-std::string squeezed(std::string_view text, bool is_script) {
-    std::string result;
-    bool in_comment = false;
-    for (std::size_t begin = 0; begin < text.size();) {
-        const std::size_t end = std::min(text.find('\n', begin), text.size());
-        std::string_view line = text.substr(begin, end - begin);
-        begin = end + 1;
-        line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-        in_comment |= line.starts_with("/*");
-        if (!line.empty() && !in_comment && !line.starts_with("//")) {
-            if (is_script) {
-                append_tight(result, line);
-            } else {
-                result += line;
-            }
-            // A line that ends so goes on; one with a remark behind it does not end there.
-            const bool ends = std::string_view("{(,[;").find(line.back()) == std::string_view::npos;
-            if (ends || line.find("//") != std::string_view::npos) result += '\n';
-        }
-        if (line.ends_with("*/")) in_comment = false;
-    }
-    return result;
-}
-
 /// When the dark style sheet applies.
 std::string_view dark_media(Theme theme) {
     if (theme == Theme::automatic) return "screen and (prefers-color-scheme: dark)";
     return theme == Theme::dark ? "screen" : "not all";
 }
 
+/// For those without scripts: the weights as a table, as far as somebody would read it.
+std::string plain_weights(const Document& document, const FigureChoices& choices) {
+    constexpr std::size_t most_cells = 1024;
+    std::string text =
+        "<noscript><p>This page needs JavaScript, which stands in it; "
+        "attn-explain $format markdown makes one that does not.</p>"_told;
+    for (const Section& section : document.sections) {
+        const auto* tensor = std::get_if<Tensor>(&section.content);
+        if (section.name != "weights" || tensor == nullptr || tensor->dimension() < 2) continue;
+        if (tensor->size() == 0 || tensor->size() > most_cells) continue;
+        const CellView view(section, document, choices.options, Shown(tensor->shape()),
+                            choices.end);
+        const std::size_t row_axis = tensor->dimension() - 2;
+        const std::size_t columns = tensor->shape().back();
+        for (const Panel& panel : panels_of(*tensor, view)) {
+            text += "<table><caption>weights " + xml_text(panel.caption) + "</caption>";
+            for (std::size_t row = 0; row < tensor->shape()[row_axis]; ++row) {
+                text += "<tr><th>" + xml_text(view.label(row_axis, row, panel.batch));
+                for (std::size_t column = 0; column < columns; ++column) {
+                    const double weight = tensor->at(panel.offset + row * columns + column);
+                    text += "<td>" + xml_text(view.number(weight));
+                }
+            }
+            text += "</table>\n";
+        }
+    }
+    return text + "</noscript>\n";
+}
+
 /// What a page has beside its walks.
 struct Frame {
     std::string command;
-    bool of_heads;  ///< of a model's heads, which have more style and script
+    bool of_heads;             ///< of a model's heads, which have more style and script
+    std::string plain_text{};  ///< for readers without scripts
 };
 
 void write_styles(TextPieces& out, const Frame& frame, Theme theme) {
     out << "<style>\n"
-        << squeezed(page_css, false) << squeezed(frame.of_heads ? page_heads_css : "", false)
-        << scale_style(Page::light, "background-color", "", "color")
+        << squeezed_style(page_css) << squeezed_style(frame.of_heads ? page_heads_css : "")
+        << scale_style(Page::light, "background", "", "color")
         << "</style>\n<style id=\"dark\" media=\"" << dark_media(theme) << "\">\n"
-        << squeezed(page_dark_css, false)
-        << scale_style(Page::dark, "background-color", "", "color") << "</style>\n";
+        << squeezed_style(page_dark_css) << scale_style(Page::dark, "background", "", "color")
+        << "</style>\n";
 }
 
 /// The page around what `write` writes into it; embedded, an element that makes itself a tree of
@@ -241,13 +256,11 @@ void write_page(const Sink& sink, const Frame& frame, const FigureChoices& choic
                "<link rel=\"icon\" href=\"data:,\">\n<title>"
             << xml_text(frame.command) << "</title>\n";
         write_styles(out, frame, choices.theme);
-        out << "</head>\n<body>\n"
-            << "<noscript><p>This page needs JavaScript, which stands in it; "
-               "attn-explain $format markdown makes one that does not.</p></noscript>\n"_told;
+        out << "</head>\n<body>\n" << frame.plain_text;
     }
     write(out);
     out << (choices.embedded ? "</template></div>\n" : "") << "<script>\n(() => {\n"
-        << squeezed(frame.of_heads ? page_heads_js : "", true) << squeezed(page_js, true)
+        << squeezed_script(frame.of_heads ? page_heads_js : "") << squeezed_script(page_js)
         << "})();\n</script>\n"
         << (choices.embedded ? "" : "</body>\n</html>\n");
     out.flush();
@@ -256,23 +269,26 @@ void write_page(const Sink& sink, const Frame& frame, const FigureChoices& choic
 }  // namespace
 
 void render_html(const Document& document, const FigureChoices& choices, const Sink& sink) {
-    write_page(sink, {document.command, false}, choices, [&](TextPieces& out) {
-        write_walk(out, document, choices, "");
-        if (document.other == nullptr) return;
-        Document other = *document.other;
-        other.other = std::shared_ptr<const Document>(std::shared_ptr<void>(), &document);
-        write_walk(out, other, choices, "other-");
-    });
+    write_page(sink, {document.command, false, plain_weights(document, choices)}, choices,
+               [&](TextPieces& out) {
+                   write_walk(out, document, choices, "");
+                   if (document.other == nullptr) return;
+                   Document other = *document.other;
+                   other.other =
+                       std::shared_ptr<const Document>(std::shared_ptr<void>(), &document);
+                   write_walk(out, other, choices, "other-");
+               });
 }
 
 void render_model_html(const ModelPage& model, const FigureChoices& choices, const Sink& sink) {
-    write_page(sink, {model.command, true}, choices, [&](TextPieces& out) {
-        write_script(
-            out, "heads", [&](const Sink& script) { script(model.heads); }, model.command);
-        for (std::size_t n = 0; n < model.layers.size(); ++n) {
-            write_walk(out, model.layers[n], choices, "layer-" + std::to_string(n) + "-");
-        }
-    });
+    write_page(
+        sink, {model.command, true, plain_weights({}, choices)}, choices, [&](TextPieces& out) {
+            write_script(
+                out, "heads", [&](const Sink& script) { script(model.heads); }, model.command);
+            for (std::size_t n = 0; n < model.layers.size(); ++n) {
+                write_walk(out, model.layers[n], choices, "layer-" + std::to_string(n) + "-");
+            }
+        });
 }
 
 }  // namespace attn

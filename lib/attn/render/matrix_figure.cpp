@@ -165,11 +165,17 @@ private:
             const double x = width_ * static_cast<double>(i % columns_);
             const double y = height_ * static_cast<double>(i / columns_);
             const std::string name = cell_name(flat);
+            // For readers without style sheets, who would see black on black.
+            const Color color = scale_color(view_.share_at(flat), view_.kind(), Page::light);
+            const bool plain = !view_.has_colors() || view_.hides(flat);
+            const std::string fill = plain ? "#f7f7f7" : hex(color);
+            const std::string ink = plain ? "#000000" : hex(readable_on(color));
             text += fmt::format(
-                "<g class=\"{}\" data-cell=\"{}\"><title>{} = {}</title><rect x=\"{}\" y=\"{}\" "
-                "width=\"{}\" height=\"{}\"/><text x=\"{}\" y=\"{}\">{}</text></g>\n",
+                "<g class=\"{}\" data-cell=\"{}\"><title>{} = {}</title><rect fill=\"{}\" x=\"{}\" "
+                "y=\"{}\" width=\"{}\" height=\"{}\"/><text fill=\"{}\" x=\"{}\" y=\"{}\">{}</text>"
+                "</g>\n",
                 view_.has_colors() ? view_.class_at(flat) : "plain", name, name,
-                shortest(tensor_, flat), px(x), px(y), px(width_ - 1), px(height_ - 1),
+                shortest(tensor_, flat), fill, px(x), px(y), px(width_ - 1), px(height_ - 1), ink,
                 px(x + width_ / 2), px(y + height_ / 2 + 4), view_.number(tensor_.at(flat)));
         }
         return text;

@@ -38,20 +38,22 @@ bool is_reduction(const std::string& word) {
 
 /// The step that a name in a rule of this step stands for.
 std::string step_called(const std::string& name, const PlannedStep& of) {
-    std::vector<std::string> before;
-    std::string latest;
-    const Chain chain = of.step.gradient_of.empty() ? chain_called(name) : Chain::none;
-    for (const Step& step : of.table) {
-        if (step.name == of.step.name) break;
-        if (!exists(step, of.plan)) continue;
-        before.push_back(step.name);
-        if (chain != Chain::none && step.chain == chain) latest = step.name;
+    const auto itself = std::ranges::find(of.table, of.step.name, &Step::name);
+    const std::ranges::subrange before(of.table.begin(), itself);
+    const Chain chain = chain_called(name);
+    const Step* meant = nullptr;
+    for (const Step& step : before) {
+        const bool may_be = step.name == name || (chain != Chain::none && step.chain == chain);
+        if (may_be && exists(step, of.plan)) meant = &step;
     }
-    if (!latest.empty()) return latest;
-    if (std::ranges::find(before, name) != before.end()) return name;
+    if (meant != nullptr) return meant->name;
     if (name == of.step.name) throw ConfigError(name + " would be made of itself");
     if (of.has(name)) throw ConfigError(name + " is made after " + of.step.name);
-    throw ConfigError("there is no tensor '" + name + "' here" + did_you_mean(name, before));
+    std::vector<std::string> names;
+    for (const Step& step : before) {
+        if (exists(step, of.plan)) names.push_back(step.name);
+    }
+    throw ConfigError("there is no tensor '" + name + "' here" + did_you_mean(name, names));
 }
 
 }  // namespace

@@ -27,11 +27,8 @@ function lookupOf(patterns, size) {
 /** The number of the cell that `places` gives for term `term` of the cell at `indices`. */
 function sourceNumber(places, indices, ordinal, count, term) {
     if (!Array.isArray(places)) return places.cells[ordinal * count + term];
-    let number = places[0] + places.at(-1) * term;
-    indices.forEach((index, axis) => {
-        number += places[axis + 1] * index;
-    });
-    return number;
+    const first = places[0] + places.at(-1) * term;
+    return indices.reduce((number, index, axis) => number + places[axis + 1] * index, first);
 }
 
 /** What is said of a cell that no formula and no pattern tells of. */
@@ -67,7 +64,8 @@ function derive(walk, section, flat) {
     }
     const terms = termsOf(walk, found, section.indices(flat));
     const sources = terms.flatMap((term) => term.factors);
-    const { rule, text = "", sum: isSum = false } = found.pattern;
+    const { rule, sum: isSum = false } = found.pattern;
+    const text = found.pattern.text ?? (section.dtype === "bool" ? ofIndices(section, flat, rule) : "");
     const arithmetic = text.replace(/\{(\d+)(v?)\}/g, (_, number, asValue) => {
         const { section, flat } = sources[Number(number)];
         return asValue ? fourDecimals(section.values[flat]) : section.address(flat);
@@ -77,6 +75,13 @@ function derive(walk, section, flat) {
     return { value, rule, arithmetic, isSum, terms, rounding, sources };
 }
 const nothing = { rule: "", arithmetic: "", isSum: false, terms: [], rounding: 0, sources: [] };
+
+/** A rule of indices alone with the numbers of a cell: `k > q` as `3 > 0`. */
+function ofIndices(section, flat, rule) {
+    const indices = section.indices(flat);
+    const number = (letter) => indices[section.axes.findIndex((axis) => axis[0] === letter)] ?? letter;
+    return rule.replace(/\b[a-z]\b/g, number);
+}
 
 /** The terms of a pattern for the cell at `indices`. */
 function termsOf(walk, { pattern, ordinal }, indices) {

@@ -27,9 +27,9 @@ function swatches(levels, values, limit) {
     return element("span.swatches", { "aria-hidden": "true" }, values.map(cell));
 }
 
+/** The largest finite size. */
 function largestOf(values) {
-    const size = (most, one) => (Number.isFinite(one) ? Math.max(most, Math.abs(one)) : most);
-    return values.reduce(size, 0);
+    return values.reduce((most, one) => (Number.isFinite(one) ? Math.max(most, Math.abs(one)) : most), 0);
 }
 
 function headRow(...texts) {
@@ -113,7 +113,6 @@ class Player {
     get isDone() {
         return this.shown >= this.rows.length;
     }
-
     stop() {
         clearInterval(this.timer);
         this.timer = undefined;
@@ -123,13 +122,11 @@ class Player {
     }
 
     press() {
-        if (this.timer) {
-            this.stop();
-        } else {
-            if (this.isDone) this.shown = 0;
-            this.step();
-            if (!isCalm.matches && !this.isDone) this.timer = setInterval(() => this.step(), 900);
-        }
+        const pauses = Boolean(this.timer);
+        this.stop();
+        if (!pauses && this.isDone) this.shown = 0;
+        if (!pauses) this.step();
+        if (!pauses && !isCalm.matches && !this.isDone) this.timer = setInterval(() => this.step(), 900);
         this.say();
     }
 

@@ -107,8 +107,8 @@ class Overview {
     }
     follow(row) {
         this.row = row;
-        const words = this.element.querySelectorAll(".word");
-        words.forEach((word, i) => word.setAttribute("aria-pressed", String(i === row)));
+        const press = (word, i) => word.setAttribute("aria-pressed", String(i === row));
+        this.element.querySelectorAll(".word").forEach(press);
         this.showRow(row);
     }
     showRow(row) {

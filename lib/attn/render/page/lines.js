@@ -41,7 +41,7 @@ function lineOf(section, flat, pick) {
     const about = {
         d: `M0 ${from}C${bend} ${linesWidth} ${to}`,
         "stroke-width": Math.max(9 * weight, 0.3),
-        opacity: 0.3 + 0.7 * weight,
+        opacity: Math.min(1, 0.15 + weight),
         "data-line": section.address(flat),
     };
     const title = drawn("title", {}, `${section.address(flat)} = ${section.exact(flat)}`);

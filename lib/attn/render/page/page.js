@@ -262,9 +262,9 @@ class App {
         if (host) return;
         const { style, classList } = document.documentElement;
         const over = !isWide.matches && !classList.contains("stage") && this.dock.classList.contains("open");
-        style.setProperty("--dock", `${over ? this.dock.offsetHeight : 0}px`);
+        style.setProperty(`--dock`, `${over ? this.dock.offsetHeight : 0}px`);
         const sticks = getComputedStyle(this.tools).position === "sticky";
-        style.setProperty("--tools", `${sticks ? this.tools.offsetHeight : 0}px`);
+        style.setProperty(`--tools`, `${sticks ? this.tools.offsetHeight : 0}px`);
     }
 
     goBack() {

@@ -50,6 +50,10 @@ function shortened(label, most) {
     return letters.length > most ? letters.slice(0, most - 1).join("") + "…" : label;
 }
 
+function productOf(numbers) {
+    return numbers.reduce((product, one) => product * one, 1);
+}
+
 /** `[act(0), act(1), ...]`, so many of them. */
 function times(count, act) {
     return Array.from({ length: count }, (_, i) => act(i));

@@ -275,6 +275,8 @@ class Steps {
         if (far) for (const each of upstream(walk, section, flat)) this.light(each, "far");
         for (const source of sources) this.light(source.section.address(source.flat), "lit");
         this.light(section.address(flat), "shown");
+        for (const line of this.element.querySelectorAll("path[data-line]"))
+            line.classList.toggle("shown", line.dataset.line === section.address(flat));
         const names = new Set(sources.map((source) => source.section.name));
         for (const item of this.nav.querySelectorAll("[data-nav]"))
             item.classList.toggle("lit", names.has(item.dataset.nav));

@@ -105,7 +105,8 @@ class Strip {
             "data-strip": `key ${key}`,
         };
         const made = button("", () => this.app.follow({ key }), about);
-        made.append(element("i", { style: `--share:${clipped(weight, 0).toFixed(3)}` }), said);
+        const style = `--share:${clipped(weight, 0).toFixed(3)}`;
+        made.append(element("i", { style }), said);
         return made;
     }
 

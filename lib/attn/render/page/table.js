@@ -3,9 +3,14 @@
 /** Tables of more rows than this keep their heads in sight. */
 const rowsInSight = 24;
 
-/** The words along an axis; `places` are the positions of those that stand there twice. */
-function labelsOf(section, axis, indices) {
+/**
+ * The labels along an axis; `places` tell apart what stands there twice, and say which words the
+ * numbers of a vocabulary are.
+ */
+function labelsOf(walk, section, axis, indices) {
     const labels = times(section.shape[axis], (i) => section.label(axis, i, indices));
+    const { vocabulary } = walk.config?.input ?? {};
+    if (section.axes[axis] === "vocab" && vocabulary) return { labels, places: vocabulary };
     const isTwice = (label) => labels.indexOf(label) !== labels.lastIndexOf(label);
     return { labels, places: labels.map((label, i) => (isTwice(label) ? i : undefined)) };
 }
@@ -38,15 +43,16 @@ function tableOf(walk, section, start, differs) {
     const rows = shape[last - 1] ?? 1;
     const indices = section.indices(start);
     const places = indices.slice(0, Math.max(last - 1, 0)).map((index, i) => `${axes[i]} ${index}`);
-    const table = element("table.tensor", { role: "grid", style: `--columns:${columns}` });
+    const style = `--columns:${columns}`;
+    const table = element("table.tensor", { role: "grid", style });
     table.append(element("caption", [section.name, ...places].join(", ")));
     if (last >= 0) {
-        const { labels, places } = labelsOf(section, last, indices);
+        const { labels, places } = labelsOf(walk, section, last, indices);
         const names = last < 1 ? "" : element("th.axes", `${axes[last - 1]} \\ ${axes[last]}`);
         const heads = labels.map((label, i) => header(label, "col", places[i]));
         table.append(element("thead", element("tr", names, heads)));
     }
-    const side = last < 1 ? undefined : labelsOf(section, last - 1, indices);
+    const side = last < 1 ? undefined : labelsOf(walk, section, last - 1, indices);
     const rowOf = (r) => {
         const flat = start + r * columns;
         const head = side ? header(side.labels[r], "row", side.places[r]) : "";
@@ -61,7 +67,7 @@ function tableOf(walk, section, start, differs) {
 
 /** Where each matrix of a tensor begins, and its place on the axes that have tabs. */
 function matricesOf(section) {
-    const inside = section.shape.slice(-2).reduce((product, length) => product * length, 1);
+    const inside = productOf(section.shape.slice(-2));
     const outer = section.axes.slice(0, -2);
     return times(inside > 0 ? section.size / inside : 0, (i) => {
         const indices = section.indices(i * inside);
@@ -72,7 +78,7 @@ function matricesOf(section) {
 /** The scale of a section, between its ends. */
 function legendOf(walk, section) {
     const { low, high, scale } = section.view;
-    if (!section.isTensor || low === undefined) return "";
+    if (!section.isTensor || high === undefined) return "";
     return element("p.legend", low, scaleBar(scale, walk.levels), high);
 }
 function scaleBar(scale, levels) {

@@ -1,28 +1,23 @@
 // What can be taken away: numbers as code or as a table, the address of a cell, a figure.
 
-/** What is not finite, as a language writes it: nan and infinity. */
-const oddWords = {
-    numpy: ["np.nan", "np.inf"],
-    torch: ["torch.nan", "torch.inf"],
-    latex: ["\\mathrm{nan}", "\\infty"],
-    csv: ["nan", "inf"],
-};
+/** What stands before nan and inf in a language. */
+const oddPrefix = { numpy: "np.", torch: "torch.", csv: "" };
 
 /** One cell as a language writes it: every digit, but in print as many as the page shows. */
 function literal(section, flat, language) {
     const value = section.values[flat];
-    const [nan, infinity] = oddWords[language];
-    if (Number.isNaN(value)) return nan;
-    if (!Number.isFinite(value)) return value > 0 ? infinity : "-" + infinity;
-    if (language !== "latex") return section.exact(flat);
-    return section.number(value).replace(/e\+?(-?)0*(\d+)$/, " \\cdot 10^{$1$2}");
+    const text = section.exact(flat);
+    if (language !== "latex")
+        return Number.isFinite(value) ? text : text.replace(/(nan|inf)/, `${oddPrefix[language]}$1`);
+    const shown = section.number(value).replace(/e\+?(-?)0*(\d+)$/, " \\cdot 10^{$1$2}");
+    return shown.replace("nan", "\\mathrm{nan}").replace("inf", "\\infty");
 }
 
 /** Nested brackets around what `write` makes of each cell from `start` on. */
 function bracketed(shape, start, write) {
     if (shape.length === 0) return write(start);
-    const inside = shape.slice(1).reduce((product, length) => product * length, 1);
-    const parts = times(shape[0], (i) => bracketed(shape.slice(1), start + i * inside, write));
+    const inside = shape.slice(1);
+    const parts = times(shape[0], (i) => bracketed(inside, start + i * productOf(inside), write));
     return `[${parts.join(shape.length > 1 ? ",\n " : ", ")}]`;
 }
 
@@ -33,8 +28,7 @@ function written(section, shape, start, language) {
     if (language === "numpy") return `np.array(${bracketed(shape, start, write)}, dtype=np.${dtype})`;
     if (language === "torch") return `torch.tensor(${bracketed(shape, start, write)}, dtype=torch.${dtype})`;
     const columns = shape.at(-1) ?? 1;
-    const size = shape.reduce((product, length) => product * length, 1);
-    const rows = times(size / columns, (r) => times(columns, (c) => write(start + r * columns + c)));
+    const rows = times(productOf(shape) / columns, (r) => times(columns, (c) => write(start + r * columns + c)));
     if (language === "csv") return rows.map((row) => row.join(",") + "\n").join("");
     return `\\begin{pmatrix}\n${rows.map((row) => row.join(" & ")).join(" \\\\\n")}\n\\end{pmatrix}`;
 }

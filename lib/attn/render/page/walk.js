@@ -56,16 +56,15 @@ class Section {
 
     constructor(step, view, tokens) {
         Object.assign(this, step);
-        this.view = view;
+        const low = view.high === "largest of its row" ? "-largest" : `-${view.high}`;
+        this.view = { precision: 4, scale: "d", low, ...view };
         this.tokens = tokens;
         this.isTensor = step.data !== undefined;
         if (!this.isTensor) return;
-        this.size = this.shape.reduce((product, length) => product * length, 1);
+        this.size = productOf(this.shape);
         this.values = flattened(step.data, this.size, this.dtype);
         delete this.data;
-        this.strides = this.shape.map((_, axis) =>
-            this.shape.slice(axis + 1).reduce((product, length) => product * length, 1),
-        );
+        this.strides = this.shape.map((_, axis) => productOf(this.shape.slice(axis + 1)));
     }
 
     /** The text of a value in the form that all cells of this tensor share. */
@@ -104,8 +103,7 @@ class Section {
         if (!lists || lists.length === 0) return undefined;
         const batch = this.axes.indexOf("batch");
         if (batch < 0 && lists.length > 1) return undefined;
-        const list = lists[batch < 0 ? 0 : indices[batch]] ?? lists[0];
-        return list[index];
+        return (lists[batch < 0 ? 0 : indices[batch]] ?? lists[0])[index];
     }
     label(axis, index, indices) {
         return this.token(axis, index, indices) ?? String(index);
@@ -145,13 +143,8 @@ class Section {
     }
     rowLimit(flat) {
         const length = this.shape.at(-1) ?? 1;
-        const start = Math.floor(flat / length) * length;
-        let limit = 0;
-        for (let i = start; i < start + length; ++i) {
-            const size = Math.abs(this.values[i]);
-            if (Number.isFinite(size)) limit = Math.max(limit, size);
-        }
-        return limit;
+        const start = flat - (flat % length);
+        return largestOf(this.values.subarray(start, start + length));
     }
 }
 
@@ -166,9 +159,8 @@ class Walk {
         this.name = views.name;
         this.levels = views.levels;
         this.rowScale = views.row_scale;
-        this.sections = walk.steps.map(
-            (step) => new Section(step, views.sections[step.name], views.tokens),
-        );
+        const sectionOf = (step) => new Section(step, views.sections[step.name], views.tokens);
+        this.sections = walk.steps.map(sectionOf);
         this.byName = new Map(this.sections.map((section) => [section.name, section]));
         const scores = this.sections.filter((one) => one.isOfPairs && one.name.endsWith("scores"));
         this.scores = scores[0];
@@ -181,14 +173,11 @@ class Walk {
 
     /** The longest of an axis over all tensors: how many tabs it needs. */
     extent(axis) {
-        let longest = 0;
-        for (const section of this.sections) {
-            const place = section.isTensor ? section.axes.indexOf(axis) : -1;
-            if (place >= 0 && place < section.axes.length - 2) {
-                longest = Math.max(longest, section.shape[place]);
-            }
-        }
-        return longest;
+        const lengths = this.sections.map(({ axes, shape }) => {
+            const place = axes.indexOf(axis);
+            return place >= 0 && place < axes.length - 2 ? shape[place] : 0;
+        });
+        return Math.max(0, ...lengths);
     }
 
     /**

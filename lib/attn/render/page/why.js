@@ -52,10 +52,8 @@ function readersText(walk, section) {
 function otherText(app, section, flat) {
     const twin = app.twin(section);
     if (!twin) return "";
-    const name = app.other.name;
-    return Object.is(section.values[flat], twin.values[flat])
-        ? `the same in “${name}”`
-        : `in “${name}”: ${twin.exact(flat)}`;
+    const alike = Object.is(section.values[flat], twin.values[flat]);
+    return alike ? `the same in “${app.other.name}”` : `in “${app.other.name}”: ${twin.exact(flat)}`;
 }
 
 /** What stands below the derivation: tokens, row, the other walk, readers. */

@@ -1,0 +1,62 @@
+#include "attn/render/page/squeeze.hpp"
+
+#include <algorithm>
+
+namespace attn {
+namespace {
+
+/// A line of a script without the blanks around signs.
+std::string tight_script(std::string_view line) {
+    constexpr std::string_view signs = "=<>?:&|(){}[],;*";
+    std::string tight;
+    char quote = 0;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        const char c = line[i];
+        if (quote == 0 && c == '/') return std::string(line);
+        const bool is_quote = c == '"' || c == '\'' || c == '`';
+        if (is_quote && (quote == 0 || quote == c) && (i == 0 || line[i - 1] != '\\')) {
+            quote = quote == 0 ? c : 0;
+        }
+        const bool beside_sign =
+            c == ' ' && i > 0 && i + 1 < line.size() &&
+            (signs.find(line[i - 1]) != signs.npos || signs.find(line[i + 1]) != signs.npos);
+        if (quote != 0 || !beside_sign) tight += c;
+    }
+    return tight;
+}
+
+/// A line of a style sheet without the blank before its bracket or its value.
+std::string tight_style(std::string_view line) {
+    std::string tight(line);
+    if (line.ends_with(" {")) return tight.erase(line.size() - 2, 1);
+    const std::size_t value = line.ends_with(';') ? line.find(": ") : line.npos;
+    return value == line.npos ? tight : tight.erase(value + 1, 1);
+}
+
+template <class Tight>
+std::string squeezed(std::string_view text, Tight&& tight) {
+    std::string result;
+    bool in_comment = false;
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        std::string_view line = text.substr(begin, end - begin);
+        begin = end + 1;
+        line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+        in_comment |= line.starts_with("/*");
+        if (!line.empty() && !in_comment && !line.starts_with("//")) {
+            result += tight(line);
+            // A line that ends so goes on; one with a remark behind it does not.
+            const bool goes_on = std::string_view("{(,[;}").find(line.back()) != line.npos;
+            if (!goes_on || line.find("//") != line.npos) result += '\n';
+        }
+        if (line.ends_with("*/")) in_comment = false;
+    }
+    return result;
+}
+
+}  // namespace
+
+std::string squeezed_script(std::string_view text) { return squeezed(text, tight_script); }
+std::string squeezed_style(std::string_view text) { return squeezed(text, tight_style); }
+
+}  // namespace attn

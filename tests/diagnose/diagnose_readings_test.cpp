@@ -1,0 +1,207 @@
+// All tensors read together: the reading that needs the fewest and smallest findings.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "attn/diagnose/replay.hpp"
+#include "tests/diagnose/diagnosed.hpp"
+
+using namespace attn;
+using attn::testing::causal_config;
+using attn::testing::is_named;
+
+namespace {
+
+template <class F>
+Tensor changed(const Tensor& tensor, F&& f) {
+    Array<float> cells = tensor.as<float>();
+    for (float& cell : cells) cell = static_cast<float>(f(cell));
+    return {tensor.axes(), std::move(cells)};
+}
+
+Tensor shaped(const Tensor& tensor, const Shape& shape) {
+    Array<float> cells = empty_array<float>(shape);
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        cells.data()[i] = i < tensor.size() ? static_cast<float>(tensor.at(i)) : 0.0F;
+    }
+    return {Axes(shape.size(), "axis"), std::move(cells)};
+}
+
+/// A walk, right and with a mistake, of which somebody saves tensors under names of their own.
+struct Somebody {
+    Plan plan;
+    Ledger given = draw(plan);
+    Ledger right = walk(plan, given);
+    Ledger wrong = right;
+    Ledger theirs{};
+
+    explicit Somebody(const WalkConfig& config, const char* id = nullptr) : plan(resolve(config)) {
+        if (id) wrong = walk(plan, given, find_mistake(id).apply(step_table(plan), plan));
+    }
+    Diagnosis diagnosis() const { return diagnose(plan, given, theirs); }
+};
+
+WalkConfig rotating_config() {
+    WalkConfig config = causal_config();
+    config.head_dim = 4;
+    config.rotary.pairing = Pairing::half;
+    return config;
+}
+
+bool has_remark(const Diagnosis& diagnosis, const std::string& words) {
+    return std::ranges::any_of(diagnosis.remarks, [&](const std::string& remark) {
+        return remark.find(words) != std::string::npos;
+    });
+}
+
+}  // namespace
+
+TEST_SUITE("diagnose: one reading of all tensors") {
+    TEST_CASE("what was written into scores is masked scores where that explains all with one") {
+        for (const char* id : {"mask-added-bool=hidden", "mask-sign=1e9", "mask-added=-2.5"}) {
+            Somebody code(causal_config(), id);
+            code.theirs.record("scores", code.wrong["masked_scores"]);
+            code.theirs.record("attn", code.wrong["weights"]);
+            const Diagnosis found = code.diagnosis();
+            REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
+            CHECK_MESSAGE(is_named(found.findings[0], id), diagnosis_text(found));
+        }
+    }
+
+    TEST_CASE("a scaled query is half of scaling twice") {
+        Somebody code(causal_config(), "scale-twice");
+        code.theirs.record(
+            "q", changed(code.right["query"], [](float x) { return x / std::sqrt(3.0F); }));
+        code.theirs.record("k", code.right["key"]);
+        code.theirs.record("attn", code.wrong["weights"]);
+        const Diagnosis found = code.diagnosis();
+        REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
+        CHECK_MESSAGE(is_named(found.findings[0], "scale-twice"), diagnosis_text(found));
+        CHECK(found.findings[0].evidence.back().starts_with("q: "));
+    }
+
+    TEST_CASE("numbers are read off, from the weights and from the result") {
+        for (const char* id : {"scale-other=3", "scale-other=0.4", "mask-added=-3",
+                               "mask-fill-too-small=-6", "rope-theta=700", "rope-offset=3"}) {
+            Somebody code(rotating_config(), id);
+            for (const char* step : {"weights", "merged"}) {
+                code.theirs = Ledger();
+                code.theirs.record(step, code.wrong[step]);
+                const Diagnosis found = code.diagnosis();
+                REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
+                CHECK_MESSAGE(is_named(found.findings[0], id), diagnosis_text(found));
+            }
+        }
+    }
+
+    TEST_CASE("a query and key turned in an unknown way are not called unturned") {
+        Somebody code(rotating_config());
+        const auto turned = [&](const char* step) {
+            return changed(code.right[step], [](float x) { return std::tanh(3 * x); });
+        };
+        Replay replay(code.plan, code.given);
+        replay.take("rotated_query", turned("rotated_query"));
+        replay.take("rotated_key", turned("rotated_key"));
+        code.theirs.record("q", turned("rotated_query"));
+        code.theirs.record("k", turned("rotated_key"));
+        code.theirs.record("attn", *replay.step("weights"));
+        const Diagnosis found = code.diagnosis();
+        REQUIRE_MESSAGE(found.findings.size() == 2, diagnosis_text(found));
+        CHECK(found.findings[0].step == "rotated_query");
+        CHECK(found.findings[0].mistake == nullptr);
+        CHECK(found.findings[1].step == "rotated_key");
+        CHECK(found.findings[1].mistake == nullptr);
+    }
+
+    TEST_CASE("numbers of few digits are right, those that are all a little too large are not") {
+        Somebody code(causal_config());
+        const auto rounded = [](float x) {
+            int exponent = 0;
+            const float part = std::frexp(x, &exponent);
+            return std::ldexp(std::round(part * 2048) / 2048 * (1 + 3e-5F), exponent);
+        };
+        for (const char* step : {"query", "key", "weights", "merged"}) {
+            code.theirs.record(step, changed(code.right[step], rounded));
+        }
+        const Diagnosis found = code.diagnosis();
+        CHECK_MESSAGE(found.findings.empty(), diagnosis_text(found));
+        CHECK(has_remark(found, "right to 3 digits"));
+        code.theirs = Ledger();
+        code.theirs.record("merged",
+                           changed(code.right["merged"], [](float x) { return 1.001F * x; }));
+        CHECK(code.diagnosis().has_unknown());
+    }
+
+    TEST_CASE("numbers with 4 decimals are compared as far") {
+        Somebody code(causal_config(), "softmax-axis=query");
+        for (const char* step : {"query", "key", "weights"}) {
+            code.theirs.record(step, changed(code.wrong[step],
+                                             [](float x) { return std::round(x * 1e4F) / 1e4F; }));
+        }
+        const Diagnosis found = code.diagnosis();
+        REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
+        CHECK(is_named(found.findings[0], "softmax-axis=query"));
+        CHECK(has_remark(found, "4 decimals"));
+    }
+
+    TEST_CASE("parts, slots, columns and copies beside the right numbers are taken off") {
+        WalkConfig config = rotating_config();
+        config.heads = 4;
+        config.kv_heads = 2;
+        config.past = 3;
+        Somebody code(config);
+        const Ledger& right = code.right;
+        code.theirs.record("attn", shaped(right["weights"], {3, 2, 2, 5, 8}));
+        const Tensor& cos = right["cos"];
+        Array<float> twice = empty_array<float>({1, 5, 4});
+        for (std::size_t i = 0; i < twice.size(); ++i) {
+            twice.data()[i] = static_cast<float>(cos.at(i / 4 * 2 + i % 2));
+        }
+        code.theirs.record("cos", {{"one", "token", "feature"}, twice});
+        const Tensor& keys = right["present_key"];
+        Array<float> slots = empty_array<float>({3, 2, 16, 4});
+        for (std::size_t i = 0; i < slots.size(); ++i) {
+            const std::size_t slot = i / 4 % 16;
+            slots.data()[i] =
+                slot < 8 ? static_cast<float>(keys.at((i / 64 * 8 + slot) * 4 + i % 4)) : 0.0F;
+        }
+        code.theirs.record("k_cache", {{"b", "h", "slot", "d"}, slots});
+        const Diagnosis found = code.diagnosis();
+        CHECK_MESSAGE(found.findings.empty(), diagnosis_text(found));
+        CHECK_MESSAGE(found.skipped.empty(), diagnosis_text(found));
+    }
+
+    TEST_CASE("one sample of several is enough") {
+        Somebody code(causal_config(), "scale-missing");
+        for (const auto& [name, step] :
+             {std::pair("q", "query"), {"att", "weights"}, {"y", "merged"}}) {
+            Shape shape = code.wrong[step].shape();
+            shape.front() = 1;
+            code.theirs.record(name, shaped(code.wrong[step], shape));
+        }
+        const Diagnosis found = code.diagnosis();
+        REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
+        CHECK(is_named(found.findings[0], "scale-missing"));
+        CHECK(has_remark(found, "the first 1 of 3 samples"));
+    }
+
+    TEST_CASE("a tensor of no known name is the step whose numbers it holds, alone the result") {
+        Somebody code(causal_config(), "scale-missing");
+        code.theirs.record("whatever", code.wrong["merged"]);
+        CHECK(is_named(code.diagnosis().findings.at(0), "scale-missing"));
+        Somebody fine(causal_config());
+        fine.theirs.record("thing", fine.right["context"]);
+        fine.theirs.record("att", fine.right["weights"]);
+        CHECK(fine.diagnosis().skipped.empty());
+    }
+
+    TEST_CASE("a causal mask where none is asked for has a name") {
+        WalkConfig config = causal_config();
+        config.mask.causal = false;
+        Somebody code(config);
+        config.mask.causal = true;
+        const Plan causal = resolve(config);
+        code.theirs.record("att", walk(causal, code.given)["weights"]);
+        CHECK(is_named(code.diagnosis().findings.at(0), "causal-unasked"));
+    }
+}
