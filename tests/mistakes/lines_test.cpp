@@ -4,11 +4,11 @@
 #include <cmath>
 #include <set>
 
-#include "attn/walk/step_rule.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/code.hpp"
 #include "attn/mistakes/mistake.hpp"
 #include "attn/plan/draw.hpp"
+#include "attn/walk/step_rule.hpp"
 #include "attn/walk/walk.hpp"
 #include "attn/why/why.hpp"
 #include "tests/mistakes/configurations.hpp"
@@ -158,7 +158,8 @@ TEST_SUITE("mistakes: lines") {
               "scaled_scores[h,q,k] = scores[h,q,k] / sqrt(4) / 2");
         CHECK(formula("k-dot-k", "scores") == "scores[h,q,k] = sum f: key[h,q,f] * key[h,k,f]");
         CHECK(formula("softmax-axis=query", "weights") ==
-              "weights = softmax(scaled_scores) over the query axis");
+              "weights[q,k] = exp(scaled_scores[q,k] - row_max[k]) / row_sum[k] "
+              "(softmax(scaled_scores) over the query axis)");
         CHECK(formula("wrong-weight=query-by-key", "projected_query") ==
               "projected_query[t,o] = sum c: x[t,c] * w_key[o,c]");
         const StepTable table = with_mistakes(step_table(plan), plan, {"k-dot-k"});

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <span>
 
@@ -72,6 +74,26 @@ std::string never_shifted(const Plan& plan, const std::string& cell) {
     const std::string sink = plan.has_head ? "sink[h]" : "sink[0]";
     return "exp(" + cell + ") / ((sum j: exp(scores[" + head + "q,j]))" +
            (plan.has_sink() ? " + exp(" + sink + "))" : ")");
+}
+
+/// The sum of a row divides the column of its number.
+Tensor divided_by_other_rows(const Plan& plan, const Ledger& ledger, const Compute& before) {
+    const Tensor& scores = ledger.latest(Chain::scores);
+    const std::size_t keys = plan.key_len;
+    std::vector<double> sums(scores.size() / keys);  // their logarithms
+    for (std::size_t row = 0; row < sums.size(); ++row) {
+        double largest = -infinity, sum = 0;
+        for (std::size_t k = 0; k < keys; ++k)
+            largest = std::max(largest, scores.at(row * keys + k));
+        for (std::size_t k = 0; k < keys; ++k) sum += std::exp(scores.at(row * keys + k) - largest);
+        sums[row] = largest + std::log(sum);
+    }
+    std::size_t cell = 0;
+    return mapped(before(plan, ledger), [&](double weight) {
+        const std::size_t row = cell / keys;
+        const std::size_t other = row - row % keys + cell++ % keys;
+        return weight * std::exp(sums[row] - sums[other]);
+    });
 }
 
 constexpr double drop_chance = 0.1;
@@ -199,6 +221,19 @@ void add_softmax_mistakes(std::vector<Mistake>& list) {
                            const std::string& cell) { return "exp(" + cell + " - " + cell + ")"; },
                         say("weights = F.softmax({scores}[..., None], dim=-1)[..., 0]",
                             "weights = np.exp({scores} - {scores})")));
+    entry(list, "softmax-keepdims", "weights", "Sums were laid along the queries, without keepdims",
+          "each weight is divided by the sum of another row",
+          "weights = e / e.sum(dim=-1, keepdim=True)",
+          "weights = e / e.sum(axis=-1, keepdims=True)",
+          "A sum without its axis broadcasts from the right: keep the axis.", "",
+          first_of({key_axis, needs_square,
+                    unless([](const Plan& plan) { return plan.query_len > 1 && !plan.has_sink(); },
+                           "there is one query only, or a sink")}),
+          follows({"weights[q,k] = exp(scores[q,k]) / (sum j: exp(scores[k,j]))",
+                   say("e = torch.exp({scores})\nweights = e / e.sum(-1)[..., None, :]",
+                       "e = np.exp({scores})\nweights = e / e.sum(axis=-1)[..., None, :]"),
+                   {},
+                   divided_by_other_rows}));
     entry(
         list, "softmax-overflow", "row_max",
         "exp() was taken without subtracting the largest score",
