@@ -3,6 +3,7 @@
 #include "app/commands/commands.hpp"
 #include "app/flags/known_words.hpp"
 #include "app/flags/output_flags.hpp"
+#include "attn/backward/gradient_mistakes.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/mistakes/mistake.hpp"
 #include "attn/mistakes/rules_beside.hpp"
@@ -43,6 +44,9 @@ std::string list_of_mistakes(const Arguments& arguments) {
             text += line_of(arguments, *mistake);
         }
     }
+    const auto back = about(attn::gradient_mistakes(), word);
+    if (!back.empty()) text += std::string(first ? "" : "\n") + "the way back, with --backward\n";
+    for (const attn::Mistake* entry : back) text += line_of(arguments, *entry);
     const auto harmless = about(attn::harmless_differences(), word);
     if (!harmless.empty()) {
         text += "\nharmless differences, which diagnose tells from mistakes\n";
@@ -145,9 +149,16 @@ std::string json_with_rules(const attn::Mistake& mistake) {
     return json + ", \"rules\": [" + rules + "]}";
 }
 
+/// Those of the catalogue, then those of the way back.
+std::vector<const attn::Mistake*> all_about(const std::string& word) {
+    std::vector<const attn::Mistake*> found = about(attn::mistakes(), word);
+    for (const attn::Mistake* each : about(attn::gradient_mistakes(), word)) found.push_back(each);
+    return found;
+}
+
 std::string json_of_mistakes(const std::string& word) {
     std::string json;
-    for (const attn::Mistake* mistake : about(attn::mistakes(), word)) {
+    for (const attn::Mistake* mistake : all_about(word)) {
         json += (json.empty() ? "[" : ",\n ") + json_of(*mistake);
     }
     return json + "]\n";
@@ -163,11 +174,13 @@ const std::vector<Flag>& bugs_flags() {
 int run_bugs(const Arguments& arguments) {
     const bool json = wants_json(arguments);
     const std::string word = arguments.text("ID");
-    const auto found = about(attn::mistakes(), word);
+    const auto found = all_about(word);
+    const attn::Mistake* const back = attn::find_gradient_mistake(word);
     const bool is_one = std::ranges::find(found, word, &attn::Mistake::id) != found.end();
     if (is_one || found.size() < 2) {
-        const attn::Mistake& mistake =
-            found.size() == 1 ? *found.front() : attn::find_mistake(word);
+        const attn::Mistake& mistake = back != nullptr     ? *back
+                                       : found.size() == 1 ? *found.front()
+                                                           : attn::find_mistake(word);
         write_text(arguments, json ? json_with_rules(mistake) + "\n" : description_of(mistake));
     } else {
         write_text(arguments, json ? json_of_mistakes(word) : list_of_mistakes(arguments));

@@ -1,6 +1,7 @@
 #include "attn/diagnose/diagnose.hpp"
 
 #include "app/commands/commands.hpp"
+#include "app/commands/diagnose_gradients.hpp"
 #include "app/commands/diagnose_setup.hpp"
 #include "app/flags/config_file.hpp"
 #include "app/flags/ledger_file.hpp"
@@ -121,7 +122,8 @@ int run_diagnose(const Arguments& typed) {
         throw attn::ConfigError("there is nothing to diagnose: name a file, or pass --power");
     }
     const bool json = wants_json(arguments);
-    const attn::Ledger file = read_ledger(arguments.text("FILE"));
+    const GradientsApart apart = gradients_apart(read_ledger(arguments.text("FILE")));
+    const attn::Ledger& file = apart.forward;
     attn::DiagnoseOptions options = options_of(arguments, file);
     Asked asked = asked_walk(arguments, file, options.steps);
     options.takes_projections = asked.takes_projections;
@@ -131,6 +133,11 @@ int run_diagnose(const Arguments& typed) {
     };
     const attn::Plan plan = attn::resolve(asked.config);
     note_useless_flags(arguments, &plan);
+    const attn::GradientDiagnosis back = diagnose_back(plan, apart);
+    if (!back.compared.empty() && !apart.has_steps) {
+        write_text(arguments, json ? gradients_json(back, "") : gradients_text(back));
+        return back.wrong.empty() ? 0 : back.fits.empty() ? no_verdict : 1;
+    }
     attn::Diagnosis diagnosis = attn::diagnose(plan, attn::draw(plan), asked.theirs, options);
     const bool is_open =
         !is_right(diagnosis) && try_other_settings(arguments, asked, options, diagnosis);
@@ -141,9 +148,12 @@ int run_diagnose(const Arguments& typed) {
     for (const std::string& assumed : asked.assumed) {
         diagnosis.remarks.push_back("assumed: " + assumed);
     }
-    write_text(arguments, json ? attn::diagnosis_json(diagnosis)
-                               : attn::diagnosis_text(diagnosis, ink_of(arguments)));
-    return is_open ? no_verdict : exit_code_of(diagnosis, arguments.has("--partial"));
+    write_text(arguments,
+               json ? gradients_json(back, attn::diagnosis_json(diagnosis))
+                    : attn::diagnosis_text(diagnosis, ink_of(arguments)) + gradients_text(back));
+    const int code = exit_code_of(diagnosis, arguments.has("--partial"));
+    if (is_open || (!back.wrong.empty() && back.fits.empty())) return no_verdict;
+    return code == 0 && !back.wrong.empty() ? 1 : code;
 }
 
 const std::vector<Flag>& diagnose_flags() {

@@ -7,6 +7,7 @@
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/parse.hpp"
 #include "app/terminal/messages.hpp"
+#include "attn/backward/gradient_mistakes.hpp"
 #include "attn/cards/rule_step.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/io/read_tensor.hpp"
@@ -317,14 +318,24 @@ std::vector<std::string> bugs_of(const Arguments& arguments, const attn::Plan& p
 }
 
 attn::StepTable table_of(const Arguments& arguments, const attn::Plan& plan) {
-    const std::vector<std::string> bugs = bugs_of(arguments, plan);
+    std::vector<std::string> bugs = bugs_of(arguments, plan);
+    std::vector<std::string> back;  // those of the way back
+    std::erase_if(bugs, [&](const std::string& id) {
+        const bool is_back = attn::find_gradient_mistake(id) != nullptr;
+        if (is_back) back.push_back(id);
+        return is_back;
+    });
+    if (!back.empty() && !arguments.has("--backward")) {
+        throw attn::ConfigError("--bug " + back.front() +
+                                " is made on the way back: add --backward");
+    }
     if (!bugs.empty()) require_all_steps(plan.config, "--bug");
     const std::vector<std::string> rules = rules_of(arguments);
     if (!rules.empty()) require_all_steps(plan.config, "--rule");
     if (arguments.has("--backward")) require_all_steps(plan.config, "--backward");
-    return with_gradients(
-        arguments, plan,
-        attn::with_rules(attn::with_mistakes(attn::step_table(plan), plan, bugs), plan, rules));
+    const attn::StepTable forward =
+        attn::with_rules(attn::with_mistakes(attn::step_table(plan), plan, bugs), plan, rules);
+    return attn::with_gradient_mistakes(with_gradients(arguments, plan, forward), plan, back);
 }
 
 }  // namespace app

@@ -98,6 +98,9 @@ public:
     /// A step by its name, by the beginning of its name, or by its number in the list from 1.
     /// Errors  ConfigError, with what was probably meant.
     void go_to(const std::string& name);
+    /// The gradient of the step, or the step of the gradient, at the same cell.
+    /// Errors  ConfigError where the walk does not go back to it.
+    void go_to_gradient();
     /// The next step whose name, title or formula holds `text`.  Errors  ConfigError: there is
     /// none.
     void search(const std::string& text);

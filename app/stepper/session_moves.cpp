@@ -53,6 +53,18 @@ void Session::go_to(const std::string& name) {
     step_ = begins.front();
 }
 
+void Session::go_to_gradient() {
+    const std::string name = section().name;
+    const std::string other = name.starts_with("d_") ? name.substr(2) : "d_" + name;
+    if (std::ranges::find(sections(), other, &attn::Section::name) == sections().end()) {
+        throw attn::ConfigError("there is no " + other + " here" +
+                                (scene_.arguments && scene_.arguments->has("--backward")
+                                     ? ": the loss does not depend on it"
+                                     : ": begin with --backward"));
+    }
+    go_to(other);
+}
+
 void Session::search(const std::string& text) {
     const std::string wanted = attn::lower(text);
     for (std::size_t i = 1; i <= sections().size(); ++i) {

@@ -112,6 +112,11 @@ Reply back(Session& s, const std::string&) {
     return {Shows::cell};
 }
 
+Reply gradient(Session& s, const std::string&) {
+    s.go_to_gradient();
+    return {Shows::step};
+}
+
 Reply set(Session& s, const std::string& settings) {
     return {Shows::message, s.set(settings) + "\n"};
 }
@@ -185,11 +190,13 @@ const std::vector<StepCommand>& step_commands() {
         {"page", "", "Tab", "the next head", page},
         {"page-back", "", "Shift-Tab", "the head before", page_back},
         {"head", "[N]", "", "head number N; the next one", head},
-        {"batch", "[N]", "b", "sequence number N; the next one", batch},
+        {"batch", "[N]", "B", "sequence number N; the next one", batch},
         {"why", "[DEPTH]", "w", "where the number comes from, all of it", why},
         {"dive", "", "Enter", "go to the cell that the number came from", dive},
         {"other", "", "x", "go to the other cell that it came from", other},
         {"back", "", "Backspace", "return from a dive", back},
+        {"gradient", "", "b", "to the gradient of this step, with --backward, and back to it",
+         gradient},
         {"set", "NAME=VALUE", "", "walk again with it, mark what changed: set mask=causal", set},
         {"undo", "", "u", "take the last set back", undo},
         {"only", "[STEPS]", "", "keep steps or parts: only weights[0],x; alone: all again", only},

@@ -41,7 +41,6 @@ TEST_SUITE("app: backward") {
         CHECK(number(cell, "loss", "") == number(cell, "context", "/2/3"));
         const Folder folder;
         const std::string file = (folder.path() / "up.csv").string();
-        CHECK(run("--seq-len 2 --embed-dim 2 --only context --format csv").exit_code == 0);
         std::ofstream(file) << "1,2\n3,-4\n";
         const nlohmann::json up = walk("--seq-len 2 --embed-dim 2 --backward --loss " + file);
         CHECK(number(up, "d_context", "/1/1") == -4);
@@ -77,5 +76,31 @@ TEST_SUITE("app: backward") {
         CHECK(has(torch, "d_scores = scores.grad"));
         CHECK(has(torch, "embedding.requires_grad_()"));
         CHECK(!has(run("--backward --code numpy -q").out, ".grad"));
+    }
+    TEST_CASE("mistakes of the way back are made, listed, and named from gradients") {
+        const Folder folder;
+        const std::string file = (folder.path() / "mine.npz").string();
+        const std::string flags =
+            " --ids 1,2,1,3 --heads 4 --kv-heads 2 --embed-dim 8 --mask causal ";
+        CHECK(has(run("bugs grad-").out, "grad-softmax-no-row-sum"));
+        CHECK(has(run("bugs grad-scale-twice").out, "fix, PyTorch: d_scores"));
+        check_refused("--bug grad-scale-twice", "--backward");
+        check_refused("--backward --bug grad-rotated-forward", "cannot show");
+        for (const std::string id : {"grad-softmax-elementwise", "grad-scale-missing",
+                                     "grad-heads-not-summed", "grad-weight-transpose"}) {
+            INFO(id);
+            CHECK(run(flags + "--backward --bug " + id + " --format npz -o " + file).exit_code ==
+                  0);
+            const Result result = run("diagnose " + file + flags);
+            CHECK(has(result.out, id));
+            CHECK(result.exit_code != 0);
+        }
+        CHECK(run(flags + "--backward --format npz -o " + file).exit_code == 0);
+        CHECK(has(run("diagnose " + file + flags).out, "right: the way back is that of this walk"));
+    }
+    TEST_CASE("the stepper goes to a gradient and back") {
+        const std::string there = run("step --backward", "goto scores\ngradient\ngradient\n").out;
+        CHECK(has(there, "d_scores"));
+        CHECK(has(run("step", "gradient\n").out + run("step", "gradient\n").err, "--backward"));
     }
 }

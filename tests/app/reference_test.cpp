@@ -11,13 +11,13 @@ using program::shell;
 
 namespace {
 
-const std::string shipped = ATTN_REFERENCE_DIR;
+const std::string references = ATTN_REFERENCE_DIR;
 
 /// Completions by bash of a line with the cursor at its end.
 std::string offered(const std::string& line, const std::string& setting = {}) {
     const Folder scratch;
     std::ofstream(scratch / "complete")
-        << ". '" << shipped << "/attn-explain.bash'\n"
+        << ". '" << references << "/attn-explain.bash'\n"
         << "compopt() { :; }\n"
         << setting << "\nIFS= read -r COMP_LINE\nCOMP_POINT=${#COMP_LINE}\n"
         << "_attn_explain\necho \"${COMPREPLY[*]}\"\n";
@@ -64,7 +64,7 @@ std::vector<std::string> command_names() {
 }
 
 std::string man_page_file(const std::string& command) {
-    return shipped + "/man1/attn-explain" + (command.empty() ? "" : "-" + command) + ".1";
+    return references + "/man1/attn-explain" + (command.empty() ? "" : "-" + command) + ".1";
 }
 
 std::string man_page(const std::string& command) { return read_file(man_page_file(command)); }
@@ -126,7 +126,7 @@ TEST_SUITE("app: reference") {
     TEST_CASE("a shell completes what is typed") {
         Terminal terminal("HISTFILE= INPUTRC=/dev/null PS1='ready>' bash --norc -i\n");
         terminal.wait_for("ready>");
-        terminal.type(". " + shipped + "/attn-explain.bash");
+        terminal.type(". " + references + "/attn-explain.bash");
         terminal.press("Enter C-l");
         terminal.type("attn-explain --softmax-axis=q");
         terminal.press("Tab");
@@ -140,7 +140,7 @@ TEST_SUITE("app: reference") {
         if (!is_installed("fish")) return;
         const auto fish = [](const std::string& line) {
             const program::Result result =
-                shell("fish --no-config -c '. " + shipped + "/attn-explain.fish; complete -C \"" +
+                shell("fish --no-config -c '. " + references + "/attn-explain.fish; complete -C \"" +
                       line + "\"' | cut -f 1");
             CHECK_MESSAGE(result.err.empty(), result.err);
             const std::vector<std::string> words = words_of(result.out);
@@ -161,7 +161,7 @@ TEST_SUITE("app: reference") {
         if (!is_installed("zsh")) return;
         Terminal terminal("PS1='ready>' zsh -f -i\n");
         terminal.wait_for("ready>");
-        terminal.type("fpath=(" + shipped + " $fpath); autoload -Uz compinit; compinit -D -u");
+        terminal.type("fpath=(" + references + " $fpath); autoload -Uz compinit; compinit -D -u");
         terminal.press("Enter C-l");
         terminal.type("attn-explain --softmax-axis=q");
         terminal.press("Tab");
@@ -202,9 +202,9 @@ TEST_SUITE("app: reference") {
         CHECK(with_words >= 14);
     }
     TEST_CASE("every flag of every command is in every file") {
-        const std::string bash = read_file(shipped + "/attn-explain.bash");
-        const std::string zsh = read_file(shipped + "/_attn-explain");
-        const std::string fish = read_file(shipped + "/attn-explain.fish");
+        const std::string bash = read_file(references + "/attn-explain.bash");
+        const std::string zsh = read_file(references + "/_attn-explain");
+        const std::string fish = read_file(references + "/attn-explain.fish");
         for (const std::string& command : command_names()) {
             const std::string page = plain(man_page(command));
             const std::string offers = " " + offered("attn-explain " + command + " --") + " ";
@@ -221,12 +221,12 @@ TEST_SUITE("app: reference") {
         CHECK(zsh.starts_with("#compdef attn-explain\n"));
     }
     TEST_CASE("the files are what their shells can read") {
-        CHECK(shell("bash -n '" + shipped + "/attn-explain.bash'").exit_code == 0);
+        CHECK(shell("bash -n '" + references + "/attn-explain.bash'").exit_code == 0);
         for (const auto& [name, file] :
              {std::pair{"zsh", "_attn-explain"}, {"fish", "attn-explain.fish"}}) {
             if (!is_installed(name)) continue;
             const program::Result result =
-                shell(std::string(name) + " -n '" + shipped + "/" + file + "'");
+                shell(std::string(name) + " -n '" + references + "/" + file + "'");
             CHECK_MESSAGE(result.exit_code == 0, result.err);
         }
     }

@@ -122,7 +122,8 @@ TEST_SUITE("backward") {
         WalkConfig config = small();
         worst(config, {}, {"weights[q,k] = sigmoid(scores[q,k]) ^ 2"});
         worst(config, {},
-              {"exponentials[q,k] = exp(scores[q,k] - row_max[q]) + 0.1 * scores[q,k]"});
+              {"exponentials[q,k] = exp(scores[q,k] - row_max[q]) + 0.1 * scores[q,k]",
+               "weights[q,k] = exponentials[q,k] / row_sum[q]"});
     }
     TEST_CASE("what the loss does not depend on has no gradient") {
         const std::vector<std::string> names =

@@ -22,7 +22,7 @@ const Step& last_step(const StepTable& table, const Plan& plan) {
     return *last;
 }
 
-std::string joined(const std::vector<std::string>& letters) {
+std::string bracketed(const std::vector<std::string>& letters) {
     std::string all;
     for (const std::string& letter : letters) all += (all.empty() ? "" : ",") + letter;
     return "[" + all + "]";
@@ -70,7 +70,7 @@ Step given_step(const std::string& name, const std::string& title, const Step& l
 void add_loss(StepTable& table, const Plan& plan, const Loss& loss) {
     const Step last = last_step(table, plan);
     const std::vector<std::string> letters = BackwardGraph::indices_of(last.outline(plan));
-    const std::string cell = last.name + joined(letters);
+    const std::string cell = last.name + bracketed(letters);
     std::string value = cell;
     Step step;
     step.name = "loss";
@@ -79,11 +79,11 @@ void add_loss(StepTable& table, const Plan& plan, const Loss& loss) {
     step.gradient_of = "loss";
     if (loss.kind == Loss::Kind::mse) {
         table.push_back(given_step("target", "what the last step should be", last, plan, loss));
-        value = "(" + cell + " - target" + joined(letters) + ") ^ 2";
+        value = "(" + cell + " - target" + bracketed(letters) + ") ^ 2";
     } else if (loss.kind == Loss::Kind::upstream) {
         table.push_back(
             given_step("upstream", "the gradient that comes from what follows", last, plan, loss));
-        value = cell + " * upstream" + joined(letters);
+        value = cell + " * upstream" + bracketed(letters);
     }
     const bool means = loss.kind == Loss::Kind::mean || loss.kind == Loss::Kind::mse;
     std::string sums;

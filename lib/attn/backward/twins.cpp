@@ -71,71 +71,60 @@ GradientTwin of_two(const CellProducts& products, const std::string& made, const
     };
 }
 
-GradientTwin product_twin(const BackwardNode& reader, const CellProducts& of,
-                          const std::string& tensor, const BackwardGraph& graph) {
-    if (of.sums.size() != 1 || !same_leading(of, graph)) return {};
+GradientTwin product_twin(const CellProducts& of, const std::vector<std::string>& indices,
+                          const std::string& tensor) {
     const std::string row = index_of(*of.left, 2);
     const std::string column = index_of(*of.left, 1);
-    const bool by_rows = of.sums[0] == column;
-    if (reader.step->name == "scores" && by_rows && index_of(*of.right, 2) == column) {
-        return of_two(of, tensor, [](const Plan& plan, const auto& d_scores, const auto& key) {
+    const bool by_rows = index_of(*of.right, 2) == of.sums[0];
+    const auto made = [&](auto twins) { return of_two(of, tensor, twins); };
+    if (of.sums[0] == column && by_rows) {
+        return made([](const Plan& plan, const auto& d_scores, const auto& key) {
             return is_loop(plan) ? loop::d_query(d_scores, key, plan.attention_arithmetic)
                                  : vectorized::d_query(d_scores, key, plan.attention_arithmetic);
         });
     }
-    if (reader.step->name == "scores" && of.sums[0] == row && index_of(*of.right, 2) == row) {
-        return of_two(of, tensor, [](const Plan& plan, const auto& d_scores, const auto& query) {
-            return is_loop(plan) ? loop::d_key(d_scores, query, plan.attention_arithmetic)
-                                 : vectorized::d_key(d_scores, query, plan.attention_arithmetic);
-        });
-    }
-    if (reader.step->name != "context") return {};
-    if (by_rows && index_of(*of.right, 1) == column) {
-        return of_two(of, tensor, [](const Plan& plan, const auto& d_context, const auto& value) {
+    if (of.sums[0] == column && index_of(*of.right, 1) == column) {
+        return made([](const Plan& plan, const auto& d_context, const auto& value) {
             return is_loop(plan)
                        ? loop::d_weights(d_context, value, plan.attention_arithmetic)
                        : vectorized::d_weights(d_context, value, plan.attention_arithmetic);
         });
     }
-    if (of.sums[0] == row && index_of(*of.right, 2) == row) {
-        return of_two(of, tensor, [](const Plan& plan, const auto& d_context, const auto& weights) {
+    if (of.sums[0] != row || !by_rows) return {};
+    if (indices.back() == column) {
+        return made([](const Plan& plan, const auto& d_context, const auto& weights) {
             return is_loop(plan)
                        ? loop::d_value(d_context, weights, plan.attention_arithmetic)
                        : vectorized::d_value(d_context, weights, plan.attention_arithmetic);
         });
     }
-    return {};
+    return made([](const Plan& plan, const auto& d_scores, const auto& query) {
+        return is_loop(plan) ? loop::d_key(d_scores, query, plan.attention_arithmetic)
+                             : vectorized::d_key(d_scores, query, plan.attention_arithmetic);
+    });
 }
 
 /// Back through a product with a parameter: to what was projected, or to the parameter.
-GradientTwin projection_twin(const CellProducts& of, const std::string& tensor,
-                             const BackwardGraph& graph) {
-    const bool to_weight = tensor.starts_with("w_");
-    const std::string weight = to_weight ? tensor : of.right->word;
-    if (!weight.starts_with("w_")) return {};
-    const std::size_t axes = graph[weight].outline.axes.size();
-    const std::string out = index_of(*of.left, 1);
-    if (!to_weight) {
-        std::vector<std::string> summed{out};
-        if (axes == 3) summed.push_back(index_of(*of.left, 3));
-        if (!of.sums_over(summed)) return {};
-        return of_two(of, tensor, [](const Plan& plan, const auto& d_result, const auto& by) {
+GradientTwin projection_twin(const CellProducts& of, const std::string& tensor) {
+    if (of.right->word.starts_with("w_") && of.right->parts.size() == 2 &&
+        of.sums_over({index_of(*of.left, 1)})) {
+        return of_two(of, tensor, [](const Plan& plan, const auto& d_result, const auto& weight) {
             const WeightLayout layout = *plan.config.weight_layout;
-            return is_loop(plan) ? loop::d_projected_x(d_result, by, layout, plan.arithmetic)
-                                 : vectorized::d_projected_x(d_result, by, layout, plan.arithmetic);
+            return is_loop(plan)
+                       ? loop::d_projected_x(d_result, weight, layout, plan.arithmetic)
+                       : vectorized::d_projected_x(d_result, weight, layout, plan.arithmetic);
         });
     }
-    std::vector<std::string> summed;
+    std::vector<std::string> tokens;
     for (std::size_t i = 0; i + 1 < of.right->parts.size(); ++i) {
-        summed.push_back(of.right->parts[i]->word);
+        tokens.push_back(of.right->parts[i]->word);
     }
-    const std::size_t heads = axes == 3 ? graph[weight].outline.shape[0] : 1;
-    if (!of.sums_over(summed) || (axes == 3 && heads == 1)) return {};
-    return of_two(of, tensor, [heads](const Plan& plan, const auto& d_result, const auto& x) {
+    const bool same_tokens = of.left->parts.size() == of.right->parts.size();
+    if (!tensor.starts_with("w_") || !same_tokens || !of.sums_over(tokens)) return {};
+    return of_two(of, tensor, [](const Plan& plan, const auto& d_result, const auto& x) {
         const WeightLayout layout = *plan.config.weight_layout;
-        return is_loop(plan)
-                   ? loop::d_projection(d_result, x, heads, layout, plan.arithmetic)
-                   : vectorized::d_projection(d_result, x, heads, layout, plan.arithmetic);
+        return is_loop(plan) ? loop::d_projection(d_result, x, layout, plan.arithmetic)
+                             : vectorized::d_projection(d_result, x, layout, plan.arithmetic);
     });
 }
 
@@ -211,8 +200,11 @@ GradientTwin gradient_twin(const BackwardNode& reader, const std::string& tensor
     if (GradientTwin twin = look_up_twin(reader, tensor, graph)) return twin;
     const std::optional<CellProducts> products = cell_products(*gradient);
     if (!products || products->left->word != "d_" + reader.step->name) return {};
-    if (GradientTwin twin = product_twin(reader, *products, tensor, graph)) return twin;
-    return projection_twin(*products, tensor, graph);
+    const std::vector<std::string> indices = BackwardGraph::indices_of(graph[tensor].outline);
+    if (products->sums.size() == 1 && same_leading(*products, graph)) {
+        if (GradientTwin twin = product_twin(*products, indices, tensor)) return twin;
+    }
+    return projection_twin(*products, tensor);
 }
 
 GradientTwin row_dot_twin() {

@@ -92,6 +92,7 @@ std::optional<Plan> walk_that_shows(const Mistake& mistake) {
 
 std::vector<RulesBeside> rules_beside(const Mistake& mistake) {
     std::vector<RulesBeside> beside;
+    if (!mistake.not_applicable || !mistake.apply) return beside;
     const std::optional<Plan> plan = walk_that_shows(mistake);
     if (!plan) return beside;
     const StepTable right = step_table(*plan);

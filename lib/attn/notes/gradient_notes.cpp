@@ -100,8 +100,7 @@ std::string gradient_note(const Subject& subject, const std::string& how) {
         return note;
     }
     say(note, "The loss changes most with " + name + place_text(largest, subject.tensor.shape()) +
-                  ": by " + number(cells[largest]) +
-                  " for each 1 that is added there, as long as that is little.");
+                  ": " + number(cells[largest]) + " times as much as that cell.");
     return note;
 }
 

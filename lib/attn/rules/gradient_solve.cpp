@@ -58,7 +58,7 @@ private:
 
     bool solve_one() {
         for (const auto way : {&Solver::solve_plain, &Solver::solve_pair, &Solver::solve_linear,
-                               &Solver::solve_quotient, &Solver::solve_remainder}) {
+                               &Solver::solve_quotient}) {
             for (std::size_t i = 0; i < equations_.size(); ++i) {
                 if (!(this->*way)(equations_[i])) continue;
                 equations_.erase(equations_.begin() + static_cast<std::ptrdiff_t>(i));
@@ -165,22 +165,6 @@ private:
         } else {
             loop.end = end.tree(true);
         }
-        return true;
-    }
-
-    /// `v % n = a`: v is every n-th number.
-    bool solve_remainder(Equation& equation) {
-        const RuleTree part = now(equation.part);
-        if (!is_operation(*part, "%") || part->parts[0]->kind != Kind::name) return false;
-        const std::string index = part->parts[0]->word;
-        if (!is_unknown(index)) return false;
-        const double n = part->parts[1]->number;
-        if (!spans_.contains(index) || loop_of(index).first->kind != Kind::number) return false;
-        const double count = std::floor(spans_.at(index).last / n) + 1;
-        const std::string turn = index + "'";
-        spans_[turn] = {0, count - 1};
-        term_.loops.push_back({turn, number_node(0), number_node(count)});
-        solve(index, equation.value.plus(Linear(name_node(turn)), n));
         return true;
     }
 

@@ -119,29 +119,20 @@ Array<T> vectorized::d_key(const Array<T>& d_scores, const Array<T>& query,
 
 // Each weight is to context what a score is to its query and key: the same products.
 
-template <class T>
-Array<T> loop::d_weights(const Array<T>& d_context, const Array<T>& value,
-                         const Arithmetic& arithmetic) {
-    return scores(d_context, value, arithmetic);
-}
-
-template <class T>
-Array<T> loop::d_value(const Array<T>& d_context, const Array<T>& weights,
-                       const Arithmetic& arithmetic) {
-    return d_key(weights, d_context, arithmetic);
-}
-
-template <class T>
-Array<T> vectorized::d_weights(const Array<T>& d_context, const Array<T>& value,
-                               const Arithmetic& arithmetic) {
-    return scores(d_context, value, arithmetic);
-}
-
-template <class T>
-Array<T> vectorized::d_value(const Array<T>& d_context, const Array<T>& weights,
-                             const Arithmetic& arithmetic) {
-    return d_key(weights, d_context, arithmetic);
-}
+#define ATTN_AS_FOR_SCORES(twin)                                               \
+    template <class T>                                                         \
+    Array<T> twin::d_weights(const Array<T>& d_context, const Array<T>& value, \
+                             const Arithmetic& how) {                          \
+        return scores(d_context, value, how);                                  \
+    }                                                                          \
+    template <class T>                                                         \
+    Array<T> twin::d_value(const Array<T>& d_context, const Array<T>& weights, \
+                           const Arithmetic& how) {                            \
+        return d_key(weights, d_context, how);                                 \
+    }
+ATTN_AS_FOR_SCORES(loop)
+ATTN_AS_FOR_SCORES(vectorized)
+#undef ATTN_AS_FOR_SCORES
 
 template <class T>
 Array<T> loop::row_dot(const Array<T>& weights, const Array<T>& d_weights, std::size_t axis) {
@@ -213,15 +204,94 @@ Array<T> vectorized::rotate_back(const Array<T>& d_rotated, const Array<T>& cosi
     return rotate(d_rotated, cosines, evaluated<T>(-as_xtensor(sines)), pairing, first);
 }
 
-#define ATTN_INSTANTIATE(twin, T)                                                           \
-    template Array<T> twin::d_query(const Array<T>&, const Array<T>&, const Arithmetic&);   \
-    template Array<T> twin::d_key(const Array<T>&, const Array<T>&, const Arithmetic&);     \
-    template Array<T> twin::d_weights(const Array<T>&, const Array<T>&, const Arithmetic&); \
-    template Array<T> twin::d_value(const Array<T>&, const Array<T>&, const Arithmetic&);   \
-    template Array<T> twin::row_dot(const Array<T>&, const Array<T>&, std::size_t);         \
-    template Array<T> twin::d_softmax(const Array<T>&, const Array<T>&, const Array<T>&,    \
-                                      std::size_t);                                         \
-    template Array<T> twin::rotate_back(const Array<T>&, const Array<T>&, const Array<T>&,  \
+namespace {
+
+/// The matrices of all sequences under each other, as one.
+template <class T>
+Array<T> folded(Array<T> array) {
+    const auto [groups, rows, columns] = groups_of(array.shape());
+    array.reshape({groups * rows, columns});
+    return array;
+}
+
+WeightLayout other(WeightLayout layout) {
+    return layout == WeightLayout::out_in ? WeightLayout::in_out : WeightLayout::out_in;
+}
+
+void require_ids(const Shape& d_x, const Array<std::int64_t>& ids, std::size_t rows) {
+    require_fit(element_count(d_x) == ids.size() * d_x.back(),
+                "the gradient " + shape_text(d_x) + " needs one id for each of its rows, not " +
+                    std::to_string(ids.size()));
+    for (const std::int64_t id : ids) {
+        require_fit(
+            id >= 0 && static_cast<std::size_t>(id) < rows,
+            "id " + std::to_string(id) + " has no row in a table of " + std::to_string(rows));
+    }
+}
+
+}  // namespace
+
+// The weight is read the other way round; a feature of it meets those of all tokens, as a key meets
+// all queries.
+
+#define ATTN_AS_FOR_TOKENS(twin)                                                                  \
+    template <class T>                                                                            \
+    Array<T> twin::d_projected_x(const Array<T>& d_result, const Array<T>& weight,                \
+                                 WeightLayout layout, const Arithmetic& arithmetic) {             \
+        return project(d_result, weight, empty_array<T>({0}), other(layout), arithmetic);         \
+    }                                                                                             \
+    template <class T>                                                                            \
+    Array<T> twin::d_projection(const Array<T>& d_result, const Array<T>& x, WeightLayout layout, \
+                                const Arithmetic& arithmetic) {                                   \
+        const bool out_in = layout == WeightLayout::out_in;                                       \
+        return d_key(folded(out_in ? d_result : x), folded(out_in ? x : d_result), arithmetic);   \
+    }
+ATTN_AS_FOR_TOKENS(loop)
+ATTN_AS_FOR_TOKENS(vectorized)
+#undef ATTN_AS_FOR_TOKENS
+
+template <class T>
+Array<T> loop::d_embedding(const Array<T>& d_x, const Array<std::int64_t>& ids, std::size_t rows) {
+    require_ids(d_x.shape(), ids, rows);
+    const std::size_t features = d_x.shape().back();
+    Array<T> result = Array<T>::filled({rows, features}, T{0});
+
+    // Add each token's gradient to the row of its id: a token that stands twice adds twice.
+    for (std::size_t t = 0; t < ids.size(); ++t) {
+        for (std::size_t f = 0; f < features; ++f) {
+            result(ids.data()[t], f) += d_x.data()[t * features + f];
+        }
+    }
+    return result;
+}
+
+template <class T>
+Array<T> vectorized::d_embedding(const Array<T>& d_x, const Array<std::int64_t>& ids,
+                                 std::size_t rows) {
+    require_ids(d_x.shape(), ids, rows);
+    const std::size_t features = d_x.shape().back();
+    Array<T> result = Array<T>::filled({rows, features}, T{0});
+    for (std::size_t t = 0; t < ids.size(); ++t) {
+        T* const row = &result(ids.data()[t], 0);
+        std::transform(row, row + features, d_x.data() + t * features, row, std::plus<T>());
+    }
+    return result;
+}
+
+#define ATTN_INSTANTIATE(twin, T)                                                                  \
+    template Array<T> twin::d_query(const Array<T>&, const Array<T>&, const Arithmetic&);          \
+    template Array<T> twin::d_key(const Array<T>&, const Array<T>&, const Arithmetic&);            \
+    template Array<T> twin::d_weights(const Array<T>&, const Array<T>&, const Arithmetic&);        \
+    template Array<T> twin::d_value(const Array<T>&, const Array<T>&, const Arithmetic&);          \
+    template Array<T> twin::row_dot(const Array<T>&, const Array<T>&, std::size_t);                \
+    template Array<T> twin::d_softmax(const Array<T>&, const Array<T>&, const Array<T>&,           \
+                                      std::size_t);                                                \
+    template Array<T> twin::d_projected_x(const Array<T>&, const Array<T>&, WeightLayout,          \
+                                          const Arithmetic&);                                      \
+    template Array<T> twin::d_projection(const Array<T>&, const Array<T>&, WeightLayout,           \
+                                         const Arithmetic&);                                       \
+    template Array<T> twin::d_embedding(const Array<T>&, const Array<std::int64_t>&, std::size_t); \
+    template Array<T> twin::rotate_back(const Array<T>&, const Array<T>&, const Array<T>&,         \
                                         Pairing, std::size_t);
 ATTN_FOR_EACH_TWIN(ATTN_INSTANTIATE)
 #undef ATTN_INSTANTIATE
