@@ -54,7 +54,8 @@ void add_cache_mistakes(std::vector<Mistake>& list) {
                          .compute = [](const Plan& plan, const Ledger& ledger,
                                        const Compute& before) { return before(plan, ledger); }})}));
     entry(list, "sink-scaled=root", "weights", "The sink was scaled as the scores are",
-          "the sink takes another share of every row", "logits = torch.cat([scores, sinks], dim=-1)",
+          "the sink takes another share of every row",
+          "logits = torch.cat([scores, sinks], dim=-1)",
           "logits = np.concatenate([scores, sinks], axis=-1)",
           "A sink is learned as it is used: it joins after scale, cap and mask.", "",
           first_of({sunk, learned,

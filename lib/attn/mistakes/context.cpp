@@ -87,16 +87,19 @@ void add_context_mistakes(std::vector<Mistake>& list) {
                  merged_from("merged[t,c] = contexts[(t * Hc * Dv + c) / (Tq * Dv), (t * Hc * "
                              "Dv + c) % (Tq * Dv) / Dv, c % Dv]",
                              say("merged = {contexts}.reshape({shape})"))));
-    list.push_back(with_fix(in_merge(
-        "merge-bh-swapped", "A joint batch-and-head axis was taken apart as (H, B)",
-        "samples receive heads of other samples",
-        "What was joined as (batch, head) must be taken apart as (batch, head).",
-        unless([](const Plan& plan) { return plan.batch > 1; }, "there is only one sample"),
-        follows(heads_as_samples,
-                say("merged = {contexts}.reshape({context heads}, {B}, {Tq}, -1).transpose(0, "
-                    "1).transpose(-3, -2).reshape({shape})",
-                    "merged = {contexts}.reshape({context heads}, {B}, {Tq}, -1).swapaxes(0, "
-                    "1).swapaxes(-3, -2).reshape({shape})"))), "context.view(B, H, T, D).transpose(1, 2).reshape(B, T, H * D)", "context.reshape(B, H, T, D).swapaxes(1, 2).reshape(B, T, H * D)"));
+    list.push_back(with_fix(
+        in_merge(
+            "merge-bh-swapped", "A joint batch-and-head axis was taken apart as (H, B)",
+            "samples receive heads of other samples",
+            "What was joined as (batch, head) must be taken apart as (batch, head).",
+            unless([](const Plan& plan) { return plan.batch > 1; }, "there is only one sample"),
+            follows(heads_as_samples,
+                    say("merged = {contexts}.reshape({context heads}, {B}, {Tq}, -1).transpose(0, "
+                        "1).transpose(-3, -2).reshape({shape})",
+                        "merged = {contexts}.reshape({context heads}, {B}, {Tq}, -1).swapaxes(0, "
+                        "1).swapaxes(-3, -2).reshape({shape})"))),
+        "context.view(B, H, T, D).transpose(1, 2).reshape(B, T, H * D)",
+        "context.reshape(B, H, T, D).swapaxes(1, 2).reshape(B, T, H * D)"));
     list.push_back(in_merge(
         "merge-order=reversed", "Heads were merged last one first",
         "the output weight meets the features of other heads",

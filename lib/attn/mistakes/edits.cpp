@@ -75,8 +75,10 @@ RuleScope scope_of(const Plan& plan, const Ledger& ledger, const std::string& st
 Tensor evaluated(const std::string& rule, const Outline& made, DType type, const RuleScope& scope) {
     try {
         return evaluate_rule(parse_rule(rule), made.axes, made.shape, type, scope);
-    } catch (const ConfigError&) {
-        throw ShapeError("one of these mistakes reads what another has cut off: make one");
+    } catch (const ConfigError& error) {
+        const std::string reason = error.what();
+        throw ShapeError("one of these mistakes reads what another has cut off, " +
+                         reason.substr(0, reason.find('\n')) + ": make one");
     }
 }
 

@@ -136,13 +136,16 @@ void add_mask_shape_mistakes(std::vector<Mistake>& list) {
                        "each token sees itself and what comes after it",
                        "Rows are queries: the past of row q lies to the left of the diagonal.",
                        causal_with_two_keys(), "k < q + offset"));
-    list.push_back(with_fix(causal_mistake(
-        "causal-top-left", "The causal mask was aligned at the first key",
-        "with earlier keys in a cache, late queries see only the first few",
-        "With a cache the last query belongs to the last key.",
-        first_of({needs_causal, unless([](const Plan& plan) { return causal_offset(plan) != 0; },
-                                       "queries and keys start together")}),
-        "k > q"), "hidden = torch.ones(Tq, Tk).triu(diagonal=Tk - Tq + 1).bool()", "hidden = np.triu(np.ones((Tq, Tk), dtype=bool), k=Tk - Tq + 1)"));
+    list.push_back(with_fix(
+        causal_mistake("causal-top-left", "The causal mask was aligned at the first key",
+                       "with earlier keys in a cache, late queries see only the first few",
+                       "With a cache the last query belongs to the last key.",
+                       first_of({needs_causal,
+                                 unless([](const Plan& plan) { return causal_offset(plan) != 0; },
+                                        "queries and keys start together")}),
+                       "k > q"),
+        "hidden = torch.ones(Tq, Tk).triu(diagonal=Tk - Tq + 1).bool()",
+        "hidden = np.triu(np.ones((Tq, Tk), dtype=bool), k=Tk - Tq + 1)"));
     list.push_back(
         padding_mistake("pad-on-query-axis", "The padding mask was laid along the queries",
                         "padded keys keep their weight and padded rows turn to nan", false));

@@ -101,7 +101,9 @@ void add_position_mistakes(std::vector<Mistake>& list) {
                     "less one.",
                     wide,
                     "if c % 2 == 0 then sin(positions[t] * (1 / 10000 ^ (c / (C - 2)))) else "
-                    "cos(positions[t] * (1 / 10000 ^ ((c - 1) / (C - 2))))"), "angles = positions / 10000 ** (2 * i / C)  # i = 0, 1, ..., C / 2 - 1", "angles = positions / 10000 ** (2 * i / C)  # i = 0, 1, ..., C / 2 - 1"));
+                    "cos(positions[t] * (1 / 10000 ^ ((c - 1) / (C - 2))))"),
+        "angles = positions / 10000 ** (2 * i / C)  # i = 0, 1, ..., C / 2 - 1",
+        "angles = positions / 10000 ** (2 * i / C)  # i = 0, 1, ..., C / 2 - 1"));
 }
 
 }  // namespace attn

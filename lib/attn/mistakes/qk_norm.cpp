@@ -60,7 +60,7 @@ std::string mean_of_squares(const std::string& of, bool all) {
 TableEdit normed_as(const std::string& pattern, bool over_the_other_axes) {
     return for_each_step(normed_steps, [=](const std::string& step) {
         return follows([=](const Plan& plan) {
-            const bool all = plan.config.qk_norm.over == NormOver::all;
+            const bool all = plan.config.qk_norm.over == NormOver::all && plan.has_head;
             const std::string chain = step == "normed_query" ? "queries" : "keys";
             const std::string gain =
                 gain_of_norm(step) +
@@ -142,8 +142,9 @@ void add_qk_norm_mistakes(std::vector<Mistake>& list) {
                   return plan.config.qk_norm.over == NormOver::head && plan.head_dim > 2;
               },
               "the norms are not those of a head"),
-          all_of({reads({"normed_query"}, "queries", "x[t,f] = queries[t,f] - (mean g: queries[t,g])"),
-                  reads({"normed_key"}, "keys", "x[t,f] = keys[t,f] - (mean g: keys[t,g])")}));
+          all_of(
+              {reads({"normed_query"}, "queries", "x[t,f] = queries[t,f] - (mean g: queries[t,g])"),
+               reads({"normed_key"}, "keys", "x[t,f] = keys[t,f] - (mean g: keys[t,g])")}));
     entry(list, "qk-norm-after-rope", "normed_query",
           "Query and key were normalised after they rotated",
           "features of a pair meet each other's gain: right at position 0 alone",

@@ -96,14 +96,17 @@ void add_scale_mistakes(std::vector<Mistake>& list) {
         "scores are too small and the weights too flat, by the root of the heads",
         "The width that counts is the one the dot product runs over: one head's.",
         [](const Plan& plan) { return divide_by(root(plan.embed_dim)); }, "scores[q,k] / sqrt(C)"));
-    list.push_back(with_fix(scaled_by(
-        "scale-twice", "The scores were scaled twice",
-        "scores are too small by the factor once more, and the weights too flat",
-        "Scale the query or the scores, or let the library do it: only one of them.",
-        [](const Plan& plan) {
-            return ScaleFactor{plan.scale.operation, plan.scale.number * plan.scale.number};
-        },
-        "scaled_scores[q,k] / scale"), "F.scaled_dot_product_attention(q, k, v, scale=1.0)  # q is scaled already", "scores = q @ k.swapaxes(-2, -1)  # q is scaled already"));
+    list.push_back(with_fix(
+        scaled_by(
+            "scale-twice", "The scores were scaled twice",
+            "scores are too small by the factor once more, and the weights too flat",
+            "Scale the query or the scores, or let the library do it: only one of them.",
+            [](const Plan& plan) {
+                return ScaleFactor{plan.scale.operation, plan.scale.number * plan.scale.number};
+            },
+            "scaled_scores[q,k] / scale"),
+        "F.scaled_dot_product_attention(q, k, v, scale=1.0)  # q is scaled already",
+        "scores = q @ k.swapaxes(-2, -1)  # q is scaled already"));
     list.push_back(scaled_by(
         "scale-multiplied", "The scores were multiplied where they should be divided",
         "scores are too large by the factor squared, and the weights nearly one-hot",

@@ -101,7 +101,9 @@ void add_score_bias_mistakes(std::vector<Mistake>& list) {
           needs_cap(), follows("capped_scores[q,k] = scores[q,k] * tanh(scores[q,k] / cap)"));
     entry(list, "softcap-before-scale", "capped_scores",
           "The scores were capped before they were scaled",
-          "no score comes near the cap: they end at the cap times the scale", "scores = cap * torch.tanh(scores * scale / cap)", "scores = cap * np.tanh(scores * scale / cap)",
+          "no score comes near the cap: they end at the cap times the scale",
+          "scores = cap * torch.tanh(scores * scale / cap)",
+          "scores = cap * np.tanh(scores * scale / cap)",
           "The cap is for what softmax takes: scale first.", "",
           first_of({needs_cap(), needs_scale}), follows([](const Plan& plan) {
               return "capped_scores[q,k] = cap * tanh(scores[q,k]" + inverse_scale_rule(plan) +
@@ -109,13 +111,16 @@ void add_score_bias_mistakes(std::vector<Mistake>& list) {
           }));
     entry(list, "softcap-after-mask", "masked_scores", "The cap came after the mask",
           "hidden keys have the score -cap instead of -inf, and a small weight",
-          "scores = (cap * torch.tanh(scores / cap)).masked_fill(hidden, float('-inf'))", "scores = np.where(hidden, -np.inf, cap * np.tanh(scores / cap))", "tanh makes minus infinity finite: mask last.", "", first_of({needs_cap(), needs_mask}),
+          "scores = (cap * torch.tanh(scores / cap)).masked_fill(hidden, float('-inf'))",
+          "scores = np.where(hidden, -np.inf, cap * np.tanh(scores / cap))",
+          "tanh makes minus infinity finite: mask last.", "", first_of({needs_cap(), needs_mask}),
           follows("masked_scores[q,k] = if mask[q,k] then -cap else scores[q,k]"));
-    list.push_back(with_fix(sloped("alibi-slopes",
-                          "The slopes of a power of two were used for another number",
-                          "every head but the last has another slope",
-                          "ALiBi's slopes go by powers of two, whatever the number of heads.",
-                          odd_alibi(), "2 ^ (-8 * (h + 1) / H)"), slopes_of_any_number, slopes_of_any_number));
+    list.push_back(
+        with_fix(sloped("alibi-slopes", "The slopes of a power of two were used for another number",
+                        "every head but the last has another slope",
+                        "ALiBi's slopes go by powers of two, whatever the number of heads.",
+                        odd_alibi(), "2 ^ (-8 * (h + 1) / H)"),
+                 slopes_of_any_number, slopes_of_any_number));
     list.push_back(sloped(
         "alibi-slopes=sorted", "The slopes were sorted", "heads have the slopes of other heads",
         "With a number of heads that is no power of two, slopes are not in order.", odd_alibi(),
@@ -128,7 +133,8 @@ void add_score_bias_mistakes(std::vector<Mistake>& list) {
                "The slopes of a power of two were used for another number, one step too early",
                "the first slope is 1, and every head has another one than it should",
                "Heads count from 1 in the exponent, and slopes go by powers of two.", odd_alibi(),
-               "2 ^ (-8 * h / H)"), slopes_of_any_number, slopes_of_any_number));
+               "2 ^ (-8 * h / H)"),
+        slopes_of_any_number, slopes_of_any_number));
     entry(list, "alibi-sign", "position_bias", "ALiBi was added instead of taken off",
           "far keys gain what they should lose", alibi_torch, alibi_numpy,
           "Distance costs: the bias is negative away from the diagonal.", "", needs_alibi(),
