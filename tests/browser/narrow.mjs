@@ -50,6 +50,9 @@ export async function testTouchedIsSeen() {
             check(await page.run(isSeen, `[data-cell="${address}"]`), `${where} is seen`);
             await page.key("Escape");
         }
+        await page.mouse(".box:nth-of-type(2) tr:nth-child(5) .number", true);
+        const pressed = ".box:nth-of-type(2) tr:nth-child(5) .number";
+        check(await page.run(isSeen, pressed), `${screen.width}: so is a number of the first screen`);
         checkQuiet(opened);
         await page.close();
     }

@@ -111,7 +111,9 @@ try {
     const file = join(folder, "walk.html");
     run(program, ...walk, "-o", file);
     await picture("page", file, { width: 1280, height: 720 }, async (page) => {
-        await page.mouse(`[data-cell="weights[0,4,1]"]`, true);
+        await page.mouse("#follow .sentence li:nth-child(5) .word", true);
+        await page.mouse(".box:nth-of-type(1) tr:nth-child(3) .number", true);
+        await page.run(() => scrollTo({ top: 0, behavior: "instant" }));
     });
 } finally {
     await browser.close();

@@ -1,5 +1,5 @@
-#include "attn/walk/step_rule.hpp"
 #include "attn/cards/step_table.hpp"
+#include "attn/walk/step_rule.hpp"
 
 #include <doctest/doctest.h>
 
@@ -118,7 +118,8 @@ TEST_SUITE("cards: step table") {
             CHECK(same_numbers(ledger[name], expected[name]));
             const PlannedStep of{plan, table, find_step(table, name)};
             const PlannedStep right{plain, step_table(plain), find_step(step_table(plain), name)};
-            CHECK(of.step.formula(of) == right.step.formula(right));
+            CHECK(formula_of(of.step, plan, table) ==
+                  formula_of(right.step, plain, step_table(plain)));
             CHECK(step_note(of, ledger) == step_note(right, expected));
         }
     }

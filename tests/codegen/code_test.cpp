@@ -80,7 +80,7 @@ TEST_SUITE("code") {
         const Plan plan = resolve(config);
         CHECK(line("cos", config) == "cos = torch.cos(angles) * 1.3688879454113936");
         CHECK(formula_of(find_step(step_table(), "cos"), plan, step_table()) ==
-              "cos = cos(angles) * 1.36889");
+              "cos[t,i] = cos(angles[t,i]) * 1.36889");
     }
     TEST_CASE("literals read back to the same bits") {
         Array<float> values = empty_array<float>({2, 2});

@@ -85,11 +85,11 @@ Tensor compute_weights(const Plan& plan, const Ledger& ledger) {
 
 /// The indices of the cells that softmax runs over, and of one number for all of them.
 struct SoftmaxIndices {
-    explicit SoftmaxIndices(const Plan& plan) : along(softmax_axis(plan).substr(0, 1)) {
+    explicit SoftmaxIndices(const PlannedStep& of) : along(softmax_axis(of.plan).substr(0, 1)) {
         // Axes before the one that it goes along are the same everywhere, and left out.
         std::string axes = "bhqk";
-        if (!plan.has_head) axes = "bqk";
-        const std::size_t first = plan.config.sink && plan.has_head
+        if (!of.plan.has_head) axes = "bqk";
+        const std::size_t first = of.has("sink") && of.plan.has_head
                                       ? axes.size() - 3
                                       : std::min(axes.find(along), axes.size() - 2);
         for (const char letter : axes.substr(first)) {
@@ -103,19 +103,19 @@ struct SoftmaxIndices {
 std::string sink_cell(const Plan& plan) { return plan.has_head ? "sink[h]" : "sink[0]"; }
 
 std::string row_max_rule(const PlannedStep& of) {
-    const SoftmaxIndices at(of.plan);
+    const SoftmaxIndices at(of);
     const std::string largest = "max " + at.along + ": scores[" + at.cell + "]";
     return "row_max[" + at.row + "] = " +
            (of.has("sink") ? "max((" + largest + "), " + sink_cell(of.plan) + ")" : largest);
 }
 
 std::string exponentials_rule(const PlannedStep& of) {
-    const SoftmaxIndices at(of.plan);
+    const SoftmaxIndices at(of);
     return "exponentials[" + at.cell + "] = exp(scores[" + at.cell + "] - row_max[" + at.row + "])";
 }
 
 std::string row_sum_rule(const PlannedStep& of) {
-    const SoftmaxIndices at(of.plan);
+    const SoftmaxIndices at(of);
     const std::string sum = "sum " + at.along + ": exponentials[" + at.cell + "]";
     return "row_sum[" + at.row + "] = " +
            (of.has("sink")
@@ -124,7 +124,7 @@ std::string row_sum_rule(const PlannedStep& of) {
 }
 
 std::string weights_rule(const PlannedStep& of) {
-    const SoftmaxIndices at(of.plan);
+    const SoftmaxIndices at(of);
     const std::string share =
         "exp(scores[" + at.cell + "] - row_max[" + at.row + "]) / row_sum[" + at.row + "]";
     return "weights[" + at.cell + "] = " +

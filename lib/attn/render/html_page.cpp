@@ -107,7 +107,9 @@ void write_scale(TextPieces& out, const Document& document, const Section& secti
 
 void write_view(TextPieces& out, const Document& document, const Section& section,
                 const FigureChoices& choices) {
-    static constexpr std::array<const char*, 3> forms{"whole", "fixed", "scientific"};
+    // What is left out is what most tensors have (walk.js).
+    static constexpr std::array<const char*, 3> forms{",\"form\":\"whole\"", "",
+                                                      ",\"form\":\"scientific\""};
     const auto* tensor = std::get_if<Tensor>(&section.content);
     out << json_string(section.name) << ":{\"reads\":" << json_list(section.reads);
     if (!section.shown) out << ",\"folded\":true";
@@ -121,7 +123,7 @@ void write_view(TextPieces& out, const Document& document, const Section& sectio
     if (tensor != nullptr) {
         const CellView view(section, document, choices.options, Shown(tensor->shape()),
                             choices.end);
-        out << ",\"form\":\"" << forms[static_cast<std::size_t>(view.form().kind)] << '"';
+        out << forms[static_cast<std::size_t>(view.form().kind)];
         if (view.form().precision != 4) {
             out << ",\"precision\":" << std::to_string(view.form().precision);
         }

@@ -1,6 +1,8 @@
 #include "attn/walk/step_rule.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <charconv>
 #include <numbers>
 #include <set>
 
@@ -9,6 +11,7 @@
 #include "attn/tensor/error.hpp"
 #include "attn/text/closest.hpp"
 #include "attn/text/json.hpp"
+#include "attn/text/numbers.hpp"
 #include "attn/text/strings.hpp"
 
 namespace attn {
@@ -31,6 +34,8 @@ Plan keeping(const Plan& plan) {
 bool exists(const Step& step, const Plan& plan) {
     return step.applies(plan) || (plan.fused() && step.applies(keeping(plan)));
 }
+
+bool is_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 bool is_reduction(const std::string& word) {
     return word == "sum" || word == "mean" || word == "max" || word == "min";
@@ -96,9 +101,6 @@ RuleNames rule_names(const PlannedStep& of) {
 std::string told_rule(const PlannedStep& of) {
     const std::string text = of.step.rule ? of.step.rule(of) : std::string();
     const std::map<std::string, double> settings = rule_settings(of.plan);
-    const auto is_letter = [](char c) {
-        return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-    };
     std::string told;
     std::string before;             // the last word
     std::set<std::string> indices;  // those of sums, and all in front of the equals sign
@@ -122,9 +124,31 @@ std::string told_rule(const PlannedStep& of) {
     return told;
 }
 
+namespace {
+
+/// The text with at most six digits of each number: to be read, not computed with.
+std::string shortened(const std::string& text) {
+    constexpr std::size_t readable = 8;
+    std::string result;
+    for (std::size_t at = 0, end = 0; at < text.size(); at = end) {
+        const char* const first = text.data() + at;
+        double number = 0;
+        const bool begins = std::isdigit(static_cast<unsigned char>(*first)) &&
+                            (at == 0 || !is_letter(text[at - 1]));
+        const char* const last =
+            begins ? std::from_chars(first, text.data() + text.size(), number).ptr : first + 1;
+        end = static_cast<std::size_t>(last - text.data());
+        const bool is_long = begins && end - at > readable;
+        result += is_long ? six_digits(number) : text.substr(at, end - at);
+    }
+    return result;
+}
+
+}  // namespace
+
 std::string formula_of(const Step& step, const Plan& plan, const StepTable& table) {
     const PlannedStep of{plan, table, step};
-    const std::string rule = told_rule(of);
+    const std::string rule = shortened(told_rule(of));
     const std::string words = step.formula ? step.formula(of) : std::string();
     return rule.empty() || words.empty() ? rule + words : rule + " (" + words + ")";
 }

@@ -237,6 +237,7 @@ class App {
         this.strip.update();
         hash.write(this.addressText(this.selected), keep && !named);
         this.makeRoom();
+        if (stay && open && !isWide.matches) this.strip.bringUp();
         if (goes && this.current) this.goToCurrent();
         else if (fromPanel) this.panel.focus({ preventScroll: true });
     }

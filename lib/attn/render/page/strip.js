@@ -84,6 +84,12 @@ class Strip {
         this.element.querySelector(`[data-strip="${focused}"]`)?.focus({ preventScroll: true });
     }
 
+    /** Brings the number that was pressed above a panel that lies over the page. */
+    bringUp() {
+        const pressed = this.element.querySelector('.number[aria-pressed="true"]');
+        pressed?.scrollIntoView({ block: "nearest", behavior: "instant" });
+    }
+
     // --- the sentence
 
     wordButton(query, label) {

@@ -57,7 +57,7 @@ class Section {
     constructor(step, view, tokens) {
         Object.assign(this, step);
         const low = view.high === "largest of its row" ? "-largest" : `-${view.high}`;
-        this.view = { precision: 4, scale: "d", low, ...view };
+        this.view = { form: "fixed", precision: 4, scale: "d", low, ...view };
         this.tokens = tokens;
         this.isTensor = step.data !== undefined;
         if (!this.isTensor) return;
