@@ -80,7 +80,7 @@ WALKS = """
 
 TOKEN = re.compile(r"\s*(\d+(?=\.\.)|\d*\.?\d+(?:[eE][-+]?\d+)?|\w+|<=|>=|==|!=|\.\.|.)")
 FUNCTIONS = {
-    "exp": lambda x: math.exp(x) if x < 700 else math.inf,
+    "exp": lambda x: math.inf if x >= 700 else math.exp(x),
     "log": lambda x: math.log(x) if x > 0 else -math.inf,
     "sqrt": lambda x: math.sqrt(x) if x >= 0 else math.nan, "tanh": math.tanh, "cos": math.cos,
     "sin": math.sin, "abs": abs, "sigmoid": lambda x: 1 / (1 + math.exp(-x)),
@@ -305,6 +305,23 @@ def close(made, printed):
     return abs(made - printed) <= 1e-9 * max(1, abs(printed))
 
 
+def fault_of(step, tensors):
+    """What is wrong with the rule of a step; nothing where it makes the numbers."""
+    try:
+        made, indices, body = Reader(step["rule"], tensors).rule()
+        assert made == step["name"] and len(indices) == len(step["shape"])
+        wrong = [(at, body(dict(zip(indices, at))), is_) for at, is_ in cells(step["data"])
+                 if not close(body(dict(zip(indices, at))), is_)]
+        return f"{step['rule']}: {len(wrong)} cells, {wrong[0]}" if wrong else None
+    except Exception as error:  # pylint: disable=broad-except
+        return f"{step['rule']}: {type(error).__name__} {error}"
+
+
+def must_have_rule(name):
+    return not re.match(r"(w|b|g)_|ids|memory_ids|embedding|memory_embedding|past_|lambda_[qk]|sink$|"
+                        r"position_table|token_embedding|relative_attention_bias|x$|memory$", name)
+
+
 def check(walk):
     run = subprocess.run([PROGRAM, *shlex.split(walk), "--detail", "--dtype", "float64", "--format",
                           "json"], capture_output=True, text=True)
@@ -315,18 +332,11 @@ def check(walk):
     for step in document["steps"]:
         name = step["name"]
         if "rule" in step:
-            try:
-                made, indices, body = Reader(step["rule"], tensors).rule()
-                assert made == name and len(indices) == len(step["shape"])
-                wrong = [(at, body(dict(zip(indices, at))), is_) for at, is_ in cells(step["data"])
-                         if not close(body(dict(zip(indices, at))), is_)]
-                if wrong:
-                    faults.append(f"{step['rule']}: {len(wrong)} cells, {wrong[0]}")
-            except Exception as error:  # pylint: disable=broad-except
-                faults.append(f"{step['rule']}: {type(error).__name__} {error}")
+            fault = fault_of(step, tensors)
+            if fault:
+                faults.append(fault)
             checked += 1
-        elif not re.match(r"(w|b|g)_|ids|memory_ids|embedding|memory_embedding|past_|lambda_[qk]|sink$|"
-                          r"position_table|token_embedding|relative_attention_bias|x$|memory$", name):
+        elif must_have_rule(name):
             faults.append(name + " has no rule")
         tensors[name] = step
     return checked, faults

@@ -6,6 +6,7 @@
 #include "attn/backward/gradient_mistakes.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/mistakes/mistake.hpp"
+#include "attn/mistakes/rules_beside.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/text/width.hpp"
@@ -54,6 +55,53 @@ std::string list_of_mistakes(const Arguments& arguments) {
     return text;
 }
 
+/// The names, numbers and signs of a rule, with the blanks in front of each.
+std::vector<std::string> pieces_of(const std::string& rule) {
+    std::vector<std::string> words;
+    const auto is_letter = [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
+    };
+    for (std::size_t at = 0, end = 0; at < rule.size(); at = end) {
+        end = std::min(rule.find_first_not_of(' ', at), rule.size());
+        const bool is_name = end < rule.size() && is_letter(rule[end]);
+        do ++end;
+        while (is_name && end < rule.size() && is_letter(rule[end]));
+        words.push_back(rule.substr(at, end - at));
+    }
+    return words;
+}
+
+/// Marks under the words of a rule that have no partner in the other, in order.
+std::string marks_under(const std::string& rule, const std::string& other) {
+    const std::vector<std::string> words = pieces_of(rule);
+    const std::vector<std::string> others = pieces_of(other);
+    // How many words from i and j on have partners.
+    std::vector<std::vector<std::size_t>> common(words.size() + 1,
+                                                 std::vector<std::size_t>(others.size() + 1));
+    for (std::size_t i = words.size(); i-- > 0;) {
+        for (std::size_t j = others.size(); j-- > 0;) {
+            common[i][j] = words[i] == others[j] ? common[i + 1][j + 1] + 1
+                                                 : std::max(common[i + 1][j], common[i][j + 1]);
+        }
+    }
+    std::string marks;
+    for (std::size_t i = 0, j = 0; i < words.size(); ++i) {
+        while (j < others.size() && words[i] != others[j] && common[i][j] == common[i][j + 1]) ++j;
+        const bool is_same = j < others.size() && words[i] == others[j];
+        const std::size_t blanks = words[i].find_first_not_of(' ');
+        marks +=
+            std::string(blanks, ' ') + std::string(words[i].size() - blanks, is_same ? ' ' : '^');
+        if (is_same) ++j;
+    }
+    marks.erase(marks.find_last_not_of(' ') + 1);
+    return marks.empty() ? "" : std::string(7, ' ') + marks + "\n";
+}
+
+std::string beside_text(const attn::RulesBeside& rules) {
+    return "right: " + rules.right + "\n" + marks_under(rules.right, rules.wrong) +
+           "wrong: " + rules.wrong + "\n" + marks_under(rules.wrong, rules.right);
+}
+
 std::string description_of(const attn::Mistake& mistake) {
     std::string text;
     const auto paragraph = [&text](const std::string& head, const std::string& words) {
@@ -70,6 +118,7 @@ std::string description_of(const attn::Mistake& mistake) {
         text += "fix, NumPy:   " + mistake.fix_numpy + "\n";
     }
     paragraph("", mistake.lesson);
+    for (const attn::RulesBeside& rules : attn::rules_beside(mistake)) text += beside_text(rules);
     return text;
 }
 
@@ -87,6 +136,17 @@ std::string json_of(const attn::Mistake& mistake) {
             (json.empty() ? "" : ", ") + attn::json_string(key) + ": " + attn::json_string(*text);
     }
     return "{" + json + "}";
+}
+
+std::string json_with_rules(const attn::Mistake& mistake) {
+    std::string rules;
+    for (const attn::RulesBeside& each : attn::rules_beside(mistake)) {
+        rules += (rules.empty() ? "" : ", ") + ("{\"right\": " + attn::json_string(each.right)) +
+                 ", \"wrong\": " + attn::json_string(each.wrong) + "}";
+    }
+    std::string json = json_of(mistake);
+    json.pop_back();
+    return json + ", \"rules\": [" + rules + "]}";
 }
 
 /// Those of the catalogue, then those of the way back.
@@ -121,7 +181,7 @@ int run_bugs(const Arguments& arguments) {
         const attn::Mistake& mistake = back != nullptr     ? *back
                                        : found.size() == 1 ? *found.front()
                                                            : attn::find_mistake(word);
-        write_text(arguments, json ? json_of(mistake) + "\n" : description_of(mistake));
+        write_text(arguments, json ? json_with_rules(mistake) + "\n" : description_of(mistake));
     } else {
         write_text(arguments, json ? json_of_mistakes(word) : list_of_mistakes(arguments));
     }

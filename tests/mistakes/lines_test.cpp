@@ -4,11 +4,11 @@
 #include <cmath>
 #include <set>
 
-#include "attn/walk/step_rule.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/code.hpp"
 #include "attn/mistakes/mistake.hpp"
 #include "attn/plan/draw.hpp"
+#include "attn/walk/step_rule.hpp"
 #include "attn/walk/walk.hpp"
 #include "attn/why/why.hpp"
 #include "tests/mistakes/configurations.hpp"
@@ -153,14 +153,15 @@ TEST_SUITE("mistakes: lines") {
             const StepTable table = with_mistakes(step_table(plan), plan, {id});
             return formula_of(find_step(table, step), plan, table);
         };
-        CHECK(formula("scale-missing", "scaled_scores") == "scaled_scores = scores");
+        CHECK(formula("scale-missing", "scaled_scores") == "scaled_scores[q,k] = scores[q,k]");
         CHECK(formula("scale-twice", "scaled_scores") ==
-              "scaled_scores = scores / sqrt(4) / sqrt(4)");
-        CHECK(formula("k-dot-k", "scores") == "scores = key @ key^T");
+              "scaled_scores[h,q,k] = scores[h,q,k] / sqrt(4) / 2");
+        CHECK(formula("k-dot-k", "scores") == "scores[h,q,k] = sum f: key[h,q,f] * key[h,k,f]");
         CHECK(formula("softmax-axis=query", "weights") ==
-              "weights = softmax(scaled_scores) over the query axis");
+              "weights[q,k] = exp(scaled_scores[q,k] - row_max[k]) / row_sum[k] "
+              "(softmax(scaled_scores) over the query axis)");
         CHECK(formula("wrong-weight=query-by-key", "projected_query") ==
-              "projected_query = x @ w_key^T");
+              "projected_query[t,o] = sum c: x[t,c] * w_key[o,c]");
         const StepTable table = with_mistakes(step_table(plan), plan, {"k-dot-k"});
         CHECK(find_step(table, "scores").title == "keys were multiplied with keys");
         CHECK(find_step(table, "weights").title == find_step(step_table(), "weights").title);

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "attn/cards/step_table.hpp"
+#include "attn/codegen/step_lines.hpp"
 #include "attn/plan/projected.hpp"
 #include "attn/plan/visibility.hpp"
+#include "attn/rules/evaluate.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/xtensor.hpp"
-#include "attn/why/why.hpp"
+#include "attn/text/json.hpp"
 
 namespace attn {
 
@@ -34,102 +35,53 @@ NotApplicable rope_and(std::function<bool(const Plan&)> possible, std::string re
     return first_of({needs_rope(), unless(std::move(possible), std::move(reason))});
 }
 
-TableEdit replace_step(std::vector<std::string> steps, StepEdit how) {
-    return [steps = std::move(steps), how = std::move(how)](StepTable table, const Plan&) {
+TableEdit without_sink(const std::vector<std::string>& steps) {
+    const TableEdit unread = [steps](StepTable table, const Plan&) {
         for (Step& step : table) {
-            if (std::find(steps.begin(), steps.end(), step.name) == steps.end()) continue;
-            step.compute = [before = step.compute, how](const Plan& plan, const Ledger& ledger) {
-                return how(plan, ledger, before);
+            if (std::ranges::count(steps, step.name) == 0) continue;
+            step.compute = [before = step.compute](const Plan& plan, const Ledger& ledger) {
+                return before(plan, ledger.without("sink"));
             };
-            step.rule = nullptr;
         }
         return table;
     };
+    return all_of({unread, with_plan(steps, [](Plan& plan) { plan.config.sink.reset(); })});
 }
 
-TableEdit with_ledger(std::vector<std::string> steps, LedgerEdit alter) {
-    return replace_step(
-        std::move(steps),
-        [alter = std::move(alter)](const Plan& plan, const Ledger& ledger, const Compute& before) {
-            Ledger other = ledger;
-            alter(other, plan);
-            return before(plan, other);
-        });
+namespace {
+
+/// `sqrt(D)`, or the number that a walk was given.
+std::string scale_number(const Plan& plan) {
+    const auto by = plan.config.scale.by;
+    const double more = plan.score_factor();
+    if (by == ScaleChoice::By::number) return json_number(plan.config.scale.number * more);
+    const std::string root = by == ScaleChoice::By::head_dim ? "sqrt(D)" : "sqrt(C)";
+    return more == 1 ? root : "(" + root + " / " + json_number(more) + ")";
 }
 
-TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter) {
-    return [steps = std::move(steps), alter = std::move(alter)](StepTable table, const Plan& plan) {
-        const StepTable right = table;
-        const auto altered = [alter](const Plan& of) {
-            Plan other = of;
-            alter(other);
-            return other;
-        };
-        table = replace_step(
-            steps, [altered](const Plan& of, const Ledger& ledger, const Compute& before) {
-                return before(altered(of), ledger);
-            })(std::move(table), plan);
-        for (std::size_t i = 0; i < table.size(); ++i) {
-            if (std::find(steps.begin(), steps.end(), table[i].name) == steps.end()) continue;
-            if (right[i].rule) {
-                table[i].rule = [rule = right[i].rule, altered](const PlannedStep& of) {
-                    const Plan other = altered(of.plan);
-                    return rule({other, of.table, of.step});
-                };
-            }
-        }
-        return written_with_plan(steps, alter)(std::move(table), plan);
-    };
+std::string scaled_as(const Plan& plan, const char* by_number, const char* by_root,
+                      const std::string& number) {
+    if (plan.config.scale.by == ScaleChoice::By::none) return "";
+    return (plan.config.scale.by == ScaleChoice::By::number ? by_number : by_root) + number;
 }
 
-TableEdit all_of(std::vector<TableEdit> edits) {
-    return [edits = std::move(edits)](StepTable table, const Plan& plan) {
-        for (const TableEdit& edit : edits) table = edit(std::move(table), plan);
-        return table;
-    };
+}  // namespace
+
+std::string scale_rule(const Plan& plan) {
+    return scaled_as(plan, " * ", " / ", scale_number(plan));
+}
+std::string inverse_scale_rule(const Plan& plan) {
+    return scaled_as(plan, " / ", " * ", scale_number(plan));
+}
+std::string root_of_scale_rule(const Plan& plan) {
+    return scaled_as(plan, " * ", " / ", "sqrt(" + scale_number(plan) + ")");
 }
 
-TableEdit for_each_step(const std::vector<std::string>& steps,
-                        const std::function<TableEdit(const std::string& step)>& edit) {
-    std::vector<TableEdit> edits;
-    for (const std::string& step : steps) edits.push_back(edit(step));
-    return all_of(std::move(edits));
-}
-
-Chain chain_of(const std::string& step) { return find_step(step_table(), step).chain; }
-
-TableEdit left_out(const std::vector<std::string>& steps) {
-    return for_each_step(steps, [](const std::string& step) -> TableEdit {
-        const TableEdit edit =
-            replace_step({step}, [step](const Plan&, const Ledger& ledger, const Compute&) {
-                return ledger.latest(chain_of(step), step);
-            });
-        return [edit, step](StepTable table, const Plan& plan) {
-            table = edit(std::move(table), plan);
-            const auto left = std::ranges::find(table, step, &Step::name);
-            if (left == table.end()) return table;
-            left->rule = [](const PlannedStep& of) {
-                std::string at;
-                for (const std::string& axis : of.step.outline(of.plan).axes) {
-                    at += (at.empty() ? "[" : ",") + axis.substr(0, 1);
-                }
-                return of.step.name + at + "] = " + of.latest(of.step.chain) + at + "]";
-            };
-            return table;
-        };
-    });
-}
-
-std::vector<WrongLines> left_out_lines(const std::vector<std::string>& steps) {
-    static const std::map<Chain, const char*> before{{Chain::queries, "{queries}"},
-                                                     {Chain::keys, "{keys}"},
-                                                     {Chain::scores, "{scores}"},
-                                                     {Chain::contexts, "{contexts}"}};
-    std::vector<WrongLines> lines;
-    for (const std::string& step : steps) {
-        lines.push_back({step, say(step + " = " + before.at(chain_of(step)))});
+bool multiplies_first(const StepLines& of) {
+    for (const std::string& step : projecting_steps()) {
+        if (find_step(of.table, step).applies(of.plan)) return step == of.step.name;
     }
-    return lines;
+    return false;
 }
 
 bool projects_x(const Plan& plan) { return walk_has(plan, "w_key") || walk_has(plan, "w_qkv"); }
@@ -150,48 +102,6 @@ const std::vector<std::string>& head_steps() {
     return names;
 }
 
-Grid::Grid(std::size_t batch_size, std::size_t head_count, std::size_t row_count,
-           std::size_t column_count)
-    : batch(batch_size),
-      heads(head_count),
-      rows(row_count),
-      columns(column_count),
-      cells(batch_size * head_count * row_count * column_count) {}
-
-Grid grid_of(const Tensor& tensor) {
-    const Shape shape = tensor.shape();
-    const std::size_t axes = shape.size();
-    if (axes < 2 || axes > 4) {
-        throw ShapeError("a tensor of shape " + shape_text(shape) +
-                         " is no matrix for each batch and head: it needs two to four axes");
-    }
-    const bool by_head = axes == 3 && tensor.axes()[0] == "head";
-    Grid grid(axes == 4 || (axes == 3 && !by_head) ? shape[0] : 1,
-              axes == 4 ? shape[1] : (by_head ? shape[0] : 1), shape[axes - 2], shape[axes - 1]);
-    grid.cells = tensor.numbers();
-    return grid;
-}
-
-Tensor tensor_of(const Grid& grid, Axes axes, DType dtype) {
-    Shape shape;
-    for (std::size_t i = 0; i + 2 < axes.size(); ++i) {
-        shape.push_back(axes[i] == "head" ? grid.heads : grid.batch);
-    }
-    shape.push_back(grid.rows);
-    shape.push_back(grid.columns);
-    if (element_count(shape) != grid.cells.size()) {
-        throw ShapeError("there is no axis for every one of " + std::to_string(grid.batch) + " x " +
-                         std::to_string(grid.heads) + " matrices: name a batch or head axis");
-    }
-    return with_floating(dtype, [&](auto zero) -> Tensor {
-        using T = decltype(zero);
-        Array<T> array = empty_array<T>(shape);
-        std::transform(grid.cells.begin(), grid.cells.end(), array.data(),
-                       [](double cell) { return static_cast<T>(cell); });
-        return {std::move(axes), std::move(array)};
-    });
-}
-
 Tensor exchanged(const Tensor& tensor, std::size_t a, std::size_t b) {
     std::vector<std::size_t> order(tensor.dimension());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -204,60 +114,36 @@ Tensor exchanged(const Tensor& tensor, std::size_t a, std::size_t b) {
         tensor.values());
 }
 
-Tensor reshaped(const Tensor& tensor, Axes axes, const Shape& shape) {
-    return std::visit(
-        [&](auto array) -> Tensor {
-            array.reshape(shape);
-            return {std::move(axes), std::move(array)};
-        },
-        tensor.values());
+Outline score_cells(const Plan& plan) {
+    return {plan.per_head_axes("query", "key"), plan.per_head_shape(plan.query_len, plan.key_len)};
 }
 
-Grid score_grid(const Plan& plan) {
-    return {plan.has_batch ? plan.batch : 1, plan.has_head ? plan.heads : 1, plan.query_len,
-            plan.key_len};
+namespace {
+
+/// Spread over all scores: an axis of length 1 serves every index.
+Grid spread(const Plan& plan, const Tensor& mask) {
+    const Outline outline = score_cells(plan);
+    const Tensor cells = evaluate_rule(
+        parse_rule("mask[q,k] = mask[q,k]"), outline.axes, outline.shape, plan.compute_dtype,
+        {[&](const std::string&) -> const Tensor& { return mask; }, {}});
+    const Array<bool>& hidden = cells.as<bool>();
+    return {std::vector<bool>(hidden.begin(), hidden.end())};
 }
 
-Grid hidden_cells(const Plan& plan, const Tensor& mask) {
-    Shape shape = mask.shape();
-    shape.insert(shape.begin(), 4 - shape.size(), 1);
-    // A lone leading axis of three belongs to the head unless only the batch exists.
-    if (mask.dimension() == 3 && plan.has_batch && !plan.has_head) std::swap(shape[0], shape[1]);
-    Grid hidden = score_grid(plan);
-    // Another mistake may have made more keys than the plan has.
-    if (shape[3] != 1) hidden = {hidden.batch, hidden.heads, hidden.rows, shape[3]};
-    const auto at = [](std::size_t index, std::size_t length) { return length == 1 ? 0 : index; };
-    hidden.fill([&](std::size_t b, std::size_t h, std::size_t q, std::size_t k) {
-        return mask.at(
-            ((at(b, shape[0]) * shape[1] + at(h, shape[1])) * shape[2] + at(q, shape[2])) *
-                shape[3] +
-            at(k, shape[3]));
-    });
-    return hidden;
-}
+}  // namespace
 
-Grid hidden_cells(const Plan& plan, const Ledger& ledger) {
-    const Tensor* mask = ledger.find("mask");
-    return mask == nullptr ? hidden_cells(plan) : hidden_cells(plan, *mask);
-}
-
-Grid hidden_cells(const Plan& plan) { return hidden_cells(plan, Visibility(plan).mask()); }
+Grid hidden_cells(const Plan& plan) { return spread(plan, Visibility(plan).mask()); }
 
 Grid hidden_cells(const Plan& plan, const Mistake& mistake) {
     const StepTable table = mistake.apply(step_table(plan), plan);
-    return hidden_cells(plan, find_step(table, "mask").compute(plan, Ledger(chains_of(table))));
+    return spread(plan, find_step(table, "mask").compute(plan, Ledger(chains_of(table))));
 }
 
-void replace_latest(Ledger& ledger, Chain chain, Tensor tensor) {
-    const std::string name = ledger.find_latest(chain)->name;
-    ledger.record(name, std::move(tensor));
-}
-
-Tensor mask_of(const Grid& hidden, const Plan& plan) {
-    const Tensor numbers = tensor_of(hidden, plan.per_head_axes("query", "key"), DType::float64);
-    Array<bool> mask = empty_array<bool>(numbers.shape());
-    for (std::size_t i = 0; i < mask.size(); ++i) mask.data()[i] = numbers.at(i) != 0;
-    return {numbers.axes(), mask};
+std::string replaced_all(std::string text, const std::string& word, const std::string& by) {
+    for (std::size_t at = 0; (at = text.find(word, at)) != text.npos; at += by.size()) {
+        text.replace(at, word.size(), by);
+    }
+    return text;
 }
 
 double in_float16(double number) {
@@ -266,10 +152,6 @@ double in_float16(double number) {
     const double step = std::ldexp(1.0, exponent - 10);
     const double rounded = std::nearbyint(number / step) * step;
     return std::abs(rounded) > 65504 ? std::copysign(infinity, number) : rounded;
-}
-
-const Tensor& unmasked(const Ledger& ledger) {
-    return ledger.latest(Chain::scores, "masked_scores");
 }
 
 double effect_of(const ScaleFactor& factor) {
@@ -283,6 +165,21 @@ bool walk_has(const Plan& plan, std::string_view step) {
 NotApplicable needs_step(std::string step, std::string reason) {
     return unless([step = std::move(step)](const Plan& plan) { return walk_has(plan, step); },
                   std::move(reason));
+}
+
+Mistake entry(std::string id, std::string step, std::string title, std::string effect,
+              std::string fix_torch, std::string fix_numpy, std::string lesson,
+              std::string indistinguishable_from, NotApplicable not_applicable, TableEdit apply) {
+    return {std::move(id),
+            std::move(step),
+            std::move(title),
+            std::move(effect),
+            std::move(fix_torch),
+            std::move(fix_numpy),
+            std::move(lesson),
+            std::move(indistinguishable_from),
+            std::move(not_applicable),
+            std::move(apply)};
 }
 
 NotApplicable unless(std::function<bool(const Plan&)> possible, std::string reason) {

@@ -23,51 +23,23 @@ std::string shortest_number(double number) {
 
 namespace {
 
-/// Hidden scores hold the number that the word says.
-WrongLines fill_lines(const std::string& word) {
-    return {"masked_scores", say("masked_scores = {scores}.masked_fill(mask, " + word + ")",
-                                 "masked_scores = np.where(mask, " + word + ", {scores})")};
-}
-
 /// A number that hides a key as well as -inf does.
-Mistake harmless_fill(std::string id, std::string title, StepEdit masked, WrongLines lines) {
-    return {std::move(id),
-            "masked_scores",
-            std::move(title),
-            "after softmax there is no difference as long as a row keeps one visible key",
-            "",
-            "",
-            "A number far below every score hides a key as well as -inf does.",
-            "",
-            needs_mask,
-            replace_step({"masked_scores"}, std::move(masked)),
-            {std::move(lines)}};
+Mistake harmless_fill(std::string id, std::string title, const std::string& cell) {
+    return entry(std::move(id), "masked_scores", std::move(title),
+                 "after softmax there is no difference as long as a row keeps one visible key", "",
+                 "", "A number far below every score hides a key as well as -inf does.", "",
+                 needs_mask,
+                 follows("masked_scores[q,k] = if mask[q,k] then " + cell + " else scores[q,k]"));
 }
 
-Mistake filled(double fill, const std::string& word) {
-    return harmless_fill(
-        "finite-fill=" + word, "Hidden scores hold " + word + " instead of -inf",
-        [fill](const Plan& plan, const Ledger& ledger, const Compute& before) {
-            return mapped(before(plan, ledger),
-                          [fill](double score) { return score == -infinity ? fill : score; });
-        },
-        fill_lines(word));
+Mistake filled(double, const std::string& word) {
+    return harmless_fill("finite-fill=" + word, "Hidden scores hold " + word + " instead of -inf",
+                         word);
 }
 
-Mistake added(double fill, const std::string& word) {
-    return harmless_fill(
-        "added-fill=" + word, word + " was added to hidden scores",
-        [fill](const Plan& plan, const Ledger& ledger, const Compute& before) {
-            const Tensor& scores = unmasked(ledger);
-            std::size_t cell = 0;
-            return mapped(before(plan, ledger), [&](double masked) {
-                const double sum = scores.at(cell++) + fill;
-                return masked == -infinity ? sum : masked;
-            });
-        },
-        {"masked_scores",
-         say("masked_scores = torch.where(mask, {scores} + " + word + ", {scores})",
-             "masked_scores = np.where(mask, {scores} + " + word + ", {scores})")});
+Mistake added(double, const std::string& word) {
+    return harmless_fill("added-fill=" + word, word + " was added to hidden scores",
+                         "scores[q,k] + " + word);
 }
 
 Mistake wrongly_filled(double fill, const std::string& word) {
@@ -80,49 +52,37 @@ Mistake wrongly_filled(double fill, const std::string& word) {
         "scores.masked_fill(hidden, float('-inf'))", "np.where(hidden, -np.inf, scores)",
         sign ? "A large positive score wins the row: what is hidden must be far below all."
              : "A fill is only as good as its distance from the lowest true score.",
-        [fill](double score, bool hidden) { return hidden ? fill : score; },
-        fill_lines(word).lines);
+        follows("masked_scores[q,k] = if mask[q,k] then " + word + " else scores[q,k]"));
 }
 
-Mistake wrongly_added(double fill, const std::string& word) {
-    return in_mask_use(
-        "mask-added=" + word, word + " was added to hidden scores",
-        "hidden keys keep a part of their weight", "scores.masked_fill(hidden, float('-inf'))",
-        "np.where(hidden, -np.inf, scores)",
-        "What is added must be far below the distance between any two scores.",
-        [fill](double score, bool hidden) { return hidden ? score + fill : score; },
-        say("masked_scores = {scores} + " + word + " * mask"));
+Mistake wrongly_added(double, const std::string& word) {
+    return in_mask_use("mask-added=" + word, word + " was added to hidden scores",
+                       "hidden keys keep a part of their weight",
+                       "scores.masked_fill(hidden, float('-inf'))",
+                       "np.where(hidden, -np.inf, scores)",
+                       "What is added must be far below the distance between any two scores.",
+                       follows("masked_scores[q,k] = if mask[q,k] then scores[q,k] + " + word +
+                               " else scores[q,k]"));
 }
 
-Mistake scaled_otherwise(double divisor, const std::string& word) {
-    return {"scale-other=" + word,
-            "scaled_scores",
-            "The scores were divided by " + word,
-            "all scores are off by one factor",
-            "scores = scores / math.sqrt(q.size(-1))",
-            "scores = scores / np.sqrt(q.shape[-1])",
-            "One factor is right: that of the width of a head, or the one of the configuration.",
-            "",
-            needs_scale,
-            with_plan({"scaled_scores"},
-                      [divisor](Plan& plan) {
-                          plan.scale = {ScaleFactor::Operation::divide, divisor};
-                      }),
-            {{"scaled_scores", say("scaled_scores = {scores} / " + word)}}};
+Mistake scaled_otherwise(double, const std::string& word) {
+    return entry(
+        "scale-other=" + word, "scaled_scores", "The scores were divided by " + word,
+        "all scores are off by one factor", "scores = scores / math.sqrt(q.size(-1))",
+        "scores = scores / np.sqrt(q.shape[-1])",
+        "One factor is right: that of the width of a head, or the one of the configuration.", "",
+        needs_scale, follows("scaled_scores[q,k] = scores[q,k] / " + word));
 }
 
 Mistake turned_by_base(double base, const std::string& word) {
-    return {"rope-theta=" + word,
-            "inverse_frequencies",
-            "The base of the frequencies was " + word,
-            "pair 0 is right, and the error grows with the number of the pair",
-            "theta = config.rope_theta",
-            "theta = rope_theta",
-            "Read rope_theta from the configuration: most models no longer have 10000.",
-            "",
-            needs_rope(),
-            with_plan({"inverse_frequencies"},
-                      [base](Plan& plan) { plan.config.rotary.theta = base; })};
+    return entry("rope-theta=" + word, "inverse_frequencies",
+                 "The base of the frequencies was " + word,
+                 "pair 0 is right, and the error grows with the number of the pair",
+                 "theta = config.rope_theta", "theta = rope_theta",
+                 "Read rope_theta from the configuration: most models no longer have 10000.", "",
+                 needs_rope(), with_plan({"inverse_frequencies"}, [base](Plan& plan) {
+                     plan.config.rotary.theta = base;
+                 }));
 }
 
 /// Made once for each number; what it hands out stays where it is.

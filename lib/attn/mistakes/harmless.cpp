@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
 
@@ -12,94 +10,62 @@ std::string needs_lasting_scale(const Plan& plan) {
     return plan.norms() ? "query and key are normalised afterwards" : needs_scale(plan);
 }
 
-TableEdit multiplied(std::vector<std::string> steps, double power) {
-    return replace_step(
-        std::move(steps), [power](const Plan& plan, const Ledger& ledger, const Compute& before) {
-            const double factor = std::pow(effect_of(plan.scale), power);
-            return mapped(before(plan, ledger), [factor](double value) { return value * factor; });
-        });
-}
-
 /// The scores come out scaled already.
-TableEdit no_scaling_later() {
-    return replace_step({"scaled_scores"}, [](const Plan&, const Ledger& ledger, const Compute&) {
-        return ledger.latest(Chain::scores, "scaled_scores");
-    });
-}
+TableEdit no_scaling_later() { return follows("scaled_scores[q,k] = scores[q,k]"); }
 
-std::vector<WrongLines> scaled_lines(const std::vector<std::string>& steps, double power) {
-    std::vector<WrongLines> lines{{"scaled_scores", say("scaled_scores = {scores}")}};
+Mistake scaled_before(std::string id, std::string title, const std::vector<std::string>& steps) {
+    const bool both = steps.size() > 1;
+    const bool query_alone = !both && steps.front() == "query";
+    std::vector<TableEdit> edits{no_scaling_later()};
     for (const std::string& step : steps) {
-        lines.push_back(
-            {step,
-             say("{right}\n" + step + " = " + step + (power == 1 ? "{scale}" : "{root of scale}")),
-             formula("{right}, scaled")});
+        edits.push_back(follows([=](const Plan& plan) {
+            return step + "[t,f] = " + step + "[t,f]" +
+                   (both ? root_of_scale_rule(plan) : scale_rule(plan));
+        }));
     }
-    return lines;
-}
-
-Mistake scaled_before(std::string id, std::string title, std::vector<std::string> steps,
-                      double power) {
-    const bool query_alone = steps.size() == 1 && steps.front() == "query";
-    return {
-        std::move(id),
-        steps.front(),
-        std::move(title),
-        "the scores come out scaled already",
-        "",
-        "",
-        "Scaling the query, the key or the scores is the same product.",
-        "",
+    return entry(
+        std::move(id), steps.front(), std::move(title), "the scores come out scaled already", "",
+        "", "Scaling the query, the key or the scores is the same product.", "",
         first_of(
             {needs_lasting_scale,
              unless([query_alone](const Plan& plan) { return query_alone || plan.past_len == 0; },
                     "the keys of the cache are not scaled")}),
-        all_of({multiplied(steps, power), no_scaling_later()}),
-        scaled_lines(steps, power)};
-}
-
-/// What reads the masked scores scales them.
-Lines scaled_late() {
-    return [](const StepLines& of, const std::string& right) {
-        return replaced("\\bmasked_scores\\b", say("(masked_scores{scale})")(of, ""))(of, right);
-    };
+        all_of(std::move(edits)));
 }
 
 /// The mask first, the scale afterwards: the scores that softmax reads are the same.
 Mistake masked_before_scaled() {
+    const auto unscaled = [](const Plan&, const Ledger& ledger) { return ledger["scores"]; };
     // What the scale makes of one score it makes of all, whichever scale that is.
-    const auto scale_late = [](Ledger& ledger, const Plan&) {
+    const auto scaled_late = [](const Plan&, const Ledger& ledger) {
         const Tensor& scores = ledger["scores"];
         std::size_t cell = 0;
         while (cell + 1 < scores.size() && scores.at(cell) == 0) ++cell;
-        const double unscaled = scores.at(cell);
-        const double factor = unscaled == 0 ? 1 : ledger["scaled_scores"].at(cell) / unscaled;
-        const Tensor masked = ledger["masked_scores"];
-        ledger.record("masked_scores",
-                      mapped(masked, [factor](double score) { return score * factor; }));
+        const double score = scores.at(cell);
+        const double factor = score == 0 ? 1 : ledger["scaled_scores"].at(cell) / score;
+        return mapped(ledger["masked_scores"], [factor](double each) { return each * factor; });
     };
-    return {"masked-before-scaled",
-            "masked_scores",
-            "The mask came before the scale",
-            "hidden scores are -inf before and after",
-            "",
-            "",
-            "Minus infinity stays what it is, whatever it is divided by.",
-            "",
-            first_of({needs_mask, needs_scale,
-                      unless([](const Plan& plan) { return !plan.caps() && !plan.biases(); },
-                             "a cap or a bias stands between scale and mask")}),
-            all_of({with_ledger({"masked_scores"},
-                                [](Ledger& ledger, const Plan&) {
-                                    const Tensor scores = ledger["scores"];
-                                    ledger.record("scaled_scores", scores);
-                                }),
-                    with_ledger({"row_max", "exponentials", "weights"}, scale_late)}),
-            {{"masked_scores", replaced("\\bscaled_scores\\b", "scores"),
-              formula_with("\\bscaled_scores\\b", "scores")},
-             {"row_max", scaled_late()},
-             {"exponentials", scaled_late()},
-             {"weights", scaled_late(), formula("{right}, scaled before")}}};
+    return entry(
+        "masked-before-scaled", "masked_scores", "The mask came before the scale",
+        "hidden scores are -inf before and after", "", "",
+        "Minus infinity stays what it is, whatever it is divided by.", "",
+        first_of({needs_mask, needs_scale,
+                  unless([](const Plan& plan) { return !plan.caps() && !plan.biases(); },
+                         "a cap or a bias stands between scale and mask")}),
+        all_of({reads(
+                    {"masked_scores"}, "scaled_scores",
+                    [](const Plan& plan) {
+                        return "scaled_scores[q,k] = scaled_scores[q,k]" + inverse_scale_rule(plan);
+                    },
+                    say("masked_scores = scores.masked_fill(mask, float(\"-inf\"))",
+                        "masked_scores = np.where(mask, -np.inf, scores)"),
+                    unscaled),
+                reads(
+                    {"row_max", "exponentials", "weights", "sink_weight"}, "masked_scores",
+                    [](const Plan& plan) {
+                        return "masked_scores[q,k] = masked_scores[q,k]" + scale_rule(plan);
+                    },
+                    {}, scaled_late)}));
 }
 
 Lines padded_rows_lines(const std::string& step) {
@@ -120,20 +86,17 @@ Mistake rewriting(Mistake entry) {
 }
 
 Mistake padded_rows_zero(const char* step) {
-    return {std::string("padded-rows-zero=") + step,
-            step,
-            std::string("The rows of padded queries are zero in ") + step,
-            "nothing that is read changes",
-            "",
-            "",
-            "Nobody reads the rows of padded queries, so any number may stand there.",
-            "",
-            unless(pads_queries, "no query is padded"),
-            replace_step({step},
-                         [](const Plan& plan, const Ledger& ledger, const Compute& before) {
-                             return without_padded_rows(plan, before(plan, ledger));
-                         }),
-            {{step, padded_rows_lines(step), formula("{right}, 0 for padded queries")}}};
+    return entry(std::string("padded-rows-zero=") + step, step,
+                 std::string("The rows of padded queries are zero in ") + step,
+                 "nothing that is read changes", "", "",
+                 "Nobody reads the rows of padded queries, so any number may stand there.", "",
+                 unless(pads_queries, "no query is padded"),
+                 computed(
+                     step, std::string(step) + ", 0 for padded queries",
+                     [](const Plan& plan, const Ledger& ledger, const Compute& before) {
+                         return without_padded_rows(plan, before(plan, ledger));
+                     },
+                     padded_rows_lines(step)));
 }
 
 Mistake empty_rows_zero() {
@@ -196,12 +159,12 @@ const std::vector<Mistake>& harmless_differences() {
             added_fill(-1e4),
             added_fill(-1e9),
             scaled_before("query-scaled-first", "The query was scaled before it met the keys",
-                          {"query"}, 1),
+                          {"query"}),
             scaled_before("key-scaled-first", "The key was scaled before it met the queries",
-                          {"key"}, 1),
+                          {"key"}),
             scaled_before("query-and-key-scaled",
                           "Query and key were each scaled by the root of the factor",
-                          {"query", "key"}, 0.5),
+                          {"query", "key"}),
             masked_before_scaled(),
             alibi_of_keys(true),
             rewriting(empty_rows_zero()),

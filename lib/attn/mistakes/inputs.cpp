@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 
 #include "attn/cards/step_table.hpp"
@@ -72,33 +73,35 @@ std::string last_step(const Plan& plan) {
     return last;
 }
 
-std::vector<WrongLines> exchanged_lines() {
-    std::vector<WrongLines> lines;
-    for (const std::string& step : projecting_steps()) {
-        const auto write = [](const StepLines& of, const std::string& right) {
-            if (!multiplies_first(of)) return right;
-            const std::string x = of.plan.projected_x();
-            std::string code = x + " = " + of.swapped(x, "0, 1") + "\n";
-            if (of.plan.has_memory) code += "memory = " + of.swapped("memory", "0, 1") + "\n";
-            return code + right;
+/// x, and memory, with batch and tokens exchanged; the last tensor exchanged back.
+StepTable exchange_axes(StepTable table, const Plan& plan) {
+    const std::string last = last_step(plan);
+    for (Step& step : table) {
+        const bool projects = std::ranges::count(projecting_steps(), step.name) > 0;
+        if (!projects && step.name != last) continue;
+        step.compute = [=, before = step.compute](const Plan& of, const Ledger& ledger) {
+            Ledger other = ledger;
+            if (projects) exchange_batch_and_tokens(other, of);
+            const Tensor made = before(of, other);
+            return projects ? made : exchanged(made, 0, made.dimension() - 2);
         };
-        lines.push_back({step, write, formula("{right}")});
+        step.rule = nullptr;
     }
-    for (const std::string step : {"context", "scaled_context", "merged", "output"}) {
-        const auto write = [step](const StepLines& of, const std::string& right) {
-            if (last_step(of.plan) != step) return right;
-            return right + "\n" + step + " = " + of.swapped(step, "0, -2");
-        };
-        lines.push_back({step, write, formula("{right}")});
-    }
-    return lines;
-}
-
-StepEdit exchange_back() {
-    return [](const Plan& plan, const Ledger& ledger, const Compute& before) {
-        const Tensor last = before(plan, ledger);
-        return exchanged(last, 0, last.dimension() - 2);
+    const auto lines = [last](const StepLines& of, const std::string& right) {
+        if (of.step.name == last) return right + "\n" + last + " = " + of.swapped(last, "0, -2");
+        if (!multiplies_first(of)) return right;
+        const std::string x = of.plan.projected_x();
+        std::string code = x + " = " + of.swapped(x, "0, 1") + "\n";
+        if (of.plan.has_memory) code += "memory = " + of.swapped("memory", "0, 1") + "\n";
+        return code + right;
     };
+    std::vector<std::string> steps = projecting_steps();
+    steps.push_back(last);
+    return all_of({written_with_plan([](Plan& other) {
+                       std::swap(other.batch, other.query_len);
+                       other.key_len = other.query_len;
+                   }),
+                   written(steps, lines)})(std::move(table), plan);
 }
 
 }  // namespace
@@ -117,48 +120,30 @@ void add_input_mistakes(std::vector<Mistake>& list) {
                 "there is one angle for each token, so the program would stop"),
          unless([](const Plan& plan) { return plan.batch > 1 || plan.query_len > 1; },
                 "batch and tokens both have length 1")});
-    add(list,
-        {
-            {"vocab-duplicates",
-             "ids",
-             "Words were numbered without dropping repeated ones",
-             "repeated words leave holes in the ids, so other rows of the table are looked up",
-             "vocabulary = {word: i for i, word in enumerate(sorted(set(words)))}",
-             "vocabulary = {word: i for i, word in enumerate(sorted(set(words)))}",
-             "Number the distinct words, or every repetition uses up an id that no word will have.",
-             "",
-             no_room_for_repeats,
-             [](StepTable table, const Plan&) {
-                 for (Step& step : table) {
-                     if (step.name != "ids") continue;
-                     step.replaces_given = true;
-                     step.compute = [](const Plan& plan, const Ledger& ledger) {
-                         return renumbered(plan, ledger["ids"]);
-                     };
-                 }
-                 return table;
-             },
-             {{"ids", renumbered_lines,
-               formula("the number of each token, repeated ones counted twice")}}},
-            {"batch-seq-swapped", "projected_query", "Batch and token axes were exchanged",
-             "every token is compared with the same position of the other samples",
-             "nn.MultiheadAttention(..., batch_first=True)",
-             "x = x  # keep (batch, tokens, features)",
-             "Check which axis a layer takes for the batch: the wrong one gives no error, only a "
-             "comparison between strangers.",
-             "", swappable,
-             [](StepTable table, const Plan& plan) {
-                 return all_of(
-                     {all_of({with_ledger(projecting_steps(), exchange_batch_and_tokens),
-                              written_with_plan({},
-                                                [](Plan& other) {
-                                                    std::swap(other.batch, other.query_len);
-                                                    other.key_len = other.query_len;
-                                                })}),
-                      replace_step({last_step(plan)}, exchange_back())})(std::move(table), plan);
-             },
-             exchanged_lines()},
-        });
+    entry(list, "vocab-duplicates", "ids", "Words were numbered without dropping repeated ones",
+          "repeated words leave holes in the ids, so other rows of the table are looked up",
+          "vocabulary = {word: i for i, word in enumerate(sorted(set(words)))}",
+          "vocabulary = {word: i for i, word in enumerate(sorted(set(words)))}",
+          "Number the distinct words, or every repetition uses up an id that no word will "
+          "have.",
+          "", no_room_for_repeats, [](StepTable table, const Plan& plan) {
+              for (Step& step : table) {
+                  if (step.name == "ids") step.replaces_given = true;
+              }
+              return computed(
+                  "ids", "the number of each token, repeated ones counted twice",
+                  [](const Plan& of, const Ledger& ledger, const Compute&) {
+                      return renumbered(of, ledger["ids"]);
+                  },
+                  renumbered_lines)(std::move(table), plan);
+          });
+    entry(list, "batch-seq-swapped", "projected_query", "Batch and token axes were exchanged",
+          "every token is compared with the same position of the other samples",
+          "nn.MultiheadAttention(..., batch_first=True)", "x = x  # keep (batch, tokens, features)",
+          "Check which axis a layer takes for the batch: the wrong one gives no error, "
+          "only a "
+          "comparison between strangers.",
+          "", swappable, exchange_axes);
 }
 
 }  // namespace attn

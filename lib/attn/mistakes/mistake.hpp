@@ -15,16 +15,6 @@ using NotApplicable = std::function<std::string(const Plan&)>;
 
 struct StepLines;
 
-/// What a step's lines become, from those that the table had.
-using Lines = std::function<std::string(const StepLines& of, const std::string& right)>;
-
-/// How a mistake writes one of the steps that it changes. Without a formula the line stands for it.
-struct WrongLines {
-    std::string step;
-    Lines lines;
-    std::function<std::string(const std::string& right)> formula{};
-};
-
 /// A well-known way to get attention wrong: a named replacement of one step of the step table, or
 /// of the few steps that go wrong together.
 ///
@@ -44,8 +34,6 @@ struct Mistake {
     NotApplicable not_applicable;
     /// The table with the mistake made. Mistakes compose: the next one takes this table.
     TableEdit apply;
-    /// Its code, where the cards do not write it by themselves under an altered plan.
-    std::vector<WrongLines> lines{};
     /// Of a harmless difference: it writes other numbers where nobody reads them, and what follows
     /// is right with these.
     bool rewrites_result = false;

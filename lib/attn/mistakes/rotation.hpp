@@ -20,6 +20,10 @@ inline bool is_partial(const Plan& plan) {
     return 2 * plan.rotary_pairs() < plan.head_dim && plan.first_rotated(plan.head_dim) == 0;
 }
 
+/// The rule of a rotation: `left` is turned by `angle`, of which `PAIR` is the number of the pair.
+std::string rotation_rule(const Plan& plan, const std::string& left, const std::string& right,
+                          std::size_t first, std::size_t pairs, const std::string& angle);
+
 /// Values that rotate with query and key.
 void add_rotated_value_mistakes(std::vector<Mistake>& list);
 

@@ -31,7 +31,7 @@ struct BoundRule {
     std::vector<Place> places{};
     std::vector<BoundRule> parts{};
     std::size_t length = 0;  ///< of the index of a reduction without a range
-    bool uses_row = false;   ///< whether the last index of the result stands in it
+    std::uint64_t uses = 0;  ///< a bit for each index that it needs from outside
 };
 
 /// A rule with all names known, and the lengths of its indices.

@@ -56,9 +56,10 @@ private:
     class Row {
     public:
         explicit Row(Evaluator& owner) : owner_(owner) {
-            if (owner.spare_.empty()) owner.spare_.emplace_back(owner.count_);
+            if (owner.spare_.empty()) owner.spare_.emplace_back();
             cells_ = std::move(owner.spare_.back());
             owner.spare_.pop_back();
+            if (cells_.size() < owner.count_) cells_.resize(owner.count_);
         }
         ~Row() { owner_.spare_.push_back(std::move(cells_)); }
         Row(const Row&) = delete;
@@ -72,14 +73,22 @@ private:
         std::vector<T> cells_;
     };
 
-    /// Notes for each node whether the last index stands in it.
-    bool mark(BoundRule& node) {
-        node.uses_row = node.node->kind == Kind::name && node.index == row_;
-        for (BoundRule& part : node.parts) node.uses_row = mark(part) || node.uses_row;
+    /// Notes for each node which indices it needs: those beyond the sixty-third share a bit.
+    std::uint64_t mark(BoundRule& node) {
+        node.uses = 0;
+        if (node.node->kind == Kind::name && !node.is_constant) node.uses = bit(node.index);
+        for (BoundRule& part : node.parts) node.uses |= mark(part);
         for (const BoundRule::Place& place : node.places) {
-            node.uses_row = node.uses_row || place.index == row_;
+            if (place.index) node.uses |= bit(*place.index);
         }
-        return node.uses_row;
+        if (node.node->kind == Kind::reduce && node.index < 63) node.uses &= ~bit(node.index);
+        return node.uses;
+    }
+    static std::uint64_t bit(std::size_t index) {
+        return std::uint64_t{1} << std::min<std::size_t>(index, 63);
+    }
+    bool uses_row(const BoundRule& node) const {
+        return row_ != BoundRule::none && (node.uses & bit(row_)) != 0;
     }
 
     template <class Visit>
@@ -175,11 +184,52 @@ private:
         }
     }
 
+    static T start_of(const std::string& word) {
+        const T infinity = std::numeric_limits<T>::infinity();
+        return word == "max" ? -infinity : word == "min" ? infinity : T{0};
+    }
+    static T added(T next, T all) { return all + next; }
+
+    /// What a row has in common is worked out once, and again only for other indices.
+    T common(const BoundRule& node) {
+        std::vector<Index> indices;
+        for (std::size_t i = 0; i < index_.size(); ++i) {
+            if ((node.uses & bit(i)) != 0) indices.push_back(index_[i]);
+        }
+        const auto known = common_.find(&node);
+        if (known != common_.end() && known->second.first == indices) return known->second.second;
+        const std::size_t row = row_;
+        const std::size_t count = count_;
+        const BoundRule& body = node.parts.back();
+        const std::string& word = node.node->word;
+        T result = start_of(word);
+        T (*const join)(T, T) = word == "max" ? larger<T> : word == "min" ? smaller<T> : added;
+        const bool nests = body.node->kind == Kind::reduce;
+        row_ = nests ? BoundRule::none : node.index;
+        count_ = nests ? 1 : node.length;
+        {
+            Row cells(*this);
+            for (std::size_t i = 0; i < (nests ? node.length : 1); ++i) {
+                count_work(node);
+                if (nests) index_[node.index] = static_cast<Index>(i);
+                numbers(body, nullptr, cells.data());
+                for (std::size_t r = 0; r < count_; ++r) result = join(cells[r], result);
+            }
+        }
+        row_ = row;
+        count_ = count;
+        if (word == "mean") result /= static_cast<T>(node.length);
+        common_[&node] = {std::move(indices), result};
+        return result;
+    }
+
     void reduce(const BoundRule& node, Active active, T* out) {
         const std::string& word = node.node->word;
-        const bool adds = word == "sum" || word == "mean";
-        const T infinity = std::numeric_limits<T>::infinity();
-        std::fill_n(out, count_, adds ? T{0} : word == "max" ? -infinity : infinity);
+        std::fill_n(out, count_, start_of(word));
+        if (node.parts.size() == 1 && node.index < 63 && !uses_row(node)) {
+            if (any(active)) std::fill_n(out, count_, common(node));
+            return;
+        }
         std::vector<Index> first(count_, 0);
         std::vector<Index> end(count_, static_cast<Index>(node.length));
         if (node.parts.size() == 3) {
@@ -208,7 +258,7 @@ private:
                     if (within[r]) out[r] = how(row[r], out[r]);
                 }
             };
-            if (adds) {
+            if (word == "sum" || word == "mean") {
                 each([](T more, T sum) { return sum + more; });
             } else {
                 each(word == "max" ? larger<T> : smaller<T>);
@@ -284,7 +334,7 @@ private:
     template <class Visit>
     void for_each_place(const BoundRule& node, Active active, Visit visit) {
         const bool steady = std::ranges::none_of(node.places, [&](const BoundRule::Place& place) {
-            return !place.index && node.parts[place.part].uses_row;
+            return !place.index && uses_row(node.parts[place.part]);
         });
         if (!steady || !any(active)) {
             for_each_active(active, [&](std::size_t r) { visit(r, place_in(node)); });
@@ -307,6 +357,7 @@ private:
     std::size_t count_ = 1;  ///< its length
     std::vector<std::vector<T>> spare_;
     std::map<const Tensor*, Array<T>> converted_;
+    std::map<const BoundRule*, std::pair<std::vector<Index>, T>> common_;
     std::size_t work_ = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -45,6 +46,7 @@ public:
     }
 
     std::string lines() {
+        if (std::string line = without_indices(); !line.empty()) return line;
         const std::string value = written(*rule_.value, false);
         std::string grid;
         for (std::size_t axis = 0; axis < dimensions_; ++axis) {
@@ -71,6 +73,113 @@ private:
         std::string variable;
         std::string count{};  ///< how far it goes
     };
+
+    /// `weights = exponentials / row_sum[..., None]`: a rule that reads every tensor at the place
+    /// that it makes needs no indices. Empty where it does not.
+    std::string without_indices() {
+        if (is_plain_number(*rule_.value)) return {};
+        fills_ = false;
+        std::optional<std::string> value = plain(*rule_.value);
+        if (!value) return {};
+        value = without_brackets(*value);
+        if (!fills_) {
+            std::string shape;
+            for (const std::size_t length : with_.made.shape)
+                shape += std::to_string(length) + ", ";
+            shape.resize(shape.size() - 2);
+            value = with_.is_torch ? "(" + *value + ").expand(" + shape + ")"
+                                   : "np.broadcast_to(" + *value + ", (" + shape + ",))";
+        }
+        return rule_.step + " = " + *value;
+    }
+
+    /// The text without a bracket around all of it.
+    static std::string without_brackets(const std::string& text) {
+        int open = 0;
+        for (std::size_t i = 0; i < text.size(); ++i) {
+            open += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
+            if (open == 0) return i > 0 && i + 1 == text.size() ? text.substr(1, i - 1) : text;
+        }
+        return text;
+    }
+
+    std::optional<std::string> plain(const RuleNode& node) {
+        if (is_plain_number(node)) return constant(node);
+        if (node.kind == Kind::cell) return plain_cell(node);
+        if (node.kind == Kind::name || node.kind == Kind::reduce) return std::nullopt;
+        std::vector<std::string> parts;
+        for (const RuleTree& part : node.parts) {
+            std::optional<std::string> text = plain(*part);
+            if (!text) return std::nullopt;
+            parts.push_back(*std::move(text));
+        }
+        if (node.kind == Kind::choose) {
+            for (std::size_t i = 1; i < 3; ++i) {
+                const bool whole = parts[i].find_first_not_of("-0123456789") == parts[i].npos;
+                if (whole) parts[i] += ".0";  // of the type of the other side
+            }
+            return module_ + ".where(" + parts[0] + ", " + parts[1] + ", " + parts[2] + ")";
+        }
+        if (node.kind == Kind::call) return plain_call(node.word, parts);
+        if (parts.size() == 1) return (node.word == "not" ? "~" : "-") + parts[0];
+        return "(" + parts[0] + " " + operator_of(node.word, false) + " " + parts[1] + ")";
+    }
+
+    std::optional<std::string> plain_call(const std::string& word,
+                                          const std::vector<std::string>& parts) const {
+        if (parts.size() > 1 || word == "relu" || (word == "sigmoid" && !with_.is_torch)) {
+            return std::nullopt;
+        }
+        return module_ + "." + word + "(" + without_brackets(parts[0]) + ")";
+    }
+
+    /// Numbers alone: `math.sqrt(4)`.
+    std::optional<std::string> constant(const RuleNode& node) const {
+        if (node.kind == Kind::number) {
+            if (std::isinf(node.number))
+                return node.number < 0 ? "-float(\"inf\")" : "float(\"inf\")";
+            return std::isnan(node.number) ? "float(\"nan\")" : fmt::format("{}", node.number);
+        }
+        if (node.kind == Kind::choose) return std::nullopt;
+        std::vector<std::string> parts;
+        for (const RuleTree& part : node.parts) {
+            std::optional<std::string> text = constant(*part);
+            if (!text) return std::nullopt;
+            parts.push_back(*std::move(text));
+        }
+        if (node.kind == Kind::call) {
+            if (node.word != "sqrt" && node.word != "exp" && node.word != "log")
+                return std::nullopt;
+            return "math." + node.word + "(" + without_brackets(parts[0]) + ")";
+        }
+        if (parts.size() == 1) {
+            return node.word == "not" ? std::nullopt : std::optional("-" + parts[0]);
+        }
+        return "(" + parts[0] + " " + operator_of(node.word, false) + " " + parts[1] + ")";
+    }
+
+    /// A tensor by its name, with further dimensions where it lacks some.
+    std::optional<std::string> plain_cell(const RuleNode& node) {
+        const Outline outline = with_.outline(node.word);
+        std::size_t left = node.parts.size();
+        std::string places;
+        bool lacks = false;
+        for (std::size_t axis = rule_.indices.size(); axis-- > 0 && left > 0;) {
+            const RuleNode& part = *node.parts[left - 1];
+            const bool own = part.kind == Kind::name && part.word == rule_.indices[axis] &&
+                             outline.shape[left - 1] == with_.made.shape[axis];
+            const bool one =
+                part.kind == Kind::number && part.number == 0 && outline.shape[left - 1] == 1;
+            lacks = lacks || !(own || one);
+            places = (own || one ? ":" : "None") + std::string(places.empty() ? "" : ", ") + places;
+            if (own || one) --left;
+        }
+        if (left > 0) return std::nullopt;
+        fills_ = fills_ || outline.shape == with_.made.shape;
+        if (!lacks) return node.word;
+        if (places.starts_with(":, :, N")) places = "..." + places.substr(4);
+        return node.word + "[" + places + "]";
+    }
 
     /// Writes the line of an index that counts along a dimension of its own.
     std::string define(const std::string& name, const std::string& count, std::size_t dimension) {
@@ -156,12 +265,15 @@ private:
         const std::string& word = node.word;
         const std::string left = written(*node.parts[0], whole);
         if (node.parts.size() == 1) return (word == "not" ? "~(" : "-(") + left + ")";
-        const std::string python = word == "and"          ? "&"
-                                   : word == "or"         ? "|"
-                                   : word == "^"          ? "**"
-                                   : word == "/" && whole ? "//"
-                                                          : word;
-        return "(" + left + " " + python + " " + written(*node.parts[1], whole) + ")";
+        return "(" + left + " " + operator_of(word, whole) + " " + written(*node.parts[1], whole) +
+               ")";
+    }
+
+    static std::string operator_of(const std::string& word, bool whole) {
+        if (word == "and") return "&";
+        if (word == "or") return "|";
+        if (word == "^") return "**";
+        return word == "/" && whole ? "//" : word;
     }
 
     std::string reduction(const RuleNode& node) {
@@ -225,6 +337,7 @@ private:
     std::string keeps_;
     std::size_t dimensions_;  ///< of the result, and one for each sum within a sum
     std::string definitions_{};
+    bool fills_ = false;  ///< whether a tensor of the result's shape is read
     std::vector<Index> indices_{};
 };
 

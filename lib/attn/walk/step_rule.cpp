@@ -17,14 +17,6 @@
 namespace attn {
 namespace {
 
-Chain chain_called(const std::string& name) {
-    if (name == "queries") return Chain::queries;
-    if (name == "keys") return Chain::keys;
-    if (name == "values") return Chain::values;
-    if (name == "scores") return Chain::scores;
-    return name == "weights" ? Chain::weights : Chain::none;
-}
-
 std::string did_you_mean(const std::string& name, const std::vector<std::string>& names) {
     const std::string meant = closest(name, names);
     return meant.empty() ? ": the tensors before it are " + some_of(names)
@@ -71,6 +63,15 @@ std::string step_called(const std::string& name, const PlannedStep& of) {
 }
 
 }  // namespace
+
+Chain chain_called(const std::string& name) {
+    if (name == "queries") return Chain::queries;
+    if (name == "keys") return Chain::keys;
+    if (name == "values") return Chain::values;
+    if (name == "scores") return Chain::scores;
+    if (name == "contexts") return Chain::contexts;
+    return name == "weights" ? Chain::weights : Chain::none;
+}
 
 std::map<std::string, double> rule_settings(const Plan& plan) {
     const auto number = [](std::size_t size) { return static_cast<double>(size); };

@@ -6,6 +6,10 @@
 
 namespace attn {
 
+/// The chain that a name in a rule stands for: `queries`, `keys`, `values`, `scores`, `weights`,
+/// `contexts`; none for all others.
+Chain chain_called(const std::string& name);
+
 /// The settings that a rule of this plan may name: `H` heads, `G` heads of keys and values, `group`
 /// queries for each of these, `D` head_dim, `Dv` value_dim, `C` embed_dim, `Tq` and `Tk` queries
 /// and keys, `P` keys of the past, `offset` keys before the first query's own, `scale` what scores

@@ -1,0 +1,398 @@
+#include "attn/mistakes/edits.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "attn/cards/step_table.hpp"
+#include "attn/codegen/step_lines.hpp"
+#include "attn/rules/evaluate.hpp"
+#include "attn/rules/inline.hpp"
+#include "attn/rules/print.hpp"
+#include "attn/rules/python.hpp"
+#include "attn/tensor/error.hpp"
+#include "attn/walk/step_rule.hpp"
+
+namespace attn {
+namespace {
+
+using Kind = RuleNode::Kind;
+
+bool gives_truth(const RuleNode& node) {
+    if (node.kind == Kind::cell) return node.word == "mask";
+    const std::string operators = "<>=!";
+    return node.kind == Kind::operate &&
+           (node.word == "and" || node.word == "or" || node.word == "not" ||
+            operators.find(node.word.front()) != operators.npos);
+}
+
+bool reads_tensor(const Rule& rule, const std::string& name) {
+    const std::vector<std::string> read = tensors_read(rule);
+    return std::ranges::count(read, name) > 0;
+}
+
+/// The tree with the cells of one tensor renamed.
+RuleTree renamed(const RuleTree& tree, const std::string& from, const std::string& to) {
+    RuleNode node = *tree;
+    for (RuleTree& part : node.parts) part = renamed(part, from, to);
+    if (node.kind == Kind::cell && node.word == from) node.word = to;
+    return std::make_shared<const RuleNode>(std::move(node));
+}
+
+std::string lines_of(const Step& step, const StepLines& of) {
+    return step.code ? step.code({{of.plan, of.table, step}, of.language}) : std::string();
+}
+
+/// The names in a rule of this step, which may name itself: as it is in `right`.
+RuleNames names_with_itself(const PlannedStep& of, const Step& right) {
+    RuleNames names = rule_names(of);
+    const std::string& own = right.name;
+    names.step = [before = names.step, own](const std::string& name) {
+        return name == own ? own : before(name);
+    };
+    names.outline = [before = names.outline, &right, plan = &of.plan](const std::string& name) {
+        return name == right.name ? right.outline(*plan) : before(name);
+    };
+    return names;
+}
+
+/// What a rule of a step calls by this name: a tensor, or the latest of a chain.
+std::string called_here(const Ledger& ledger, const std::string& name, const std::string& step) {
+    const Chain chain = chain_called(name);
+    const Ledger::Entry* const latest =
+        chain == Chain::none ? nullptr : ledger.find_latest(chain, step);
+    return latest != nullptr ? latest->name : name;
+}
+
+/// What the names in a rule of a step stand for in a walk.
+RuleScope scope_of(const Plan& plan, const Ledger& ledger, const std::string& step) {
+    return {[&ledger, step](const std::string& name) -> const Tensor& {
+                return ledger[called_here(ledger, name, step)];
+            },
+            rule_settings(plan)};
+}
+
+/// The tensor of a rule, which may not fit what another mistake left.
+Tensor evaluated(const std::string& rule, const Outline& made, DType type, const RuleScope& scope) {
+    try {
+        return evaluate_rule(parse_rule(rule), made.axes, made.shape, type, scope);
+    } catch (const ConfigError& error) {
+        const std::string reason = error.what();
+        throw ShapeError("one of these mistakes reads what another has cut off, " +
+                         reason.substr(0, reason.find('\n')) + ": make one");
+    }
+}
+
+/// `[h,t,f]`: the first letters of the last axes.
+std::string index_letters(const Outline& outline, std::size_t most = 4) {
+    std::vector<std::string> letters;
+    for (const std::string& axis : outline.axes) {
+        std::string letter = axis.substr(0, 1);
+        while (std::ranges::count(letters, letter) > 0) letter += axis.front();
+        letters.push_back(letter);
+    }
+    std::string text;
+    for (std::size_t i = letters.size() - std::min(letters.size(), most); i < letters.size(); ++i) {
+        text += (text.empty() ? "[" : ",") + letters[i];
+    }
+    return text + "]";
+}
+
+std::string python_of(const Rule& rule, const StepLines& of, const Outline& made,
+                      const std::function<Outline(const std::string&)>& outline) {
+    const std::string type =
+        gives_truth(*rule.value) ? "" : std::string(dtype_name(of.plan.compute_dtype));
+    return rule_python(rule, {of.torch(), made, type, outline});
+}
+
+/// Makes the step follow the rule.
+void follow(Step& step, const WrongRule& wrong) {
+    const Step right = step;
+    if (wrong.outline) step.outline = wrong.outline;
+    step.compute = [wrong, right, outline = step.outline](const Plan& plan, const Ledger& ledger) {
+        if (wrong.compute) return wrong.compute(plan, ledger, right.compute);
+        std::optional<Tensor> itself;
+        RuleScope scope = scope_of(plan, ledger, right.name);
+        scope.tensor = [&, before = scope.tensor](const std::string& name) -> const Tensor& {
+            if (name != right.name) return before(name);
+            if (!itself) itself = right.compute(plan, ledger);
+            return *itself;
+        };
+        return evaluated(wrong.rule(plan), outline(plan), plan.compute_dtype, scope);
+    };
+    const auto whole = [wrong, right](const PlannedStep& of) {
+        const Rule rule = parse_rule(wrong.rule(of.plan));
+        return completed(rule, of.step.outline(of.plan), names_with_itself(of, right));
+    };
+    step.rule = [wrong, right, whole](const PlannedStep& of) -> std::string {
+        const std::string text = wrong.rule(of.plan);
+        if (text.empty() || !reads_tensor(parse_rule(text), right.name)) return text;
+        const std::optional<Rule> before = rule_of({of.plan, of.table, right});
+        if (!before) return {};
+        return rule_text(inlined(whole(of), [&](const std::string& name) {
+            return name == right.name ? before : std::nullopt;
+        }));
+    };
+    step.formula = nullptr;
+    step.code = [wrong, right, whole](const StepLines& of) {
+        const std::string before = lines_of(right, of);
+        if (const std::string given = wrong.lines ? wrong.lines(of, before) : ""; !given.empty())
+            return given;
+        const Rule rule = whole(of);
+        const bool reads_itself = reads_tensor(rule, right.name);
+        const std::string own =
+            python_of(rule, of, of.step.outline(of.plan), names_with_itself(of, right).outline);
+        if (own == right.name + " = " + right.name) return before;
+        return (reads_itself ? before + "\n" : "") + own;
+    };
+    step.remark = nullptr;
+}
+
+/// Whether a step behind this one reads the tensor.
+bool is_read_later(const StepLines& of, const std::string& tensor) {
+    bool is_later = false;
+    for (const Step& step : of.table) {
+        const bool counts = is_later && step.applies(of.plan);
+        is_later = is_later || step.name == of.step.name;
+        if (!counts) continue;
+        for (const Input& input : step.reads(of.plan)) {
+            if (input.step == tensor) return true;
+            if (input.chain == Chain::none) continue;
+            if (PlannedStep{of.plan, of.table, step}.latest(input.chain) == tensor) return true;
+        }
+    }
+    return false;
+}
+
+/// A tensor, and what is read in its place.
+struct Instead {
+    Text tensor;
+    Text text;
+    Compute make{};  ///< what the rule says, where it would lose a digit
+
+    bool is_rule(const Plan& plan) const { return text(plan).find('=') != std::string::npos; }
+
+    /// Its rule under the name of this walk; `tensor[...] = other[...]` for another tensor.
+    Rule rule(const PlannedStep& of, const std::string& name) const {
+        const RuleNames names = rule_names(of);
+        const Outline outline = names.outline(name);
+        std::string rule = text(of.plan);
+        if (!is_rule(of.plan)) {
+            rule.insert(0, name + index_letters(outline) + " = ");
+            rule += index_letters(outline);
+        }
+        Rule whole = completed(parse_rule(rule), outline, names);
+        whole.step = name;
+        return whole;
+    }
+
+    /// The name of the tensor in this walk; empty without it.
+    std::string name(const PlannedStep& of) const {
+        const std::string word = tensor(of.plan);
+        return chain_called(word) != Chain::none || of.has(word) ? rule_names(of).step(word) : "";
+    }
+
+    Ledger read(const Plan& plan, const Ledger& ledger, const std::string& step) const {
+        const std::string name = called_here(ledger, tensor(plan), step);
+        if (!ledger.has(name)) return ledger;
+        const Tensor& right = ledger[name];
+        Ledger other = ledger;
+        if (make) {
+            other.record(name, make(plan, ledger));
+        } else if (is_rule(plan)) {
+            const Outline made{right.axes(), right.shape()};
+            other.record(name,
+                         evaluated(text(plan), made, right.dtype(), scope_of(plan, ledger, step)));
+        } else {
+            const Tensor taken = ledger[called_here(ledger, text(plan), step)];
+            other.record(
+                name, taken.dimension() == right.dimension() ? taken.renamed(right.axes()) : taken);
+        }
+        return other;
+    }
+};
+
+/// Makes the step read something else.
+void read_instead(Step& step, const Instead& instead, const Lines& lines) {
+    const Step right = step;
+    step.compute = [instead, right](const Plan& plan, const Ledger& ledger) {
+        return right.compute(plan, instead.read(plan, ledger, right.name));
+    };
+    step.rule = [instead, right](const PlannedStep& of) -> std::string {
+        const std::optional<Rule> before = rule_of({of.plan, of.table, right});
+        if (!before) return {};
+        const std::string name = instead.name(of);
+        if (!reads_tensor(*before, name)) return rule_text(*before);
+        Rule body = instead.rule(of, name);
+        const std::string mark = "right " + name;
+        body.value = renamed(body.value, name, mark);
+        Rule whole = inlined(*before, [&](const std::string& each) {
+            return each == name ? std::optional(body) : std::nullopt;
+        });
+        whole.value = renamed(whole.value, mark, name);
+        return rule_text(whole);
+    };
+    step.formula = nullptr;
+    step.code = [instead, right, lines](const StepLines& of) {
+        const std::string before = lines_of(right, of);
+        if (lines) return lines(of, before);
+        const RuleNames names = rule_names(of);
+        const std::string name = instead.name(of);
+        const std::optional<Rule> known = rule_of({of.plan, of.table, right});
+        if (name.empty() || (known && !reads_tensor(*known, name))) return before;
+        std::string line = name + " = ";
+        if (instead.is_rule(of.plan)) {
+            line = python_of(instead.rule(of, name), of, names.outline(name), names.outline);
+        } else {
+            line += names.step(instead.text(of.plan));
+        }
+        line += "\n" + before;
+        if (!is_read_later(of, name)) return line;
+        return "right_" + name + " = " + name + "\n" + line + "\n" + name + " = right_" + name;
+    };
+    step.remark = nullptr;
+}
+
+/// Writes the step as under another plan.
+void write_with_plan(Step& step, const std::function<Plan(const Plan&)>& altered) {
+    if (step.formula) {
+        step.formula = [before = step.formula, altered](const PlannedStep& of) {
+            return before({altered(of.plan), of.table, of.step});
+        };
+    }
+    if (!step.code) return;
+    step.code = [before = step.code, altered](const StepLines& of) {
+        return before({{altered(of.plan), of.table, of.step}, of.language});
+    };
+}
+
+/// Edits the steps of these names.
+template <class Edit>
+TableEdit to_each(std::vector<std::string> steps, Edit edit) {
+    return [steps = std::move(steps), edit](StepTable table, const Plan&) {
+        for (Step& step : table) {
+            if (steps.empty() || std::ranges::count(steps, step.name) > 0) edit(step);
+        }
+        return table;
+    };
+}
+
+std::string latest_of_chain(const std::string& step) {
+    switch (find_step(step_table(), step).chain) {
+        case Chain::queries:
+            return "queries";
+        case Chain::keys:
+            return "keys";
+        case Chain::scores:
+            return "scores";
+        default:
+            return "contexts";
+    }
+}
+
+}  // namespace
+
+TableEdit follows(WrongRule wrong) {
+    return [wrong = std::move(wrong)](StepTable table, const Plan& plan) {
+        const std::string name =
+            wrong.step.empty() ? parse_rule(wrong.rule(plan)).step : wrong.step;
+        const auto step = std::ranges::find(table, name, &Step::name);
+        if (step != table.end()) follow(*step, wrong);
+        return table;
+    };
+}
+
+TableEdit follows(Text rule, Lines lines) {
+    return follows(WrongRule{std::move(rule), std::move(lines)});
+}
+
+TableEdit reads(std::vector<std::string> steps, Text tensor, Text instead, Lines lines,
+                Compute make) {
+    const Instead what{std::move(tensor), std::move(instead), std::move(make)};
+    return to_each(std::move(steps),
+                   [what, lines](Step& step) { read_instead(step, what, lines); });
+}
+
+TableEdit left_out(const std::vector<std::string>& steps) {
+    return to_each(steps, [](Step& step) {
+        follow(step, {[name = step.name, outline = step.outline](const Plan& plan) {
+                   const std::string letters = index_letters(outline(plan), 2);
+                   return name + letters + " = " + latest_of_chain(name) + letters;
+               }});
+    });
+}
+
+TableEdit computed(std::string step, std::string formula, StepEdit how, Lines lines) {
+    return to_each({std::move(step)}, [=](Step& each) {
+        each.compute = [before = each.compute, how](const Plan& plan, const Ledger& ledger) {
+            return how(plan, ledger, before);
+        };
+        each.rule = nullptr;
+        each.formula = [formula](const PlannedStep&) { return formula; };
+        each.remark = nullptr;
+        if (lines) {
+            each.code = [right = each, lines](const StepLines& of) {
+                return lines(of, lines_of(right, of));
+            };
+        }
+    });
+}
+
+TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter) {
+    return to_each(std::move(steps), [alter](Step& step) {
+        const auto altered = [alter](const Plan& of) {
+            Plan other = of;
+            alter(other);
+            return other;
+        };
+        if (step.compute) {
+            step.compute = [before = step.compute, altered](const Plan& of, const Ledger& ledger) {
+                return before(altered(of), ledger);
+            };
+        }
+        if (step.outline) {
+            step.outline = [before = step.outline, altered](const Plan& of) {
+                return before(altered(of));
+            };
+        }
+        if (step.rule) {
+            step.rule = [right = step, altered](const PlannedStep& of) {
+                return told_rule({altered(of.plan), of.table, right});
+            };
+        }
+        write_with_plan(step, altered);
+    });
+}
+
+TableEdit written_with_plan(PlanEdit alter) {
+    return to_each({}, [alter](Step& step) {
+        write_with_plan(step, [alter](const Plan& of) {
+            Plan other = of;
+            alter(other);
+            return other;
+        });
+    });
+}
+
+TableEdit written(std::vector<std::string> steps, Lines lines) {
+    return to_each(std::move(steps), [lines](Step& step) {
+        step.code = [right = step, lines](const StepLines& of) {
+            return lines(of, lines_of(right, of));
+        };
+    });
+}
+
+TableEdit all_of(std::vector<TableEdit> edits) {
+    return [edits = std::move(edits)](StepTable table, const Plan& plan) {
+        for (const TableEdit& edit : edits) table = edit(std::move(table), plan);
+        return table;
+    };
+}
+
+TableEdit for_each_step(const std::vector<std::string>& steps,
+                        const std::function<TableEdit(const std::string& step)>& edit) {
+    std::vector<TableEdit> edits;
+    for (const std::string& step : steps) edits.push_back(edit(step));
+    return all_of(std::move(edits));
+}
+
+}  // namespace attn
