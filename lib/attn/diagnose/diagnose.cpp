@@ -147,6 +147,7 @@ std::optional<std::size_t> samples_in(const Plan& plan, const Ledger& theirs,
         bool fits = false;
         for (const std::string& step : steps) {
             const Outline ours = find_step(step_table(plan), step).outline(plan);
+            if (tensor.size() == element_count(ours.shape)) return std::nullopt;
             if (ours.axes.empty() || ours.axes.front() != "batch") continue;
             const std::size_t each = element_count(ours.shape) / plan.batch;
             if (each == 0 || tensor.size() % each != 0 || tensor.size() / each >= plan.batch)
