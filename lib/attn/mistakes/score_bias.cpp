@@ -208,7 +208,11 @@ void add_score_bias_mistakes(std::vector<Mistake>& list) {
                                   return score * std::tanh(score / plan.config.softcap);
                               });
                           }),
-             {{"capped_scores", replaced("= [0-9.e+-]+ \\*", "= {scores} *")}}},
+             {{"capped_scores",
+               [](const StepLines& of, const std::string& right) {
+                   const std::string scores = say("= {scores} *")(of, "");
+                   return replaced("= [0-9.e+-]+ \\*", scores)(of, right);
+               }}}},
             {"softcap-before-scale",
              "capped_scores",
              "The scores were capped before they were scaled",
