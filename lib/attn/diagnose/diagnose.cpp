@@ -59,7 +59,8 @@ private:
     bool improves(std::vector<TheirTensor> theirs, bool thorough = false) {
         ++tries_;
         std::vector<TheirTensor> ordered = in_order(std::move(theirs));
-        std::optional<Outcome> outcome = examined(case_, ordered, best_.cost - 1e-3, thorough);
+        const double bound = best_.cost + (thorough ? 1e-3 : -1e-3);
+        std::optional<Outcome> outcome = examined(case_, ordered, bound, thorough);
         if (!outcome) return false;
         best_ = std::move(*outcome);
         theirs_ = std::move(ordered);
@@ -147,6 +148,7 @@ std::optional<std::size_t> samples_in(const Plan& plan, const Ledger& theirs,
         bool fits = false;
         for (const std::string& step : steps) {
             const Outline ours = find_step(step_table(plan), step).outline(plan);
+            if (tensor.size() == element_count(ours.shape)) return std::nullopt;
             if (ours.axes.empty() || ours.axes.front() != "batch") continue;
             const std::size_t each = element_count(ours.shape) / plan.batch;
             if (each == 0 || tensor.size() % each != 0 || tensor.size() / each >= plan.batch)
@@ -194,9 +196,7 @@ bool may_be_rounded(const Plan& plan, const Ledger& given, const Ledger& theirs,
     });
 }
 
-}  // namespace
-
-std::string drawn_for(const Case& about, const std::string& step) {
+std::string find_drawn_for(const Case& about, const std::string& step) {
     if (about.plan.config.parameters.entries().empty() && !about.options.takes_projections) {
         return {};
     }
@@ -212,6 +212,14 @@ std::string drawn_for(const Case& about, const std::string& step) {
         if (made && !judged(*made, about.judge.reference()[step], {}).right()) return name;
     }
     return {};
+}
+
+}  // namespace
+
+std::string drawn_for(const Case& about, const std::string& step) {
+    const auto [known, is_new] = about.drawn.try_emplace(step);
+    if (is_new) known->second = find_drawn_for(about, step);
+    return known->second;
 }
 
 bool have_same_product(const Case& about, Replay& theirs) {
@@ -280,8 +288,8 @@ Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
                                 " decimals, and are compared as far");
         if (other.cost < best.cost) return other;
     }
+    if (!may_be_rounded(plan, given, theirs, options, less_exact[1].epsilon)) return best;
     for (const auto& [epsilon, words] : less_exact) {
-        if (!may_be_rounded(plan, given, theirs, options, epsilon)) continue;
         Diagnosis other = diagnosed(plan, given, theirs, options, epsilon);
         other.remarks.push_back(words);
         if (!other.has_unknown() && other.cost < best.cost) return other;

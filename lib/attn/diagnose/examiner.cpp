@@ -310,7 +310,7 @@ private:
         Search search(plan_, std::move(candidates), judge_, replay_, screens_, options_, theirs,
                       step, uses_theirs_);
         place->second.match = search.best(later(), thorough_);
-        if (!place->second.match) place->second.unexplained = search.unexplained();
+        if (!place->second.match) place->second.unexplained = search.unexplained(thorough_);
         return place->second;
     }
 

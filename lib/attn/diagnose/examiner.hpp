@@ -21,6 +21,7 @@ struct Case {
     std::vector<Screen> screens;
     /// What searches have found, by what they started from: readings share most of them.
     mutable std::map<std::string, Found> found{};
+    mutable std::map<std::string, std::string> drawn{};  ///< what drawn_for has said
 };
 
 /// The first parameter that the step needs and nobody gave, where they gave others: its numbers are

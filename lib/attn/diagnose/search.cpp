@@ -293,13 +293,14 @@ std::optional<Match> Search::pairs() const {
     return result;
 }
 
-Finding Search::unexplained() const {
-    const std::vector<Reading> all = ways(theirs_, expected_);
+Finding Search::unexplained(bool thorough) const {
     Finding finding;
     finding.step = step_;
     finding.difference = HUGE_VAL;
     finding.runner_up = runner_up_;
     finding.runner_up_difference = runner_up_difference_;
+    if (!thorough) return finding;
+    const std::vector<Reading> all = ways(theirs_, expected_);
     finding.evidence =
         evidence_of(step_, all.empty() ? theirs_.tensor : all.front().tensor, expected_);
     return finding;

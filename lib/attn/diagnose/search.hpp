@@ -34,8 +34,9 @@ public:
     /// tensors that come afterwards.
     std::optional<Match> best(std::span<const TheirTensor> later, bool thorough);
 
-    /// The finding where `best` found nothing, with what the numbers say by themselves.
-    Finding unexplained() const;
+    /// The finding where `best` found nothing, with what the numbers say by themselves in a
+    /// thorough one.
+    Finding unexplained(bool thorough) const;
 
 private:
     struct Candidate {
