@@ -46,7 +46,7 @@ TEST_SUITE("explain: diagnose the catalogue") {
         for (const Mistake& mistake : mistakes()) {
             if (mistake.id == "softmax-overflow") continue;  // small scores cannot show it
             auto& [named, tried] = score[mistake.id];
-            for (std::uint64_t seed = 1; tried < 20 && seed < 500; ++seed) {
+            for (std::uint64_t seed = 1; tried < 6 && seed < 500; ++seed) {
                 const Plan plan = seeded_plan(seed);
                 if (!mistake.applies(plan)) continue;
                 const Ledger given = draw(plan);
@@ -83,7 +83,7 @@ TEST_SUITE("explain: diagnose the catalogue") {
         for (const Mistake& mistake : mistakes()) {
             int of_this = 0;
             const int named_before = named;
-            for (std::uint64_t seed = 1; of_this < 10 && seed < 450; ++seed) {
+            for (std::uint64_t seed = 1; of_this < 4 && seed < 450; ++seed) {
                 const Plan plan = seeded_plan(seed);
                 if (!mistake.applies(plan)) continue;
                 const Ledger given = draw(plan);
@@ -112,8 +112,8 @@ TEST_SUITE("explain: diagnose the catalogue") {
         CHECK_MESSAGE(named_today >= 0.9 * shown_today, "not always named:" << missed);
     }
 
-    TEST_CASE("on 1100 correct walks no mistake is named") {
-        for (std::uint64_t seed = 1; seed <= 1100; ++seed) {
+    TEST_CASE("on 370 correct walks no mistake is named") {
+        for (std::uint64_t seed = 1; seed <= 1100; seed += 3) {
             WalkConfig config = seed <= 1000 ? seeded_config(seed) : seeded_variant(seed);
             config.variant = Variant::loop;
             const Plan plan = resolve(config);

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "attn/walk/step_rule.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/code.hpp"
 #include "attn/tensor/error.hpp"
@@ -79,7 +80,7 @@ TEST_SUITE("walk: norms of query and key") {
         const Plan plan = resolve(config);
         const StepTable& table = step_table(plan);
         const Step& norm = find_step(table, "normed_query");
-        CHECK(norm.formula({plan, table, norm}).find("rotated_query(t, f)") != std::string::npos);
+        CHECK(told_rule({plan, table, norm}).find("rotated_query[t,f]") != std::string::npos);
         const std::string code = step_code("scores", plan, table, CodeLanguage::torch);
         CHECK(code.find("normed_query @ repeated_key") != std::string::npos);
         const Ledger ledger = walk(plan, draw(plan));

@@ -105,43 +105,45 @@ std::string python_of(const Rule& rule, const StepLines& of, const Outline& made
 }
 
 /// Makes the step follow the rule.
-void follow(Step& step, const WrongRule& wrong) {
-    const Step right = step;
-    if (wrong.outline) step.outline = wrong.outline;
+void follow(Step& step, const WrongRule& instead) {
+    // Held once: tables are copied for every mistake that is tried.
+    const auto right = std::make_shared<const Step>(step);
+    const auto wrong = std::make_shared<const WrongRule>(instead);
+    if (wrong->outline) step.outline = wrong->outline;
     step.compute = [wrong, right, outline = step.outline](const Plan& plan, const Ledger& ledger) {
-        if (wrong.compute) return wrong.compute(plan, ledger, right.compute);
+        if (wrong->compute) return wrong->compute(plan, ledger, right->compute);
         std::optional<Tensor> itself;
-        RuleScope scope = scope_of(plan, ledger, right.name);
+        RuleScope scope = scope_of(plan, ledger, right->name);
         scope.tensor = [&, before = scope.tensor](const std::string& name) -> const Tensor& {
-            if (name != right.name) return before(name);
-            if (!itself) itself = right.compute(plan, ledger);
+            if (name != right->name) return before(name);
+            if (!itself) itself = right->compute(plan, ledger);
             return *itself;
         };
-        return evaluated(wrong.rule(plan), outline(plan), plan.compute_dtype, scope);
+        return evaluated(wrong->rule(plan), outline(plan), plan.compute_dtype, scope);
     };
     const auto whole = [wrong, right](const PlannedStep& of) {
-        const Rule rule = parse_rule(wrong.rule(of.plan));
-        return completed(rule, of.step.outline(of.plan), names_with_itself(of, right));
+        const Rule rule = parse_rule(wrong->rule(of.plan));
+        return completed(rule, of.step.outline(of.plan), names_with_itself(of, *right));
     };
     step.rule = [wrong, right, whole](const PlannedStep& of) -> std::string {
-        const std::string text = wrong.rule(of.plan);
-        if (text.empty() || !reads_tensor(parse_rule(text), right.name)) return text;
-        const std::optional<Rule> before = rule_of({of.plan, of.table, right});
+        const std::string text = wrong->rule(of.plan);
+        if (text.empty() || !reads_tensor(parse_rule(text), right->name)) return text;
+        const std::optional<Rule> before = rule_of({of.plan, of.table, *right});
         if (!before) return {};
         return rule_text(inlined(whole(of), [&](const std::string& name) {
-            return name == right.name ? before : std::nullopt;
+            return name == right->name ? before : std::nullopt;
         }));
     };
     step.formula = nullptr;
     step.code = [wrong, right, whole](const StepLines& of) {
-        const std::string before = lines_of(right, of);
-        if (const std::string given = wrong.lines ? wrong.lines(of, before) : ""; !given.empty())
+        const std::string before = lines_of(*right, of);
+        if (const std::string given = wrong->lines ? wrong->lines(of, before) : ""; !given.empty())
             return given;
         const Rule rule = whole(of);
-        const bool reads_itself = reads_tensor(rule, right.name);
+        const bool reads_itself = reads_tensor(rule, right->name);
         const std::string own =
-            python_of(rule, of, of.step.outline(of.plan), names_with_itself(of, right).outline);
-        if (own == right.name + " = " + right.name) return before;
+            python_of(rule, of, of.step.outline(of.plan), names_with_itself(of, *right).outline);
+        if (own == right->name + " = " + right->name) return before;
         return (reads_itself ? before + "\n" : "") + own;
     };
     step.remark = nullptr;
@@ -212,17 +214,18 @@ struct Instead {
 };
 
 /// Makes the step read something else.
-void read_instead(Step& step, const Instead& instead, const Lines& lines) {
-    const Step right = step;
+void read_instead(Step& step, const Instead& other, const Lines& lines) {
+    const auto right = std::make_shared<const Step>(step);
+    const auto instead = std::make_shared<const Instead>(other);
     step.compute = [instead, right](const Plan& plan, const Ledger& ledger) {
-        return right.compute(plan, instead.read(plan, ledger, right.name));
+        return right->compute(plan, instead->read(plan, ledger, right->name));
     };
     step.rule = [instead, right](const PlannedStep& of) -> std::string {
-        const std::optional<Rule> before = rule_of({of.plan, of.table, right});
+        const std::optional<Rule> before = rule_of({of.plan, of.table, *right});
         if (!before) return {};
-        const std::string name = instead.name(of);
+        const std::string name = instead->name(of);
         if (!reads_tensor(*before, name)) return rule_text(*before);
-        Rule body = instead.rule(of, name);
+        Rule body = instead->rule(of, name);
         const std::string mark = "right " + name;
         body.value = renamed(body.value, name, mark);
         Rule whole = inlined(*before, [&](const std::string& each) {
@@ -233,17 +236,17 @@ void read_instead(Step& step, const Instead& instead, const Lines& lines) {
     };
     step.formula = nullptr;
     step.code = [instead, right, lines](const StepLines& of) {
-        const std::string before = lines_of(right, of);
+        const std::string before = lines_of(*right, of);
         if (lines) return lines(of, before);
         const RuleNames names = rule_names(of);
-        const std::string name = instead.name(of);
-        const std::optional<Rule> known = rule_of({of.plan, of.table, right});
+        const std::string name = instead->name(of);
+        const std::optional<Rule> known = rule_of({of.plan, of.table, *right});
         if (name.empty() || (known && !reads_tensor(*known, name))) return before;
         std::string line = name + " = ";
-        if (instead.is_rule(of.plan)) {
-            line = python_of(instead.rule(of, name), of, names.outline(name), names.outline);
+        if (instead->is_rule(of.plan)) {
+            line = python_of(instead->rule(of, name), of, names.outline(name), names.outline);
         } else {
-            line += names.step(instead.text(of.plan));
+            line += names.step(instead->text(of.plan));
         }
         line += "\n" + before;
         if (!is_read_later(of, name)) return line;
@@ -355,8 +358,9 @@ TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter) {
             };
         }
         if (step.rule) {
-            step.rule = [right = step, altered](const PlannedStep& of) {
-                return told_rule({altered(of.plan), of.table, right});
+            step.rule = [right = std::make_shared<const Step>(step),
+                         altered](const PlannedStep& of) {
+                return told_rule({altered(of.plan), of.table, *right});
             };
         }
         write_with_plan(step, altered);
@@ -375,8 +379,8 @@ TableEdit written_with_plan(PlanEdit alter) {
 
 TableEdit written(std::vector<std::string> steps, Lines lines) {
     return to_each(std::move(steps), [lines](Step& step) {
-        step.code = [right = step, lines](const StepLines& of) {
-            return lines(of, lines_of(right, of));
+        step.code = [right = std::make_shared<const Step>(step), lines](const StepLines& of) {
+            return lines(of, lines_of(*right, of));
         };
     });
 }
