@@ -64,11 +64,13 @@ TEST_SUITE("app: colors") {
     TEST_CASE("a screen with them, and one of a terminal that has none") {
         Terminal colored(
             "attn-explain --text 'the cat' --bug scale-missing --from scores --until "
-            "weights 2>&1");
+            "weights 2>&1",
+            80, 40);
         colored.wait_for("[ended]");
         golden::check("screen_colors", colored.screen(true));
         Terminal dumb(
-            "export TERM=dumb\nattn-explain --text 'the cat' --from scores --until weights");
+            "export TERM=dumb\nattn-explain --text 'the cat' --from scores --until weights", 80,
+            40);
         dumb.wait_for("[ended]");
         CHECK_FALSE(has(dumb.screen(true), "\x1b["));
         Terminal refused("attn-explain --onyl weights");

@@ -1,4 +1,5 @@
 // The walk with --variant fused: block by block, and at the end the same context.
+#include <algorithm>
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -132,8 +133,10 @@ TEST_SUITE("walk: fused") {
         CHECK_FALSE(ledger.has("running_max"));
         CHECK(ledger.has("context"));
         const attn::Cell cell = attn::parse_cell(plan, attn::step_table(), ledger, "context[0,0]");
-        // Its rule adds up what no tensor holds.
-        CHECK(attn::derive(plan, attn::step_table(), ledger, cell).terms.size() == 65);
+        const auto remarks = attn::derive(plan, attn::step_table(), ledger, cell).remarks;
+        CHECK(std::any_of(remarks.begin(), remarks.end(), [](const std::string& remark) {
+            return remark.find("vectorized") != std::string::npos;
+        }));
     }
     TEST_CASE("its memory does not hold a cell for each query and key") {
         attn::WalkConfig config;
