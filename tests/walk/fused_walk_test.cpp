@@ -1,6 +1,6 @@
 // The walk with --variant fused: block by block, and at the end the same context.
-#include <algorithm>
 #include <doctest/doctest.h>
+#include <algorithm>
 
 #include <cmath>
 
