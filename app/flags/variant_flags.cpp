@@ -39,6 +39,11 @@ std::vector<Flag> variant_rows() {
             "--mla-absorbed", "",
             "latent attention: let queries meet the latents themselves, as when text is written")
             .needing(mla),
+        Flag{"--rule", "RULE",
+             "make a step by a rule of your own, as 'scaled_scores[q,k] = scores[q,k] / D'; "
+             "@FILE: one rule a line"}
+            .repeatable()
+            .in_group("Rules"),
     };
 }
 

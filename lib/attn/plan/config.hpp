@@ -198,6 +198,9 @@ struct WalkConfig {
     std::optional<std::int64_t> past;     ///< keys and values that are there before those of x
     std::optional<std::int64_t> prefill;  ///< tokens of a chunk; unset: all tokens at once
 
+    /// Rules of the user (attn/rules/rule.hpp) in the place of steps.
+    std::vector<std::string> rules;
+
     Rng rng = Rng::torch;
     std::uint64_t seed = 42;
     TorchBuild torch_build = TorchBuild::avx2;
