@@ -28,7 +28,7 @@ Outline mask_outline(const Plan& plan) {
 
 Tensor compute_mask(const Plan& plan, const Ledger&) { return Visibility(plan).mask(); }
 
-/// The letters of its axes, of which an index is made: b, h, q, k.
+/// Hidden where any kind hides; an index is the first letter of its axis: b, h, q, k.
 std::string mask_rule(const PlannedStep& of) {
     std::string hides;
     for (const MaskKind& kind : mask_kinds()) {

@@ -5,6 +5,7 @@
 #include "attn/cards/cards.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/rules/evaluate.hpp"
+#include "attn/rules/nodes.hpp"
 #include "attn/rules/python.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/closest.hpp"
@@ -13,22 +14,6 @@
 
 namespace attn {
 namespace {
-
-std::string did_you_mean(const std::string& name, const std::vector<std::string>& names) {
-    const std::string meant = closest(name, names);
-    return meant.empty() ? ": the tensors before it are " + some_of(names)
-                         : "; did you mean " + meant + "?";
-}
-
-/// Whether an expression is a truth as it is written.
-bool gives_truth(const RuleNode& node) {
-    const std::string& word = node.word;
-    if (node.kind == RuleNode::Kind::choose) return gives_truth(*node.parts[1]);
-    if (node.kind == RuleNode::Kind::cell) return word == "mask";
-    return node.kind == RuleNode::Kind::operate &&
-           (word == "and" || word == "or" || word == "not" ||
-            std::string("<>=!").find(word.front()) != std::string::npos);
-}
 
 /// The step of a rule, which a walk like this computes.
 Step& step_of(const Rule& rule, StepTable& table, const Plan& plan) {
@@ -39,7 +24,8 @@ Step& step_of(const Rule& rule, StepTable& table, const Plan& plan) {
             if (each.applies(plan) && each.compute && each.outline) names.push_back(each.name);
         }
         refuse_rule(rule.text, 0,
-                    "this walk has no step " + rule.step + did_you_mean(rule.step, names));
+                    "this walk has no step " + rule.step +
+                        did_you_mean(rule.step, names, ": it computes " + some_of(names)));
     }
     const bool is_computed = step->kind == Step::Kind::computed || step->kind == Step::Kind::detail;
     if (!is_computed || !step->compute || !step->outline) {
@@ -52,6 +38,13 @@ Step& step_of(const Rule& rule, StepTable& table, const Plan& plan) {
 }
 
 }  // namespace
+
+std::string rule_lines(const Rule& rule, const StepLines& of, const Outline& made,
+                       const std::function<Outline(const std::string&)>& outline) {
+    const std::string type =
+        gives_truth(*rule.value) ? "" : std::string(dtype_name(of.plan.compute_dtype));
+    return rule_python(rule, {of.torch(), made, type, outline});
+}
 
 void follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
     const auto rule =
@@ -76,11 +69,7 @@ void follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
     step.rule = always(told.text);
     step.formula = nullptr;
     step.code = [rule, outline = step.outline](const StepLines& lines) {
-        const RulePython with{
-            lines.torch(), outline(lines.plan),
-            gives_truth(*rule->value) ? "" : std::string(dtype_name(lines.plan.compute_dtype)),
-            rule_names(lines).outline};
-        return rule_python(*rule, with);
+        return rule_lines(*rule, lines, outline(lines.plan), rule_names(lines).outline);
     };
 }
 

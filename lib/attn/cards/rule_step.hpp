@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -6,6 +7,10 @@
 #include "attn/walk/step.hpp"
 
 namespace attn {
+
+/// The lines of Python that make the tensor of a completed rule in the type of the walk.
+std::string rule_lines(const Rule& rule, const StepLines& of, const Outline& made,
+                       const std::function<Outline(const std::string&)>& outline);
 
 /// Makes a step follow another rule: its number in the type of the walk, from the steps before it,
 /// its formula, its code and where its cells come from. `of` is the step in its table.

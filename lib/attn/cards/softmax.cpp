@@ -100,8 +100,6 @@ struct SoftmaxIndices {
     std::string along, cell, row;
 };
 
-std::string sink_cell(const Plan& plan) { return plan.has_head ? "sink[h]" : "sink[0]"; }
-
 std::string row_max_rule(const PlannedStep& of) {
     const SoftmaxIndices at(of);
     const std::string largest = "max " + at.along + ": scores[" + at.cell + "]";

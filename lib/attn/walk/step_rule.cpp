@@ -17,12 +17,6 @@
 namespace attn {
 namespace {
 
-std::string did_you_mean(const std::string& name, const std::vector<std::string>& names) {
-    const std::string meant = closest(name, names);
-    return meant.empty() ? ": the tensors before it are " + some_of(names)
-                         : "; did you mean " + meant + "?";
-}
-
 /// The plan that keeps every step: blocks are explained by the scores that they never hold.
 Plan keeping(const Plan& plan) {
     Plan kept = plan;
@@ -59,7 +53,8 @@ std::string step_called(const std::string& name, const PlannedStep& of) {
     for (const Step& step : before) {
         if (exists(step, of.plan)) names.push_back(step.name);
     }
-    throw ConfigError("there is no tensor '" + name + "' here" + did_you_mean(name, names));
+    throw ConfigError("there is no tensor '" + name + "' here" +
+                      did_you_mean(name, names, ": the tensors before it are " + some_of(names)));
 }
 
 }  // namespace
