@@ -33,6 +33,7 @@ const Command* find_command(std::string_view name);
 const std::vector<Flag>& common_flags();
 
 Command walk_command();
+Command tour_command();
 Command notebook_command();
 Command step_command();
 Command why_command();

@@ -65,11 +65,12 @@ std::string list_of_rules(const Arguments& arguments, const attn::Plan& plan) {
     std::string text;
     for (const attn::Step& step : table) {
         const attn::PlannedStep of{plan, table, step};
-        if (!step.applies(plan) || told_rule(of).empty()) continue;
+        const std::string rule = step.applies(plan) ? told_rule(of) : std::string();
+        if (rule.empty()) continue;
         text +=
             json ? (text.empty() ? "[" : ",\n ") + ("{\"name\": " + attn::json_string(step.name)) +
                        ", \"rule\": " + attn::json_string(attn::rule_text(*attn::rule_of(of))) + "}"
-                 : told_rule(of) + "\n";
+                 : rule + "\n";
     }
     return json ? text + "]\n" : text;
 }
