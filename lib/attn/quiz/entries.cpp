@@ -48,6 +48,7 @@ void put(QuizWalk& walk, std::string_view flag, std::int64_t number = 0) {
 QuizWalk drawn(const std::vector<std::pair<std::string_view, std::int64_t>>& with) {
     QuizWalk walk;
     put(walk, "random randn");
+    put(walk, "dtype float64");
     for (const auto& [flag, number] : with) put(walk, flag, number);
     return walk;
 }

@@ -92,7 +92,7 @@ const Forms& forms_of(const std::string& format) {
                              "\\begin{{verbatim}}\n{}\n\\end{{verbatim}}\n",
                              "\\begin{{itemize}}\n{}\\end{{itemize}}\n",
                              "\\item[] {}\n",
-                             "\\bigskip Answer: \\underline{{\\hspace{{6cm}}}}\\par\n",
+                             "\\bigskip Answer: \\underline{\\hspace{6cm}}\\par\n",
                              "\\end{document}\n"};
     return format == "markdown" || format == "ipynb" ? markdown
            : format == "html"                        ? html
