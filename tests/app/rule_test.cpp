@@ -37,6 +37,38 @@ TEST_SUITE("app: rule") {
         run("--rule @" + (folder / "mine.txt") + " --save-config " + (folder / "c.json"));
         CHECK(run("--only weights --config " + (folder / "c.json")).out == by_file);
     }
+    TEST_CASE("diagnose and probe hold a rule to be right, and find what is wrong beside it") {
+        const program::Folder folder;
+        // Linear attention as its authors write it, with no softmax.
+        const std::string rule =
+            " --rule 'weights[q,k] = if masked_scores[q,k] == -inf then 0 "
+            "else scaled_scores[q,k] / (k + 1)'";
+        const std::string walk = " --heads 2 --mask causal" + rule;
+        const std::string right = folder / "right.npz";
+        const std::string wrong = folder / "wrong.npz";
+        REQUIRE(run(walk + " -o " + right).exit_code == 0);
+        REQUIRE(run(walk + " --bug mask-inverted -o " + wrong).exit_code == 0);
+        CHECK(run("diagnose " + right + walk).exit_code == 0);
+        CHECK(run("diagnose " + right + " --heads 2 --mask causal").exit_code == 3);
+        const program::Result named = run("diagnose " + wrong + walk);
+        CHECK(named.exit_code == 1);
+        CHECK(named.out.find("mask: mask-inverted") != std::string::npos);
+
+        const std::string probe = folder / "probe.npz";
+        REQUIRE(run("probe" + walk + " -o " + probe).exit_code == 0);
+        REQUIRE(run("--x " + probe + ":x --weights " + probe + walk + " -o " + right).exit_code ==
+                0);
+        const program::Result by_probe = run("diagnose " + right + " --given " + probe);
+        CHECK(by_probe.exit_code == 0);
+        CHECK(by_probe.err.find("--rule") != std::string::npos);
+        CHECK(run("bench" + rule).exit_code == 2);
+    }
+    TEST_CASE("a rule and a mistake of one step leave one of them out") {
+        const program::Result both =
+            run("--rule 'scaled_scores[q,k] = scores[q,k] / D' --bug scale-missing");
+        CHECK(both.exit_code == 2);
+        CHECK(both.err.find("both make scaled_scores: leave one out") != std::string::npos);
+    }
     TEST_CASE("rules that cannot be are refused with a caret and exit code 2") {
         const auto refused = [](const std::string& rule, const std::string& message) {
             INFO(rule);

@@ -95,6 +95,15 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         }
     }
 
+    TEST_CASE("scores in units of log2, with all their digits, are right beside right weights") {
+        Somebody code(causal_config());
+        code.theirs.record(
+            "qk", changed(code.right["masked_scores"], [](float x) { return x * 1.44269504F; }));
+        code.theirs.record("p", code.right["weights"]);
+        const Diagnosis found = code.diagnosis();
+        CHECK_MESSAGE((!found.has_unknown() && !found.has_mistake()), diagnosis_text(found));
+    }
+
     TEST_CASE("a query and key turned in an unknown way are not called unturned") {
         Somebody code(rotating_config());
         const auto turned = [&](const char* step) {

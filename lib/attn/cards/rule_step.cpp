@@ -47,29 +47,38 @@ std::string rule_lines(const Rule& rule, const StepLines& of, const Outline& mad
 }
 
 void follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
-    const auto rule =
-        std::make_shared<const Rule>(completed(told, step.outline(of.plan), rule_names(of)));
+    const Rule whole = completed(told, step.outline(of.plan), rule_names(of));
     const bool is_mask = step.name == "mask";
-    if (gives_truth(*rule->value) != is_mask) {
-        refuse_rule(rule->text, rule->value->at,
+    if (gives_truth(*whole.value) != is_mask) {
+        refuse_rule(whole.text, whole.value->at,
                     step.name + (is_mask ? " is a truth, such as k > q, true where it hides"
                                          : " is a number, and this is a truth: say if ... then 1 "
                                            "else 0"));
     }
+    // A gradient is of the very steps that its rule names.
+    const bool by_chain = step.gradient_of.empty();
     std::vector<Input> inputs;
-    for (const std::string& name : tensors_read(*rule)) inputs.emplace_back(name);
+    for (const std::string& name : tensors_read(told)) {
+        const Chain chain = by_chain ? chain_called(name) : Chain::none;
+        inputs.push_back(chain == Chain::none ? Input(name) : Input(chain));
+    }
     step.reads = these(inputs);
-    step.compute = [rule, outline = step.outline](const Plan& plan, const Ledger& ledger) {
-        const RuleScope scope{
-            [&](const std::string& name) -> const Tensor& { return ledger[name]; }, {}};
+    step.compute = [told, by_chain, name = step.name, outline = step.outline](
+                       const Plan& plan, const Ledger& ledger) {
         const Outline made = outline(plan);
-        return evaluate_rule(*rule, made.axes, made.shape, plan.compute_dtype, scope);
+        RuleScope scope = rule_scope(plan, ledger, name);
+        if (!by_chain) {
+            scope.tensor = [&](const std::string& each) -> const Tensor& { return ledger[each]; };
+        }
+        return evaluate_rule(told, made.axes, made.shape, plan.compute_dtype, scope);
     };
     step.replaces_given = true;
     step.rule = always(told.text);
     step.formula = nullptr;
-    step.code = [rule, outline = step.outline](const StepLines& lines) {
-        return rule_lines(*rule, lines, outline(lines.plan), rule_names(lines).outline);
+    step.code = [told](const StepLines& lines) {
+        const Outline made = lines.step.outline(lines.plan);
+        const RuleNames names = rule_names(lines);
+        return rule_lines(completed(told, made, names), lines, made, names.outline);
     };
 }
 
@@ -84,7 +93,7 @@ StepTable with_rules(StepTable table, const Plan& plan, const std::vector<std::s
         Step& step = step_of(told, table, plan);
         follow_rule(step, {plan, table, step}, told);
         step.note = nullptr;
-        step.mistake_ids = "your rule";
+        step.mistake_ids = users_rule;
         step.mistake = "Your rule makes this step and what follows from it.";
     }
     return table;

@@ -295,13 +295,14 @@ private:
     /// What is found at a step, among the harmless differences alone where a mistake would cost
     /// more than can be spared.
     const Found& found_at(const TheirTensor& theirs, const std::string& step, bool spares) {
-        std::string key = theirs.name + (thorough_ ? "::" : spares ? ":" : "!") + step + state_;
+        std::string key = theirs.name + (spares ? ":" : "!") + step + state_;
         if (judge_.looks_away()) key += " away";
         for (const TheirTensor& each : later()) {
             if (!each.aside) key += " " + each.name + ":" + each.steps.front();
         }
-        const auto [place, is_new] = case_.found.try_emplace(std::move(key));
-        if (!is_new) return place->second;
+        const auto [quick, is_new] = case_.found.try_emplace(key);
+        const auto [place, is_first] = case_.found.try_emplace(thorough_ ? key + " thorough" : key);
+        if (!is_new && !is_first) return place->second;
         Candidates candidates = case_.candidates;
         if (!spares) candidates.mistakes.clear();
         candidates.refuted = [this](const Mistake& mistake) {
@@ -309,8 +310,11 @@ private:
         };
         Search search(plan_, std::move(candidates), judge_, replay_, screens_, options_, theirs,
                       step, uses_theirs_);
-        place->second.match = search.best(later(), thorough_);
-        if (!place->second.match) place->second.unexplained = search.unexplained(thorough_);
+        if (is_new) quick->second = search.best(later());
+        if (is_first) {
+            place->second =
+                quick->second.match ? quick->second : search.thorough(quick->second, later());
+        }
         return place->second;
     }
 
