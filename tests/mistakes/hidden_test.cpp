@@ -58,11 +58,18 @@ TEST_SUITE("mistakes: hidden") {
                     CHECK_MESSAGE(same_numbers(tensor, ledger[name]), name);
                 }
                 const std::string text = written(document_of(plan, ledger, hidden));
+                std::string page;
+                render_html(document_of(plan, ledger, hidden), {},
+                            [&](std::string_view piece) { page += piece; });
                 for (const std::string& part :
-                     {mistake.title, mistake.effect, mistake.lesson, "[" + mistake.id,
-                      std::string("a mistake"), std::string("A mistake")}) {
+                     {mistake.title, mistake.effect, mistake.lesson, mistake.fix_torch,
+                      mistake.fix_numpy, "[" + mistake.id}) {
+                    if (part.empty()) continue;
                     CHECK_MESSAGE(!program::has(text, part), part);
+                    CHECK_MESSAGE(!program::has(page, part), part);
                 }
+                CHECK(!program::has(text, "a mistake"));
+                CHECK(!program::has(text, "A mistake"));
             }
         }
         CHECK(tried.size() * 10 > mistakes().size() * 9);
