@@ -90,10 +90,9 @@ Asked ask_line(const QuizWalk& walk, Dice& dice) {
     with_each_mistake(walk, dice, [&](const MadeWrong& wrong) {
         question = {.walk = walk, .right = {.kind = RightAnswer::Kind::names}};
         for (const Step& step : right.table) {
+            if (!step.applies(right.plan) || step.kind == Step::Kind::detail) continue;
             const std::string rule = rule_in(right, step.name);
-            if (!step.applies(right.plan) || step.kind == Step::Kind::detail || rule.empty()) {
-                continue;
-            }
+            if (rule.empty()) continue;
             const std::string line = rule_in(wrong.made, step.name);
             const std::string number = std::to_string(question.shown.size() + 1);
             question.shown.push_back(number + "  " + line);
