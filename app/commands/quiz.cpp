@@ -48,11 +48,17 @@ public:
 private:
     void say(const std::string& text) const { write_text(arguments_, text); }
 
+    static void prompt() {
+        StandardOutput output;
+        output.write("> ");
+        output.flush();
+    }
+
     /// Reads lines until one is an answer; false at the end.
     bool answer(const Question& question) {
         std::size_t hints = 0;
         for (std::string line;;) {
-            if (prompts_) say("> ");
+            if (prompts_) prompt();
             if (!std::getline(std::cin, line)) return false;
             const std::string typed(attn::trimmed(line));
             if (typed.starts_with('#')) continue;

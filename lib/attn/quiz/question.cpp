@@ -116,7 +116,7 @@ Asks ask_cell(const std::string& step, const std::vector<std::string>& shown) {
         question.why = why_cell(made, cell);
         question.mistaken = mistaken_cells(walk, step, tensor, number);
         if (question.mistaken.size() < 2 || dice.below(4) != 0) {
-            question.asks += " Two significant digits or more, or arithmetic such as 2/3 or ln 2.";
+            question.asks += " Two significant digits or more, or 2/3, ln 2, ...";
             return question;
         }
         std::vector<QuizChoice> choices = question.mistaken;
