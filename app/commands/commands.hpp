@@ -42,6 +42,7 @@ Command compare_command();
 Command diagnose_command();
 Command probe_command();
 Command bugs_command();
+Command quiz_command();
 Command bench_command();
 Command generate_command();
 Command heads_command();

@@ -21,6 +21,31 @@ TEST_SUITE("app: rule") {
               right.out);
         CHECK(run(walk + " --rule 'scaled_scores[q,k] = scores[q,k] / D'").out != right.out);
     }
+    TEST_CASE("weights follow from the parts of softmax that a rule makes") {
+        const std::string walk = "--heads 2 --mask causal --dtype float64 --only weights -q ";
+        // Softmax off by one, said of its sum or at once.
+        CHECK(run(walk + "--rule 'row_sum[q] = exp(0 - row_max[q]) + (sum k: exponentials[q,k])'")
+                  .out ==
+              run(walk + "--rule 'weights[q,k] = exp(masked_scores[q,k]) / (1 + (sum j: "
+                         "exp(masked_scores[q,j])))'")
+                  .out);
+        // A power of 2 in the place of e.
+        CHECK(
+            run(walk + "--rule 'exponentials[q,k] = 2 ^ (masked_scores[q,k] - row_max[q])'").out ==
+            run(walk + "--rule 'masked_scores[q,k] = if mask[q,k] then -inf else log(2) * "
+                       "scaled_scores[q,k]'")
+                .out);
+        CHECK(run(walk + "--rule 'row_max[q] = 0'").out == run(walk).out);
+        const std::string code =
+            run("--code torch --rule 'row_sum[q] = 1 + (sum k: exponentials[q,k])'").out;
+        CHECK(code.find("\nrow_max = ") < code.find("\nexponentials = "));
+        CHECK(code.find("\nexponentials = ") < code.find("\nrow_sum = "));
+        CHECK(code.find("\nrow_sum = ") < code.find("\nweights = "));
+        const std::string two =
+            "--rule 'exponentials[q,k] = 2 ^ (scaled_scores[q,k] - row_max[q])' ";
+        CHECK(run("why 'weights[0,1]' " + two).out.find("exponentials[q,k] / row_sum[q]") !=
+              std::string::npos);
+    }
     TEST_CASE("a step with a rule says so, and so do those after it") {
         const std::string said =
             run("--rule 'scaled_scores[q,k] = scores[q,k] / D' --only scaled_scores,context").out;

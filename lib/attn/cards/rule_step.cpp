@@ -37,6 +37,36 @@ Step& step_of(const Rule& rule, StepTable& table, const Plan& plan) {
     return *step;
 }
 
+/// Whether a step is made of what a rule of the user made, and computes it again by itself, as
+/// softmax does with its parts.
+bool overlooks_rules(const PlannedStep& of) {
+    const bool is_computed = of.step.rule && of.step.compute && of.step.applies(of.plan);
+    if (!is_computed || of.step.mistake_ids == users_rule) return false;
+    std::vector<std::string> seen;
+    for (const Input& input : of.step.reads(of.plan)) {
+        seen.push_back(input.chain == Chain::none ? input.step : of.latest(input.chain));
+    }
+    const std::optional<Rule> rule = rule_of(of);
+    return rule && std::ranges::any_of(tensors_read(*rule), [&](const std::string& name) {
+               return find_step(of.table, name).mistake_ids == users_rule &&
+                      std::ranges::count(seen, name) == 0;
+           });
+}
+
+/// Details that a rule makes or reads are steps like all others: the program is to have them.
+void show_parts(Step& step, StepTable& table, const Plan& plan) {
+    if (step.kind == Step::Kind::detail) {
+        step.kind = Step::Kind::computed;
+        step.shown = true;
+    }
+    for (const Input& input : step.reads(plan)) {
+        const auto part = std::ranges::find(table, input.step, &Step::name);
+        if (part != table.end() && part->kind == Step::Kind::detail) {
+            show_parts(*part, table, plan);
+        }
+    }
+}
+
 }  // namespace
 
 std::string rule_lines(const Rule& rule, const StepLines& of, const Outline& made,
@@ -95,6 +125,12 @@ StepTable with_rules(StepTable table, const Plan& plan, const std::vector<std::s
         step.note = nullptr;
         step.mistake_ids = users_rule;
         step.mistake = "Your rule makes this step and what follows from it.";
+    }
+    for (Step& step : table) {
+        const PlannedStep of{plan, table, step};
+        const bool overlooks = overlooks_rules(of);
+        if (overlooks) follow_rule(step, of, parse_rule(told_rule(of)));
+        if (overlooks || step.mistake_ids == users_rule) show_parts(step, table, plan);
     }
     return table;
 }

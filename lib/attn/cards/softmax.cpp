@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attn/cards/cards.hpp"
+#include "attn/cards/rule_step.hpp"
 #include "attn/cards/sinks.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/notes/attention_rows.hpp"
@@ -133,8 +134,11 @@ std::string row_sum_rule(const PlannedStep& of) {
 std::string weights_rule(const PlannedStep& of) {
     if (of.plan.config.sigmoid) return "weights[q,k] = sigmoid(scores[q,k])";
     const SoftmaxIndices at(of);
-    const std::string share =
-        "exp(scores[" + at.cell + "] - row_max[" + at.row + "]) / row_sum[" + at.row + "]";
+    const bool are_users = find_step(of.table, "exponentials").mistake_ids == users_rule;
+    const std::string exponential = are_users
+                                        ? "exponentials[" + at.cell + "]"
+                                        : "exp(scores[" + at.cell + "] - row_max[" + at.row + "])";
+    const std::string share = exponential + " / row_sum[" + at.row + "]";
     return "weights[" + at.cell + "] = " +
            (of.plan.config.empty_row == EmptyRow::zero
                 ? "if row_max[" + at.row + "] == -inf then 0 else " + share

@@ -73,8 +73,8 @@ private:
     Match match_of(const Mistake& mistake, Reading reading, double difference) const;
     std::optional<Match> dropout() const;
     std::optional<Match> otherwise_filled(std::span<const TheirTensor> later) const;
-    std::optional<Match> far_below(const Reading& reading,
-                                   std::span<const TheirTensor> later) const;
+    std::optional<Match> far_below(const Reading& reading, std::span<const TheirTensor> later,
+                                   bool thorough) const;
     std::optional<Match> one_fill(const Reading& reading) const;
     std::optional<Match> beside_harmless(const std::vector<const Mistake*>& left_nan,
                                          std::span<const TheirTensor> later) const;

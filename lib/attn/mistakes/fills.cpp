@@ -110,6 +110,7 @@ const Mistake& mistaken_addition(double fill) { return made_once<wrongly_added>(
 const Mistake& other_scale(double divisor) { return made_once<scaled_otherwise>(divisor); }
 const Mistake& other_base(double base) { return made_once<turned_by_base>(base); }
 const Mistake& query_offset(double tokens) { return made_once<rotated_too_far>(tokens); }
+const Mistake& empty_slots(double number) { return made_once<slots_that_take_part>(number); }
 
 const std::vector<NumberedEntry>& numbered_entries() {
     static const std::vector<NumberedEntry> all{
@@ -125,6 +126,7 @@ const std::vector<NumberedEntry>& numbered_entries() {
          true,
          false,
          [](const Plan& plan) { return plan.config.rotary.theta; }},
+        {empty_slots, {1, 10}, true},
         {query_offset, {-3, -2, -1, 1, 2, 3, 4, 5, 6, 7, 8}, false, true},
     };
     return all;
