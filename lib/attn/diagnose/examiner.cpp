@@ -52,6 +52,7 @@ public:
         if (results_are_wrong_ && std::ranges::all_of(diagnosis_.findings, is_harmless)) {
             for (Finding& finding : diagnosis_.findings) finding.harmless = false;
         }
+        fold_halves();
         outcome_.cost = cost_of(diagnosis_, theirs_) + of_clash * clashes_;
         diagnosis_.cost = outcome_.cost;
         outcome_.diagnosis = std::move(diagnosis_);
@@ -176,14 +177,21 @@ private:
                                     " times what it should be");
             return true;
         }
-        const std::optional<Match>& match = found_at(theirs, step, false).match;
-        if (!match || !match->finding.harmless || match->finding.mistake->step != step) {
-            return false;
-        }
-        diagnosis_.steps.push_back(verdict_on(theirs, step, match->reading));
-        diagnosis_.steps.back().harmless = true;
-        half.evidence.push_back(theirs.name + ": " + match->finding.mistake->title);
-        return true;
+        return false;
+    }
+
+    /// A scale that is there already is no finding beside that it is there twice.
+    void fold_halves() {
+        std::vector<Finding>& all = diagnosis_.findings;
+        const auto find = [&](std::string_view id) {
+            return std::ranges::find_if(all, [id](const Finding& each) {
+                return each.mistake != nullptr && each.mistake->id.ends_with(id);
+            });
+        };
+        const auto half = find("-scaled-first"), whole = find("scale-twice");
+        if (half == all.end() || whole == all.end()) return;
+        whole->evidence.push_back(half->step + ": " + half->mistake->title);
+        all.erase(half);
     }
 
     /// Whether it is what a replay makes; the row is entered.

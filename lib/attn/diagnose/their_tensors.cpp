@@ -69,18 +69,19 @@ std::string reason_to_skip(const std::string& name, const Plan& plan) {
     return "this walk has no step " + step;
 }
 
-/// The step whose right numbers a tensor of any name holds; what is alone is the result.
+/// The step whose right numbers a tensor of any name holds; what is alone is the last that fits.
 std::vector<std::string> steps_held(const Judge& judge, const TheirTensor& theirs, bool alone) {
-    const std::vector<Ledger::Entry>& all = judge.reference().entries();
-    for (const Ledger::Entry& step : std::views::reverse(all)) {
-        const bool computed = find_step(step_table(), step.name).kind == Step::Kind::computed;
-        if (computed && step.tensor.is_floating() && step.tensor.size() > 1 &&
-            theirs.tensor.size() == step.tensor.size() && judge.right_reading(theirs, step.name)) {
-            return {step.name};
+    for (const bool by_numbers : {true, false}) {
+        for (const Ledger::Entry& step : std::views::reverse(judge.reference().entries())) {
+            const bool computed = find_step(step_table(), step.name).kind == Step::Kind::computed;
+            if (!computed || !step.tensor.is_floating() || step.tensor.size() == 1) continue;
+            if (by_numbers ? judge.right_reading(theirs, step.name).has_value()
+                           : alone && !readings(theirs.tensor, step.tensor).empty()) {
+                return {step.name};
+            }
         }
     }
-    const bool fits = alone && !readings(theirs.tensor, all.back().tensor).empty();
-    return fits ? std::vector{all.back().name} : std::vector<std::string>();
+    return {};
 }
 
 /// The steps that a tensor may be, of those that its name stands for: what its shape allows, and
