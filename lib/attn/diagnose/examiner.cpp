@@ -105,26 +105,6 @@ private:
         });
     }
 
-    /// The mistake that makes this tensor, where that explains more of what follows than its layout
-    /// does.
-    std::optional<Match> rather_mistaken(const TheirTensor& theirs, const std::string& step,
-                                         const Reading& reading) {
-        if (replay_.step(step) == nullptr) return std::nullopt;
-        std::optional<Match> match = found_at(theirs, step, true).match;
-        if (!match || match->finding.harmless) return std::nullopt;
-        Replay mistaken = replay_;
-        mistaken.make(*match->finding.mistake);
-        const Tensor* ours = mistaken.step(step);
-        if (ours != nullptr && ours->shape() == match->reading.tensor.shape()) {
-            mistaken.take(step, match->reading.tensor);
-        }
-        Replay laid_out = replay_;
-        laid_out.take(step, reading.tensor);
-        const bool more = explained_by(std::move(mistaken), judge_, later()) >
-                          explained_by(std::move(laid_out), judge_, later());
-        return more ? std::move(match) : std::nullopt;
-    }
-
     void examine_step(const TheirTensor& theirs) {
         unexplained_ = Finding();
         unexplained_.step = theirs.steps.front();
@@ -220,16 +200,8 @@ private:
     bool is_explained(const TheirTensor& theirs) {
         const auto right = [&](const std::string& step) {
             const std::optional<Reading> reading = judge_.right_reading(theirs, step);
-            if (!reading) return false;
-            // The same numbers in another order may be a layout, or a mistake that goes on.
-            if (!reading->layout.empty() && !blocked_ && later_is_wrong()) {
-                if (std::optional<Match> match = rather_mistaken(theirs, step, *reading)) {
-                    enter(theirs, step, std::move(*match));
-                    return true;
-                }
-            }
-            settle(theirs, step, *reading);
-            return true;
+            if (reading) settle(theirs, step, *reading);
+            return reading.has_value();
         };
         if (std::ranges::any_of(theirs.steps, right)) return true;
         if (blocked_) return false;  // what it follows from is not known

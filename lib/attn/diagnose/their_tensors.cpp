@@ -194,23 +194,6 @@ std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, con
         }
     }
     settle(judge, tensors);
-    // A shape of its own beside what is right later on is another tensor, not a mistake.
-    const bool some_right = std::ranges::any_of(tensors, [&](const TheirTensor& each) {
-        return each.is_right && place_of(step_table(plan), each.steps.front()) >=
-                                    place_of(step_table(plan), "weights");
-    });
-    std::erase_if(tensors, [&](const TheirTensor& each) {
-        const Tensor* ours = judge.reference().find(each.steps.front());
-        const bool aside = find_step(step_table(plan), each.steps.front()).chain == Chain::none;
-        if (!each.misfits || !aside || !some_right || options.steps.contains(each.name) ||
-            ours == nullptr) {
-            return false;
-        }
-        skipped.push_back({each.name, "its shape " + shape_text(each.tensor.shape()) +
-                                          " is not that of " + each.steps.front() + ", " +
-                                          shape_text(ours->shape())});
-        return true;
-    });
     std::erase_if(tensors, [&](const TheirTensor& entry) {
         if (entry.steps.front() != "mask" || !mask_readings(entry.tensor, plan).empty()) {
             return false;
