@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <ranges>
+#include <set>
 
 #include "attn/compare/compare.hpp"
 #include "attn/diagnose/replay.hpp"
@@ -111,51 +112,27 @@ void keep_fitting(const Plan& plan, const Judge& judge, TheirTensor& theirs) {
 
 /// Puts in front the step whose right numbers a tensor holds, else the likeliest that no other has.
 void settle(const Judge& judge, std::vector<TheirTensor>& tensors) {
-    std::map<std::string, const TheirTensor*> claimed;
-    const auto is_free = [&](const std::string& step) { return !claimed.contains(step); };
-    const auto put_first = [&](TheirTensor& theirs, const std::string& step) {
-        std::ranges::stable_partition(theirs.steps,
-                                      [&](const std::string& each) { return each == step; });
-        if (!theirs.misfits) claimed.emplace(theirs.steps.front(), &theirs);
+    std::set<std::string> claimed;
+    const auto settle_one = [&](TheirTensor& theirs, auto&& fits) {
+        const auto step = std::ranges::find_if(theirs.steps, fits);
+        if (step == theirs.steps.end()) return;
+        claimed.insert(*step);
+        std::rotate(theirs.steps.begin(), step, step + 1);
     };
-    const auto holds = [&](const TheirTensor& theirs, const std::string& step) {
-        return step != "mask" && judge.right_reading(theirs, step).has_value();
-    };
-    for (TheirTensor& theirs : tensors) {
-        if (theirs.steps.size() == 1 || theirs.steps.front() == theirs.name) {
-            put_first(theirs, std::string(theirs.steps.front()));
-        }
-    }
-    // What is called a result is what comes last, unless that is another; of several the one saved
-    // last is the final one.
-    for (TheirTensor& theirs : std::views::reverse(tensors)) {
-        if (!names_a_result(theirs.name)) continue;
-        std::vector<std::string> called = theirs.steps;
-        std::ranges::copy(theirs.options, std::back_inserter(called));
-        const auto free = std::ranges::find_if(called, [&](const std::string& step) {
-            return is_free(step) || claimed[step] == &theirs;
-        });
-        const std::string step = free != called.end() ? *free : called.front();
-        theirs.misfits = std::ranges::find(theirs.steps, step) == theirs.steps.end();
-        theirs.steps = {step};
-        put_first(theirs, step);
-    }
     for (TheirTensor& theirs : tensors) {
         theirs.options = theirs.steps;
-        theirs.is_right = std::ranges::any_of(
-            theirs.steps, [&](const std::string& step) { return holds(theirs, step); });
+        const auto holds = [&](const std::string& step) {
+            return step != "mask" && judge.right_reading(theirs, step).has_value();
+        };
+        theirs.is_right = std::ranges::any_of(theirs.steps, holds);
+        // What is called a result is what comes last, whatever it holds.
+        if (theirs.is_right && !names_a_result(theirs.name)) settle_one(theirs, holds);
     }
-    for (const bool by_numbers : {true, false}) {
-        for (TheirTensor& theirs : std::views::reverse(tensors)) {
-            if (theirs.steps.size() == 1 || theirs.is_right != by_numbers) continue;
-            const std::vector<std::string> steps = theirs.steps;
-            for (const std::string& step : steps) {
-                if (!is_free(step) && !by_numbers) continue;
-                if (by_numbers && !holds(theirs, step)) continue;
-                put_first(theirs, step);
-                break;
-            }
-        }
+    // Of several the one saved last is the final one.
+    for (TheirTensor& theirs : std::views::reverse(tensors)) {
+        if (theirs.is_right && !names_a_result(theirs.name)) continue;
+        settle_one(theirs, [&](const std::string& step) { return !claimed.contains(step); });
+        if (names_a_result(theirs.name)) theirs.options = theirs.steps = {theirs.steps.front()};
     }
 }
 
