@@ -51,7 +51,8 @@ TEST_SUITE("app: backward") {
         check_refused("--model-file stories --text 'Lily had a'" + flags + "parks",
                       "the first may be ' p', --loss cross-entropy:");
         check_refused("--model-file stories --text 'Lily had a'" + flags, "names no token");
-        check_refused("--model-file stories --text 'Lily had a'" + flags + "512", "must be at most 511");
+        check_refused("--model-file stories --text 'Lily had a'" + flags + "512",
+                      "must be at most 511");
     }
     TEST_CASE("each loss begins with its own gradient") {
         CHECK(number(walk("--backward"), "d_context", "/0/0") == 1);
@@ -125,6 +126,11 @@ TEST_SUITE("app: backward") {
         CHECK(has(run("diagnose " + file + flags).out, "right: the way back is that of this walk"));
     }
     TEST_CASE("the stepper goes to a gradient and back") {
+        const std::string beside = run("step --backward -q", "goto weights\n").out;
+        const std::string both = run("--backward --only weights,d_weights -q").out;
+        const std::size_t second = both.find("tensor(", 1);
+        CHECK(has(beside, both.substr(0, second)));
+        CHECK(has(beside, both.substr(second)));
         const std::string there = run("step --backward", "goto scores\ngradient\ngradient\n").out;
         CHECK(has(there, "d_scores"));
         CHECK(has(run("step", "gradient\n").out + run("step", "gradient\n").err, "--backward"));

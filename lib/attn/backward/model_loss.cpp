@@ -40,15 +40,9 @@ double slope(Activation kind, double x) {
 
 /// From the gradient of what a matrix makes to that of what it was given.
 Rows back(const Linear<double>& linear, const Rows& gradient) {
-    Rows result = Rows::filled({gradient.shape(0), linear.matrix.shape(0)}, 0);
-    for (std::size_t r = 0; r < result.shape(0); ++r) {
-        for (std::size_t i = 0; i < result.shape(1); ++i) {
-            for (std::size_t o = 0; o < gradient.shape(1); ++o) {
-                result(r, i) += gradient(r, o) * linear.matrix(i, o);
-            }
-        }
-    }
-    return result;
+    Linear<double> turned;
+    turned.matrix = models::input_major(linear.matrix);
+    return turned(gradient);
 }
 
 /// The same of a norm of rows x.
@@ -148,23 +142,21 @@ public:
 
     /// The loss of the rows behind the last layer, and its gradient.
     ModelLoss of_rows(const Rows& rows, std::int64_t id) const {
-        Rows logits = all_.vocabulary()(all_.final_norm(rows));
-        const std::size_t last = rows.shape(0) - 1;
         const double cap = a_.logit_softcap;
-        Rows d = Rows::filled(logits.shape(), 0);
-        double most = -INFINITY, sum = 0;
-        for (std::size_t i = 0; i < logits.shape(1); ++i) {
-            double& logit = logits(last, i);
-            if (cap > 0) logit = cap * std::tanh(logit / cap);
-            most = std::max(most, logit);
+        Rows d = all_.vocabulary()(all_.final_norm(rows));
+        if (cap > 0) {
+            for (double& logit : d) logit = cap * std::tanh(logit / cap);
         }
-        for (std::size_t i = 0; i < logits.shape(1); ++i) sum += std::exp(logits(last, i) - most);
-        for (std::size_t i = 0; i < logits.shape(1); ++i) {
-            const double logit = logits(last, i);
-            d(last, i) = std::exp(logit - most) / sum - (static_cast<std::int64_t>(i) == id);
-            if (cap > 0) d(last, i) *= 1 - (logit / cap) * (logit / cap);
+        const std::size_t count = d.shape(1);
+        double* const last = d.end() - count;
+        std::fill(d.data(), last, 0);
+        const auto found = models::distribution<double>({last, count});
+        for (std::size_t i = 0; i < count; ++i) {
+            const double slope = cap > 0 ? 1 - last[i] / cap * (last[i] / cap) : 1;
+            const bool is_word = static_cast<std::int64_t>(i) == id;
+            last[i] = (found[i].probability - (is_word ? 1 : 0)) * slope;
         }
-        return {std::log(sum) + most - logits(last, static_cast<std::size_t>(id)),
+        return {-std::log(found[static_cast<std::size_t>(id)].probability),
                 back(all_.final_norm, rows, back(all_.vocabulary(), d))};
     }
 
