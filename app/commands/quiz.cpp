@@ -1,8 +1,8 @@
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <iostream>
-#include <list>
 #include <random>
 
 #include "app/commands/commands.hpp"
@@ -20,16 +20,6 @@ namespace {
 using attn::Question;
 using attn::Verdict;
 
-std::string explained(const Question& question) {
-    std::string text;
-    for (std::size_t at = 0; at < question.why.size();) {
-        const std::size_t end = question.why.find('\n', at);
-        text += "  " + question.why.substr(at, end - at) + "\n";
-        at = end + 1;
-    }
-    return text;
-}
-
 /// A session: questions one after the other, answers line by line.
 class Session {
 public:
@@ -45,7 +35,7 @@ public:
             say((asked_ > 0 ? "\n" : "") + std::to_string(asked_ + 1) + " of " +
                 std::to_string(count_) + ", " + question.topic + ": " + question.asks + "\n");
             for (const std::string& line : question.shown) say("  " + line + "\n");
-            say(choices_text(question));
+            for (const std::string& line : choice_lines(question)) say(line + "\n");
             if (asked_ == 0 && prompts_) say("Enter: a hint. skip: the answer. q: leave.\n");
             if (!answer(question)) break;
         }
@@ -68,32 +58,32 @@ private:
             if (typed.starts_with('#')) continue;
             if (typed == "q" || typed == "quit") return false;
             if (typed.empty()) {
-                const bool has_more = hints < question.hints.size();
-                say("  hint: " +
-                    (has_more ? question.hints[hints++] : std::string("skip tells the answer")) +
+                const bool is_last = hints == question.hints.size();
+                say("  hint: " + (is_last ? "skip tells the answer" : question.hints[hints++]) +
                     "\n");
                 continue;
             }
             const bool skips = typed == "?" || typed == "skip";
             const Verdict verdict = skips ? Verdict{} : check_answer(question.right, typed);
-            if (verdict.is == Verdict::Is::unread && prompts_) {
+            const bool is_unread = verdict.is == Verdict::Is::unread;
+            const std::string advice = is_unread ? " (" + verdict.advice + ")" : "";
+            if (is_unread && prompts_) {
                 say("  " + verdict.advice + "\n");
                 continue;
             }
             ++answered_;
-            const bool is_right = verdict.is == Verdict::Is::right;
-            right_ += is_right ? 1 : 0;
-            say(is_right ? "Right: " + question.answer + "\n"
-                : skips  ? "It is " + question.answer + "\n"
-                         : "Not " + attn::visible(typed) +
-                              (verdict.advice.empty() ? "" : " (" + verdict.advice + ")") +
-                              ": it is " + question.answer + "\n");
-            if (const attn::Mistake* mistake =
-                    is_right || skips ? nullptr : mistake_behind(question, typed)) {
+            const bool is_right = verdict.is == Verdict::Is::right, is_wrong = !is_right && !skips;
+            if (is_right) ++right_;
+            say((is_right   ? "Right: "
+                 : is_wrong ? "Not " + attn::visible(typed) + advice + ": it is "
+                            : "It is ") +
+                question.answer + "\n");
+            const attn::Mistake* mistake = is_wrong ? mistake_behind(question, typed) : nullptr;
+            if (mistake != nullptr) {
                 say("That comes out of a mistake: " + mistake->title + " (attn-explain bugs " +
                     mistake->id + ")\n");
             }
-            say(explained(question));
+            say(question.why);
             return true;
         }
     }
@@ -124,16 +114,16 @@ std::string form_of(const Arguments& arguments, const std::string& path) {
         }
         return form.name;
     }
-    return said.empty() ? "text" : said;
+    return said.empty() ? "markdown" : said;
 }
 
 /// `sheet.md` as `sheet-03.md`, one of several.
 std::string numbered(const std::string& path, std::int64_t number, std::int64_t count) {
-    if (count < 2) return path;
-    std::string digits = std::to_string(number);
-    digits.insert(0, std::to_string(count).size() - digits.size(), '0');
-    const std::size_t ending = path.size() - ending_of(path).size();
-    return path.substr(0, ending) + "-" + digits + path.substr(ending);
+    const std::string ending = ending_of(path);
+    const std::size_t digits = std::to_string(count).size();
+    return count < 2 ? path
+                     : fmt::format("{}-{:0{}}{}", path.substr(0, path.size() - ending.size()),
+                                   number, digits, ending);
 }
 
 /// Writes sheets and their keys, each file whole, and none where one folder takes no files.
@@ -152,25 +142,23 @@ void write_sheets(const Arguments& arguments, std::uint64_t seed) {
     for (std::int64_t student = 1; student <= students; ++student) {
         const std::uint64_t own = seed + static_cast<std::uint64_t>(student - 1);
         const std::vector<Question> all = questions(arguments, own, *arguments.integer("--sheet"));
+        const std::string topic = arguments.has("--topic") ? ": " + arguments.text("--topic") : "";
         const std::string title =
-            "Attention" +
-            (arguments.has("--topic") ? ": " + arguments.text("--topic") : std::string()) +
-            (students > 1 ? ", sheet " + std::to_string(student) : "");
+            "Attention" + topic + (students > 1 ? fmt::format(", sheet {}", student) : "");
         const std::string sheet = sheet_text(title, all, false, form);
-        if (to_file)
-            files.emplace_back(numbered(path, student, students), sheet);
-        else
-            write_text(arguments, sheet);
+        if (!to_file) write_text(arguments, sheet);
+        if (to_file) files.emplace_back(numbered(path, student, students), sheet);
         if (!key.empty()) {
             files.emplace_back(numbered(key, student, students),
-                               sheet_text(title + ", answers (--seed " + std::to_string(own) + ")",
-                                          all, true, key_form));
+                               sheet_text(fmt::format("{}, answers (--seed {})", title, own), all,
+                                          true, key_form));
         }
     }
-    std::list<attn::OutputFile> tried;
-    for (std::size_t i = 0; i < std::min<std::size_t>(files.size(), 2); ++i)
-        tried.emplace_back(files[i].first);
-    tried.clear();
+    {
+        const attn::OutputFile first(files.empty() ? "/dev/null" : files.front().first);
+        const attn::OutputFile second(files.empty() ? "/dev/null"
+                                                    : files[files.size() > 1 ? 1 : 0].first);
+    }
     for (const auto& [name, text] : files) attn::write_file(name, text);
 }
 
@@ -179,9 +167,9 @@ int run_quiz(const Arguments& arguments) {
     if (arguments.has("--seed")) seed = static_cast<std::uint64_t>(*arguments.integer("--seed"));
     note_useless_flags(arguments, nullptr);
     if (arguments.has("--json") || ending_of(arguments.text("--output")) == ".json") {
-        write_text(arguments, attn::questions_json(questions(arguments, seed,
-                                                             arguments.integer("--sheet").value_or(
-                                                                 *arguments.integer("--count")))));
+        const std::int64_t count =
+            *arguments.integer(arguments.has("--sheet") ? "--sheet" : "--count");
+        write_text(arguments, attn::questions_json(questions(arguments, seed, count)));
     } else if (arguments.has("--sheet")) {
         write_sheets(arguments, seed);
     } else if (arguments.has("--output")) {
@@ -209,17 +197,17 @@ const std::vector<Flag>& quiz_flags() {
         {"--count", "N", "how many questions are asked", integer(1, 1000), "11"},
         {"--sheet", "N", "write a sheet of N questions instead of asking", integer(1, 1000)},
         Flag{"--format", "FORMAT", "form of the sheet", one_of(form_names),
-             "by the name of --output; else text"}
+             "by the name of --output; else markdown"}
             .needing(sheet),
         Flag{"--solutions", "FILE",
              "write the answers to the sheet, with their derivations, to a file", file()}
-            .writing({".txt", ".md", ".html", ".tex", ".ipynb"})
+            .writing({".md", ".html", ".tex", ".ipynb"})
             .needing(sheet),
         Flag{"--students", "N",
              "write as many sheets, each with other numbers, as sheet-01.md and on for -o sheet.md",
              integer(1, 1000)}
             .needing(sheet),
-        output_flag({".txt", ".md", ".html", ".tex", ".ipynb", ".json"})};
+        output_flag({".md", ".html", ".tex", ".ipynb", ".json"})};
     return all;
 }
 

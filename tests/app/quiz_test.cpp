@@ -46,7 +46,7 @@ TEST_SUITE("app: quiz") {
 
     TEST_CASE("a mistake that is known is named") {
         const auto list =
-            nlohmann::json::parse(run("quiz --topic scale --seed 5 --count 8 --json").out);
+            nlohmann::json::parse(run("quiz --topic scale --seed 2 --count 8 --json").out);
         std::string answers;
         for (const auto& each : list) {
             if (each["choices"].empty()) {
@@ -59,14 +59,14 @@ TEST_SUITE("app: quiz") {
                 break;
             }
         }
-        const auto told = run("quiz --topic scale --seed 5 --count 8", answers);
+        const auto told = run("quiz --topic scale --seed 2 --count 8", answers);
         CHECK(has(told.out, "comes out of a mistake"));
         CHECK(has(told.out, "attn-explain bugs "));
     }
 
     TEST_CASE("sheets are the same for a seed, and hold no answer") {
         const Folder folder;
-        for (const std::string format : {"text", "markdown", "html", "latex", "ipynb"}) {
+        for (const std::string format : {"markdown", "html", "latex", "ipynb"}) {
             INFO(format);
             const std::string flags = "quiz --sheet 22 --seed 9 --format " + format;
             const auto sheet = run(flags + " --solutions '" + (folder / ("key-" + format)) + "'");
@@ -84,6 +84,7 @@ TEST_SUITE("app: quiz") {
         const auto page = run("quiz --sheet 11 --format html").out;
         CHECK(!has(page, "http"));
         CHECK(!has(page, "<script"));
+        CHECK(!has(page, "\\n"));
         CHECK(has(run("quiz --sheet 11 --topic rule --format latex").out, "\\end{document}"));
     }
 

@@ -12,7 +12,7 @@ using program::shell;
 
 namespace {
 
-constexpr int screens = 15;
+constexpr int tour_pages = 15;
 
 std::vector<std::string> lines_of(const std::string& text) {
     std::istringstream stream(text);
@@ -47,7 +47,7 @@ std::vector<std::string> pages_of(const std::string& answers) {
         if (has(line, " of 15. ")) cut.emplace_back();
         if (!cut.empty()) cut.back() += line + "\n";
     }
-    REQUIRE(cut.size() == screens);
+    REQUIRE(cut.size() == tour_pages);
     return cut;
 }
 
@@ -61,7 +61,7 @@ std::string reply_in(const std::string& page) {
 
 std::string repeated(const std::string& line) {
     std::string text;
-    for (int i = 0; i < screens; ++i) text += line + "\n";
+    for (int i = 0; i < tour_pages; ++i) text += line + "\n";
     return text;
 }
 
@@ -90,7 +90,7 @@ TEST_SUITE("app: tour") {
         }
         std::size_t at = 0;
         const std::vector<std::string> commands = commands_of(document);
-        CHECK(commands.size() >= screens);
+        CHECK(commands.size() >= tour_pages);
         const program::Folder folder;
         for (const std::string& command : commands) {
             INFO(command);
@@ -159,7 +159,7 @@ TEST_SUITE("app: tour") {
 
     TEST_CASE("every screen fits a terminal, and is read with Enter on a small one") {
         Terminal terminal("attn-explain tour");
-        for (int page = 1; page <= screens; ++page) {
+        for (int page = 1; page <= tour_pages; ++page) {
             INFO(page);
             const std::string screen = terminal.wait_for("q: end >");
             CHECK(screen.starts_with(std::to_string(page) + " of 15. "));
@@ -218,7 +218,7 @@ TEST_SUITE("app: tour") {
 
     TEST_CASE("the list, and what is no page") {
         const std::vector<std::string> list = lines_of(run("tour --list").out);
-        REQUIRE(list.size() == screens);
+        REQUIRE(list.size() == tour_pages);
         CHECK(list[7] == "  8   What changes under a causal mask?");
         program::check_refused("tour 16", "PAGE");
         program::check_refused("tour 0", "PAGE");

@@ -127,8 +127,8 @@ TEST_SUITE("quiz: questions") {
         for (const std::string& topic : quiz_topics()) {
             const std::vector<Question> one{second(topic, 7)}, same{second(topic, 7)};
             const std::vector<Question> other{second(topic, 8)};
-            CHECK(sheet_text("", one, true, "text") == sheet_text("", same, true, "text"));
-            CHECK(sheet_text("", one, true, "text") != sheet_text("", other, true, "text"));
+            CHECK(sheet_text("", one, true, "markdown") == sheet_text("", same, true, "markdown"));
+            CHECK(sheet_text("", one, true, "markdown") != sheet_text("", other, true, "markdown"));
             CHECK(one.front().topic == topic);
             const bool is_of_cell = one.front().right.kind == RightAnswer::Kind::number;
             if (is_of_cell) CHECK(one.front().cell.substr(0, 3) == other.front().cell.substr(0, 3));

@@ -146,8 +146,9 @@ std::optional<std::size_t> samples_in(const Plan& plan, const Ledger& theirs,
     std::optional<std::size_t> samples;
     for (const auto& [name, tensor] : theirs.entries()) {
         const auto said = options.steps.find(name);
-        const std::vector<std::string> steps =
+        std::vector<std::string> steps =
             said != options.steps.end() ? std::vector{said->second} : steps_called(name, plan);
+        if (steps.empty() && theirs.entries().size() == 1) steps = steps_called("output", plan);
         if (steps.empty() || steps.front() == "mask") continue;
         bool fits = false;
         for (const std::string& step : steps) {

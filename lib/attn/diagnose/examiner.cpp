@@ -52,6 +52,7 @@ public:
         if (results_are_wrong_ && std::ranges::all_of(diagnosis_.findings, is_harmless)) {
             for (Finding& finding : diagnosis_.findings) finding.harmless = false;
         }
+        fold_halves();
         outcome_.cost = cost_of(diagnosis_, theirs_) + of_clash * clashes_;
         diagnosis_.cost = outcome_.cost;
         outcome_.diagnosis = std::move(diagnosis_);
@@ -102,26 +103,6 @@ private:
         return std::ranges::any_of(later(), [](const TheirTensor& theirs) {
             return theirs.steps.front() != "mask" && !theirs.is_right;
         });
-    }
-
-    /// The mistake that makes this tensor, where that explains more of what follows than its layout
-    /// does.
-    std::optional<Match> rather_mistaken(const TheirTensor& theirs, const std::string& step,
-                                         const Reading& reading) {
-        if (replay_.step(step) == nullptr) return std::nullopt;
-        std::optional<Match> match = found_at(theirs, step, true).match;
-        if (!match || match->finding.harmless) return std::nullopt;
-        Replay mistaken = replay_;
-        mistaken.make(*match->finding.mistake);
-        const Tensor* ours = mistaken.step(step);
-        if (ours != nullptr && ours->shape() == match->reading.tensor.shape()) {
-            mistaken.take(step, match->reading.tensor);
-        }
-        Replay laid_out = replay_;
-        laid_out.take(step, reading.tensor);
-        const bool more = explained_by(std::move(mistaken), judge_, later()) >
-                          explained_by(std::move(laid_out), judge_, later());
-        return more ? std::move(match) : std::nullopt;
     }
 
     void examine_step(const TheirTensor& theirs) {
@@ -176,14 +157,21 @@ private:
                                     " times what it should be");
             return true;
         }
-        const std::optional<Match>& match = found_at(theirs, step, false).match;
-        if (!match || !match->finding.harmless || match->finding.mistake->step != step) {
-            return false;
-        }
-        diagnosis_.steps.push_back(verdict_on(theirs, step, match->reading));
-        diagnosis_.steps.back().harmless = true;
-        half.evidence.push_back(theirs.name + ": " + match->finding.mistake->title);
-        return true;
+        return false;
+    }
+
+    /// A scale that is there already is no finding beside that it is there twice.
+    void fold_halves() {
+        std::vector<Finding>& all = diagnosis_.findings;
+        const auto find = [&](std::string_view id) {
+            return std::ranges::find_if(all, [id](const Finding& each) {
+                return each.mistake != nullptr && each.mistake->id.ends_with(id);
+            });
+        };
+        const auto half = find("-scaled-first"), whole = find("scale-twice");
+        if (half == all.end() || whole == all.end()) return;
+        whole->evidence.push_back(half->step + ": " + half->mistake->title);
+        all.erase(half);
     }
 
     /// Whether it is what a replay makes; the row is entered.
@@ -212,16 +200,8 @@ private:
     bool is_explained(const TheirTensor& theirs) {
         const auto right = [&](const std::string& step) {
             const std::optional<Reading> reading = judge_.right_reading(theirs, step);
-            if (!reading) return false;
-            // The same numbers in another order may be a layout, or a mistake that goes on.
-            if (!reading->layout.empty() && !blocked_ && later_is_wrong()) {
-                if (std::optional<Match> match = rather_mistaken(theirs, step, *reading)) {
-                    enter(theirs, step, std::move(*match));
-                    return true;
-                }
-            }
-            settle(theirs, step, *reading);
-            return true;
+            if (reading) settle(theirs, step, *reading);
+            return reading.has_value();
         };
         if (std::ranges::any_of(theirs.steps, right)) return true;
         if (blocked_) return false;  // what it follows from is not known

@@ -74,8 +74,7 @@ Asked ask_mistake(const QuizWalk& walk, Dice& dice) {
     });
     if (choices.size() < 3) return std::nullopt;
     const Mistake& mistake = *choices.front().mistake;
-    question.asks =
-        walk.told + (walk.told.empty() ? "" : " ") + "One mistake made these numbers. Which?";
+    question.asks = given(walk) + "One mistake made these numbers. Which?";
     question.shown = seen.front();
     question.mistake = &mistake;
     question.cell = mistake.step;

@@ -10,6 +10,7 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/slice.hpp"
+#include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/text/told.hpp"
 #include "attn/walk/step_rule.hpp"
@@ -38,28 +39,23 @@ std::string formula_in(const Made& made, const std::string& step) {
     return formula_of(find_step(made.table, step), made.plan, made.table);
 }
 
-/// What mistakes make of a cell: each number once, and none that is right.
-std::vector<QuizChoice> mistaken_cells(const Question& question, const Cell& cell) {
-    const QuizWalk& walk = question.walk;
+/// What mistakes make of a cell, by its number: each value once, and none that is nearly right.
+std::vector<QuizChoice> mistaken_cells(const QuizWalk& walk, const std::string& step,
+                                       const Tensor& right, std::size_t cell) {
     const Plan plan = resolve(walk.config);
     std::vector<QuizChoice> found;
     for (const Mistake& mistake : walk.goes_back ? gradient_mistakes() : mistakes()) {
         if (!mistake.applies(plan)) continue;
         try {
-            const Ledger ledger = walk.made(&mistake).ledger;
-            const double number =
-                slice(ledger[cell.step],
-                      cell_text(cell).substr(cell.step.size() + 1,
-                                             cell_text(cell).size() - cell.step.size() - 2))
-                    .at(0);
-            const std::string text = quiz_number(number);
-            const bool is_near = std::abs(number - cell.value) <= std::abs(cell.value) / 50 + 1e-9;
-            if (std::isfinite(number) && !is_near &&
-                std::ranges::find(found, text, &QuizChoice::text) == found.end()) {
-                found.push_back({text, &mistake, number});
-            }
+            const Tensor tensor = walk.made(&mistake).ledger[step];
+            if (tensor.shape() != right.shape() || !std::isfinite(tensor.at(cell))) continue;
+            const QuizChoice choice{quiz_number(tensor.at(cell)), &mistake, tensor.at(cell)};
+            const bool is_known =
+                std::ranges::find(found, choice.text, &QuizChoice::text) != found.end();
+            const double away = std::abs(choice.number - right.at(cell));
+            if (!is_known && away > std::abs(right.at(cell)) / 50 + 1e-9) found.push_back(choice);
         } catch (const Error&) {
-            continue;  // its walk ends here, or its tensor has another shape
+            continue;  // the walk ends here
         }
     }
     return found;
@@ -68,23 +64,21 @@ std::vector<QuizChoice> mistaken_cells(const Question& question, const Cell& cel
 /// The derivation without its end, a line for each step.
 std::vector<std::string> hints_of(const Derivation& derivation) {
     std::vector<std::string> hints{"it is " + derivation.rule};
-    const auto valued = [](const Cell& cell) {
-        return cell_text(cell) + " = " + quiz_number(cell.value);
-    };
     for (const Term& term : derivation.terms) {
-        hints.push_back(!term.form.empty() ? term.form
-                        : term.right       ? valued(term.left) + " meets " + valued(*term.right)
-                                           : valued(term.left));
+        const auto& [left, right, value, form] = term;
+        std::string text = cell_text(left) + " = " + quiz_number(left.value);
+        if (right) text += " times " + cell_text(*right) + " = " + quiz_number(right->value);
+        hints.push_back(form.empty() ? text : form);
     }
-    if (!derivation.arithmetic.empty())
-        hints.push_back("with its numbers: " + derivation.arithmetic);
+    const std::string& numbers = derivation.arithmetic;
+    if (!numbers.empty()) hints.push_back("with its numbers: " + numbers);
     return hints;
 }
 
 /// The number, and the fraction that it is where that is short: `0.6667, 2/3`.
 std::string with_fraction(double number) {
     const std::string text = quiz_number(number);
-    for (int below = 3; below <= 60 && text.size() > 5; ++below) {
+    for (int below = 3; below <= 60 && text.size() > 4; ++below) {
         const double above = std::round(number * below);
         if (std::abs(number * below - above) < 1e-9) {
             return fmt::format("{}, {:g}/{}", text, above, below);
@@ -93,91 +87,83 @@ std::string with_fraction(double number) {
     return text;
 }
 
-Asked cell_question(const QuizWalk& walk, Dice& dice, const std::string& step,
-                    const std::vector<std::string>& shown) {
-    const Made made = walk.made();
-    const Cell cell = cell_at(made, step, dice.below(made.ledger[step].size()));
-    if (!std::isfinite(cell.value)) return std::nullopt;
-    Question question{.walk = walk};
-    question.cell = cell_text(cell);
-    question.asks = walk.told + (walk.told.empty() ? "" : " ") + "What is " + question.cell + "?";
-    question.right.number = cell.value;
-    question.answer = with_fraction(cell.value);
-    for (const std::string& name : shown) {
-        question.shown.push_back(shown_tensor(name, made.ledger[name]));
-    }
-    question.hints = hints_of(derive(made.plan, made.table, made.ledger, cell));
-    question.why = why_cell(made, cell);
-    question.mistaken = mistaken_cells(question, cell);
-    if (question.mistaken.size() < 2 || dice.below(4) != 0) {
-        question.asks += " Two significant digits or more, or arithmetic such as 2/3 or ln 2.";
-        return question;
-    }
-    std::vector<QuizChoice> choices = question.mistaken;
-    dice.shuffle(choices);
-    choices.resize(std::min<std::size_t>(choices.size(), 3));
-    choices.insert(choices.begin(), {quiz_number(cell.value)});
-    put_choices(question, std::move(choices), dice);
-    return question;
-}
-
-Asked shape_question(const QuizWalk& walk, Dice& dice, const std::vector<std::string>& steps) {
-    const Made made = walk.made();
-    const std::string& step = steps[dice.below(steps.size())];
-    const Tensor& tensor = made.ledger[step];
-    Question question{.walk = walk, .asks = walk.told + " What is the shape of " + step + "?"};
-    question.cell = step;
-    question.right = {.kind = RightAnswer::Kind::shape, .shape = tensor.shape()};
-    question.answer = shape_text(tensor.shape());
-    question.hints = {"its axes are " + joined(tensor.axes()), formula_in(made, step)};
-    question.why = step + ": " + tensor.described() + "\n  " + formula_in(made, step) + "\n";
-    return question;
-}
-
-Asked origin_question(const QuizWalk& walk, Dice& dice, const std::string& step,
-                      const std::string& of) {
-    const Made made = walk.made();
-    const Tensor &tensor = made.ledger[step], &source = made.ledger[of];
-    const Cell cell = cell_at(made, step, dice.below(tensor.size()));
-    const std::vector<double> numbers = source.numbers();
-    if (std::ranges::count(numbers, cell.value) != 1) return std::nullopt;
-    const auto place = std::ranges::find(numbers, cell.value) - numbers.begin();
-    const auto from = indices_of(static_cast<std::size_t>(place), source.shape());
-    Question question{.walk = walk};
-    question.cell = cell_text(cell);
-    question.asks = fmt::format(
-        "{} is {}; {} is made of it and is {}. Which cell of {} is {}? Give its indices.", of,
-        source.described(), step, tensor.described(), of, question.cell);
-    question.right = {.kind = RightAnswer::Kind::shape, .shape = from};
-    question.answer = of + index_text(from);
-    question.hints = {formula_in(made, step)};
-    question.why = why_cell(made, cell);
-    return question;
-}
-
 }  // namespace
 
 QuizWalk::Made QuizWalk::made(const Mistake* mistake) const {
-    Made result{resolve(config), {}, {}};
-    StepTable table = step_table(result.plan);
-    if (mistake != nullptr && !goes_back) table = mistake->apply(std::move(table), result.plan);
-    if (goes_back) table = with_gradients(std::move(table), result.plan, {});
-    if (mistake != nullptr && goes_back) table = mistake->apply(std::move(table), result.plan);
-    result.ledger = attn::walk(result.plan, draw(result.plan), table);
-    result.table = std::move(table);
-    return result;
+    Plan plan = resolve(config);
+    StepTable table = step_table(plan);
+    if (mistake != nullptr && !goes_back) table = mistake->apply(std::move(table), plan);
+    if (goes_back) table = with_gradients(std::move(table), plan, {});
+    if (mistake != nullptr && goes_back) table = mistake->apply(std::move(table), plan);
+    Ledger ledger = attn::walk(plan, draw(plan), table);
+    return {std::move(plan), std::move(table), std::move(ledger)};
 }
 
 Asks ask_cell(const std::string& step, const std::vector<std::string>& shown) {
-    return [=](const QuizWalk& walk, Dice& dice) { return cell_question(walk, dice, step, shown); };
+    return [=](const QuizWalk& walk, Dice& dice) -> Asked {
+        const Made made = walk.made();
+        const Tensor& tensor = made.ledger[step];
+        const std::size_t number = dice.below(tensor.size());
+        const Cell cell = cell_at(made, step, number);
+        Question question{.walk = walk, .cell = cell_text(cell)};
+        question.asks = given(walk) + "What is " + question.cell + "?";
+        question.right.number = cell.value;
+        question.answer = with_fraction(cell.value);
+        for (const std::string& name : shown) {
+            question.shown.push_back(shown_tensor(name, made.ledger[name]));
+        }
+        question.hints = hints_of(derive(made.plan, made.table, made.ledger, cell));
+        question.why = why_cell(made, cell);
+        question.mistaken = mistaken_cells(walk, step, tensor, number);
+        if (question.mistaken.size() < 2 || dice.below(4) != 0) {
+            question.asks += " Two significant digits or more, or arithmetic such as 2/3 or ln 2.";
+            return question;
+        }
+        std::vector<QuizChoice> choices = question.mistaken;
+        dice.shuffle(choices);
+        choices.resize(std::min<std::size_t>(choices.size(), 3));
+        choices.insert(choices.begin(), {quiz_number(cell.value)});
+        put_choices(question, std::move(choices), dice);
+        return question;
+    };
 }
 
 Asks ask_shape(const std::vector<std::string>& steps) {
-    return [=](const QuizWalk& walk, Dice& dice) { return shape_question(walk, dice, steps); };
+    return [=](const QuizWalk& walk, Dice& dice) -> Asked {
+        const Made made = walk.made();
+        const std::string& step = steps[dice.below(steps.size())];
+        const Tensor& tensor = made.ledger[step];
+        const std::string formula = formula_in(made, step);
+        return Question{.walk = walk,
+                        .asks = given(walk) + "What is the shape of " + step + "?",
+                        .right = {.kind = RightAnswer::Kind::shape, .shape = tensor.shape()},
+                        .answer = shape_text(tensor.shape()),
+                        .hints = {"its axes are " + joined(tensor.axes()), formula},
+                        .why = step + ": " + tensor.described() + "\n  " + formula + "\n",
+                        .cell = step};
+    };
 }
 
 Asks ask_origin(const std::string& step, const std::string& of) {
-    return [=](const QuizWalk& walk, Dice& dice) { return origin_question(walk, dice, step, of); };
+    return [=](const QuizWalk& walk, Dice& dice) -> Asked {
+        const Made made = walk.made();
+        const Tensor &tensor = made.ledger[step], &source = made.ledger[of];
+        const Cell cell = cell_at(made, step, dice.below(tensor.size()));
+        const std::vector<double> numbers = source.numbers();
+        if (std::ranges::count(numbers, cell.value) != 1) return std::nullopt;
+        const auto place = std::ranges::find(numbers, cell.value) - numbers.begin();
+        const auto from = indices_of(static_cast<std::size_t>(place), source.shape());
+        return Question{
+            .walk = walk,
+            .asks = fmt::format(
+                "{} is {}; {} is made of it and is {}. Which cell of {} is {}? Give its indices.",
+                of, source.described(), step, tensor.described(), of, cell_text(cell)),
+            .right = {.kind = RightAnswer::Kind::shape, .shape = from},
+            .answer = of + index_text(from),
+            .hints = {formula_in(made, step)},
+            .why = why_cell(made, cell),
+            .cell = cell_text(cell)};
+    };
 }
 
 Asked ask_keys(const QuizWalk& walk, Dice& dice) {
@@ -200,15 +186,19 @@ Asked ask_keys(const QuizWalk& walk, Dice& dice) {
         }
     }
     if (question.right.names.empty() || question.right.others.empty()) return std::nullopt;
-    const std::size_t count = question.right.names.size();
-    const std::string name =
-        made.plan.query_tokens.empty() ? "" : ", '" + made.plan.query_tokens[0][query] + "',";
+    const auto& words = made.plan.key_tokens;
+    if (!words.empty()) question.shown = {"tokens = " + json_list(words[0])};
     question.asks =
-        fmt::format("{} Which keys does query {}{} {}? Give their numbers, from 0{}.", walk.told,
-                    query, name, hidden ? "not see" : "see", name.empty() ? "" : ", or words");
+        fmt::format("{}Which keys does query {}{} {}? Give their numbers, from 0{}.", given(walk),
+                    query, words.empty() ? "" : " ('" + words[0][query] + "')",
+                    hidden ? "not see" : "see", words.empty() ? "" : ", or words");
     question.hints = {formula_in(made, "mask") + ", which is true where a key is hidden",
-                      fmt::format("{} of {} keys", count, keys)};
+                      fmt::format("{} of {} keys", question.right.names.size(), keys)};
     return question;
+}
+
+std::string given(const QuizWalk& walk) {
+    return walk.told.empty() ? "" : "Here: " + walk.told + ". ";
 }
 
 std::string quiz_number(double number) {

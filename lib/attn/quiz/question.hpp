@@ -38,8 +38,8 @@ private:
 /// parameters of its configuration.
 struct QuizWalk {
     WalkConfig config{};
-    std::string flags{};     ///< that make it
-    std::string told{};      ///< what a reader has to know of the settings
+    std::string flags{};  ///< that make it
+    std::string told{};   ///< what a reader has to know of the settings: `2 heads, a causal mask`
     bool goes_back = false;  ///< from the sum of its last step
 
     struct Made {
@@ -122,6 +122,8 @@ std::optional<Question> ask_mistake(const QuizWalk& walk, Dice& dice);
 std::optional<Question> ask_line(const QuizWalk& walk, Dice& dice);
 std::optional<Question> ask_rule(const QuizWalk& walk, Dice& dice);
 
+/// What a question begins with: `Here: 2 heads. `
+std::string given(const QuizWalk& walk);
 /// `query = [[1, 0], [2, 1]]`, in numbers as they are written by hand: `0.5`, `ln 3`, else four
 /// significant digits.
 std::string quiz_number(double number);

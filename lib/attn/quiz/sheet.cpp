@@ -16,15 +16,14 @@ namespace {
 constexpr std::size_t columns = 80;
 
 /// Lines of numbers and derivations, none of them longer than a page is wide.
-std::string narrow(const std::string& lines) {
+std::string narrow(const std::string& lines, std::string (*escaped)(std::string_view)) {
     std::string text;
     for (std::size_t at = 0; at < lines.size();) {
         const std::size_t end = std::min(lines.find('\n', at), lines.size());
         const std::string line = lines.substr(at, end - at);
-        const std::string indent(
-            line.find_first_not_of(' ') == line.npos ? 0 : line.find_first_not_of(' '), ' ');
-        for (const std::string& part : wrap(line.substr(indent.size()), columns - indent.size())) {
-            text += (text.empty() ? "" : "\n") + indent + part;
+        const bool is_long = line.size() > columns;
+        for (const std::string& part : is_long ? wrap(line, columns) : std::vector{line}) {
+            text += (text.empty() ? "" : "\n") + escaped(part);
         }
         at = end + 1;
     }
@@ -38,90 +37,84 @@ std::string shown_lines(const Question& question) {
 }
 
 std::string as_is(std::string_view text) { return std::string(text); }
-std::string in_lines(std::string_view text) { return narrow(std::string(text)); }
 
 std::string latex_prose(std::string_view text) {
     std::string result;
     for (const char c : text) {
-        if (c == '\\')
-            result += "\\textbackslash{}";
-        else if (c == '^' || c == '~')
-            result += std::string("\\") + c + "{}";
-        else if (std::string_view("{}$&#_%").find(c) != std::string_view::npos)
-            result += std::string("\\") + c;
-        else
-            result += c;
+        if (std::string_view("{}$&#_%^~").find(c) != std::string_view::npos) result += '\\';
+        result += c;
+        if (c == '^' || c == '~') result += "{}";
     }
     return result;
 }
 
 /// How a form writes each part of a sheet, `{}` for its text.
-struct Forms {
+struct Parts {
     std::string (*prose)(std::string_view);
-    const char *head, *question, *paragraph, *block, *choices, *choice, *blank, *tail;
+    std::string (*lines)(std::string_view);
+    const char *head, *question, *paragraph, *block, *blank, *tail;
 };
 
-const Forms& forms_of(const std::string& format) {
-    static const Forms text{in_lines, "{}\n", "\n{}\n\n",      "{}\n", "\n{}\n",
-                            "\n{}",   "{}\n", "\nAnswer:\n\n", ""};
-    static const Forms markdown{
-        markdown_prose, "# {}\n", "\n## {}\n\n",   "{}\n", "\n```text\n{}\n```\n",
-        "\n{}",         "- {}\n", "\nAnswer:\n\n", ""};
-    static const Forms html{
-        xml_text,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-        "<title>{0}</title>\n<style>\nbody {{ font: 1rem/1.5 sans-serif; max-width: 46em; margin: "
-        "auto; padding: 1em; }}\npre {{ overflow-x: auto; white-space: pre-wrap; }}\ninput {{ "
-        "font: "
-        "inherit; width: 18em; border: 0; border-bottom: 1px solid; }}\nsection {{ break-inside: "
-        "avoid; }}\n</style>\n</head>\n<body>\n<h1>{0}</h1>\n",
-        "<section>\n<h2>{}</h2>\n",
-        "<p>{}</p>\n",
-        "<pre>{}</pre>\n",
-        "<ul>\n{}</ul>\n",
-        "<li>{}</li>\n",
-        "<p><label>Answer: <input autocomplete=\"off\"></label></p>\n",
-        "</body>\n</html>\n"};
-    static const Forms latex{latex_prose,
-                             "\\documentclass{{article}}\n\\usepackage[margin=25mm]{{geometry}}"
-                             "\n\\setlength{{\\parindent}}"
-                             "{{0pt}}\n\\begin{{document}}\n\\section*{{{}}}\n",
-                             "\n\\subsection*{{{}}}\n",
-                             "{}\\par\n",
-                             "\\begin{{verbatim}}\n{}\n\\end{{verbatim}}\n",
-                             "\\begin{{itemize}}\n{}\\end{{itemize}}\n",
-                             "\\item[] {}\n",
-                             "\\bigskip Answer: \\underline{{\\hspace{{6cm}}}}\\par\n",
-                             "\\end{document}\n"};
-    return format == "markdown" || format == "ipynb" ? markdown
-           : format == "html"                        ? html
-           : format == "latex"                       ? latex
-                                                     : text;
-}
+constexpr Parts markdown{markdown_prose,         as_is,         "# {}\n", "\n## {}\n", "\n{}\n",
+                         "\n```text\n{}\n```\n", "\nAnswer:\n", ""};
 
-template <class... Parts>
-std::string put_in(const char* form, const Parts&... parts) {
-    return fmt::format(fmt::runtime(form), parts...);
+constexpr Parts html{xml_text,
+                     xml_text,
+                     R"(<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{0}</title>
+<style>
+body {{ font: 1rem/1.5 sans-serif; max-width: 46em; margin: auto; padding: 1em; }}
+h2, p {{ break-after: avoid; }}
+pre {{ white-space: pre-wrap; }}
+input {{ font: inherit; width: 18em; border: 0; border-bottom: 1px solid; }}
+</style>
+</head>
+<body>
+<h1>{0}</h1>
+)",
+                     "<h2>{}</h2>\n",
+                     "<p>{}</p>\n",
+                     "<pre>{}</pre>\n",
+                     "<p><label>Answer: <input autocomplete=\"off\"></label></p>\n",
+                     "</body>\n</html>\n"};
+
+constexpr Parts latex{latex_prose,
+                      as_is,
+                      R"(\documentclass{{article}}
+\usepackage[margin=25mm]{{geometry}}
+\setlength{{\parindent}}{{0pt}}
+\begin{{document}}
+\section*{{{}}}
+)",
+                      "\n\\subsection*{{{}}}\n",
+                      "{}\\par\n",
+                      "\\begin{{verbatim}}\n{}\n\\end{{verbatim}}\n",
+                      "\\bigskip Answer: \\underline{\\hspace{6cm}}\\par\n",
+                      "\\end{document}\n"};
+
+template <class... Texts>
+std::string put_in(const char* form, const Texts&... texts) {
+    return fmt::format(fmt::runtime(form), texts...);
 }
 
 std::string question_text(const Question& question, std::size_t number, bool with_answers,
-                          const Forms& forms, bool with_lines) {
-    std::string text = put_in(forms.question, fmt::format("{}. {}", number, question.topic));
-    const auto block = [&](const std::string& lines) {
-        return put_in(forms.block, (forms.prose == xml_text ? xml_text : as_is)(narrow(lines)));
+                          const Parts& parts, bool with_lines) {
+    const auto paragraph = [&](const std::string& text) {
+        return put_in(parts.paragraph, parts.prose(text));
     };
-    text += put_in(forms.paragraph, forms.prose(question.asks));
+    const auto block = [&](const std::string& lines) {
+        return put_in(parts.block, narrow(lines, parts.lines));
+    };
+    std::string text = put_in(parts.question, fmt::format("{}. {}", number, question.topic));
+    text += paragraph(question.asks);
     if (!question.shown.empty() && with_lines) text += block(shown_lines(question));
-    std::string choices;
-    for (const QuizChoice& choice : question.choices) {
-        const auto place = static_cast<char>('a' + (&choice - question.choices.data()));
-        choices += put_in(forms.choice, forms.prose(fmt::format("{}) {}", place, choice.text)));
-    }
-    if (!choices.empty()) text += put_in(forms.choices, choices);
-    if (!with_answers) return text + forms.blank;
-    return text + put_in(forms.paragraph, forms.prose("Answer: " + question.answer)) +
-           block(question.why);
+    for (const std::string& choice : choice_lines(question)) text += paragraph(choice);
+    if (!with_answers) return text + parts.blank;
+    return text + paragraph("Answer: " + question.answer) + block(question.why);
 }
 
 /// The lines as Python: `ln 3` as `log(3)`.
@@ -140,8 +133,7 @@ std::string notebook_text(const std::string& title, const std::vector<Question>&
     std::vector<NotebookCell> cells{{"# " + title}, {"from math import inf, log, nan", true}};
     for (std::size_t i = 0; i < questions.size(); ++i) {
         const bool has_numbers = questions[i].topic != "rule";
-        cells.push_back(
-            {question_text(questions[i], i + 1, with_answers, forms_of("ipynb"), !has_numbers)});
+        cells.push_back({question_text(questions[i], i + 1, with_answers, markdown, !has_numbers)});
         cells.push_back(
             {(has_numbers ? python_of(shown_lines(questions[i])) : "") + "answer = None", true});
     }
@@ -153,8 +145,7 @@ std::string notebook_text(const std::string& title, const std::vector<Question>&
 }  // namespace
 
 const std::vector<SheetForm>& sheet_forms() {
-    static const std::vector<SheetForm> all{{"text", {".txt"}},
-                                            {"markdown", {".md", ".markdown"}},
+    static const std::vector<SheetForm> all{{"markdown", {".md", ".markdown"}},
                                             {"html", {".html", ".htm"}},
                                             {"latex", {".tex"}},
                                             {"ipynb", {".ipynb"}}};
@@ -164,45 +155,47 @@ const std::vector<SheetForm>& sheet_forms() {
 std::string sheet_text(const std::string& title, const std::vector<Question>& questions,
                        bool with_answers, const std::string& format) {
     if (format == "ipynb") return notebook_text(title, questions, with_answers);
-    const Forms& forms = forms_of(format);
-    std::string text = put_in(forms.head, forms.prose(title));
+    const Parts& parts = format == "html" ? html : format == "latex" ? latex : markdown;
+    std::string text = put_in(parts.head, parts.prose(title));
     for (std::size_t i = 0; i < questions.size(); ++i) {
-        text += question_text(questions[i], i + 1, with_answers, forms, true);
-        if (format == "html") text += "</section>\n";
+        text += question_text(questions[i], i + 1, with_answers, parts, true);
     }
-    return text + forms.tail;
+    return text + parts.tail;
 }
 
-std::string choices_text(const Question& question) {
-    std::string text;
-    for (std::size_t i = 0; i < question.choices.size(); ++i) {
-        text += fmt::format("{}) {}\n", static_cast<char>('a' + i), question.choices[i].text);
+std::vector<std::string> choice_lines(const Question& question) {
+    std::vector<std::string> lines;
+    for (const QuizChoice& choice : question.choices) {
+        lines.push_back(fmt::format("{}) {}", static_cast<char>('a' + lines.size()), choice.text));
     }
-    return text;
+    return lines;
 }
 
 std::string questions_json(const std::vector<Question>& questions) {
-    auto list = nlohmann::ordered_json::array();
+    using Json = nlohmann::ordered_json;
+    const auto id_of = [](const Mistake* made) {
+        return made == nullptr ? std::string() : made->id;
+    };
+    Json list = Json::array();
     for (const Question& each : questions) {
-        nlohmann::ordered_json json{
-            {"topic", each.topic}, {"question", each.asks}, {"shown", each.shown}};
-        json["choices"] = nlohmann::ordered_json::array();
+        Json choices = Json::array(), given = Json::object();
         for (const QuizChoice& choice : each.choices) {
-            json["choices"].push_back(
-                {{"text", choice.text},
-                 {"mistake", choice.mistake == nullptr ? "" : choice.mistake->id}});
+            choices.push_back({{"text", choice.text}, {"mistake", id_of(choice.mistake)}});
         }
-        json["answer"] = each.answer;
-        if (each.right.kind == RightAnswer::Kind::number) json["number"] = each.right.number;
-        json["why"] = each.why;
-        json["flags"] = each.walk.flags;
-        json["cell"] = each.cell;
-        json["mistake"] = each.mistake == nullptr ? "" : each.mistake->id;
-        json["given"] = nlohmann::ordered_json::object();
         for (const auto& [name, tensor] : each.walk.config.parameters.entries()) {
-            json["given"][name] = {{"shape", tensor.shape()}, {"numbers", tensor.numbers()}};
+            given[name] = {{"shape", tensor.shape()}, {"numbers", tensor.numbers()}};
         }
-        list.push_back(std::move(json));
+        list.push_back({{"topic", each.topic},
+                        {"question", each.asks},
+                        {"shown", each.shown},
+                        {"choices", choices},
+                        {"answer", each.answer},
+                        {"why", each.why},
+                        {"flags", each.walk.flags},
+                        {"given", given},
+                        {"cell", each.cell},
+                        {"mistake", id_of(each.mistake)}});
+        if (each.right.kind == RightAnswer::Kind::number) list.back()["number"] = each.right.number;
     }
     return json_text(list);
 }

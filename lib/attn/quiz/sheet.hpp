@@ -15,7 +15,7 @@ const std::vector<SheetForm>& sheet_forms();
 
 /// Questions on paper, or with their answers and derivations the key to it.
 ///
-/// `format` is one of those above: text, markdown, html (one file that needs no network), latex (a
+/// `format` is one of those above: markdown, html (one file that needs no network), latex (a
 /// document) or ipynb (whose cells hold the numbers as Python).
 std::string sheet_text(const std::string& title, const std::vector<Question>& questions,
                        bool with_answers, const std::string& format);
@@ -24,7 +24,7 @@ std::string sheet_text(const std::string& title, const std::vector<Question>& qu
 /// tensors given, the cell, and the mistakes behind wrong choices.
 std::string questions_json(const std::vector<Question>& questions);
 
-/// The choices as they are read: `a) 0.5`, a line each.
-std::string choices_text(const Question& question);
+/// The choices as they are read: `a) 0.5`.
+std::vector<std::string> choice_lines(const Question& question);
 
 }  // namespace attn
