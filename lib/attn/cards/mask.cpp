@@ -250,7 +250,7 @@ Tensor compute_masked(const Plan& plan, const Ledger& ledger) {
 
 std::string masked_note(const Subject& subject) {
     const Matrices matrices(subject.tensor);
-    const std::string rule = "Hidden cells become -inf, so that softmax gives them exactly 0.";
+    const std::string rule = "Hidden cells become -inf, so that their weights are exactly 0.";
     const Tensor* mask = subject.ledger.find("mask");
     const bool readable = mask != nullptr && mask->size() <= most_cells && matrices.readable() &&
                           has_rows_of_keys(subject.tensor);

@@ -19,6 +19,9 @@ std::string rule_lines(const Rule& rule, const StepLines& of, const Outline& mad
 ///         due.
 void follow_rule(Step& step, const PlannedStep& of, const Rule& rule);
 
+/// What a step of a user's rule is marked with, in the place of a mistake's id.
+inline constexpr const char* users_rule = "your rule";
+
 /// The table with rules of a user in the place of steps: each makes its tensor in the type of the
 /// walk, from the steps before it. Rules without their step in this walk are refused.
 ///

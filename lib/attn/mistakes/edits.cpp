@@ -40,22 +40,6 @@ RuleNames names_with_itself(const PlannedStep& of, const Step& right) {
     return names;
 }
 
-/// What a rule of a step calls by this name: a tensor, or the latest of a chain.
-std::string called_here(const Ledger& ledger, const std::string& name, const std::string& step) {
-    const Chain chain = chain_called(name);
-    const Ledger::Entry* const latest =
-        chain == Chain::none ? nullptr : ledger.find_latest(chain, step);
-    return latest != nullptr ? latest->name : name;
-}
-
-/// What the names in a rule of a step stand for in a walk.
-RuleScope scope_of(const Plan& plan, const Ledger& ledger, const std::string& step) {
-    return {[&ledger, step](const std::string& name) -> const Tensor& {
-                return ledger[called_here(ledger, name, step)];
-            },
-            rule_settings(plan)};
-}
-
 /// The tensor of a rule, which may not fit what another mistake left.
 Tensor evaluated(const std::string& rule, const Outline& made, DType type, const RuleScope& scope) {
     try {
@@ -91,7 +75,7 @@ void follow(Step& step, const WrongRule& instead) {
     step.compute = [wrong, right, outline = step.outline](const Plan& plan, const Ledger& ledger) {
         if (wrong->compute) return wrong->compute(plan, ledger, right->compute);
         std::optional<Tensor> itself;
-        RuleScope scope = scope_of(plan, ledger, right->name);
+        RuleScope scope = rule_scope(plan, ledger, right->name);
         scope.tensor = [&, before = scope.tensor](const std::string& name) -> const Tensor& {
             if (name != right->name) return before(name);
             if (!itself) itself = right->compute(plan, ledger);
@@ -172,7 +156,7 @@ struct Instead {
     }
 
     Ledger read(const Plan& plan, const Ledger& ledger, const std::string& step) const {
-        const std::string name = called_here(ledger, tensor(plan), step);
+        const std::string name = tensor_called(ledger, tensor(plan), step);
         if (!ledger.has(name)) return ledger;
         const Tensor& right = ledger[name];
         Ledger other = ledger;
@@ -180,10 +164,10 @@ struct Instead {
             other.record(name, make(plan, ledger));
         } else if (is_rule(plan)) {
             const Outline made{right.axes(), right.shape()};
-            other.record(name,
-                         evaluated(text(plan), made, right.dtype(), scope_of(plan, ledger, step)));
+            other.record(
+                name, evaluated(text(plan), made, right.dtype(), rule_scope(plan, ledger, step)));
         } else {
-            const Tensor taken = ledger[called_here(ledger, text(plan), step)];
+            const Tensor taken = ledger[tensor_called(ledger, text(plan), step)];
             other.record(
                 name, taken.dimension() == right.dimension() ? taken.renamed(right.axes()) : taken);
         }

@@ -92,4 +92,8 @@ const Mistake& find_mistake(std::string_view id);
 /// Errors  ConfigError for an unknown id, and for one that cannot show in this walk.
 StepTable with_mistakes(StepTable table, const Plan& plan, const std::vector<std::string>& ids);
 
+/// The steps as `wrong` makes them, with what `right` says of them: nothing names the mistake. What
+/// a note would say of its numbers is left out, as that tells where to look.
+StepTable with_mistakes_hidden(StepTable right, const StepTable& wrong);
+
 }  // namespace attn

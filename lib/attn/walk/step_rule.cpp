@@ -94,6 +94,20 @@ RuleNames rule_names(const PlannedStep& of) {
             rule_settings(of.plan)};
 }
 
+std::string tensor_called(const Ledger& ledger, const std::string& name, const std::string& step) {
+    const Chain chain = chain_called(name);
+    const Ledger::Entry* const latest =
+        chain == Chain::none ? nullptr : ledger.find_latest(chain, step);
+    return latest != nullptr ? latest->name : name;
+}
+
+RuleScope rule_scope(const Plan& plan, const Ledger& ledger, const std::string& step) {
+    return {[&ledger, step](const std::string& name) -> const Tensor& {
+                return ledger[tensor_called(ledger, name, step)];
+            },
+            rule_settings(plan)};
+}
+
 std::string told_rule(const PlannedStep& of) {
     const std::string text = of.step.rule ? of.step.rule(of) : std::string();
     const std::map<std::string, double> settings = rule_settings(of.plan);
