@@ -63,7 +63,8 @@ public:
 
     /// Runs a command, where these files are if it writes or names one of them.
     void run(const std::vector<std::string>& words, bool is_of_page) const {
-        const auto is_here = [&](const auto& word) { return fs::exists(path_ / word); };
+        std::error_code none;
+        const auto is_here = [&](const auto& word) { return fs::exists(path_ / word, none); };
         const fs::path before = fs::current_path();
         if (folder_ && (is_of_page || std::any_of(words.begin() + 1, words.end(), is_here))) {
             fs::current_path(path_);
@@ -87,7 +88,9 @@ public:
     explicit Tour(const TourSetting& setting) : setting_(setting) {}
 
     void make() {
-        if (setting_.first == 1 && !setting_.screen) page_text_ = words_of(document_.begin) + "\n";
+        if (setting_.first == 1 && !setting_.screen) {
+            page_text_ = wrapped(document_.begin.blocks.at(0).text) + "\n";
+        }
         for (number_ = setting_.first - 1; number_ < document_.pages.size() && !is_left_;) {
             show_page(document_.pages[number_]);
         }
@@ -95,7 +98,7 @@ public:
             write("attn-explain tour " + std::to_string(number_ + 1) + " goes on from here.\n");
             return;
         }
-        page_text_ = heading(document_.end.question) + words_of(document_.end);
+        page_text_ = heading(document_.end.question) + wrapped(document_.end.blocks.at(0).text);
         if (!tried_.empty()) {
             page_text_ += "\nYou answered " + std::to_string(right_.size()) + " of " +
                           std::to_string(document_.pages.size()) + " questions.\n";
@@ -106,24 +109,17 @@ public:
 private:
     std::size_t columns() const { return setting_.screen ? setting_.screen->columns : 80; }
     void write(const std::string& text) const { setting_.write(text); }
-    void say(const std::string& words) const {
-        for (const std::string& line : attn::wrap(words, columns())) write(line + "\n");
-    }
-
-    std::string heading(const std::string& question) const {
+    std::string wrapped(const std::string& words, std::string_view kind = {}) const {
         std::string text;
-        for (const std::string& line : attn::wrap(question, columns())) {
-            text += setting_.ink.of(setting_.ink.heading, line) + "\n";
-        }
-        return text + "\n";
-    }
-
-    std::string words_of(const TourPage& page) const {
-        std::string text;
-        for (const TourPage::Block& block : page.blocks) {
-            for (const std::string& line : attn::wrap(block.text, columns())) text += line + "\n";
+        for (const std::string& line : attn::wrap(words, columns())) {
+            text += setting_.ink.of(kind, line) + "\n";
         }
         return text;
+    }
+    void say(const std::string& words) const { write(wrapped(words)); }
+
+    std::string heading(const std::string& question) const {
+        return wrapped(question, setting_.ink.heading) + "\n";
     }
 
     /// A command whose rows of numbers are no wider than the screen.
@@ -147,7 +143,7 @@ private:
             if (!is_first && !(block.is_command && after_command)) text += "\n";
             after_command = block.is_command;
             if (!block.is_command) {
-                for (const auto& line : attn::wrap(block.text, columns())) text += line + "\n";
+                text += wrapped(block.text);
                 continue;
             }
             std::string command = folded("$ " + block.text, columns());

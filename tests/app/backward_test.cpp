@@ -81,6 +81,12 @@ TEST_SUITE("app: backward") {
         check_refused("--backward --loss 'context[9,0]'", "index 9");
         check_refused("--backward --loss 'contxt[0,0]'", "context");
         CHECK(has(run("--loss mean --only x").err, "--loss has no effect here"));
+        check_refused("--backward --bug dropout-at-eval", "weights has none with this mistake");
+        // Frequencies are not learned: rounded ones are gone back through like any.
+        const nlohmann::json rounded =
+            walk("--backward --seq-len 5 --rope half --bug rope-low-precision");
+        const nlohmann::json right = walk("--backward --seq-len 5 --rope half");
+        CHECK(number(rounded, "d_query", "/4/0") != number(right, "d_query", "/4/0"));
     }
     TEST_CASE("central differences stand beside each gradient") {
         const std::string text = run("--seq-len 3 --embed-dim 2 --backward --check-gradient").out;

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "attn/diagnose/replay.hpp"
-#include "attn/diagnose/words.hpp"
+#include "attn/text/numbers.hpp"
 
 namespace attn {
 namespace {
@@ -105,6 +105,26 @@ private:
         });
     }
 
+    /// The mistake that makes this tensor, where that explains more of what follows than its layout
+    /// does.
+    std::optional<Match> rather_mistaken(const TheirTensor& theirs, const std::string& step,
+                                         const Reading& reading) {
+        if (replay_.step(step) == nullptr) return std::nullopt;
+        std::optional<Match> match = found_at(theirs, step, true).match;
+        if (!match || match->finding.harmless) return std::nullopt;
+        Replay mistaken = replay_;
+        mistaken.make(*match->finding.mistake);
+        const Tensor* ours = mistaken.step(step);
+        if (ours != nullptr && ours->shape() == match->reading.tensor.shape()) {
+            mistaken.take(step, match->reading.tensor);
+        }
+        Replay laid_out = replay_;
+        laid_out.take(step, reading.tensor);
+        const bool more = explained_by(std::move(mistaken), judge_, later()) >
+                          explained_by(std::move(laid_out), judge_, later());
+        return more ? std::move(match) : std::nullopt;
+    }
+
     void examine_step(const TheirTensor& theirs) {
         unexplained_ = Finding();
         unexplained_.step = theirs.steps.front();
@@ -177,31 +197,29 @@ private:
     /// Whether it is what a replay makes; the row is entered.
     bool settles_as_replayed(const TheirTensor& theirs, const std::string& step, bool takes) {
         if (replay_.step(step) == nullptr) return false;
-        const Tensor local_one = *replay_.step(step);
-        const Tensor* const local = &local_one;
-        for (const Reading& reading : readings(theirs.tensor, *local)) {
-            if (judge_(step, theirs, reading.tensor, *local, uses_theirs_).right()) {
-                takes ? settle(theirs, step, reading)
-                      : diagnosis_.steps.push_back(verdict_on(theirs, step, reading));
-                return true;
-            }
-            const Tensor* key = step == "rotary_key" ? replay_.step("rotated_key") : nullptr;
-            if (key == nullptr) continue;
-            const Tensor turned = rotated_part(plan_, *key, *local);
-            if (!judge_(step, theirs, reading.tensor, turned, uses_theirs_).right()) continue;
-            diagnosis_.steps.push_back(
-                verdict_on(theirs, step, {*local, "turned by its positions already"}));
-            return true;
-        }
-        return false;
+        const Tensor local = *replay_.step(step);
+        const Tensor* key = step == "rotary_key" ? replay_.step("rotated_key") : nullptr;
+        const auto reading = judge_.reading_as(theirs, step, local, key, uses_theirs_);
+        if (!reading) return false;
+        takes ? settle(theirs, step, *reading)
+              : diagnosis_.steps.push_back(verdict_on(theirs, step, *reading));
+        return true;
     }
 
     /// Whether it is right, follows from theirs before it or has a known mistake; enters which.
     bool is_explained(const TheirTensor& theirs) {
         const auto right = [&](const std::string& step) {
             const std::optional<Reading> reading = judge_.right_reading(theirs, step);
-            if (reading) settle(theirs, step, *reading);
-            return reading.has_value();
+            if (!reading) return false;
+            // The same numbers in another order may be a layout, or a mistake that goes on.
+            if (!reading->layout.empty() && !blocked_ && later_is_wrong()) {
+                if (std::optional<Match> match = rather_mistaken(theirs, step, *reading)) {
+                    enter(theirs, step, std::move(*match));
+                    return true;
+                }
+            }
+            settle(theirs, step, *reading);
+            return true;
         };
         if (std::ranges::any_of(theirs.steps, right)) return true;
         if (blocked_) return false;  // what it follows from is not known
@@ -340,7 +358,7 @@ private:
     }
 
     void examine_mask(const TheirTensor& theirs) {
-        const MaskAnswer answer = MaskSearch(plan_, judge_, replay_, theirs).answer(later());
+        const MaskAnswer answer = answer_of_mask(plan_, judge_, replay_, theirs, later());
         StepVerdict verdict = row(theirs, "mask");
         verdict.layout = answer.layout;
         verdict.global = verdict.local = answer.right ? Verdict::right : Verdict::wrong;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "attn/diagnose/words.hpp"
+#include "attn/text/numbers.hpp"
 
 namespace attn {
 namespace {

@@ -113,23 +113,9 @@ struct MaskAnswer {
     std::optional<Tensor> hidden;  ///< the cells it hides, where nothing explains them
 };
 
-/// Reads masks; see mask_readings.
-class MaskSearch {
-public:
-    MaskSearch(const Plan& plan, const Judge& judge, const Replay& replay,
-               const TheirTensor& theirs);
-    MaskAnswer answer(std::span<const TheirTensor> later) const;
-
-private:
-    std::size_t explained_with(const Mistake& mistake, std::span<const TheirTensor> later) const;
-    MaskAnswer right_mask(const MaskReading& reading, std::string layout,
-                          std::span<const TheirTensor> later) const;
-
-    const Plan& plan_;
-    const Judge& judge_;
-    const Replay& replay_;
-    const TheirTensor& theirs_;
-};
+/// What a mask is that is read in any of its ways; see mask_readings.
+MaskAnswer answer_of_mask(const Plan& plan, const Judge& judge, const Replay& replay,
+                          const TheirTensor& theirs, std::span<const TheirTensor> later);
 
 /// How many of `later` a replay explains, one after the other, before the first that it does not.
 std::size_t explained_by(Replay replay, const Judge& judge, std::span<const TheirTensor> later);

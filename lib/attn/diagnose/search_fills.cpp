@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "attn/diagnose/search.hpp"
-#include "attn/diagnose/words.hpp"
+#include "attn/text/numbers.hpp"
 
 // What hidden scores hold in the place of minus infinity.
 

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "attn/diagnose/search.hpp"
-#include "attn/diagnose/words.hpp"
+#include "attn/text/numbers.hpp"
 
 // Mistakes with a number of their own: a scale, a fill, a base, an offset.
 

@@ -119,20 +119,30 @@ void settle(const Judge& judge, std::vector<TheirTensor>& tensors) {
         claimed.insert(*step);
         std::rotate(theirs.steps.begin(), step, step + 1);
     };
+    const auto holds = [&](const TheirTensor& theirs, const std::string& step) {
+        return step != "mask" && judge.right_reading(theirs, step).has_value();
+    };
+    const auto is_free = [&](const std::string& step) { return !claimed.contains(step); };
     for (TheirTensor& theirs : tensors) {
+        if (names_a_result(theirs.name)) continue;
         theirs.options = theirs.steps;
-        const auto holds = [&](const std::string& step) {
-            return step != "mask" && judge.right_reading(theirs, step).has_value();
-        };
-        theirs.is_right = std::ranges::any_of(theirs.steps, holds);
-        // What is called a result is what comes last, whatever it holds.
-        if (theirs.is_right && !names_a_result(theirs.name)) settle_one(theirs, holds);
+        const auto is_held = [&](const std::string& step) { return holds(theirs, step); };
+        theirs.is_right = std::ranges::any_of(theirs.steps, is_held);
+        if (theirs.is_right) settle_one(theirs, is_held);
     }
-    // Of several the one saved last is the final one.
     for (TheirTensor& theirs : std::views::reverse(tensors)) {
-        if (theirs.is_right && !names_a_result(theirs.name)) continue;
-        settle_one(theirs, [&](const std::string& step) { return !claimed.contains(step); });
-        if (names_a_result(theirs.name)) theirs.options = theirs.steps = {theirs.steps.front()};
+        if (!names_a_result(theirs.name)) {
+            if (!theirs.is_right) settle_one(theirs, is_free);
+            continue;
+        }
+        // What is called a result is what comes last, whatever it holds; of several the one saved
+        // last is the final one.
+        const std::vector<std::string> fitting = theirs.steps;
+        std::ranges::copy(theirs.options, std::back_inserter(theirs.steps));
+        settle_one(theirs, is_free);
+        theirs.misfits = std::ranges::count(fitting, theirs.steps.front()) == 0;
+        theirs.options = theirs.steps = {theirs.steps.front()};
+        theirs.is_right = holds(theirs, theirs.steps.front());
     }
 }
 

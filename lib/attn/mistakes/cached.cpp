@@ -125,7 +125,8 @@ void add_cache_mistakes(std::vector<Mistake>& list) {
           "The slot of a new token is the number of tokens there are, not one less.", "", cached,
           all_of({early("present_key", "keys"), early("present_value", "values")}));
     entry(list, "cache-overwrite=value", "present_value", "The cache of values was not updated",
-          "the weights are right, and new tokens contribute old values", both, both_numpy,
+          "the weights are right, and new tokens contribute old values",
+          "torch.cat([past_value, value], dim=-2)", "np.concatenate([past_value, value], axis=-2)",
           "Keys and values are written together: a slot with a new key needs its value.", "",
           cached, follows("present_value[k,f] = past_value[k % P, f]"));
 }
