@@ -161,7 +161,10 @@ void note_beside_help(const Words& words) {
 
 int run(int argc, char** argv) {
     attn::setting_prefix = "--";
-    const Words words(argv + std::min(argc, 1), argv + argc);
+    return run(Words(argv + std::min(argc, 1), argv + argc));
+}
+
+int run(const Words& words) {
     const bool names_one = !words.empty() && is_command(words.front());
     const Command& command = *find_command(names_one ? words.front() : "");
     if (std::find(words.begin(), words.end(), "--no-pager") != words.end()) Pager::forbid();

@@ -7,7 +7,7 @@ The forward rules that JSON prints are worked out once more in PyTorch, cell by 
 tensors that the walk starts from; loss.backward() then fills .grad of every one of them. What the
 program prints as d_NAME must be that, to 1e-10. The walks are those of check_step_rules.py and
 COUNT random ones (40), in both variants and with losses of all kinds; then a few layers as PyTorch
-itself writes them.
+itself writes them, and the text of some gradients beside what PyTorch prints.
 """
 import json
 import math
@@ -341,6 +341,46 @@ def layers_of_pytorch():
     return faults
 
 
+def texts_of_pytorch():
+    """In float64 what is printed of a gradient is what PyTorch prints of it, to the last letter."""
+    torch.set_default_dtype(torch.float64)  # the type that print() leaves out, as the walk's own
+    compared, faults = 0, []
+    for heads, length, width, causal, bias, output, mean in (
+            (1, 4, 4, False, False, False, False), (1, 6, 8, True, False, False, True),
+            (2, 3, 8, True, True, True, False), (2, 5, 12, False, False, True, True),
+            (4, 7, 16, True, False, True, False), (3, 2, 9, False, True, False, False),
+            (2, 6, 4, True, True, True, True), (1, 1, 3, False, False, True, False)):
+        flags = [f"--seq-len={length}", f"--heads={heads}", f"--embed-dim={width}"]
+        flags += ["--mask=causal"] * causal + ["--bias"] * bias
+        flags += ["--output-projection"] * output + ["--loss=mean"] * mean
+        steps = {s["name"]: s["data"] for s in walk_of(flags)}
+        given = {n: torch.tensor(numbers(steps[n]), dtype=torch.float64, requires_grad=True)
+                 for n in steps if n == "x" or n[:2] in ("w_", "b_")}
+        x = given["x"]
+        query, key, value = (
+            torch.nn.functional.linear(x, given["w_" + n], given.get("b_" + n))
+            .view(length, heads, -1).transpose(0, 1) for n in ("query", "key", "value"))
+        scores = query @ key.transpose(-1, -2) / math.sqrt(width // heads)
+        if causal:
+            scores = scores.masked_fill(torch.ones(length, length).triu(1).bool(), -math.inf)
+        last = (torch.softmax(scores, -1) @ value).transpose(0, 1).reshape(length, width)
+        if output:
+            last = last @ given["w_output"].T
+        (last.mean() if mean else last.sum()).backward()
+        for name, tensor in given.items():
+            if name == "b_key":
+                continue  # it changes all scores of a row alike: 0 but for rounding
+            ours = subprocess.run(
+                [PROGRAM, *flags, "--dtype=float64", "--backward", "--only", "d_" + name, "-q"],
+                capture_output=True, text=True, check=True).stdout
+            compared += 1
+            if ours != f"{tensor.grad}\n":
+                faults.append(f"{shlex.join(flags)}: d_{name}\n{ours}{tensor.grad}")
+    torch.set_default_dtype(torch.float32)
+    print(f"{compared} gradients are printed as PyTorch prints them, but for {len(faults)}")
+    return faults
+
+
 def main():
     draw = random.Random(SEED)
     folder = tempfile.mkdtemp()
@@ -368,7 +408,7 @@ def main():
         failed += len(faults)
         for fault in faults:
             print(f"{shlex.join(words)}\n    {fault}")
-    for fault in layers_of_pytorch():
+    for fault in layers_of_pytorch() + texts_of_pytorch():
         failed += 1
         print(fault)
     print(f"{compared} gradients of {len(walks) - refused} walks, {failed} failed")

@@ -35,6 +35,8 @@ WALKS = """
 --heads 2 --sink zero --mask causal
 --heads 2 --sink randn --mask causal --softcap 5
 --heads 2 --softmax-axis query
+--heads 2 --weights-by sigmoid --mask causal --output-projection
+--weights-by sigmoid --memory-len 7 --seq-len 3 --batch 2
 --heads 2 --softmax-axis head
 --heads 2 --batch 2 --softmax-axis batch
 --scale embed-dim --heads 2

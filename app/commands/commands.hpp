@@ -33,6 +33,7 @@ const Command* find_command(std::string_view name);
 const std::vector<Flag>& common_flags();
 
 Command walk_command();
+Command tour_command();
 Command notebook_command();
 Command step_command();
 Command why_command();
@@ -41,6 +42,7 @@ Command compare_command();
 Command diagnose_command();
 Command probe_command();
 Command bugs_command();
+Command quiz_command();
 Command bench_command();
 Command generate_command();
 Command heads_command();

@@ -122,7 +122,7 @@ int run_diagnose(const Arguments& typed) {
         throw attn::ConfigError("there is nothing to diagnose: name a file, or pass --power");
     }
     const bool json = wants_json(arguments);
-    const GradientsApart apart = gradients_apart(read_ledger(arguments.text("FILE")));
+    const GradientsApart apart = gradients_apart(read_ledger(arguments.text("FILE"), true));
     const attn::Ledger& file = apart.forward;
     attn::DiagnoseOptions options = options_of(arguments, file);
     Asked asked = asked_walk(arguments, file, options.steps);

@@ -12,13 +12,13 @@ std::vector<OtherSetting> other_settings(const Arguments& arguments, const Asked
         change(other);
         others.push_back({flag, std::move(other)});
     };
-    const auto add_causal = [&](const std::string& flag, const attn::WalkConfig& from) {
-        attn::WalkConfig other = from;
+    // By value: what it starts from may be one of the others, which move as they grow.
+    const auto add_causal = [&](const std::string& flag, attn::WalkConfig other) {
         other.mask.causal = true;
         const std::string causal = flag + (flag.empty() ? "" : " ") + "--mask causal";
         others.push_back({causal, other});
         // Fewer queries than keys may be the last ones.
-        if (!from.memory || arguments.has("--causal-align")) return;
+        if (!other.memory || arguments.has("--causal-align")) return;
         other.causal_align = attn::CausalAlign::end;
         others.push_back({causal + " --causal-align end", std::move(other)});
     };

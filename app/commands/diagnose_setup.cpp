@@ -313,7 +313,7 @@ bool says_mask(const Arguments& arguments, const attn::WalkConfig& config) {
 Asked asked_walk(const Arguments& arguments, const attn::Ledger& file,
                  const std::map<std::string, std::string>& said) {
     const attn::Ledger given = arguments.has("--given")
-                                   ? inputs_by_step(read_ledger(arguments.text("--given")))
+                                   ? inputs_by_step(read_ledger(arguments.text("--given"), true))
                                    : attn::Ledger();
     const attn::Ledger named = by_step(file, said);
     Asked asked{config_of(arguments), {}, false};

@@ -25,6 +25,12 @@ struct Walked {
     }
 };
 
+/// Of the walk that a newcomer makes first.
+std::string of_nothing_said(const Walked& walked) {
+    return walked.arguments.said().empty() ? "attn-explain tour  # and then: attn-explain quiz"
+                                           : "";
+}
+
 std::string of_mistake(const Walked& walked) {
     const std::vector<std::string> bugs = walked.arguments.all("--bug");
     return bugs.empty() ? "" : "attn-explain bugs " + bugs.front();
@@ -62,7 +68,7 @@ std::string of_weight(const Walked& walked) {
 std::string of_steps(const Walked& walked) { return command_line("step", walked.flags_of("step")); }
 
 /// The first that has something to say.
-constexpr std::array hints{of_mistake, of_lint, of_weight, of_steps};
+constexpr std::array hints{of_nothing_said, of_mistake, of_lint, of_weight, of_steps};
 
 }  // namespace
 

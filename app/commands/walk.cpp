@@ -44,19 +44,34 @@ std::vector<attn::Section> steps_of(const attn::Plan& plan, const attn::StepTabl
     return sections;
 }
 
+/// The flags without those of a mistake, which shall not be named.
+Arguments without_mistake(Arguments arguments) {
+    arguments.forget("--bug");
+    arguments.forget("--hide-mistake");
+    return arguments;
+}
+
+/// The steps of a walk. A hidden mistake changes numbers alone.
+attn::StepTable shown_table(const Arguments& arguments, const attn::Plan& plan) {
+    attn::StepTable table = table_of(arguments, plan);
+    if (!arguments.has("--hide-mistake")) return table;
+    return with_mistakes_hidden(table_of(without_mistake(arguments), plan), table);
+}
+
 /// The rules of a walk: those of its steps that are computed, as they are told or, as JSON,
 /// completed.
 std::string list_of_rules(const Arguments& arguments, const attn::Plan& plan) {
-    const attn::StepTable table = table_of(arguments, plan);
+    const attn::StepTable table = shown_table(arguments, plan);
     const bool json = wants_json(arguments);
     std::string text;
     for (const attn::Step& step : table) {
         const attn::PlannedStep of{plan, table, step};
-        if (!step.applies(plan) || told_rule(of).empty()) continue;
+        const std::string rule = step.applies(plan) ? told_rule(of) : std::string();
+        if (rule.empty()) continue;
         text +=
             json ? (text.empty() ? "[" : ",\n ") + ("{\"name\": " + attn::json_string(step.name)) +
                        ", \"rule\": " + attn::json_string(attn::rule_text(*attn::rule_of(of))) + "}"
-                 : told_rule(of) + "\n";
+                 : rule + "\n";
     }
     return json ? text + "]\n" : text;
 }
@@ -144,9 +159,42 @@ void mark_changes(const Arguments& arguments, const attn::Plan& plan, const attn
     document.config.emplace_back("changed", attn::json_string(plan.config.changes));
 }
 
+/// Errors  ConfigError where a mistake shall be hidden and there is none, or it must be named.
+void check_hidden(const Arguments& arguments, const attn::Plan& plan) {
+    if (!arguments.has("--hide-mistake")) return;
+    if (bugs_of(arguments, plan).empty()) {
+        throw attn::ConfigError(
+            "--hide-mistake hides the mistake of --bug: add --bug scale-missing");
+    }
+    for (const std::string flag : {"--code", "--save-config"}) {
+        if (!arguments.has(flag)) continue;
+        throw attn::ConfigError(flag +
+                                " says how the numbers were made and --hide-mistake does not: "
+                                "leave one out");
+    }
+    if (format_of(arguments).is_program) {
+        throw attn::ConfigError(
+            "--format python says how the numbers were made and --hide-mistake "
+            "does not: use ipynb, whose cells hold the numbers, or leave one out");
+    }
+}
+
+/// The lines of a document: those that make its numbers, or with a hidden mistake the numbers.
+void add_lines(const Arguments& arguments, const attn::Plan& plan, const attn::StepTable& table,
+               attn::Document& document) {
+    const auto usual =
+        plan.config.rng == attn::Rng::torch ? attn::CodeLanguage::torch : attn::CodeLanguage::numpy;
+    attn::PrintOptions options = print_options(arguments);
+    if (arguments.has("--hide-mistake")) return attn::add_literals(document, usual, options);
+    if (format_of(arguments).is_program) options.default_dtype = default_dtype_of(plan);
+    attn::add_code(document, plan, table, code_language(arguments, usual), options);
+}
+
 /// The document of a walk, or of those parts of it that are asked for.
-attn::Document walk_document(const Arguments& arguments, const attn::Plan& plan,
+attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
                              const attn::StepTable& table) {
+    const bool hides = typed.has("--hide-mistake");
+    const Arguments arguments = hides ? without_mistake(typed) : typed;
     const bool is_page = format_of(arguments).answers;
     const double numbers = attn::bytes_needed(plan) / (plan.dtype == attn::DType::float64 ? 8 : 4);
     const bool is_large = is_page && numbers > most_on_page;
@@ -166,14 +214,12 @@ attn::Document walk_document(const Arguments& arguments, const attn::Plan& plan,
     document = attn::document_of(plan, ledger, table);
     document.config = config_entries(arguments, plan);
     if (plan.config.models_own) mark_changes(arguments, plan, ledger, document);
-    if (wants_code(arguments)) {
-        const auto language = plan.config.rng == attn::Rng::torch ? attn::CodeLanguage::torch
-                                                                  : attn::CodeLanguage::numpy;
-        attn::PrintOptions options = print_options(arguments);
-        if (format_of(arguments).is_program) options.default_dtype = default_dtype_of(plan);
-        attn::add_code(document, plan, table, code_language(arguments, language), options);
+    if (wants_code(arguments)) add_lines(typed, plan, table, document);
+    if (is_page && !is_large && !hides) attn::add_derivations(document, plan, table, ledger);
+    // The page of the right walk says where its cells come from.
+    for (attn::Section& section : document.sections) {
+        if (hides && is_page) section.derived_by = command_line("", arguments);
     }
-    if (is_page && !is_large) attn::add_derivations(document, plan, table, ledger);
     const auto note_of_part = [&](const attn::Section& section,
                                   const std::vector<attn::AxisPart>& part) {
         const attn::Step& step = attn::find_step(table, section.name);
@@ -181,7 +227,8 @@ attn::Document walk_document(const Arguments& arguments, const attn::Plan& plan,
     };
     select_sections(arguments, document, note_of_part,
                     format_of(arguments).keeps_all() && !is_large);
-    if (takes_hints(arguments)) document.next = next_command(arguments, plan, table, ledger);
+    if (!hides && takes_hints(arguments))
+        document.next = next_command(arguments, plan, table, ledger);
     return document;
 }
 
@@ -190,7 +237,7 @@ std::shared_ptr<const attn::Document> other_document(const Arguments& arguments)
     const std::string flags = arguments.text("--html-compare");
     const Arguments others = with_flags(arguments, shell_words(flags));
     const attn::Plan plan = attn::resolve(config_of(others));
-    attn::Document other = walk_document(others, plan, table_of(others, plan));
+    attn::Document other = walk_document(others, plan, shown_table(others, plan));
     other.name = flags;
     return std::make_shared<const attn::Document>(std::move(other));
 }
@@ -198,11 +245,12 @@ std::shared_ptr<const attn::Document> other_document(const Arguments& arguments)
 /// Computes and prints one walk.
 attn::Document print_walk(const Arguments& arguments, const attn::Plan& plan,
                           std::shared_ptr<const attn::Document> before) {
-    const attn::StepTable table = table_of(arguments, plan);
+    const attn::StepTable table = shown_table(arguments, plan);
     attn::Document document = walk_document(arguments, plan, table);
     if (format_of(arguments).has_rules || arguments.has("--save-dir"))
         attn::add_rules(document, plan, table);
-    document.command = command_line("", arguments);
+    document.command =
+        command_line("", arguments.has("--hide-mistake") ? without_mistake(arguments) : arguments);
     document.before = std::move(before);
     if (arguments.has("--html-compare") && format_of(arguments).answers) {
         document.name = "this walk";
@@ -248,14 +296,15 @@ int run_walk(const Arguments& typed) {
     if (wants_code(arguments)) require_all_steps(config, "--code");
     const attn::Plan plan = attn::resolve(std::move(config));
     note_useless_flags(arguments, &plan);
+    check_hidden(arguments, plan);
     if (plan.config.projection == attn::Projection::mha && !plan.config.bias) {
         report_note("nn.MultiheadAttention has biases, 0 when it is new: --bias --output-bias");
     }
     if (arguments.has("--list-steps")) {
         note_unused_flags(arguments.narrowed_to({output_flags, print_flags}),
                           {"--format", "--color"}, "a walk: leave --list-steps out");
-        write_text(arguments,
-                   list_of_steps(arguments, steps_of(plan, table_of(arguments, plan)), "--detail"));
+        write_text(arguments, list_of_steps(arguments, steps_of(plan, shown_table(arguments, plan)),
+                                            "--detail"));
         return 0;
     }
     if (arguments.has("--list-rules")) {
@@ -282,6 +331,11 @@ const std::vector<Flag>& own_flags() {
                 .in_group("Output")
                 .typed_only(),
             {"--list-presets", "", "list the families of models that --preset knows"},
+            Flag{"--hide-mistake", "",
+                 "name the mistake of --bug nowhere, for others to find: its numbers stand among "
+                 "the right words"}
+                .in_group("Mistakes")
+                .typed_only(),
             Flag{"--html-compare", "FLAGS",
                  "a second walk on the same page, with these flags on top: '--mask none'"}
                 .needing({[](const Arguments& said) { return format_of(said).answers; }, nullptr,

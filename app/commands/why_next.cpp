@@ -22,23 +22,6 @@ using attn::models::Model;
 using attn::models::ModelMistake;
 using attn::models::NextToken;
 
-/// The token that a word of several begins with.
-std::string first_piece(const Model& model, const std::string& word) {
-    if (model.tokenizer == nullptr) return {};
-    const std::string text = " " + word;
-    std::int64_t longest = -1;
-    std::size_t size = 0;
-    for (std::size_t id = 0; id < model.architecture.vocab_size; ++id) {
-        const std::string label = model.tokenizer->label(static_cast<std::int64_t>(id));
-        if (label.size() <= size || label == " " || !text.starts_with(label)) continue;
-        longest = static_cast<std::int64_t>(id);
-        size = label.size();
-    }
-    if (longest < 0) return {};
-    return fmt::format("it is made of several, the first may be {}, next[{}]; ",
-                       quoted(model, longest), longest);
-}
-
 /// Refuses flags of a walk through one layer: a token of the whole model takes only the rest.
 void refuse_flags_of_walks(const Arguments& arguments) {
     for (const Arguments::Said& said : arguments.said()) {
@@ -61,17 +44,7 @@ std::int64_t token_in(const Model& model, const std::string& cell) {
     if (!cell.ends_with(']')) throw attn::ConfigError("'" + cell + "' is not like next[upon]");
     const std::string wanted = cell.substr(5, cell.size() - 6);
     if (wanted.empty()) throw attn::ConfigError("next[] names no token: ask as in next[upon]");
-    const auto vocab = static_cast<std::int64_t>(model.architecture.vocab_size);
-    for (std::int64_t id = 0; model.tokenizer != nullptr && id < vocab; ++id) {
-        const std::string label = model.tokenizer->label(id);
-        if (label == wanted || (label.starts_with(' ') && label.substr(1) == wanted)) return id;
-    }
-    if (wanted.find_first_not_of("0123456789") != std::string::npos) {
-        throw attn::ConfigError("next[" + wanted + "]: " + model.label +
-                                " has no such token: " + first_piece(model, wanted) +
-                                "give an id, or a token as generate --top 5 shows it");
-    }
-    return parse_integer("next", wanted, 0, vocab - 1);
+    return token_of(model, wanted, cell);
 }
 
 std::string next_text(const Model& model, const TokenIds& ids, NextToken next, std::size_t top,

@@ -2,6 +2,7 @@
 
 #include "app/flags/output_flags.hpp"
 #include "app/terminal/color.hpp"
+#include "app/terminal/standard_output.hpp"
 
 namespace app {
 namespace {
@@ -26,7 +27,8 @@ const std::vector<Flag>& color_flags() {
 
 bool is_to_terminal(const Arguments& arguments) {
     const std::string path = arguments.text("--output");
-    return (path.empty() || path == "-") && isatty(STDOUT_FILENO) != 0;
+    return (path.empty() || path == "-") && isatty(STDOUT_FILENO) != 0 &&
+           !KeptOutput::is_for_file();
 }
 
 attn::Ink ink_of(const Arguments& arguments) {
@@ -35,7 +37,8 @@ attn::Ink ink_of(const Arguments& arguments) {
 
 bool takes_hints(const Arguments& arguments) {
     return is_to_terminal(arguments) && format_of(arguments).printed != nullptr &&
-           !arguments.has("--no-notes") && !arguments.has("--pace") && !arguments.has("--summary");
+           !arguments.has("--no-notes") && !arguments.has("--pace") &&
+           !arguments.has("--summary") && !KeptOutput::is_kept();
 }
 
 }  // namespace app

@@ -136,11 +136,9 @@ const Flag& flag_of_setting(const Arguments& arguments, const attn::FileSetting&
             if (!each.is_positional()) keys.push_back(key_of(each));
         }
     }
-    const std::string meant = attn::closest(setting.key, keys);
     refuse(label, setting,
            "there is no setting '" + setting.key + "'" +
-               (meant.empty() ? ": the names are those of the flags"
-                              : "; did you mean " + meant + "?"));
+               attn::did_you_mean(setting.key, keys, ": the names are those of the flags"));
 }
 
 }  // namespace

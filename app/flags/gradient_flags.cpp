@@ -1,15 +1,54 @@
 #include "app/flags/gradient_flags.hpp"
 
+#include "app/flags/model_flags.hpp"
 #include "app/flags/parse.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/backward/check.hpp"
+#include "attn/backward/model_loss.hpp"
 #include "attn/io/read_tensor.hpp"
+#include "attn/plan/draw.hpp"
+#include "attn/text/strings.hpp"
+#include "attn/walk/walk.hpp"
 
 namespace app {
 namespace {
 
-attn::Loss loss_of(const Arguments& arguments) {
+/// The cross-entropy of the word that a model says next, as the gradient that comes back to the
+/// attention of the layer that is shown.
+attn::Loss loss_of_word(const Arguments& arguments, const std::string& word, const attn::Plan& plan,
+                        const attn::StepTable& table) {
+    if (!arguments.has("--model-file")) {
+        throw attn::ConfigError(
+            "--loss cross-entropy:WORD is of the next word of a model: add --model-file stories");
+    }
+    const attn::models::Model model = model_of(arguments);
+    const std::int64_t id = token_of(model, word, "--loss cross-entropy:" + word);
+    const attn::Ledger ledger = attn::walk(plan, attn::draw(plan), table);
+    const auto numbers = [&](const char* name) {
+        return attn::cast(ledger[name], attn::DType::float64).as<double>();
+    };
+    const attn::Array<double> output = numbers("output");
+    const attn::ModelLoss found = attn::cross_entropy(
+        model, static_cast<std::size_t>(plan.config.layer), id, numbers("x"), output);
+    attn::Loss loss{attn::Loss::Kind::upstream};
+    loss.target = attn::Tensor(ledger["output"].axes(), found.gradient);
+    loss.file = "what " + model.label + " does behind this attention";
+    loss.rest = found.loss;
+    for (std::size_t i = 0; i < output.size(); ++i) {
+        loss.rest -= output.data()[i] * found.gradient.data()[i];
+    }
+    loss.note = "It is -log of the probability that the model gives " + attn::shown(word) +
+                " next; the rule holds near this output.";
+    return loss;
+}
+
+attn::Loss loss_of(const Arguments& arguments, const attn::Plan& plan,
+                   const attn::StepTable& table) {
     const std::string text = arguments.text("--loss");
+    const std::string of_word = "cross-entropy:";
+    if (text.starts_with(of_word)) {
+        return loss_of_word(arguments, text.substr(of_word.size()), plan, table);
+    }
     attn::Loss loss;
     if (text == "sum") return loss;
     if (text == "mean") {
@@ -34,9 +73,11 @@ std::vector<Flag> gradient_flags() {
     return grouped(
         "Gradients",
         {Flag{"--backward", "", "go back from a loss through every step, and print each gradient"},
-         Flag{"--loss", "LOSS",
-              "what the gradients are of: sum or mean of the last step, a cell as 'weights[0,1]', "
-              "mse:FILE, or FILE with the gradient of the last step"}
+         Flag{
+             "--loss", "LOSS",
+             "what the gradients are of: sum or mean of the last step, a cell as 'weights[0,1]', "
+             "mse:FILE, FILE with the gradient of the last step, or cross-entropy:WORD of the next "
+             "word of a trained model"}
              .usually("sum")
              .being(or_file)
              .needing(backward),
@@ -48,7 +89,7 @@ std::vector<Flag> gradient_flags() {
 attn::StepTable with_gradients(const Arguments& arguments, const attn::Plan& plan,
                                attn::StepTable table) {
     if (!arguments.has("--backward")) return table;
-    table = attn::with_gradients(std::move(table), plan, loss_of(arguments));
+    table = attn::with_gradients(table, plan, loss_of(arguments, plan, table));
     return arguments.has("--check-gradient") ? attn::with_gradient_checks(table, plan) : table;
 }
 

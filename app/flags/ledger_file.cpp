@@ -53,11 +53,14 @@ std::vector<attn::NamedTensor> read_folder(const std::string& folder) {
 
 }  // namespace
 
-std::vector<attn::NamedTensor> read_arrays(const std::string& spec) {
+std::vector<attn::NamedTensor> read_arrays(const std::string& spec, bool takes_unnamed) {
     std::error_code ignored;
     if (std::filesystem::is_directory(spec, ignored)) return read_folder(spec);
     std::vector<attn::NamedTensor> arrays = attn::read_tensors(spec, report_note);
-    for (const attn::NamedTensor& each : arrays) {
+    for (attn::NamedTensor& each : arrays) {
+        if (each.name.empty() && takes_unnamed && arrays.size() == 1) {
+            each.name = without_number(std::filesystem::path(spec).stem().string());
+        }
         if (each.name.empty()) {
             throw attn::InputError(spec +
                                    ": holds one array without a name: say which step it is, "
@@ -68,9 +71,9 @@ std::vector<attn::NamedTensor> read_arrays(const std::string& spec) {
     return arrays;
 }
 
-attn::Ledger read_ledger(const std::string& spec) {
+attn::Ledger read_ledger(const std::string& spec, bool takes_unnamed) {
     attn::Ledger ledger(attn::chains_of(attn::step_table()));
-    for (attn::NamedTensor& each : read_arrays(spec)) {
+    for (attn::NamedTensor& each : read_arrays(spec, takes_unnamed)) {
         ledger.record(each.name, std::move(each.tensor));
     }
     return ledger;

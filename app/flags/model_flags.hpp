@@ -20,6 +20,12 @@ attn::models::Model model_of(const Arguments& arguments);
 ///         the model has no tokenizer for.
 std::vector<std::int64_t> prompt_of(const Arguments& arguments, const attn::models::Model& model);
 
+/// The id of a token, by its text with or without the blank in front, or by its number.
+///
+/// Errors  ConfigError naming what `asked` for it.
+std::int64_t token_of(const attn::models::Model& model, const std::string& word,
+                      const std::string& asked);
+
 /// A trained model that was run on a text.
 struct ModelRun {
     const attn::models::Model& model;

@@ -139,11 +139,10 @@ std::vector<attn::Section> cells_named(const attn::Notebook& notebook, const att
         names.push_back(section.name);
     }
     if (!found.empty()) return found;
-    const std::string meant = attn::closest(name, names);
-    throw attn::ConfigError(
-        "notebook " + notebook.number + " has no cell '" + name + "'" +
-        (meant.empty() ? ": attn-explain notebook " + notebook.number + " --as-flags lists them"
-                       : "; did you mean " + meant + "?"));
+    const std::string lists =
+        ": attn-explain notebook " + notebook.number + " --as-flags lists them";
+    throw attn::ConfigError("notebook " + notebook.number + " has no cell '" + name + "'" +
+                            attn::did_you_mean(name, names, lists));
 }
 
 std::optional<attn::Section> page_section(const Arguments& arguments, const std::string& cell) {

@@ -16,6 +16,8 @@ void set_depth(WalkConfig& config, const Flag& flag, const std::string& text) {
     config.differential.depth = text.empty() ? 0 : parse_integer(flag.name, text, 0, 1000);
 }
 
+std::vector<std::string> ways() { return {"softmax", "sigmoid"}; }
+
 }  // namespace
 
 std::vector<Flag> variant_rows() {
@@ -39,6 +41,24 @@ std::vector<Flag> variant_rows() {
             "--mla-absorbed", "",
             "latent attention: let queries meet the latents themselves, as when text is written")
             .needing(mla),
+        Flag{"--weights-by", "HOW",
+             "what makes weights of scores: softmax, or the sigmoid of each score by itself",
+             one_of(ways), "softmax"}
+            .set_by([](WalkConfig& config, const Flag&, const std::string& text) {
+                config.sigmoid = text == ways().back();
+            })
+            .recorded("weights_by",
+                      [](const Plan& plan) {
+                          return attn::json_string(ways()[plan.config.sigmoid ? 1 : 0]);
+                      })
+            .said_by([](const WalkConfig& config) {
+                return config.sigmoid ? std::optional(ways().back()) : std::nullopt;
+            }),
+        Flag{"--rule", "RULE",
+             "make a step by a rule of your own, as 'scaled_scores[q,k] = scores[q,k] / D'; "
+             "@FILE: one rule a line"}
+            .repeatable()
+            .in_group("Rules"),
     };
 }
 

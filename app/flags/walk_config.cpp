@@ -8,7 +8,6 @@
 #include "app/flags/parse.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/backward/gradient_mistakes.hpp"
-#include "attn/cards/rule_step.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "attn/mistakes/mistake.hpp"
@@ -255,6 +254,8 @@ attn::WalkConfig config_of(const Arguments& arguments, const ModelRun* run) {
     trained ? set_model_layer(arguments, run, config) : set_sources(arguments, config);
     if (arguments.has("--tokens")) config.names = names_of(arguments.text("--tokens"));
     set_mask_file(arguments, config);
+    config.rules = rules_of(arguments);
+    if (!config.rules.empty()) require_all_steps(config, "--rule");
     if (!trained) set_given_weights(arguments, config);
     return config;
 }
@@ -273,18 +274,12 @@ attn::Plan plan_of(const Arguments& arguments) {
 
 const std::vector<Flag>& bug_flags() {
     static const std::vector<Flag> all = [] {
-        std::vector<Flag> flags = grouped(
-            "Mistakes",
-            {Flag{"--bug", "ID",
-                  "make a known mistake (attn-explain bugs lists them); none: not even those "
-                  "of --notebook",
-                  such_as(mistake_ids)}
-                 .repeatable(),
-             Flag{"--rule", "RULE",
-                  "make a step by a rule of your own, as 'scaled_scores[q,k] = scores[q,k] / "
-                  "D'; @FILE: one rule a line"}
-                 .in_group("Rules")
-                 .repeatable()});
+        std::vector<Flag> flags =
+            grouped("Mistakes", {Flag{"--bug", "ID",
+                                      "make a known mistake (attn-explain bugs lists them); none: "
+                                      "not even those of --notebook",
+                                      such_as(mistake_ids)}
+                                     .repeatable()});
         for (Flag& flag : gradient_flags()) flags.push_back(std::move(flag));
         return flags;
     }();
@@ -330,11 +325,8 @@ attn::StepTable table_of(const Arguments& arguments, const attn::Plan& plan) {
                                 " is made on the way back: add --backward");
     }
     if (!bugs.empty()) require_all_steps(plan.config, "--bug");
-    const std::vector<std::string> rules = rules_of(arguments);
-    if (!rules.empty()) require_all_steps(plan.config, "--rule");
     if (arguments.has("--backward")) require_all_steps(plan.config, "--backward");
-    const attn::StepTable forward =
-        attn::with_rules(attn::with_mistakes(attn::step_table(plan), plan, bugs), plan, rules);
+    const attn::StepTable forward = attn::with_mistakes(attn::step_table(plan), plan, bugs);
     return attn::with_gradient_mistakes(with_gradients(arguments, plan, forward), plan, back);
 }
 

@@ -30,7 +30,7 @@ std::string said_json(const Arguments& arguments, const attn::Plan& plan) {
         const std::vector<std::string> texts = arguments.all(flag.name);
         const bool is_recorded = flag.json != nullptr && flag.key == key_of(flag);
         // All that these say is in effect, or told of the input.
-        if (flag.name == "--preset" || flag.name == "--random") continue;
+        if (flag.name == "--preset" || flag.name == "--random" || flag.name == "--rule") continue;
         const bool is_opposite = flag.name.starts_with("--no-");  // of a flag that is recorded
         const bool is_default = flag.name == "--text" && !arguments.has(says_x) &&
                                 std::holds_alternative<attn::Tokens>(plan.config.input);

@@ -170,7 +170,8 @@ std::string short_help(const Command& command) {
         return head(command) + example_list(command) + "\nattn-explain " + command.name +
                " --help describes every flag.\n";
     }
-    std::string text = head(command) + "\n";
+    std::string text = head(command);
+    text.insert(text.find('\n'), "\nNew here? attn-explain tour answers fifteen questions.");
     for (const auto& [flag, words] : first_month) text += entry(flag, words);
     text += "\nExamples\n  $ attn-explain --text 'the cat sat' --heads 2 --mask causal\n";
     const std::string more = "Commands: " + attn::joined(command_names(), " ") +

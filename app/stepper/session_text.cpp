@@ -11,12 +11,19 @@
 namespace app {
 namespace {
 
-/// The step by itself, as the output of a walk that shows nothing else.
+/// The step by itself, with its gradient where there is one, as the output of a walk that shows
+/// nothing else.
 attn::Document alone(const Session& session) {
     attn::Document document = session.document();
     document.sections = {session.section()};
-    document.sections.front().shown = true;
-    document.sections.front().code.clear();
+    const std::string gradient = "d_" + session.section().name;
+    for (const attn::Section& each : session.sections()) {
+        if (each.name == gradient) document.sections.push_back(each);
+    }
+    for (attn::Section& section : document.sections) {
+        section.shown = true;
+        section.code.clear();
+    }
     return document;
 }
 

@@ -164,10 +164,8 @@ const StepCommand& find_command(const std::string& name) {
         names.push_back(command.name);
     }
     if (found != nullptr && !several) return *found;
-    const std::string meant = attn::closest(name, names);
-    throw attn::ConfigError(
-        (several ? "several commands begin with '" : "there is no command '") + name + "'" +
-        (meant.empty() ? ": help lists them" : "; did you mean " + meant + "?"));
+    throw attn::ConfigError((several ? "several commands begin with '" : "there is no command '") +
+                            name + "'" + attn::did_you_mean(name, names, ": help lists them"));
 }
 
 }  // namespace

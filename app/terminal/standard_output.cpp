@@ -20,6 +20,7 @@ namespace app {
 namespace {
 
 bool forbidden = false;
+KeptOutput* kept = nullptr;
 
 /// The program that a command runs: its first word, after the variables that it sets. The rest is
 /// for the shell.
@@ -73,8 +74,7 @@ bool is_longer_than_screen(std::string_view text) {
     std::size_t rows = 0;
     while (!text.empty()) {
         const std::size_t end = std::min(text.find('\n'), text.size());
-        rows += std::max(width_of(text.substr(0, end)) + size->columns - 1, size->columns) /
-                size->columns;
+        rows += rows_of(text.substr(0, end), size->columns);
         if (rows >= size->rows) return true;
         text.remove_prefix(std::min(end + 1, text.size()));
     }
@@ -105,7 +105,8 @@ std::string folded(std::string_view text, std::size_t columns) {
         std::string_view line = text.substr(0, text.find('\n'));
         text.remove_prefix(std::min(line.size() + 1, text.size()));
         // A command is broken by a backslash, before its next flag.
-        const bool is_command = line.starts_with("attn-explain ");
+        const bool is_command =
+            line.starts_with("attn-explain ") || line.starts_with("$ attn-explain ");
         const std::string indent(std::min(line.find_first_not_of(' '), line.size()) + 4, ' ');
         for (std::size_t used = 0; !line.empty();) {
             const std::size_t end =
@@ -124,6 +125,17 @@ std::string folded(std::string_view text, std::size_t columns) {
     }
     return result;
 }
+
+std::size_t rows_of(std::string_view line, std::size_t columns) {
+    return std::max(width_of(line) + columns - 1, columns) / columns;
+}
+
+KeptOutput::KeptOutput(bool for_screen) : before_(kept), for_screen_(for_screen && !is_for_file()) {
+    kept = this;
+}
+KeptOutput::~KeptOutput() { kept = before_; }
+bool KeptOutput::is_kept() { return kept != nullptr; }
+bool KeptOutput::is_for_file() { return is_kept() && !kept->for_screen_; }
 
 bool Pager::suits(std::string_view text) {
     if (forbidden || isatty(STDOUT_FILENO) == 0 || !takes_escapes()) return false;
@@ -195,6 +207,10 @@ void StandardOutput::flush() {
 }
 
 void StandardOutput::send(std::string_view text) {
+    if (kept != nullptr) {
+        kept->text += text;
+        return;
+    }
     if (!pager_.is_running() && Pager::suits(text)) pager_.start();
     write_all(pager_.is_running() ? pager_.descriptor() : STDOUT_FILENO, text);
 }

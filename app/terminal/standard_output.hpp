@@ -12,6 +12,27 @@ namespace app {
 /// goes on does so further in.
 std::string folded(std::string_view text, std::size_t columns);
 
+/// The rows of a terminal that a line takes; colours take none.
+std::size_t rows_of(std::string_view line, std::size_t columns);
+
+/// Keeps what is written to standard output while it lives, of several the innermost. Commands lay
+/// it out as for standard output where it is `for_screen`, else as for a file.
+class KeptOutput {
+public:
+    explicit KeptOutput(bool for_screen = true);
+    ~KeptOutput();
+    KeptOutput(const KeptOutput&) = delete;
+    KeptOutput& operator=(const KeptOutput&) = delete;
+
+    static bool is_kept();
+    static bool is_for_file();
+    std::string text;
+
+private:
+    KeptOutput* before_;
+    bool for_screen_;
+};
+
 /// A program that shows long output page by page: $PAGER, else less.
 ///
 /// It costs nothing as long as the output fits on the screen.

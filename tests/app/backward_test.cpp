@@ -32,6 +32,28 @@ TEST_SUITE("app: backward") {
         const std::string names = run("--heads 2 --mask causal --backward --only d_scores").out;
         CHECK(has(names, "# d_scores[h,q,k] = d_scaled_scores[h,q,k] / sqrt(4)"));
     }
+    TEST_CASE("the loss of a model's next word is that of its probability, in every layer") {
+        const auto next = nlohmann::json::parse(
+            run("why 'next[big]' --model-file stories --text 'Lily had a' --json").out);
+        const double loss = -std::log(next["probability"].get<double>());
+        for (const int layer : {0, 3, 4}) {
+            const nlohmann::json gone = walk(
+                "--model-file stories --text 'Lily had a' --backward --loss cross-entropy:big "
+                "--layer " +
+                std::to_string(layer));
+            CHECK(number(gone, "loss", "") == doctest::Approx(loss).epsilon(1e-9));
+            // Behind the last layer's attention only the last token is read on.
+            CHECK((number(gone, "d_output", "/0/0") == 0) == (layer == 4));
+            CHECK(number(gone, "d_output", "/3/0") != 0);
+        }
+        const std::string flags = " --backward --loss cross-entropy:";
+        check_refused(flags + "big", "add --model-file stories");
+        check_refused("--model-file stories --text 'Lily had a'" + flags + "parks",
+                      "the first may be ' p', --loss cross-entropy:");
+        check_refused("--model-file stories --text 'Lily had a'" + flags, "names no token");
+        check_refused("--model-file stories --text 'Lily had a'" + flags + "512",
+                      "must be at most 511");
+    }
     TEST_CASE("each loss begins with its own gradient") {
         CHECK(number(walk("--backward"), "d_context", "/0/0") == 1);
         CHECK(number(walk("--backward --loss mean"), "d_context", "/0/0") == 1.0 / 24);
@@ -59,6 +81,12 @@ TEST_SUITE("app: backward") {
         check_refused("--backward --loss 'context[9,0]'", "index 9");
         check_refused("--backward --loss 'contxt[0,0]'", "context");
         CHECK(has(run("--loss mean --only x").err, "--loss has no effect here"));
+        check_refused("--backward --bug dropout-at-eval", "weights has none with this mistake");
+        // Frequencies are not learned: rounded ones are gone back through like any.
+        const nlohmann::json rounded =
+            walk("--backward --seq-len 5 --rope half --bug rope-low-precision");
+        const nlohmann::json right = walk("--backward --seq-len 5 --rope half");
+        CHECK(number(rounded, "d_query", "/4/0") != number(right, "d_query", "/4/0"));
     }
     TEST_CASE("central differences stand beside each gradient") {
         const std::string text = run("--seq-len 3 --embed-dim 2 --backward --check-gradient").out;
@@ -104,6 +132,11 @@ TEST_SUITE("app: backward") {
         CHECK(has(run("diagnose " + file + flags).out, "right: the way back is that of this walk"));
     }
     TEST_CASE("the stepper goes to a gradient and back") {
+        const std::string beside = run("step --backward -q", "goto weights\n").out;
+        const std::string both = run("--backward --only weights,d_weights -q").out;
+        const std::size_t second = both.find("tensor(", 1);
+        CHECK(has(beside, both.substr(0, second)));
+        CHECK(has(beside, both.substr(second)));
         const std::string there = run("step --backward", "goto scores\ngradient\ngradient\n").out;
         CHECK(has(there, "d_scores"));
         CHECK(has(run("step", "gradient\n").out + run("step", "gradient\n").err, "--backward"));

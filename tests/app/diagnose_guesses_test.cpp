@@ -360,6 +360,36 @@ TEST_SUITE("app: diagnose does not guess") {
         CHECK(tells(result.out, "right: weights"));
     }
 
+    TEST_CASE("one array without a name has that of its file, and is the result otherwise") {
+        const program::Folder folder;
+        const std::string flags = "--heads 2 --batch 3 --mask causal --bug scale-missing ";
+        for (const char* file : {"attn.npy", "run_7.npy"}) {
+            const std::string path = folder / file;
+            const std::string only = file == std::string("attn.npy") ? "weights" : "context";
+            REQUIRE(run(flags + "--only " + only + " -o " + path).exit_code == 0);
+            const program::Result result =
+                run("diagnose " + path + " --heads 2 --batch 3 --mask causal");
+            CHECK_MESSAGE(tells(result.out, only + ": scale-missing"), result.out << result.err);
+        }
+    }
+
+    TEST_CASE("printed bfloat16 is what bfloat16 holds, and one sample needs no name") {
+        const program::Folder folder;
+        const std::string printed = folder / "mine.txt";
+        std::ofstream(printed) << "tensor([[0.3340, 0.6680],\n        [0.1001, 0.9023]], "
+                                  "dtype=torch.bfloat16, grad_fn=<SoftmaxBackward0>)";
+        const attn::Tensor tensor = attn::read_tensor(printed);
+        CHECK(tensor.at(0) == 0.333984375);
+        CHECK(tensor.at(2) == 0.10009765625);
+        TheirFile theirs("--heads 2 --batch 3 --seq-len 4");
+        const attn::Tensor& all = theirs.walk.at("merged");
+        attn::Array<float> first = attn::empty_array<float>({4, 8});
+        for (std::size_t i = 0; i < 32; ++i) first.data()[i] = static_cast<float>(all.at(i));
+        theirs.file.emplace_back("mine", attn::Tensor({"t", "c"}, first));
+        const program::Result result = theirs.diagnose("--heads 2 --batch 3 --seq-len 4");
+        CHECK_MESSAGE(tells(result.out, "right: merged"), result.out << result.err);
+    }
+
     TEST_CASE("a mistake stands before what is only written otherwise") {
         const std::string flags = "--heads 2 --mask causal --seq-len 5 --head-dim 3 --batch 3";
         TheirFile theirs(flags + " --bug added-fill=-1e9 --bug einsum-diagonal");

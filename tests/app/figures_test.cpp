@@ -106,6 +106,30 @@ TEST_SUITE("app: figures") {
         CHECK(run("--only weights --format svg --figure flow").exit_code == 2);
     }
 
+    TEST_CASE("in the flow a gradient stands beside its step, and its arrow comes back") {
+        const std::string flags = "--heads 2 --mask causal --format svg --figure flow ";
+        const std::string flow = run(flags + "--backward").out;
+        const auto place = [&](const std::string& box) {
+            const std::size_t end = flow.find(">" + box + "</text>");
+            REQUIRE_MESSAGE(end != std::string::npos, box);
+            const std::size_t begin = flow.rfind("<text", end);
+            const auto number = [&](const char* name) {
+                return std::stod(flow.substr(flow.find(name, begin) + 4));
+            };
+            return std::pair(number(" x=\""), number(" y=\""));
+        };
+        for (const std::string step : {"x", "w_key", "value", "masked_scores", "weights"}) {
+            CHECK(place("d_" + step).second == place(step).second);
+            CHECK(place("d_" + step).first > place("merged").first);
+            CHECK(place("d_" + step).first - place(step).first ==
+                  doctest::Approx(place("d_merged").first - place("merged").first).epsilon(1e-3));
+        }
+        CHECK(flow.find(">row_dot</text>") == std::string::npos);
+        CHECK(place("loss").second > place("merged").second);
+        const std::string forth = run(flags).out;
+        CHECK(forth.find(">d_") == std::string::npos);
+    }
+
     TEST_CASE("tokens of any script label the axes, each sequence its own") {
         const std::string figure =
             run("--text 'the black cat' --text '日本語 א' --mask padding --only weights "

@@ -21,6 +21,31 @@ TEST_SUITE("app: rule") {
               right.out);
         CHECK(run(walk + " --rule 'scaled_scores[q,k] = scores[q,k] / D'").out != right.out);
     }
+    TEST_CASE("weights follow from the parts of softmax that a rule makes") {
+        const std::string walk = "--heads 2 --mask causal --dtype float64 --only weights -q ";
+        // Softmax off by one, said of its sum or at once.
+        CHECK(run(walk + "--rule 'row_sum[q] = exp(0 - row_max[q]) + (sum k: exponentials[q,k])'")
+                  .out ==
+              run(walk + "--rule 'weights[q,k] = exp(masked_scores[q,k]) / (1 + (sum j: "
+                         "exp(masked_scores[q,j])))'")
+                  .out);
+        // A power of 2 in the place of e.
+        CHECK(
+            run(walk + "--rule 'exponentials[q,k] = 2 ^ (masked_scores[q,k] - row_max[q])'").out ==
+            run(walk + "--rule 'masked_scores[q,k] = if mask[q,k] then -inf else log(2) * "
+                       "scaled_scores[q,k]'")
+                .out);
+        CHECK(run(walk + "--rule 'row_max[q] = 0'").out == run(walk).out);
+        const std::string code =
+            run("--code torch --rule 'row_sum[q] = 1 + (sum k: exponentials[q,k])'").out;
+        CHECK(code.find("\nrow_max = ") < code.find("\nexponentials = "));
+        CHECK(code.find("\nexponentials = ") < code.find("\nrow_sum = "));
+        CHECK(code.find("\nrow_sum = ") < code.find("\nweights = "));
+        const std::string two =
+            "--rule 'exponentials[q,k] = 2 ^ (scaled_scores[q,k] - row_max[q])' ";
+        CHECK(run("why 'weights[0,1]' " + two).out.find("exponentials[q,k] / row_sum[q]") !=
+              std::string::npos);
+    }
     TEST_CASE("a step with a rule says so, and so do those after it") {
         const std::string said =
             run("--rule 'scaled_scores[q,k] = scores[q,k] / D' --only scaled_scores,context").out;
@@ -36,6 +61,38 @@ TEST_SUITE("app: rule") {
         CHECK(by_file == run("--only weights --rule 'weights[q,k] = relu(scores[q,k])'").out);
         run("--rule @" + (folder / "mine.txt") + " --save-config " + (folder / "c.json"));
         CHECK(run("--only weights --config " + (folder / "c.json")).out == by_file);
+    }
+    TEST_CASE("diagnose and probe hold a rule to be right, and find what is wrong beside it") {
+        const program::Folder folder;
+        // Linear attention as its authors write it, with no softmax.
+        const std::string rule =
+            " --rule 'weights[q,k] = if masked_scores[q,k] == -inf then 0 "
+            "else scaled_scores[q,k] / (k + 1)'";
+        const std::string walk = " --heads 2 --mask causal" + rule;
+        const std::string right = folder / "right.npz";
+        const std::string wrong = folder / "wrong.npz";
+        REQUIRE(run(walk + " -o " + right).exit_code == 0);
+        REQUIRE(run(walk + " --bug mask-inverted -o " + wrong).exit_code == 0);
+        CHECK(run("diagnose " + right + walk).exit_code == 0);
+        CHECK(run("diagnose " + right + " --heads 2 --mask causal").exit_code == 3);
+        const program::Result named = run("diagnose " + wrong + walk);
+        CHECK(named.exit_code == 1);
+        CHECK(named.out.find("mask: mask-inverted") != std::string::npos);
+
+        const std::string probe = folder / "probe.npz";
+        REQUIRE(run("probe" + walk + " -o " + probe).exit_code == 0);
+        REQUIRE(run("--x " + probe + ":x --weights " + probe + walk + " -o " + right).exit_code ==
+                0);
+        const program::Result by_probe = run("diagnose " + right + " --given " + probe);
+        CHECK(by_probe.exit_code == 0);
+        CHECK(by_probe.err.find("--rule") != std::string::npos);
+        CHECK(run("bench" + rule).exit_code == 2);
+    }
+    TEST_CASE("a rule and a mistake of one step leave one of them out") {
+        const program::Result both =
+            run("--rule 'scaled_scores[q,k] = scores[q,k] / D' --bug scale-missing");
+        CHECK(both.exit_code == 2);
+        CHECK(both.err.find("both make scaled_scores: leave one out") != std::string::npos);
     }
     TEST_CASE("rules that cannot be are refused with a caret and exit code 2") {
         const auto refused = [](const std::string& rule, const std::string& message) {

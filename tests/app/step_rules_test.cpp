@@ -104,6 +104,7 @@ TEST_SUITE("app: rules of steps") {
                  "--heads 2 --batch 2 --lengths 1,3 --seq-len 3 --mask padding --empty-row zero",
                  "--heads 3 --embed-dim 9 --position-bias alibi --sink randn --softcap 3",
                  "--heads 2 --position-bias t5 --seq-len 7 --memory-len 3 --softmax-axis query",
+                 "--weights-by sigmoid --heads 3 --embed-dim 9 --mask causal --memory-len 7",
                  "--heads 2 --qk-norm all --x-norm layer --position-embedding sinusoidal",
                  "--heads 2 --mla 3 --mla-query-rank 2 --mla-absorbed",
                  "--heads 2 --mla 3 --batch 2 --mask causal",

@@ -3,6 +3,8 @@
 #include <map>
 #include <set>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "tests/support/program.hpp"
 

@@ -116,6 +116,7 @@ export function checkDerivations() {
                 const formula = side
                     .replace(/[a-z_]+\[[\d,]*\]/g, (name) => `(${numberAt(name)})`)
                     .replace(/\b(exp|log|sqrt|tanh|cos|sin|min|max)\b/g, "Math.$1")
+                    .replace(/\bsigmoid\(/g, "((x) => 1 / (1 + Math.exp(-x)))(")
                     .replace(/ and /g, " && ")
                     .replace(/ or /g, " || ")
                     .replace(/\bnot /g, "!")

@@ -96,3 +96,28 @@ export async function testTables() {
     );
     await opened.page.close();
 }
+
+/** The way back stands beside the way forth, and is none of its scores. */
+export async function testGradients() {
+    const opened = await pageOf(["--heads", "2", "--mask", "causal", "--backward"]);
+    const { page } = opened;
+    await page.look({ width: 1500, height: 1000 });
+    await page.run(() => {
+        for (const group of document.querySelectorAll("details")) group.open = true;
+    });
+    const apart = await page.run(() => {
+        const top = (name) => {
+            const { x, y } = document.getElementById(`step-${name}`).getBoundingClientRect();
+            return { x, y };
+        };
+        return ["scores", "weights", "context", "w_query", "x"].filter((name) => {
+            const [forth, back] = [top(name), top(`d_${name}`)];
+            return Math.abs(forth.y - back.y) > 1 || back.x <= forth.x;
+        });
+    });
+    check(apart.length === 0, "each gradient stands beside its step", apart);
+    const scaled = await page.run(() => document.getElementById("follow").textContent);
+    check(!scaled.includes("d_scaled_scores"), "the first screen shows no gradient", scaled);
+    await picture(page, "gradients");
+    checkQuiet(opened);
+}

@@ -131,5 +131,7 @@ export const walks = [
     "--ids 3,1,4 --heads 2 --position-bias t5 --position-embedding sinusoidal".split(" "),
     "--preset deepseek --ids 3,1,4 --mla-absorbed".split(" "),
     "--ids 3,1,4 --heads 2 --embed-dim 8 --differential 1 --output-projection".split(" "),
+    "--ids 3,1,4 --heads 2 --weights-by sigmoid --mask causal".split(" "),
+    ["--ids", "3,1,4", "--rule", "row_sum[q] = 1 + (sum k: exponentials[q,k])"],
     ["--model-file", "stories", "--layer", "1", "--text", "Once upon a time"],
 ];

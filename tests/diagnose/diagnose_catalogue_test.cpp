@@ -12,6 +12,13 @@ using namespace attn::testing;
 
 namespace {
 
+/// Under the sanitizers, which look at memory, a few walks will do; rates are judged without.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool judges = false;
+#else
+constexpr bool judges = true;
+#endif
+
 Tensor rounded(const Tensor& tensor, int decimals) {
     if (!tensor.is_floating()) return tensor;
     const double unit = std::pow(10.0, decimals);
@@ -33,8 +40,16 @@ bool visible(const Plan& plan, const Ledger& right, const Ledger& wrong) {
     });
 }
 
-/// The walks of 400 seeds and then those of latent and differential attention, which no other has.
+/// The walks of 400 seeds and then those of latent and differential attention and of sigmoids, which
+/// no other has.
 Plan seeded_plan(std::uint64_t seed) {
+    if (seed >= 400 && seed % 5 == 4) {
+        WalkConfig config = seeded_config(seed);
+        config.sigmoid = true;
+        config.sink.reset();
+        config.softmax_axis = SoftmaxAxis::key;
+        return resolve(config);
+    }
     return resolve(seed < 400 ? seeded_config(seed) : seeded_variant(seed));
 }
 
@@ -46,7 +61,7 @@ TEST_SUITE("explain: diagnose the catalogue") {
         for (const Mistake& mistake : mistakes()) {
             if (mistake.id == "softmax-overflow") continue;  // small scores cannot show it
             auto& [named, tried] = score[mistake.id];
-            for (std::uint64_t seed = 1; tried < 6 && seed < 500; ++seed) {
+            for (std::uint64_t seed = 1; tried < (judges ? 6 : 1) && seed < 500; ++seed) {
                 const Plan plan = seeded_plan(seed);
                 if (!mistake.applies(plan)) continue;
                 const Ledger given = draw(plan);
@@ -67,6 +82,7 @@ TEST_SUITE("explain: diagnose the catalogue") {
             const int least = mistake.id == "rope-low-precision" ? tried / 2
                               : mistake.id == "sink-per-kv-head" ? tried - 1
                                                                  : tried;
+            if (!judges) continue;
             CHECK_MESSAGE(named >= least, mistake.id << ": " << named << " of " << tried);
             CHECK_MESSAGE(tried >= 5, mistake.id << " was tried " << tried << " times only");
         }
@@ -83,7 +99,7 @@ TEST_SUITE("explain: diagnose the catalogue") {
         for (const Mistake& mistake : mistakes()) {
             int of_this = 0;
             const int named_before = named;
-            for (std::uint64_t seed = 1; of_this < 4 && seed < 450; ++seed) {
+            for (std::uint64_t seed = 1; of_this < (judges ? 4 : 1) && seed < 450; ++seed) {
                 const Plan plan = seeded_plan(seed);
                 if (!mistake.applies(plan)) continue;
                 const Ledger given = draw(plan);
@@ -106,6 +122,7 @@ TEST_SUITE("explain: diagnose the catalogue") {
             named_today += 10 * (named - named_before) >= 9 * of_this ? 1 : 0;
             if (named - named_before < of_this) missed += " " + mistake.id;
         }
+        if (!judges) return;
         CHECK(tried > 300);
         CHECK_MESSAGE(named >= 0.95 * tried, named << " of " << tried);
         CHECK(shown_today > 60);
@@ -113,7 +130,7 @@ TEST_SUITE("explain: diagnose the catalogue") {
     }
 
     TEST_CASE("on 370 correct walks no mistake is named") {
-        for (std::uint64_t seed = 1; seed <= 1100; seed += 3) {
+        for (std::uint64_t seed = 1; seed <= 1100; seed += judges ? 3 : 18) {
             WalkConfig config = seed <= 1000 ? seeded_config(seed) : seeded_variant(seed);
             config.variant = Variant::loop;
             const Plan plan = resolve(config);

@@ -95,6 +95,15 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         }
     }
 
+    TEST_CASE("scores in units of log2, with all their digits, are right beside right weights") {
+        Somebody code(causal_config());
+        code.theirs.record(
+            "qk", changed(code.right["masked_scores"], [](float x) { return x * 1.44269504F; }));
+        code.theirs.record("p", code.right["weights"]);
+        const Diagnosis found = code.diagnosis();
+        CHECK_MESSAGE((!found.has_unknown() && !found.has_mistake()), diagnosis_text(found));
+    }
+
     TEST_CASE("a query and key turned in an unknown way are not called unturned") {
         Somebody code(rotating_config());
         const auto turned = [&](const char* step) {
@@ -170,6 +179,54 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         const Diagnosis found = code.diagnosis();
         CHECK_MESSAGE(found.findings.empty(), diagnosis_text(found));
         CHECK_MESSAGE(found.skipped.empty(), diagnosis_text(found));
+    }
+
+    TEST_CASE(
+        "slots of a static cache that nobody hid are counted, with their columns or without") {
+        WalkConfig config = causal_config();
+        config.past = 3;
+        for (const bool keeps_columns : {false, true}) {
+            Somebody code(config, "cache-empty-slot=5");
+            const Tensor& weights = code.wrong["weights"];
+            Array<float> wide = empty_array<float>({3, 2, 5, 13});
+            for (std::size_t row = 0; row < weights.size() / 8; ++row) {
+                double rest = 1;
+                for (std::size_t k = 0; k < 8; ++k) {
+                    rest -= weights.at(row * 8 + k);
+                    wide.data()[row * 13 + k] = static_cast<float>(weights.at(row * 8 + k));
+                }
+                std::fill_n(wide.data() + row * 13 + 8, 5, static_cast<float>(rest / 5));
+            }
+            code.theirs.record("attn",
+                               keeps_columns ? Tensor({"b", "h", "q", "k"}, wide) : weights);
+            const Diagnosis found = code.diagnosis();
+            REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
+            CHECK_MESSAGE(is_named(found.findings[0], "cache-empty-slot=5"), diagnosis_text(found));
+        }
+    }
+
+    TEST_CASE("what was added with the wrong sign is read off the masked scores") {
+        Somebody code(causal_config());
+        Replay replay(code.plan, code.given);
+        replay.make(find_mistake("mask-added=10000"));
+        code.theirs.record("attention_scores", *replay.step("masked_scores"));
+        code.theirs.record("attention_probs", *replay.step("weights"));
+        const Diagnosis found = code.diagnosis();
+        REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
+        CHECK_MESSAGE(is_named(found.findings[0], "mask-added=1e4"), diagnosis_text(found));
+    }
+
+    TEST_CASE("a mistake is named where the mask came before the scale, with a fill of its own") {
+        Somebody code(causal_config(), "causal-diag-minus1");
+        Tensor scores = code.wrong["scores"];
+        Array<float> filled = scores.as<float>();
+        for (std::size_t i = 0; i < filled.size(); ++i) {
+            if (i % 5 >= i / 5 % 5) filled.data()[i] = -1e9F;
+        }
+        code.theirs.record("attn_scores", Tensor(scores.axes(), filled));
+        const Diagnosis found = code.diagnosis();
+        REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
+        CHECK_MESSAGE(is_named(found.findings[0], "causal-diag-minus1"), diagnosis_text(found));
     }
 
     TEST_CASE("one sample of several is enough") {

@@ -17,7 +17,7 @@ const std::map<std::string, int> floors{
     {"fused", 4},     {"steps", 5},   {"plan", 6},       {"walk", 7},   {"notes", 8},
     {"rules", 2},     {"codegen", 8}, {"why", 9},        {"cards", 10}, {"mistakes", 11},
     {"backward", 14}, {"models", 12}, {"compare", 12},   {"lint", 12},  {"diagnose", 13},
-    {"document", 14}, {"render", 15}, {"notebooks", 16}, {"bench", 16}};
+    {"document", 14}, {"render", 15}, {"notebooks", 16}, {"bench", 16}, {"quiz", 16}};
 
 /// The room in `attn/ROOM/file`; empty for a header beside the rooms.
 std::string room_in(const std::string& path) {

@@ -256,7 +256,10 @@ inline std::vector<WalkConfig> shared_configs() {
     shared_differential.kv_heads = 2;
     shared_differential.projection = Projection::fused;
     shared_differential.rotary.pairing = Pairing::half;
-    return {grouped, fused, alone, latent, absorbed, differential, shared_differential};
+    WalkConfig sigmoid;
+    sigmoid.query_len = 5;
+    sigmoid.sigmoid = sigmoid.mask.causal = true;
+    return {grouped, fused, alone, latent, absorbed, differential, shared_differential, sigmoid};
 }
 
 /// Walks with added positions, chunks, a cache whose keys are rotated, and T5's tables.

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <set>
+#include <sstream>
 
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/code.hpp"
@@ -114,6 +115,38 @@ std::vector<Plan> walks() {
     return plans;
 }
 
+/// Lines of code as everybody would name their tensors, without comments.
+std::set<std::string> lines_in(const std::string& code) {
+    static const std::vector<std::pair<std::string, std::string>> names{{"capped_scores", "scores"},
+                                                                        {"scaled_scores", "scores"},
+                                                                        {"masked_scores", "scores"},
+                                                                        {"biased_scores", "scores"},
+                                                                        {"rotated_", ""},
+                                                                        {"projected_", ""},
+                                                                        {"query", "q"},
+                                                                        {"key", "k"},
+                                                                        {"value", "v"}};
+    std::set<std::string> lines;
+    std::istringstream text(code);
+    for (std::string line; std::getline(text, line);) {
+        line = line.substr(0, line.find('#'));
+        for (const auto& [name, letter] : names) {
+            for (std::size_t at = 0; (at = line.find(name, at)) != line.npos;) {
+                line.replace(at, name.size(), letter);
+            }
+        }
+        std::erase(line, ' ');
+        if (!line.empty()) lines.insert(line);
+    }
+    return lines;
+}
+
+std::set<std::string> code_lines(const Plan& plan, const StepTable& table, CodeLanguage language) {
+    std::set<std::string> lines;
+    for (const auto& part : program_of(plan, table, language)) lines.merge(lines_in(part.code));
+    return lines;
+}
+
 }  // namespace
 
 TEST_SUITE("mistakes: lines") {
@@ -142,6 +175,35 @@ TEST_SUITE("mistakes: lines") {
             }
         }
         for (const std::string& id : silent) FAIL_CHECK("no walk shows " << id);
+    }
+
+    TEST_CASE("no fix is a line of the mistake, or of the other language") {
+        for (const Mistake& mistake : mistakes()) {
+            CAPTURE(mistake.id);
+            for (const char* word : {"np.", "axis="}) {
+                CHECK(mistake.fix_torch.find(word) == std::string::npos);
+            }
+            for (const char* word : {"torch.", "dim=", "F."}) {
+                CHECK(mistake.fix_numpy.find(word) == std::string::npos);
+            }
+        }
+        for (const Plan& plan : walks()) {
+            for (const auto language : {CodeLanguage::torch, CodeLanguage::numpy}) {
+                const std::set<std::string> right = code_lines(plan, step_table(plan), language);
+                for (const Mistake& mistake : mistakes()) {
+                    if (!mistake.applies(plan)) continue;
+                    const StepTable table = with_mistakes(step_table(plan), plan, {mistake.id});
+                    const std::set<std::string> wrong = code_lines(plan, table, language);
+                    const bool torch = language == CodeLanguage::torch;
+                    for (const std::string& line :
+                         lines_in(torch ? mistake.fix_torch : mistake.fix_numpy)) {
+                        CAPTURE(mistake.id);
+                        CAPTURE(line);
+                        CHECK((!wrong.contains(line) || right.contains(line)));
+                    }
+                }
+            }
+        }
     }
 
     TEST_CASE("the formula and the title of a mistaken step say what was done") {

@@ -65,6 +65,9 @@ TEST_SUITE("rules") {
     TEST_CASE("indices are whole numbers, rounded down, and cells of whole numbers") {
         CHECK(scores("key[ids[q], k / 2]") == Numbers{1, 1, 1, 1, 1, 0});
         CHECK(scores("key[(k + 5) % 3, 0]") == Numbers{1, 1, 0, 1, 1, 0});
+        CHECK(scores("key[(q + k + 1) % 3, q * (3 / 2)]") == Numbers{0, 1, 1, 1, 0, 1});
+        CHECK(scores("key[(k + ids[q] / 2) % 3, q]") == Numbers{0, 1, 1, 0, 1, 1});
+        CHECK(scores("(sum j in 0..7 / 2: 1) + 7 / 2") == Numbers(6, 6.5));
     }
     TEST_CASE("nan and inf are as IEEE says") {
         CHECK(std::isnan(scores("0 * (0 / 0)")[0]));

@@ -19,6 +19,8 @@ struct Loss {
     std::string cell{};              ///< `weights[0,1]`, as parse_cell takes it
     std::optional<Tensor> target{};  ///< of mse and upstream
     std::string file{};              ///< that it came from, for messages
+    double rest = 0;                 ///< added to it, without an effect on gradients
+    std::string note{};              ///< what the number is, where that needs words
 };
 
 /// The table with the way back behind it: the loss, then the gradient of each tensor that it

@@ -100,15 +100,6 @@ Tensor relative_error(const Tensor& gradient, const Tensor& central) {
     return {gradient.axes(), std::move(result)};
 }
 
-std::string indices_text(std::size_t flat, const Shape& shape) {
-    std::string text;
-    for (std::size_t axis = shape.size(); axis-- > 0;) {
-        text = std::to_string(flat % shape[axis]) + (text.empty() ? "" : ",") + text;
-        flat /= shape[axis];
-    }
-    return text;
-}
-
 std::string error_note(const notes::Subject& subject) {
     double largest = 0;
     std::size_t at = 0;
@@ -121,23 +112,30 @@ std::string error_note(const notes::Subject& subject) {
     }
     if (largest == 0) return "Gradient and central differences are the same.";
     const bool close = largest < 1e-4;
-    return "The largest relative error is " + brief(largest) + ", at [" +
-           indices_text(at, subject.tensor.shape()) + "]" +
+    return "The largest relative error is " + brief(largest) + ", at " +
+           index_text(indices_of(at, subject.tensor.shape())) +
            (close ? ": the gradient is right." : ": the gradient is not that of the loss there.");
+}
+
+/// A step beside a gradient, made of its tensor and another.
+Step step_beside(const Step& gradient, const std::string& end, const std::string& title,
+                 const std::vector<Input>& reads, const std::string& formula) {
+    Step step;
+    step.name = gradient.name + end;
+    step.title = title;
+    step.gradient_of = gradient.gradient_of;
+    step.tokens = gradient.tokens;
+    step.outline = gradient.outline;
+    step.reads = [reads](const Plan&) { return reads; };
+    step.formula = [formula](const PlannedStep& of) { return of.step.name + " = " + formula; };
+    return step;
 }
 
 Step central_step(const Step& gradient, std::shared_ptr<Differences> differences) {
     const std::string& name = gradient.gradient_of;
-    Step step;
-    step.name = gradient.name + "_central";
-    step.title = "the same by central differences, in float64";
-    step.gradient_of = name;
-    step.tokens = gradient.tokens;
-    step.outline = gradient.outline;
-    step.reads = [name](const Plan&) { return std::vector<Input>{name, "loss"}; };
-    step.formula = [name](const PlannedStep& of) {
-        return of.step.name + " = (loss(" + name + " + h) - loss(" + name + " - h)) / (2 h)";
-    };
+    Step step =
+        step_beside(gradient, "_central", "the same by central differences, in float64",
+                    {name, "loss"}, "(loss(" + name + " + h) - loss(" + name + " - h)) / (2 h)");
     step.compute = [name, differences](const Plan& plan, const Ledger&) {
         return differences->central(plan, name);
     };
@@ -147,17 +145,10 @@ Step central_step(const Step& gradient, std::shared_ptr<Differences> differences
 Step error_step(const Step& gradient) {
     const std::string name = gradient.name;
     const std::string central = name + "_central";
-    Step step;
-    step.name = name + "_error";
-    step.title = "how far the gradient is from that";
-    step.gradient_of = gradient.gradient_of;
-    step.tokens = gradient.tokens;
-    step.outline = gradient.outline;
-    step.reads = [name, central](const Plan&) { return std::vector<Input>{name, central}; };
-    step.formula = [name, central](const PlannedStep& of) {
-        return of.step.name + " = |" + name + " - " + central +
-               "| / the larger of both, or of a thousandth of the largest cell and of 1";
-    };
+    Step step =
+        step_beside(gradient, "_error", "how far the gradient is from that", {name, central},
+                    "|" + name + " - " + central +
+                        "| / the larger of both, or of a thousandth of the largest cell and of 1");
     step.compute = [name, central](const Plan&, const Ledger& ledger) {
         return relative_error(ledger[name], ledger[central]);
     };

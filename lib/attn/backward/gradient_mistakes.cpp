@@ -57,14 +57,6 @@ std::string told(const std::string& step, const Way& way, const RuleTree& value)
     return rule_text(rule);
 }
 
-/// The tree with each node that `change` answers for replaced.
-RuleTree changed(const RuleTree& tree, const std::function<RuleTree(const RuleNode&)>& change) {
-    if (RuleTree other = change(*tree)) return other;
-    RuleNode node = *tree;
-    for (RuleTree& part : node.parts) part = changed(part, change);
-    return tree_of(std::move(node));
-}
-
 /// Without the sum over an index: of the last one alone.
 RuleTree last_alone(const RuleTree& tree, const std::string& index, std::size_t length) {
     return changed(tree, [&](const RuleNode& node) -> RuleTree {

@@ -41,13 +41,17 @@ BackwardGraph::BackwardGraph(const StepTable& table, const Plan& plan) {
     for (const Step& step : table) {
         if (!step.applies(plan) || !step.outline) continue;
         BackwardNode node{&step, step.outline(plan)};
+        const auto is_learned_from = [&](const Input& input) {
+            return input.step.empty() || depends.contains(input.step);
+        };
         const bool taken = find_drawn(drawn, step.name) != nullptr && !step.replaces_given;
         if (!taken) node.rule = rule_of({plan, table, step});
         if (node.rule) {
             add_reads(*node.rule->value, node.reads);
             std::erase_if(node.reads, [&](const auto& name) { return !depends.contains(name); });
             if (!node.reads.empty()) depends.insert(step.name);
-        } else if (!step.mistake.empty()) {
+        } else if (!step.mistake.empty() &&
+                   std::ranges::any_of(step.reads(plan), is_learned_from)) {
             throw ConfigError("the way back goes by the rules of the steps, and " + step.name +
                               " has none with this mistake: leave backward out");
         } else if (is_leaf(step, drawn)) {

@@ -6,6 +6,7 @@
 #include "attn/codegen/step_lines.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/json.hpp"
 #include "attn/text/told.hpp"
 #include "attn/why/why.hpp"
 
@@ -89,8 +90,9 @@ void add_loss(StepTable& table, const Plan& plan, const Loss& loss) {
     std::string sums;
     for (const std::string& letter : letters) sums += (means ? "mean " : "sum ") + letter + ": ";
     const bool is_cell = loss.kind == Loss::Kind::cell;
+    const std::string rest = loss.rest == 0 ? "" : json_number(loss.rest) + " + ";
     const Rule rule =
-        parse_rule("loss[] = " + (is_cell ? cell_of(table, plan, loss.cell) : sums + value));
+        parse_rule("loss[] = " + rest + (is_cell ? cell_of(table, plan, loss.cell) : sums + value));
     table.push_back(std::move(step));
     follow_rule(table.back(), {plan, table, table.back()}, rule);
     table.back().replaces_given = false;
@@ -98,9 +100,13 @@ void add_loss(StepTable& table, const Plan& plan, const Loss& loss) {
                               : loss.kind == Loss::Kind::mse ? "((" + last.name + " - target) ** 2)"
                               : loss.kind == Loss::Kind::upstream ? "(" + last.name + " * upstream)"
                                                                   : last.name;
-    const std::string line = "loss = " + taken + (is_cell ? "" : means ? ".mean()" : ".sum()");
-    table.back().note = [](const notes::Subject&) -> std::string {
-        return "The gradients below say how much this number changes when a cell grows a little.";
+    const std::string line = "loss = " + rest + taken +
+                             (is_cell ? ""
+                              : means ? ".mean()"
+                                      : ".sum()");
+    table.back().note = [what = loss.note](const notes::Subject&) -> std::string {
+        return what + (what.empty() ? "" : " ") +
+               "The gradients below say how much this number changes when a cell grows a little.";
     };
     table.back().code = [line](const StepLines&) { return line; };
 }

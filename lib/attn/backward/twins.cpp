@@ -71,49 +71,37 @@ GradientTwin of_two(const CellProducts& products, const std::string& made, const
     };
 }
 
+/// A function of two tensors, as loop or whole arrays.
+#define ATTN_OF_TWO(function, ...)                                            \
+    [](const Plan& plan, const auto& one, const auto& other) {                \
+        return is_loop(plan) ? loop::function(one, other, __VA_ARGS__)        \
+                             : vectorized::function(one, other, __VA_ARGS__); \
+    }
+
 GradientTwin product_twin(const CellProducts& of, const std::vector<std::string>& indices,
                           const std::string& tensor) {
     const std::string row = index_of(*of.left, 2);
     const std::string column = index_of(*of.left, 1);
     const bool by_rows = index_of(*of.right, 2) == of.sums[0];
-    const auto made = [&](auto twins) { return of_two(of, tensor, twins); };
     if (of.sums[0] == column && by_rows) {
-        return made([](const Plan& plan, const auto& d_scores, const auto& key) {
-            return is_loop(plan) ? loop::d_query(d_scores, key, plan.attention_arithmetic)
-                                 : vectorized::d_query(d_scores, key, plan.attention_arithmetic);
-        });
+        return of_two(of, tensor, ATTN_OF_TWO(d_query, plan.attention_arithmetic));
     }
     if (of.sums[0] == column && index_of(*of.right, 1) == column) {
-        return made([](const Plan& plan, const auto& d_context, const auto& value) {
-            return is_loop(plan)
-                       ? loop::d_weights(d_context, value, plan.attention_arithmetic)
-                       : vectorized::d_weights(d_context, value, plan.attention_arithmetic);
-        });
+        return of_two(of, tensor, ATTN_OF_TWO(d_weights, plan.attention_arithmetic));
     }
     if (of.sums[0] != row || !by_rows) return {};
     if (indices.back() == column) {
-        return made([](const Plan& plan, const auto& d_context, const auto& weights) {
-            return is_loop(plan)
-                       ? loop::d_value(d_context, weights, plan.attention_arithmetic)
-                       : vectorized::d_value(d_context, weights, plan.attention_arithmetic);
-        });
+        return of_two(of, tensor, ATTN_OF_TWO(d_value, plan.attention_arithmetic));
     }
-    return made([](const Plan& plan, const auto& d_scores, const auto& query) {
-        return is_loop(plan) ? loop::d_key(d_scores, query, plan.attention_arithmetic)
-                             : vectorized::d_key(d_scores, query, plan.attention_arithmetic);
-    });
+    return of_two(of, tensor, ATTN_OF_TWO(d_key, plan.attention_arithmetic));
 }
 
 /// Back through a product with a parameter: to what was projected, or to the parameter.
 GradientTwin projection_twin(const CellProducts& of, const std::string& tensor) {
     if (of.right->word.starts_with("w_") && of.right->parts.size() == 2 &&
         of.sums_over({index_of(*of.left, 1)})) {
-        return of_two(of, tensor, [](const Plan& plan, const auto& d_result, const auto& weight) {
-            const WeightLayout layout = *plan.config.weight_layout;
-            return is_loop(plan)
-                       ? loop::d_projected_x(d_result, weight, layout, plan.arithmetic)
-                       : vectorized::d_projected_x(d_result, weight, layout, plan.arithmetic);
-        });
+        return of_two(of, tensor,
+                      ATTN_OF_TWO(d_projected_x, *plan.config.weight_layout, plan.arithmetic));
     }
     std::vector<std::string> tokens;
     for (std::size_t i = 0; i + 1 < of.right->parts.size(); ++i) {
@@ -121,12 +109,10 @@ GradientTwin projection_twin(const CellProducts& of, const std::string& tensor) 
     }
     const bool same_tokens = of.left->parts.size() == of.right->parts.size();
     if (!tensor.starts_with("w_") || !same_tokens || !of.sums_over(tokens)) return {};
-    return of_two(of, tensor, [](const Plan& plan, const auto& d_result, const auto& x) {
-        const WeightLayout layout = *plan.config.weight_layout;
-        return is_loop(plan) ? loop::d_projection(d_result, x, layout, plan.arithmetic)
-                             : vectorized::d_projection(d_result, x, layout, plan.arithmetic);
-    });
+    return of_two(of, tensor,
+                  ATTN_OF_TWO(d_projection, *plan.config.weight_layout, plan.arithmetic));
 }
+#undef ATTN_OF_TWO
 
 /// Back through a rotation: its rule reads the tensor, cosines and sines.
 GradientTwin rotation_twin(const BackwardNode& reader, const std::string& tensor) {

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "attn/cards/cards.hpp"
+#include "attn/cards/sinks.hpp"
 #include "attn/fused/fused_attention.hpp"
 #include "attn/fused/fused_trace.hpp"
 #include "attn/notes/findings.hpp"
@@ -256,7 +257,7 @@ StepTable block_cards() {
             "max k in 0.." + keys_so_far(of.plan) + ": scores[" + of_head(of.plan) + "q,k]";
         if (!of.has("sink")) return "running_max[" + of_head(of.plan) + "q,j] = " + largest;
         return "running_max[" + of_head(of.plan) + "q,j] = max((" + largest + "), " +
-               (of.plan.has_head ? "sink[h])" : "sink[0])");
+               sink_cell(of.plan) + ")";
     };
     running_max.note = running_max_note;
     Step correction = running_card("correction", "the factor that rescales running sum and context",
@@ -264,10 +265,7 @@ StepTable block_cards() {
     correction.rule = [](const PlannedStep& of) {
         const std::string at = "[" + of_head(of.plan) + "q,";
         const std::string first =
-            of.has("sink")
-                ? (of.plan.has_head ? "exp(sink[h] - running_max" : "exp(sink[0] - running_max") +
-                      at + "0])"
-                : "0";
+            of.has("sink") ? "exp(" + sink_cell(of.plan) + " - running_max" + at + "0])" : "0";
         return "correction" + at + "j] = if j == 0 then " + first + " else if running_max" + at +
                "j - 1] == -inf then 0 else exp(running_max" + at + "j - 1] - running_max" + at +
                "j])";
@@ -283,8 +281,8 @@ StepTable block_cards() {
         if (!of.has("sink")) {
             return "running_sum" + at + " = if running_max" + at + " == -inf then 0 else " + sum;
         }
-        return "running_sum" + at + " = (" + sum + ") + exp(" +
-               (of.plan.has_head ? "sink[h]" : "sink[0]") + " - running_max" + at + ")";
+        return "running_sum" + at + " = (" + sum + ") + exp(" + sink_cell(of.plan) +
+               " - running_max" + at + ")";
     };
     running_sum.note = running_sum_note;
     Step partial_context = running_card(

@@ -121,11 +121,6 @@ std::string buckets_note(const Subject& subject) {
 bool is_alibi(const Plan& plan) { return has_kind(plan, PositionBias::Kind::alibi); }
 bool is_t5(const Plan& plan) { return has_kind(plan, PositionBias::Kind::t5); }
 
-std::string query_position(const Plan& plan) {
-    const std::string text = position_text(plan);
-    return text == "q" ? text : "(" + text + ")";
-}
-
 std::string query_positions_code(const StepLines& of) {
     const std::ptrdiff_t first = causal_offset(of.plan);
     const std::string end = std::to_string(first + static_cast<std::ptrdiff_t>(of.plan.query_len));

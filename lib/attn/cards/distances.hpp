@@ -10,8 +10,6 @@ namespace attn {
 bool is_alibi(const Plan& plan);
 bool is_t5(const Plan& plan);
 
-/// `q`, or `(q + key_len - query_len)`: the position of a query as a term.
-std::string query_position(const Plan& plan);
 /// `torch.arange(3, 7)[:, None]`: where the queries stand, one below the other.
 std::string query_positions_code(const StepLines& of);
 /// `torch.arange(7)`: where the keys stand.

@@ -28,7 +28,7 @@ Outline mask_outline(const Plan& plan) {
 
 Tensor compute_mask(const Plan& plan, const Ledger&) { return Visibility(plan).mask(); }
 
-/// The letters of its axes, of which an index is made: b, h, q, k.
+/// Hidden where any kind hides; an index is the first letter of its axis: b, h, q, k.
 std::string mask_rule(const PlannedStep& of) {
     std::string hides;
     for (const MaskKind& kind : mask_kinds()) {
@@ -250,7 +250,7 @@ Tensor compute_masked(const Plan& plan, const Ledger& ledger) {
 
 std::string masked_note(const Subject& subject) {
     const Matrices matrices(subject.tensor);
-    const std::string rule = "Hidden cells become -inf, so that softmax gives them exactly 0.";
+    const std::string rule = "Hidden cells become -inf, so that their weights are exactly 0.";
     const Tensor* mask = subject.ledger.find("mask");
     const bool readable = mask != nullptr && mask->size() <= most_cells && matrices.readable() &&
                           has_rows_of_keys(subject.tensor);

@@ -5,6 +5,7 @@
 #include "attn/cards/cards.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/rules/evaluate.hpp"
+#include "attn/rules/nodes.hpp"
 #include "attn/rules/python.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/closest.hpp"
@@ -13,22 +14,6 @@
 
 namespace attn {
 namespace {
-
-std::string did_you_mean(const std::string& name, const std::vector<std::string>& names) {
-    const std::string meant = closest(name, names);
-    return meant.empty() ? ": the tensors before it are " + some_of(names)
-                         : "; did you mean " + meant + "?";
-}
-
-/// Whether an expression is a truth as it is written.
-bool gives_truth(const RuleNode& node) {
-    const std::string& word = node.word;
-    if (node.kind == RuleNode::Kind::choose) return gives_truth(*node.parts[1]);
-    if (node.kind == RuleNode::Kind::cell) return word == "mask";
-    return node.kind == RuleNode::Kind::operate &&
-           (word == "and" || word == "or" || word == "not" ||
-            std::string("<>=!").find(word.front()) != std::string::npos);
-}
 
 /// The step of a rule, which a walk like this computes.
 Step& step_of(const Rule& rule, StepTable& table, const Plan& plan) {
@@ -39,7 +24,8 @@ Step& step_of(const Rule& rule, StepTable& table, const Plan& plan) {
             if (each.applies(plan) && each.compute && each.outline) names.push_back(each.name);
         }
         refuse_rule(rule.text, 0,
-                    "this walk has no step " + rule.step + did_you_mean(rule.step, names));
+                    "this walk has no step " + rule.step +
+                        did_you_mean(rule.step, names, ": it computes " + some_of(names)));
     }
     const bool is_computed = step->kind == Step::Kind::computed || step->kind == Step::Kind::detail;
     if (!is_computed || !step->compute || !step->outline) {
@@ -51,36 +37,78 @@ Step& step_of(const Rule& rule, StepTable& table, const Plan& plan) {
     return *step;
 }
 
+/// Whether a step is made of what a rule of the user made, and computes it again by itself, as
+/// softmax does with its parts.
+bool overlooks_rules(const PlannedStep& of) {
+    const bool is_computed = of.step.rule && of.step.compute && of.step.applies(of.plan);
+    if (!is_computed || of.step.mistake_ids == users_rule) return false;
+    std::vector<std::string> seen;
+    for (const Input& input : of.step.reads(of.plan)) {
+        seen.push_back(input.chain == Chain::none ? input.step : of.latest(input.chain));
+    }
+    const std::optional<Rule> rule = rule_of(of);
+    return rule && std::ranges::any_of(tensors_read(*rule), [&](const std::string& name) {
+               return find_step(of.table, name).mistake_ids == users_rule &&
+                      std::ranges::count(seen, name) == 0;
+           });
+}
+
+/// Details that a rule makes or reads are steps like all others: the program is to have them.
+void show_parts(Step& step, StepTable& table, const Plan& plan) {
+    if (step.kind == Step::Kind::detail) {
+        step.kind = Step::Kind::computed;
+        step.shown = true;
+    }
+    for (const Input& input : step.reads(plan)) {
+        const auto part = std::ranges::find(table, input.step, &Step::name);
+        if (part != table.end() && part->kind == Step::Kind::detail) {
+            show_parts(*part, table, plan);
+        }
+    }
+}
+
 }  // namespace
 
+std::string rule_lines(const Rule& rule, const StepLines& of, const Outline& made,
+                       const std::function<Outline(const std::string&)>& outline) {
+    const std::string type =
+        gives_truth(*rule.value) ? "" : std::string(dtype_name(of.plan.compute_dtype));
+    return rule_python(rule, {of.torch(), made, type, outline});
+}
+
 void follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
-    const auto rule =
-        std::make_shared<const Rule>(completed(told, step.outline(of.plan), rule_names(of)));
+    const Rule whole = completed(told, step.outline(of.plan), rule_names(of));
     const bool is_mask = step.name == "mask";
-    if (gives_truth(*rule->value) != is_mask) {
-        refuse_rule(rule->text, rule->value->at,
+    if (gives_truth(*whole.value) != is_mask) {
+        refuse_rule(whole.text, whole.value->at,
                     step.name + (is_mask ? " is a truth, such as k > q, true where it hides"
                                          : " is a number, and this is a truth: say if ... then 1 "
                                            "else 0"));
     }
+    // A gradient is of the very steps that its rule names.
+    const bool by_chain = step.gradient_of.empty();
     std::vector<Input> inputs;
-    for (const std::string& name : tensors_read(*rule)) inputs.emplace_back(name);
+    for (const std::string& name : tensors_read(told)) {
+        const Chain chain = by_chain ? chain_called(name) : Chain::none;
+        inputs.push_back(chain == Chain::none ? Input(name) : Input(chain));
+    }
     step.reads = these(inputs);
-    step.compute = [rule, outline = step.outline](const Plan& plan, const Ledger& ledger) {
-        const RuleScope scope{
-            [&](const std::string& name) -> const Tensor& { return ledger[name]; }, {}};
+    step.compute = [told, by_chain, name = step.name, outline = step.outline](
+                       const Plan& plan, const Ledger& ledger) {
         const Outline made = outline(plan);
-        return evaluate_rule(*rule, made.axes, made.shape, plan.compute_dtype, scope);
+        RuleScope scope = rule_scope(plan, ledger, name);
+        if (!by_chain) {
+            scope.tensor = [&](const std::string& each) -> const Tensor& { return ledger[each]; };
+        }
+        return evaluate_rule(told, made.axes, made.shape, plan.compute_dtype, scope);
     };
     step.replaces_given = true;
     step.rule = always(told.text);
     step.formula = nullptr;
-    step.code = [rule, outline = step.outline](const StepLines& lines) {
-        const RulePython with{
-            lines.torch(), outline(lines.plan),
-            gives_truth(*rule->value) ? "" : std::string(dtype_name(lines.plan.compute_dtype)),
-            rule_names(lines).outline};
-        return rule_python(*rule, with);
+    step.code = [told](const StepLines& lines) {
+        const Outline made = lines.step.outline(lines.plan);
+        const RuleNames names = rule_names(lines);
+        return rule_lines(completed(told, made, names), lines, made, names.outline);
     };
 }
 
@@ -95,8 +123,14 @@ StepTable with_rules(StepTable table, const Plan& plan, const std::vector<std::s
         Step& step = step_of(told, table, plan);
         follow_rule(step, {plan, table, step}, told);
         step.note = nullptr;
-        step.mistake_ids = "your rule";
+        step.mistake_ids = users_rule;
         step.mistake = "Your rule makes this step and what follows from it.";
+    }
+    for (Step& step : table) {
+        const PlannedStep of{plan, table, step};
+        const bool overlooks = overlooks_rules(of);
+        if (overlooks) follow_rule(step, of, parse_rule(told_rule(of)));
+        if (overlooks || step.mistake_ids == users_rule) show_parts(step, table, plan);
     }
     return table;
 }

@@ -89,6 +89,8 @@ std::vector<Input> summed_with_sink(const Plan& plan) {
                           : std::vector<Input>{"exponentials"};
 }
 
+std::string sink_cell(const Plan& plan) { return plan.has_head ? "sink[h]" : "sink[0]"; }
+
 std::string sink_code(const StepLines& of) { return of.plan.has_head ? "sink[:, None]" : "sink"; }
 
 std::string weights_with_sink_code(const StepLines& of) {
@@ -131,9 +133,9 @@ Step sink_weight_card() {
         .outline = sink_weight_outline,
         .exponentiates = true,
         .rule = [](const PlannedStep& of) -> std::string {
-            return of.plan.has_head
-                       ? "sink_weight[h,q] = exp(sink[h] - row_max[h,q]) / row_sum[h,q]"
-                       : "sink_weight[q] = exp(sink[0] - row_max[q]) / row_sum[q]";
+            const std::string at = of.plan.has_head ? "[h,q]" : "[q]";
+            return "sink_weight" + at + " = exp(" + sink_cell(of.plan) + " - row_max" + at +
+                   ") / row_sum" + at;
         },
         .compute = compute_sink_weight,
         .note = sink_weight_note,

@@ -21,6 +21,8 @@ std::span<const T> sink_of(const Ledger& ledger) {
 /// What row_sum reads.
 std::vector<Input> summed_with_sink(const Plan& plan);
 
+/// Its cell in a rule.
+std::string sink_cell(const Plan& plan);
 /// The sink as it meets one number for each query.
 std::string sink_code(const StepLines& of);
 /// Softmax over the keys and the sink, of which the keys' part is kept.

@@ -3,10 +3,14 @@
 #include <algorithm>
 
 #include "attn/cards/cards.hpp"
+#include "attn/cards/rule_step.hpp"
 #include "attn/cards/sinks.hpp"
 #include "attn/codegen/step_lines.hpp"
+#include "attn/notes/attention_rows.hpp"
+#include "attn/notes/labels.hpp"
 #include "attn/notes/weight_notes.hpp"
 #include "attn/plan/words.hpp"
+#include "attn/steps/sigmoid.hpp"
 #include "attn/text/numbers.hpp"
 #include "attn/why/why.hpp"
 
@@ -14,6 +18,8 @@ namespace attn {
 namespace {
 
 std::string softmax_axis(const Plan& plan) { return std::string(word(plan.config.softmax_axis)); }
+
+bool sums_rows(const Plan& plan) { return keeps_scores(plan) && !plan.config.sigmoid; }
 
 Axes without(Axes axes, const std::string& name) {
     std::erase(axes, name);
@@ -77,6 +83,10 @@ Tensor compute_weights(const Plan& plan, const Ledger& ledger) {
     return with_floating(plan.compute_dtype, [&](auto zero) -> Tensor {
         using T = decltype(zero);
         const Tensor& scores = ledger.latest(Chain::scores);
+        if (plan.config.sigmoid) {
+            return {scores.axes(), is_loop(plan) ? loop::sigmoid<T>(scores.as<T>())
+                                                 : vectorized::sigmoid<T>(scores.as<T>())};
+        }
         const auto step = twin(plan, loop::softmax<T>, vectorized::softmax<T>);
         return {scores.axes(), step(scores.as<T>(), scores.axis(softmax_axis(plan)),
                                     plan.config.empty_row, sink_of<T>(ledger))};
@@ -100,8 +110,6 @@ struct SoftmaxIndices {
     std::string along, cell, row;
 };
 
-std::string sink_cell(const Plan& plan) { return plan.has_head ? "sink[h]" : "sink[0]"; }
-
 std::string row_max_rule(const PlannedStep& of) {
     const SoftmaxIndices at(of);
     const std::string largest = "max " + at.along + ": scores[" + at.cell + "]";
@@ -124,16 +132,18 @@ std::string row_sum_rule(const PlannedStep& of) {
 }
 
 std::string weights_rule(const PlannedStep& of) {
+    if (of.plan.config.sigmoid) return "weights[q,k] = sigmoid(scores[q,k])";
     const SoftmaxIndices at(of);
-    const std::string share =
-        "exp(scores[" + at.cell + "] - row_max[" + at.row + "]) / row_sum[" + at.row + "]";
+    const bool are_users = find_step(of.table, "exponentials").mistake_ids == users_rule;
+    const std::string exponential = are_users
+                                        ? "exponentials[" + at.cell + "]"
+                                        : "exp(scores[" + at.cell + "] - row_max[" + at.row + "])";
+    const std::string share = exponential + " / row_sum[" + at.row + "]";
     return "weights[" + at.cell + "] = " +
            (of.plan.config.empty_row == EmptyRow::zero
                 ? "if row_max[" + at.row + "] == -inf then 0 else " + share
                 : share);
 }
-
-// Where one cell of these comes from.
 
 // The lines that make them.
 
@@ -175,6 +185,10 @@ std::string row_sum_code(const StepLines& of) {
 std::string weights_code(const StepLines& of) {
     if (of.has("sink")) return weights_with_sink_code(of);
     const std::string scores = of.latest(Chain::scores);
+    if (of.plan.config.sigmoid) {
+        return "weights = " +
+               (of.torch() ? "torch.sigmoid(" + scores + ")" : "1 / (1 + np.exp(-" + scores + "))");
+    }
     const std::string along = "(axis=" + axis_code(of) + ", keepdims=True)";
     std::string code = "weights = F.softmax(" + scores + ", dim=" + axis_code(of) + ")";
     if (!of.torch()) {
@@ -189,6 +203,22 @@ std::string weights_code(const StepLines& of) {
                 : "weights = np.where(" + scores + ".max" + along + " == -np.inf, 0, weights)");
 }
 
+std::string note_of_weights(const notes::Subject& subject) {
+    if (!subject.plan.config.sigmoid) return notes::weights_note(subject);
+    std::string note =
+        "Each score became a weight by itself: 0 gives 0.5, and no key takes from another.";
+    const bool is_whole =
+        notes::has_readable_rows(subject.tensor) && subject.excerpt.has_all("key");
+    if (!is_whole) return note;
+    const std::vector<notes::AttentionRow> rows = notes::attention_rows(subject.ledger, 0);
+    const auto most = std::ranges::max_element(rows, {}, &notes::AttentionRow::sum);
+    if (most == rows.end() || most->has_nan) return note;
+    const auto row = static_cast<std::size_t>(most - rows.begin());
+    notes::say(note, "The weights of " + notes::row_label(subject, row) + " add up to " +
+                         notes::number(most->sum) + "; softmax would make that 1.");
+    return note;
+}
+
 }  // namespace
 
 StepTable softmax_cards() {
@@ -198,7 +228,7 @@ StepTable softmax_cards() {
             .title = "first part of softmax, the largest score of each row",
             .kind = Step::Kind::detail,
             .shown = false,
-            .applies = keeps_scores,
+            .applies = sums_rows,
             .reads = these({Chain::scores, "sink"}),
             .outline = row_outline,
             .rule = row_max_rule,
@@ -211,7 +241,7 @@ StepTable softmax_cards() {
             .title = "second part of softmax, the exponentials",
             .kind = Step::Kind::detail,
             .shown = false,
-            .applies = keeps_scores,
+            .applies = sums_rows,
             .reads = these({Chain::scores, "row_max"}),
             .outline = score_outline,
             .exponentiates = true,
@@ -225,7 +255,7 @@ StepTable softmax_cards() {
             .title = "third part of softmax, the sum of each row",
             .kind = Step::Kind::detail,
             .shown = false,
-            .applies = keeps_scores,
+            .applies = sums_rows,
             .reads = summed_with_sink,
             .outline = row_outline,
             .rule = row_sum_rule,
@@ -244,13 +274,14 @@ StepTable softmax_cards() {
             .rule = weights_rule,
             .formula =
                 [](const PlannedStep& of) {
+                    if (of.plan.config.sigmoid) return of.latest(Chain::scores) + ".sigmoid()";
                     return "softmax(" + of.latest(Chain::scores) +
                            (of.has("sink") ? ", sink" : "") + ") over the " +
                            softmax_axis(of.plan) + " axis" +
                            (of.has("sink") ? ", without the sink's own" : "");
                 },
             .compute = compute_weights,
-            .note = notes::weights_note,
+            .note = note_of_weights,
             .code = weights_code,
         },
         sink_weight_card(),

@@ -1,8 +1,11 @@
 #include "attn/cards/step_table.hpp"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 
 #include "attn/cards/cards.hpp"
+#include "attn/cards/rule_step.hpp"
 
 namespace attn {
 
@@ -40,7 +43,9 @@ const StepTable& step_table() {
     return table;
 }
 
-const StepTable& step_table(const Plan& plan) {
+namespace {
+
+const StepTable& in_order(const Plan& plan) {
     if (plan.config.qk_norm.place == QkNorm::Place::before) return step_table();
     static const StepTable norms_last = [] {
         StepTable table = step_table();
@@ -51,6 +56,21 @@ const StepTable& step_table(const Plan& plan) {
         return table;
     }();
     return norms_last;
+}
+
+}  // namespace
+
+const StepTable& step_table(const Plan& plan) {
+    if (plan.config.rules.empty()) return in_order(plan);
+    // Kept, as all hold on to a table; a walk has one set of rules.
+    using Key = std::pair<const StepTable*, std::vector<std::string>>;
+    static std::map<Key, StepTable> tables;
+    static std::mutex one_at_a_time;
+    const std::scoped_lock lock(one_at_a_time);
+    const StepTable& table = in_order(plan);
+    const auto [at, is_new] = tables.try_emplace({&table, plan.config.rules});
+    if (is_new) at->second = with_rules(table, plan, plan.config.rules);
+    return at->second;
 }
 
 Ledger walk(const Plan& plan, const Ledger& given) { return walk(plan, given, step_table(plan)); }

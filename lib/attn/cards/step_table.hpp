@@ -6,7 +6,10 @@ namespace attn {
 /// The reference table: attention, step by step.
 const StepTable& step_table();
 
-/// The same in the order of one walk: query and key may be normalised after they rotate.
+/// The same of one walk: query and key may be normalised after they rotate, and rules of the user
+/// take the place of steps.
+///
+/// Errors  ConfigError as with_rules.
 const StepTable& step_table(const Plan& plan);
 
 /// Walks the reference table.

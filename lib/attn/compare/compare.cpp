@@ -94,12 +94,16 @@ std::string size_of(const StepComparison& step) {
 }  // namespace
 
 double usual_size(const Tensor& tensor) {
-    double largest = 0;
-    for (std::size_t i = 0; i < tensor.size(); ++i) {
-        const double size = std::abs(tensor.at(i));
-        if (size < 1e4) largest = std::max(largest, size);
-    }
-    return largest;
+    return std::visit(
+        [](const auto& cells) {
+            double largest = 0;
+            for (const auto cell : cells) {
+                const double size = std::abs(static_cast<double>(cell));
+                if (size < 1e4) largest = std::max(largest, size);
+            }
+            return largest;
+        },
+        tensor.values());
 }
 
 DType coarser_type(const Tensor& a, const Tensor& b) {

@@ -128,7 +128,11 @@ std::optional<int> shared_decimals(const Ledger& theirs) {
     int most = 0;
     for (const auto& [name, tensor] : theirs.entries()) {
         const std::vector<double> numbers = tensor.numbers();
-        if (!tensor.is_floating() || std::set(numbers.begin(), numbers.end()).size() < 8) continue;
+        std::set<double> different;
+        for (std::size_t i = 0; i < numbers.size() && different.size() < 8; ++i) {
+            different.insert(numbers[i]);
+        }
+        if (!tensor.is_floating() || different.size() < 8) continue;
         const int decimals = decimals_of(numbers);
         if (decimals == 0) return std::nullopt;
         most = std::max(most, decimals);
@@ -142,8 +146,9 @@ std::optional<std::size_t> samples_in(const Plan& plan, const Ledger& theirs,
     std::optional<std::size_t> samples;
     for (const auto& [name, tensor] : theirs.entries()) {
         const auto said = options.steps.find(name);
-        const std::vector<std::string> steps =
+        std::vector<std::string> steps =
             said != options.steps.end() ? std::vector{said->second} : steps_called(name, plan);
+        if (steps.empty() && theirs.entries().size() == 1) steps = steps_called("output", plan);
         if (steps.empty() || steps.front() == "mask") continue;
         bool fits = false;
         for (const std::string& step : steps) {
@@ -162,34 +167,41 @@ std::optional<std::size_t> samples_in(const Plan& plan, const Ledger& theirs,
     return samples;
 }
 
-Diagnosis diagnosed(const Plan& plan, const Ledger& given, const Ledger& theirs,
-                    const DiagnoseOptions& options, double epsilon) {
-    Intake intake = taken_in(plan, given, theirs, options);
-    Judge judge(plan, intake.given, options);
-    judge.loosen(epsilon);
-    std::vector<Screen> screens = Screen::of(plan, intake.given, judge.reference());
-    Replay replay(plan, intake.given);
-    Case about{plan,   options,           std::move(intake), std::move(judge), Candidates(plan),
-               replay, std::move(screens)};
-    std::vector<Skipped> skipped;
-    std::vector<TheirTensor> tensors =
-        their_tensors(plan, about.judge, about.intake.theirs, options, skipped);
-    if (tensors.empty()) refuse_tensors(theirs, about.judge.reference());
-    Diagnosis diagnosis = Readers(about, std::move(tensors)).best();
-    diagnosis.remarks = std::move(about.intake.remarks);
-    diagnosis.skipped.insert(diagnosis.skipped.begin(), skipped.begin(), skipped.end());
+/// What all readings have in common, and the tensors that there are to be read.
+struct Taken {
+    Case about;
+    std::vector<TheirTensor> tensors{};
+    std::vector<Skipped> skipped{};
+
+    Taken(const Plan& plan, const Intake& intake, const DiagnoseOptions& options, double epsilon)
+        : about{plan,
+                options,
+                intake,
+                Judge(plan, intake.given, options),
+                Candidates(plan),
+                Replay(plan, intake.given),
+                {}} {
+        about.judge.loosen(epsilon);
+        about.screens = Screen::of(plan, intake.given, about.judge.reference());
+        tensors = their_tensors(plan, about.judge, intake.theirs, options, skipped);
+    }
+};
+
+Diagnosis diagnosed(const Taken& taken) {
+    if (taken.tensors.empty()) {
+        refuse_tensors(taken.about.intake.theirs, taken.about.judge.reference());
+    }
+    Diagnosis diagnosis = Readers(taken.about, taken.tensors).best();
+    diagnosis.remarks = taken.about.intake.remarks;
+    diagnosis.skipped.insert(diagnosis.skipped.begin(), taken.skipped.begin(), taken.skipped.end());
     return diagnosis;
 }
 
 /// Whether some tensor differs, and by no more than fewer digits explain.
-bool may_be_rounded(const Plan& plan, const Ledger& given, const Ledger& theirs,
-                    const DiagnoseOptions& options, double epsilon) {
-    Judge exact(plan, given, options);
-    Judge judge = exact;
+bool may_be_rounded(const Taken& taken, double epsilon) {
+    Judge judge = taken.about.judge;
     judge.loosen(epsilon);
-    std::vector<Skipped> skipped;
-    const auto tensors = their_tensors(plan, exact, theirs, options, skipped);
-    return std::ranges::any_of(tensors, [&](const TheirTensor& each) {
+    return std::ranges::any_of(taken.tensors, [&](const TheirTensor& each) {
         return !each.is_right && std::ranges::any_of(each.options, [&](const std::string& step) {
             return step != "mask" && judge.right_reading(each, step).has_value();
         });
@@ -204,7 +216,8 @@ std::string find_drawn_for(const Case& about, const std::string& step) {
     ++plan.config.seed;
     const Ledger drawn = draw(plan);
     for (const auto& [name, tensor] : drawn.entries()) {
-        if (find_step(step_table(), name).kind != Step::Kind::parameter) continue;
+        const bool is_said = judged(tensor, about.intake.given[name], {}).right();
+        if (is_said || find_step(step_table(), name).kind != Step::Kind::parameter) continue;
         Ledger given = about.intake.given;
         given.record(name, tensor);
         Replay again(about.plan, std::move(given));
@@ -278,19 +291,21 @@ Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
             return diagnosis;
         }
     }
-    Diagnosis best = diagnosed(plan, given, theirs, options, 0);
+    const Intake intake = taken_in(plan, given, theirs, options);
+    const Taken exact(plan, intake, options, 0);
+    Diagnosis best = diagnosed(exact);
     if (!best.has_unknown() || options.tolerance || options.decimals) return best;
     if (const std::optional<int> decimals = shared_decimals(theirs)) {
         DiagnoseOptions rounded = options;
         rounded.decimals = decimals;
-        Diagnosis other = diagnosed(plan, given, theirs, rounded, 0);
+        Diagnosis other = diagnosed(Taken(plan, intake, rounded, 0));
         other.remarks.push_back("your numbers have " + std::to_string(*decimals) +
                                 " decimals, and are compared as far");
         if (other.cost < best.cost) return other;
     }
-    if (!may_be_rounded(plan, given, theirs, options, less_exact[1].epsilon)) return best;
+    if (!may_be_rounded(exact, less_exact[1].epsilon)) return best;
     for (const auto& [epsilon, words] : less_exact) {
-        Diagnosis other = diagnosed(plan, given, theirs, options, epsilon);
+        Diagnosis other = diagnosed(Taken(plan, intake, options, epsilon));
         other.remarks.push_back(words);
         if (!other.has_unknown() && other.cost < best.cost) return other;
     }

@@ -107,6 +107,9 @@ Diagnosis diagnose(const Plan& plan, const Ledger& given, const Ledger& theirs,
 std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink = {});
 std::string diagnosis_json(const Diagnosis& diagnosis);
 
+/// The ids of mistakes, `a, b, c`.
+std::string ids_of(const std::vector<const Mistake*>& mistakes);
+
 /// What dropout made of weights.
 struct Dropout {
     std::size_t dropped = 0;  ///< weights that are 0 and should not be

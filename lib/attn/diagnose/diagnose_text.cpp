@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <array>
+
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "attn/diagnose/diagnose.hpp"
-#include "attn/diagnose/words.hpp"
 #include "attn/text/json.hpp"
+#include "attn/text/numbers.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/text/width.hpp"
 
@@ -145,6 +147,12 @@ nlohmann::ordered_json json_of(const Finding& finding) {
 
 }  // namespace
 
+std::string ids_of(const std::vector<const Mistake*>& mistakes) {
+    std::vector<std::string> ids;
+    for (const Mistake* mistake : mistakes) ids.push_back(mistake->id);
+    return joined(ids, ", ");
+}
+
 std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink) {
     std::string text;
     for (const std::string& remark : diagnosis.remarks) add_paragraph(text, "", remark);
@@ -160,7 +168,8 @@ std::string diagnosis_text(const Diagnosis& diagnosis, const Ink& ink) {
     }
     const auto columns = [&](std::size_t row) {
         std::string line;
-        for (std::size_t i = 0; i < widths.size(); ++i) line += padded(rows[row][i], widths[i]);
+        for (std::size_t i = 0; i < widths.size(); ++i)
+            line += fmt::format("{:<{}}", rows[row][i], widths[i]);
         return line;
     };
     text += ink.of(ink.heading, columns(0) + "from your own step before") + "\n";

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "attn/diagnose/replay.hpp"
-#include "attn/diagnose/words.hpp"
+#include "attn/text/numbers.hpp"
 
 namespace attn {
 namespace {
@@ -52,6 +52,7 @@ public:
         if (results_are_wrong_ && std::ranges::all_of(diagnosis_.findings, is_harmless)) {
             for (Finding& finding : diagnosis_.findings) finding.harmless = false;
         }
+        fold_halves();
         outcome_.cost = cost_of(diagnosis_, theirs_) + of_clash * clashes_;
         diagnosis_.cost = outcome_.cost;
         outcome_.diagnosis = std::move(diagnosis_);
@@ -176,36 +177,33 @@ private:
                                     " times what it should be");
             return true;
         }
-        const std::optional<Match>& match = found_at(theirs, step, false).match;
-        if (!match || !match->finding.harmless || match->finding.mistake->step != step) {
-            return false;
-        }
-        diagnosis_.steps.push_back(verdict_on(theirs, step, match->reading));
-        diagnosis_.steps.back().harmless = true;
-        half.evidence.push_back(theirs.name + ": " + match->finding.mistake->title);
-        return true;
+        return false;
+    }
+
+    /// A scale that is there already is no finding beside that it is there twice.
+    void fold_halves() {
+        std::vector<Finding>& all = diagnosis_.findings;
+        const auto find = [&](std::string_view id) {
+            return std::ranges::find_if(all, [id](const Finding& each) {
+                return each.mistake != nullptr && each.mistake->id.ends_with(id);
+            });
+        };
+        const auto half = find("-scaled-first"), whole = find("scale-twice");
+        if (half == all.end() || whole == all.end()) return;
+        whole->evidence.push_back(half->step + ": " + half->mistake->title);
+        all.erase(half);
     }
 
     /// Whether it is what a replay makes; the row is entered.
     bool settles_as_replayed(const TheirTensor& theirs, const std::string& step, bool takes) {
         if (replay_.step(step) == nullptr) return false;
-        const Tensor local_one = *replay_.step(step);
-        const Tensor* const local = &local_one;
-        for (const Reading& reading : readings(theirs.tensor, *local)) {
-            if (judge_(step, theirs, reading.tensor, *local, uses_theirs_).right()) {
-                takes ? settle(theirs, step, reading)
-                      : diagnosis_.steps.push_back(verdict_on(theirs, step, reading));
-                return true;
-            }
-            const Tensor* key = step == "rotary_key" ? replay_.step("rotated_key") : nullptr;
-            if (key == nullptr) continue;
-            const Tensor turned = rotated_part(plan_, *key, *local);
-            if (!judge_(step, theirs, reading.tensor, turned, uses_theirs_).right()) continue;
-            diagnosis_.steps.push_back(
-                verdict_on(theirs, step, {*local, "turned by its positions already"}));
-            return true;
-        }
-        return false;
+        const Tensor local = *replay_.step(step);
+        const Tensor* key = step == "rotary_key" ? replay_.step("rotated_key") : nullptr;
+        const auto reading = judge_.reading_as(theirs, step, local, key, uses_theirs_);
+        if (!reading) return false;
+        takes ? settle(theirs, step, *reading)
+              : diagnosis_.steps.push_back(verdict_on(theirs, step, *reading));
+        return true;
     }
 
     /// Whether it is right, follows from theirs before it or has a known mistake; enters which.
@@ -295,13 +293,14 @@ private:
     /// What is found at a step, among the harmless differences alone where a mistake would cost
     /// more than can be spared.
     const Found& found_at(const TheirTensor& theirs, const std::string& step, bool spares) {
-        std::string key = theirs.name + (thorough_ ? "::" : spares ? ":" : "!") + step + state_;
+        std::string key = theirs.name + (spares ? ":" : "!") + step + state_;
         if (judge_.looks_away()) key += " away";
         for (const TheirTensor& each : later()) {
             if (!each.aside) key += " " + each.name + ":" + each.steps.front();
         }
-        const auto [place, is_new] = case_.found.try_emplace(std::move(key));
-        if (!is_new) return place->second;
+        const auto [quick, is_new] = case_.found.try_emplace(key);
+        const auto [place, is_first] = case_.found.try_emplace(thorough_ ? key + " thorough" : key);
+        if (!is_new && !is_first) return place->second;
         Candidates candidates = case_.candidates;
         if (!spares) candidates.mistakes.clear();
         candidates.refuted = [this](const Mistake& mistake) {
@@ -309,8 +308,11 @@ private:
         };
         Search search(plan_, std::move(candidates), judge_, replay_, screens_, options_, theirs,
                       step, uses_theirs_);
-        place->second.match = search.best(later(), thorough_);
-        if (!place->second.match) place->second.unexplained = search.unexplained(thorough_);
+        if (is_new) quick->second = search.best(later());
+        if (is_first) {
+            place->second =
+                quick->second.match ? quick->second : search.thorough(quick->second, later());
+        }
         return place->second;
     }
 
@@ -356,7 +358,7 @@ private:
     }
 
     void examine_mask(const TheirTensor& theirs) {
-        const MaskAnswer answer = MaskSearch(plan_, judge_, replay_, theirs).answer(later());
+        const MaskAnswer answer = answer_of_mask(plan_, judge_, replay_, theirs, later());
         StepVerdict verdict = row(theirs, "mask");
         verdict.layout = answer.layout;
         verdict.global = verdict.local = answer.right ? Verdict::right : Verdict::wrong;

@@ -4,12 +4,6 @@
 
 namespace attn {
 
-/// The answer of a search: a match, or why there is none.
-struct Found {
-    std::optional<Match> match;
-    Finding unexplained;
-};
-
 /// What all readings of somebody's tensors have in common.
 struct Case {
     const Plan& plan;

@@ -83,6 +83,24 @@ Tensor as_seen(const Tensor& tensor, const Tensor& expected, const Tensor& mask)
     return {expected.axes(), std::move(cells)};
 }
 
+/// The part of each head's key that all heads share, as it is once turned.
+Tensor rotated_part(const Plan& plan, const Tensor& rotated_key, const Tensor& rotary_key) {
+    std::vector<AxisPart> parts;
+    for (std::size_t i = 0; i < rotated_key.dimension(); ++i) {
+        const std::string& axis = rotated_key.axes()[i];
+        const std::size_t length = rotated_key.shape()[i];
+        const std::size_t width = rotary_key.shape().back();
+        if (axis == "head") {
+            parts.push_back({0, 1, 1, plan.has_head});
+        } else if (i + 1 == rotated_key.dimension()) {
+            parts.push_back({static_cast<std::ptrdiff_t>(length - width), 1, width, false});
+        } else {
+            parts.push_back({0, 1, length, false});
+        }
+    }
+    return slice(rotated_key, parts).renamed(rotary_key.axes());
+}
+
 }  // namespace
 
 Judged judged(const Tensor& theirs, const Tensor& expected, const Tolerance& tolerance) {
@@ -167,23 +185,6 @@ Judged Judge::operator()(const std::string& step, const TheirTensor& theirs, con
     return answer;
 }
 
-Tensor rotated_part(const Plan& plan, const Tensor& rotated_key, const Tensor& rotary_key) {
-    std::vector<AxisPart> parts;
-    for (std::size_t i = 0; i < rotated_key.dimension(); ++i) {
-        const std::string& axis = rotated_key.axes()[i];
-        const std::size_t length = rotated_key.shape()[i];
-        const std::size_t width = rotary_key.shape().back();
-        if (axis == "head") {
-            parts.push_back({0, 1, 1, plan.has_head});
-        } else if (i + 1 == rotated_key.dimension()) {
-            parts.push_back({static_cast<std::ptrdiff_t>(length - width), 1, width, false});
-        } else {
-            parts.push_back({0, 1, length, false});
-        }
-    }
-    return slice(rotated_key, parts).renamed(rotary_key.axes());
-}
-
 bool Judge::may_look_away(const TheirTensor& theirs) const {
     return reference_.has("mask") &&
            std::ranges::any_of(theirs.steps, [&](const std::string& step) {
@@ -195,14 +196,20 @@ std::optional<Reading> Judge::right_reading(const TheirTensor& theirs,
                                             const std::string& step) const {
     const Tensor* expected = reference_.find(step);
     if (expected == nullptr) return std::nullopt;
-    for (Reading& reading : readings(theirs.tensor, *expected)) {
-        if ((*this)(step, theirs, reading.tensor, *expected, false).right()) return reading;
-        const Tensor* key = step == "rotary_key" ? reference_.find("rotated_key") : nullptr;
+    const Tensor* key = step == "rotary_key" ? reference_.find("rotated_key") : nullptr;
+    return reading_as(theirs, step, *expected, key, false);
+}
+
+std::optional<Reading> Judge::reading_as(const TheirTensor& theirs, const std::string& step,
+                                         const Tensor& expected, const Tensor* key,
+                                         bool from_theirs) const {
+    for (Reading& reading : readings(theirs.tensor, expected)) {
+        if ((*this)(step, theirs, reading.tensor, expected, from_theirs).right()) return reading;
         if (key == nullptr) continue;
         // One variable holds it before and after its turn.
-        const Tensor turned = rotated_part(plan_, *key, *expected);
-        if ((*this)(step, theirs, reading.tensor, turned, false).right()) {
-            return Reading{*expected, "turned by its positions already"};
+        const Tensor turned = rotated_part(plan_, *key, expected);
+        if ((*this)(step, theirs, reading.tensor, turned, from_theirs).right()) {
+            return Reading{expected, "turned by its positions already"};
         }
     }
     return std::nullopt;

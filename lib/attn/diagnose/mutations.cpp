@@ -6,6 +6,7 @@
 
 #include "attn/rules/evaluate.hpp"
 #include "attn/rules/inline.hpp"
+#include "attn/rules/nodes.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/walk/step_rule.hpp"
 
@@ -15,29 +16,18 @@ namespace {
 using Kind = RuleNode::Kind;
 using Trees = std::vector<RuleTree>;
 
-RuleTree made(RuleNode node) { return std::make_shared<const RuleNode>(std::move(node)); }
-
-RuleTree operation(const std::string& word, Trees parts) {
-    return made({.kind = Kind::operate, .word = word, .parts = std::move(parts)});
-}
-
 RuleTree with_part(const RuleNode& node, std::size_t i, RuleTree part) {
     RuleNode copy = node;
     copy.parts[i] = std::move(part);
-    return made(std::move(copy));
+    return tree_of(std::move(copy));
 }
 
 /// Puts an index in the place of another, in all cells of a tree.
 RuleTree exchanged(const RuleTree& tree, const std::string& a, const std::string& b) {
-    if (tree->kind == Kind::name) {
-        if (tree->word != a && tree->word != b) return tree;
-        RuleNode copy = *tree;
-        copy.word = tree->word == a ? b : a;
-        return made(std::move(copy));
-    }
-    RuleNode copy = *tree;
-    for (RuleTree& part : copy.parts) part = exchanged(part, a, b);
-    return made(std::move(copy));
+    return changed(tree, [&](const RuleNode& node) -> RuleTree {
+        if (node.kind != Kind::name || (node.word != a && node.word != b)) return nullptr;
+        return name_node(node.word == a ? b : a);
+    });
 }
 
 /// The lengths of the axes that an index goes over by itself.
@@ -87,13 +77,13 @@ private:
             if (node.word == "cos" || node.word == "sin") {
                 RuleNode other = node;
                 other.word = node.word == "cos" ? "sin" : "cos";
-                add("the other function", made(std::move(other)));
+                add("the other function", tree_of(std::move(other)));
             }
         }
         if (node.kind == Kind::choose) {
             RuleNode turned = node;
             std::swap(turned.parts[1], turned.parts[2]);
-            add("a condition turned round", made(std::move(turned)));
+            add("a condition turned round", tree_of(std::move(turned)));
             add("a condition left out", node.parts[1]);
             add("a condition left out", node.parts[2]);
         }
@@ -112,7 +102,7 @@ private:
                 if (shape[a] != shape[b] || shape[a] == 1) continue;
                 RuleNode copy = node;
                 std::swap(copy.parts[a], copy.parts[b]);
-                add("two indices exchanged", made(std::move(copy)));
+                add("two indices exchanged", tree_of(std::move(copy)));
             }
         }
         for (const Ledger::Entry& entry : read_.entries()) {
@@ -121,7 +111,7 @@ private:
             if (!is_like) continue;
             RuleNode copy = node;
             copy.word = entry.name;
-            add("another tensor read", made(std::move(copy)));
+            add("another tensor read", tree_of(std::move(copy)));
         }
     }
 
@@ -133,18 +123,18 @@ private:
             return;
         }
         const RuleTree &left = node.parts[0], &right = node.parts[1];
-        const auto as = [&](const char* other) { return operation(other, {left, right}); };
+        const auto as = [&](const char* other) { return operate_node(other, {left, right}); };
         if (word == "*" || word == "/") {
             add("a factor left out", left);
-            add("a factor twice", operation(word, {made(node), right}));
+            add("a factor twice", operate_node(word, {tree_of(node), right}));
             add("a factor inverted", as(word == "*" ? "/" : "*"));
             if (word == "*") {
                 add("a factor left out", right);
-                add("a factor twice", operation(word, {made(node), left}));
+                add("a factor twice", operate_node(word, {tree_of(node), left}));
             }
         } else if (word == "+" || word == "-") {
             add("an addend left out", left);
-            add("an addend twice", operation(word, {made(node), right}));
+            add("an addend twice", operate_node(word, {tree_of(node), right}));
             add("a sign turned", as(word == "+" ? "-" : "+"));
             if (word == "+") add("an addend left out", right);
         } else if (word == "and" || word == "or") {
@@ -154,10 +144,10 @@ private:
         } else if (word == "^") {
             add("a function left out", left);
         } else {
-            const RuleTree one = made({.kind = Kind::number, .number = 1});
-            add("an offset of one", operation(word, {left, operation("+", {right, one})}));
-            add("an offset of one", operation(word, {left, operation("-", {right, one})}));
-            add("a condition turned round", operation("not", {made(node)}));
+            const RuleTree one = number_node(1);
+            add("an offset of one", operate_node(word, {left, operate_node("+", {right, one})}));
+            add("an offset of one", operate_node(word, {left, operate_node("-", {right, one})}));
+            add("a condition turned round", operate_node("not", {tree_of(node)}));
         }
     }
 
@@ -174,7 +164,7 @@ private:
                      : node.word == "mean" ? "sum"
                      : node.word == "max"  ? "min"
                                            : "max";
-        add("the other reduction", made(std::move(other)));
+        add("the other reduction", tree_of(std::move(other)));
     }
 
     const Rule& rule_;
@@ -195,14 +185,6 @@ std::optional<Rule> readable(const PlannedStep& of, const Ledger& read) {
     return whole;
 }
 
-/// The rule with another tensor read in the place of one.
-RuleTree with_other(const RuleTree& tree, const std::string& one, const std::string& other) {
-    RuleNode copy = *tree;
-    if (copy.kind == Kind::cell && copy.word == one) copy.word = other;
-    for (RuleTree& part : copy.parts) part = with_other(part, one, other);
-    return made(std::move(copy));
-}
-
 /// The step and the one before it in the other order, where both change scores cell by cell.
 std::optional<Rule> in_other_order(const PlannedStep& of) {
     if (of.step.chain != Chain::scores || of.step.name == "scores") return std::nullopt;
@@ -211,7 +193,7 @@ std::optional<Rule> in_other_order(const PlannedStep& of) {
     std::optional<Rule> first = rule_of(of);
     if (before.name == "scores" || !last || !first) return std::nullopt;
     const std::string start = PlannedStep{of.plan, of.table, before}.latest(Chain::scores);
-    first->value = with_other(first->value, before.name, start);
+    first->value = read_from(first->value, before.name, start);
     Rule swapped = inlined(*last, [&, is_inner = false](const std::string& name) mutable {
         const bool is_read = name == start && !std::exchange(is_inner, true);
         return is_read ? first : std::nullopt;

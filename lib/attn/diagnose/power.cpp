@@ -3,10 +3,11 @@
 
 #include <cmath>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "attn/compare/compare.hpp"
-#include "attn/diagnose/words.hpp"
+#include "attn/diagnose/diagnose.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/width.hpp"
 
@@ -90,7 +91,7 @@ std::string power_text(const Power& power) {
     }
     if (!power.blind.empty()) text += "these cannot be seen with this input:\n";
     for (const Power::Blind& blind : power.blind) {
-        text += "  " + padded(blind.mistake->id, 27) + " " + blind.reason + "\n";
+        text += fmt::format("  {:<27} {}\n", blind.mistake->id, blind.reason);
     }
     return text;
 }

@@ -177,8 +177,13 @@ std::optional<Reading> shortened(const Tensor& theirs, const Axes& axes, const S
                    return at < needs || theirs.at(i) == 0;
                })) {
         words = "the first " + std::to_string(needs) + " slots";
-    } else if (axes[*longer] == "key" && *longer + 1 == shape.size() && has == needs + 1) {
-        words = "its last column left out";
+    } else if (axes[*longer] == "key" && *longer + 1 == shape.size() &&
+               all([&](std::size_t i, std::size_t at) {
+                   return at <= needs || theirs.at(i) == theirs.at(i - 1);
+               })) {
+        // A sink's, or of slots that are not filled yet, which are all alike.
+        words = has == needs + 1 ? "its last column left out"
+                                 : "its last " + std::to_string(has - needs) + " columns left out";
     } else {
         return std::nullopt;
     }

@@ -122,19 +122,23 @@ std::optional<Tensor> Replay::step_of(const StepTable& table, const std::string&
     const std::size_t place = place_of(table_, name);
     const bool details = table.at(place).kind == Step::Kind::detail;
     std::set<std::string> changed;
+    for (std::size_t i = 0; i <= place; ++i) {
+        const Step& step = table[i];
+        const bool is_given = given_.has(step.name) && !step.replaces_given;
+        const bool is_skipped = step.kind == Step::Kind::detail && !details;
+        if (!applies_[i] || is_given || is_skipped || !step.compute) continue;
+        const bool reads_changed =
+            !changed.empty() && (altered_.contains(step.name) || reads_any_of(step, changed));
+        if (was_replaced(step) || reads_changed) changed.insert(step.name);
+    }
+    if (!changed.contains(name)) return std::nullopt;
     Ledger ledger(chains_);
     try {
         for (std::size_t i = 0; i <= place; ++i) {
             const Step& step = table[i];
             if (!applies_[i] || (step.kind == Step::Kind::detail && !details)) continue;
-            const bool is_given = given_.has(step.name) && !step.replaces_given;
-            const bool differs =
-                !is_given && step.compute &&
-                (was_replaced(step) || (!changed.empty() && (altered_.contains(step.name) ||
-                                                             reads_any_of(step, changed))));
-            if (differs) {
+            if (changed.contains(step.name)) {
                 run(table, i, i, ledger);
-                changed.insert(step.name);
             } else if (const Tensor* known = this->step(step.name)) {
                 ledger.record(step.name, *known);
             }
@@ -142,7 +146,6 @@ std::optional<Tensor> Replay::step_of(const StepTable& table, const std::string&
     } catch (const ShapeError&) {
         return std::nullopt;  // together with what was made before, the shapes do not fit
     }
-    if (!changed.contains(name)) return std::nullopt;
     return *ledger.find(name);
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "attn/diagnose/words.hpp"
+#include "attn/text/numbers.hpp"
 
 namespace attn {
 namespace {
@@ -147,10 +147,33 @@ Search::Tried Search::try_each(const TheirTensor& theirs) const {
     return tried;
 }
 
-std::optional<Match> Search::best(std::span<const TheirTensor> later, bool thorough) {
-    const Tried singles = try_each(theirs_);
-    runner_up_ = singles.runner_up;
-    runner_up_difference_ = singles.runner_up_difference;
+Found Search::best(std::span<const TheirTensor> later) {
+    Tried singles = try_each(theirs_);
+    Found found{match_among(singles, later)};
+    found.unexplained.step = step_;
+    found.unexplained.difference = HUGE_VAL;
+    found.unexplained.runner_up = singles.runner_up;
+    found.unexplained.runner_up_difference = singles.runner_up_difference;
+    found.left_nan = std::move(singles.left_nan);
+    return found;
+}
+
+Found Search::thorough(const Found& quick, std::span<const TheirTensor> later) const {
+    Found found = quick;
+    found.match = beside_harmless(quick.left_nan, later);
+    for (const Reading& reading : ways(theirs_, expected_)) {
+        if (found.match || step_ != "masked_scores") break;
+        found.match = far_below(reading, later, true);
+    }
+    if (!found.match && options_.pairs) found.match = pairs();
+    const std::vector<Reading> all = ways(theirs_, expected_);
+    found.unexplained.evidence =
+        evidence_of(step_, all.empty() ? theirs_.tensor : all.front().tensor, expected_);
+    return found;
+}
+
+std::optional<Match> Search::match_among(const Tried& singles,
+                                         std::span<const TheirTensor> later) const {
     if (!singles.matches.empty()) {
         Match match = chosen(singles, later);
         if (is_scores(step_) && match.reading.tensor.shape() == expected_.shape() &&
@@ -163,10 +186,7 @@ std::optional<Match> Search::best(std::span<const TheirTensor> later, bool thoro
     if (std::optional<Match> match = in_padded_rows()) return match;
     if (std::optional<Match> match = dropout()) return match;
     if (std::optional<Match> match = otherwise_filled(later)) return match;
-    if (std::optional<Match> match = numbered()) return match;
-    if (!thorough) return std::nullopt;
-    if (std::optional<Match> match = beside_harmless(singles, later)) return match;
-    return options_.pairs ? pairs() : std::nullopt;
+    return numbered();
 }
 
 Match Search::match_of(const Mistake& mistake, Reading reading, double difference) const {
@@ -231,7 +251,7 @@ std::optional<Match> Search::dropout() const {
 
 /// A harmless difference may change what a mistake looks like: where nobody can be seen, a finite
 /// fill and -inf part ways. Code may have two: a fill, and rows set to zero.
-std::optional<Match> Search::beside_harmless(const Tried& singles,
+std::optional<Match> Search::beside_harmless(const std::vector<const Mistake*>& left_nan,
                                              std::span<const TheirTensor> later) const {
     std::vector<std::vector<const Mistake*>> ways_to_write;
     for (const Mistake* one : candidates_.harmless) {
@@ -249,11 +269,11 @@ std::optional<Match> Search::beside_harmless(const Tried& singles,
     }
     for (const std::vector<const Mistake*>& harmless : ways_to_write) {
         const std::optional<Tensor> alone = replay_.step_with(harmless, step_);
-        const bool shows = alone && !judged(*alone, expected_, {}).right();
+        const bool shows = alone && !judge_(step_, theirs_, *alone, expected_, true).right();
         const bool fills = in_place(harmless.front()) >= masking;
         Tried tried;
         for (const Mistake* mistake : candidates_.mistakes) {
-            const bool empties = is_in(singles.left_nan, mistake);
+            const bool empties = is_in(left_nan, mistake);
             if (harmless.size() == 1 ? !shows && !(fills && empties) : !empties) continue;
             std::vector<const Mistake*> made = harmless;
             made.push_back(mistake);
@@ -291,19 +311,6 @@ std::optional<Match> Search::pairs() const {
         }
     }
     return result;
-}
-
-Finding Search::unexplained(bool thorough) const {
-    Finding finding;
-    finding.step = step_;
-    finding.difference = HUGE_VAL;
-    finding.runner_up = runner_up_;
-    finding.runner_up_difference = runner_up_difference_;
-    if (!thorough) return finding;
-    const std::vector<Reading> all = ways(theirs_, expected_);
-    finding.evidence =
-        evidence_of(step_, all.empty() ? theirs_.tensor : all.front().tensor, expected_);
-    return finding;
 }
 
 }  // namespace attn

@@ -13,6 +13,13 @@ struct Match {
     Reading reading;
 };
 
+/// The answer of a search: a match, or why there is none.
+struct Found {
+    std::optional<Match> match;
+    Finding unexplained{};
+    std::vector<const Mistake*> left_nan{};  ///< gave nan, which a finite fill would not
+};
+
 /// What can show in a walk.
 struct Candidates {
     std::vector<const Mistake*> mistakes;
@@ -32,11 +39,11 @@ public:
 
     /// The mistake that matches; of several, the one that also explains the most of `later`, the
     /// tensors that come afterwards.
-    std::optional<Match> best(std::span<const TheirTensor> later, bool thorough);
+    Found best(std::span<const TheirTensor> later);
 
-    /// The finding where `best` found nothing, with what the numbers say by themselves in a
-    /// thorough one.
-    Finding unexplained(bool thorough) const;
+    /// What takes long, where `quick` is what `best` found: nothing. A mistake on top of a harmless
+    /// difference, two mistakes, what the numbers say by themselves.
+    Found thorough(const Found& quick, std::span<const TheirTensor> later) const;
 
 private:
     struct Candidate {
@@ -66,10 +73,10 @@ private:
     Match match_of(const Mistake& mistake, Reading reading, double difference) const;
     std::optional<Match> dropout() const;
     std::optional<Match> otherwise_filled(std::span<const TheirTensor> later) const;
-    std::optional<Match> far_below(const Reading& reading,
-                                   std::span<const TheirTensor> later) const;
+    std::optional<Match> far_below(const Reading& reading, std::span<const TheirTensor> later,
+                                   bool thorough) const;
     std::optional<Match> one_fill(const Reading& reading) const;
-    std::optional<Match> beside_harmless(const Tried& singles,
+    std::optional<Match> beside_harmless(const std::vector<const Mistake*>& left_nan,
                                          std::span<const TheirTensor> later) const;
     std::optional<Match> pairs() const;
     std::optional<Match> numbered() const;
@@ -82,6 +89,8 @@ private:
     /// Whether all that differs stands in rows of padded queries, which nobody reads.
     bool is_right_where_read(const Tensor& tensor) const;
     std::optional<Match> in_padded_rows() const;
+    std::optional<Match> match_among(const Tried& singles,
+                                     std::span<const TheirTensor> later) const;
     std::vector<Reading> ways(const TheirTensor& theirs, const Tensor& like) const;
 
     const Plan& plan_;
@@ -94,8 +103,6 @@ private:
     std::string step_;
     bool uses_theirs_;
     Tensor expected_;
-    const Mistake* runner_up_ = nullptr;
-    double runner_up_difference_ = HUGE_VAL;
 };
 
 /// What a mask of somebody's is.
@@ -106,23 +113,9 @@ struct MaskAnswer {
     std::optional<Tensor> hidden;  ///< the cells it hides, where nothing explains them
 };
 
-/// Reads masks; see mask_readings.
-class MaskSearch {
-public:
-    MaskSearch(const Plan& plan, const Judge& judge, const Replay& replay,
-               const TheirTensor& theirs);
-    MaskAnswer answer(std::span<const TheirTensor> later) const;
-
-private:
-    std::size_t explained_with(const Mistake& mistake, std::span<const TheirTensor> later) const;
-    MaskAnswer right_mask(const MaskReading& reading, std::string layout,
-                          std::span<const TheirTensor> later) const;
-
-    const Plan& plan_;
-    const Judge& judge_;
-    const Replay& replay_;
-    const TheirTensor& theirs_;
-};
+/// What a mask is that is read in any of its ways; see mask_readings.
+MaskAnswer answer_of_mask(const Plan& plan, const Judge& judge, const Replay& replay,
+                          const TheirTensor& theirs, std::span<const TheirTensor> later);
 
 /// How many of `later` a replay explains, one after the other, before the first that it does not.
 std::size_t explained_by(Replay replay, const Judge& judge, std::span<const TheirTensor> later);

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "attn/diagnose/search.hpp"
-#include "attn/diagnose/words.hpp"
+#include "attn/text/numbers.hpp"
 
 // What hidden scores hold in the place of minus infinity.
 
@@ -79,13 +79,15 @@ const Mistake* Search::name_of_fill(const Tensor& theirs, const std::vector<bool
     }
     if (!fill) return nullptr;
     if (one_fill) return harmless ? &finite_fill(*fill) : &mistaken_fill(*fill);
+    if (!one_added) return nullptr;
     // The rounding of many scores plus one number: the number has few digits of its own.
-    return one_added && harmless ? &added_fill(std::stod(brief(*added))) : nullptr;
+    const double number = std::stod(brief(*added));
+    return harmless ? &added_fill(number) : &mistaken_addition(number);
 }
 
 /// Numbers so low that softmax makes nothing of them stand for -inf, whatever they are.
-std::optional<Match> Search::far_below(const Reading& reading,
-                                       std::span<const TheirTensor> later) const {
+std::optional<Match> Search::far_below(const Reading& reading, std::span<const TheirTensor> later,
+                                       bool thorough) const {
     double lowest = infinity;
     for (std::size_t i = 0; i < expected_.size(); ++i) {
         if (std::isfinite(expected_.at(i))) lowest = std::min(lowest, expected_.at(i));
@@ -108,12 +110,15 @@ std::optional<Match> Search::far_below(const Reading& reading,
         match.finding.evidence = {fill->title};
         return match;
     }
-    Tried beside = try_each(read);
-    if (beside.matches.empty()) return std::nullopt;
-    Match match = chosen(std::move(beside), later);
-    match.finding.beside = fill;
-    match.reading = reading;
-    return match;
+    Search inner(plan_, candidates_, judge_, replay_, screens_, options_, read, step_,
+                 uses_theirs_);
+    Found found = inner.best(later);
+    if (!found.match && thorough) found = inner.thorough(found, later);
+    if (!found.match) return std::nullopt;
+    Finding& finding = found.match->finding;
+    (finding.beside == nullptr ? finding.beside : finding.also_beside) = fill;
+    found.match->reading = reading;
+    return found.match;
 }
 
 /// Any other number on every hidden cell is judged by the weights that it gives.
@@ -135,7 +140,7 @@ std::optional<Match> Search::otherwise_filled(std::span<const TheirTensor> later
     if (!is_scores(step_)) return std::nullopt;
     for (const Reading& reading : ways(theirs_, expected_)) {
         if (step_ == "masked_scores") {
-            if (std::optional<Match> match = far_below(reading, later)) return match;
+            if (std::optional<Match> match = far_below(reading, later, false)) return match;
             if (std::optional<Match> match = one_fill(reading)) return match;
         }
         const bool beside_sink = plan_.has_sink() && !reading.layout.empty() &&

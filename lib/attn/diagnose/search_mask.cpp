@@ -41,82 +41,78 @@ Finding finding_of(const Mistake* mistake) {
     return finding;
 }
 
-}  // namespace
-
-MaskSearch::MaskSearch(const Plan& plan, const Judge& judge, const Replay& replay,
-                       const TheirTensor& theirs)
-    : plan_(plan), judge_(judge), replay_(replay), theirs_(theirs) {}
-
-std::size_t MaskSearch::explained_with(const Mistake& mistake,
-                                       std::span<const TheirTensor> later) const {
-    if (!mistake.applies(plan_)) return 0;
-    Replay replay = replay_;
-    replay.make(mistake);
-    return explained_by(std::move(replay), judge_, later);
-}
-
-MaskAnswer MaskSearch::answer(std::span<const TheirTensor> later) const {
-    const std::vector<MaskReading> ways = mask_readings(theirs_.tensor, plan_);
-    const std::vector<Part> parts = parts_of(plan_);
-    for (const Part& part : parts) {
-        const Grid right = hidden_cells(part.plan);
-        for (const MaskReading& reading : ways) {
-            if (cells_apart(reading, right) != 0) continue;
-            return right_mask(reading, layout_of(reading, part), later);
-        }
-    }
-    MaskAnswer answer;
-    std::size_t most = 0;
-    for (const Part& part : parts) {
-        for (const Mistake& mistake : mistakes()) {
-            if (mistake.step != "mask" || !mistake.applies(part.plan)) continue;
-            const Grid wrong = hidden_cells(part.plan, mistake);
-            for (const MaskReading& reading : ways) {
-                if (cells_apart(reading, wrong) != 0) continue;
-                const std::size_t explains = explained_with(mistake, later);
-                if (!answer.finding || explains > most) {
-                    std::vector<const Mistake*> ties;
-                    if (answer.finding) {
-                        ties = answer.finding->ties;
-                        ties.insert(ties.begin(), answer.finding->mistake);
-                    }
-                    answer.finding = finding_of(&mistake);
-                    answer.finding->ties = std::move(ties);
-                    answer.layout = layout_of(reading, part);
-                    most = explains;
-                } else if (&mistake != answer.finding->mistake) {
-                    answer.finding->ties.push_back(&mistake);
-                }
-            }
-        }
-    }
-    if (!answer.finding) {
-        const Grid right = hidden_cells(plan_);
-        const auto nearest = std::min_element(
-            ways.begin(), ways.end(), [&](const MaskReading& a, const MaskReading& b) {
-                return cells_apart(a, right) < cells_apart(b, right);
-            });
-        answer.finding = finding_of(nullptr);
-        answer.finding->evidence.push_back(std::to_string(cells_apart(*nearest, right)) + " of " +
-                                           std::to_string(right.cells.size()) +
-                                           " cells are hidden here and seen there");
-        answer.hidden = nearest->hidden;
-        answer.layout = nearest->layout;
-    }
-    return answer;
-}
+/// Tells how much a mistake explains of what comes later.
+using Explains = std::function<std::size_t(const Mistake*)>;
 
 /// A mask that says keep where ours says hidden is harmless, unless the code took it the other way.
-MaskAnswer MaskSearch::right_mask(const MaskReading& reading, std::string layout,
-                                  std::span<const TheirTensor> later) const {
+MaskAnswer right_mask(const MaskReading& reading, std::string layout, const Explains& explains) {
     MaskAnswer answer;
     answer.right = true;
     answer.layout = std::move(layout);
     if (!reading.says_keep) return answer;
     const Mistake& inverted = find_mistake("mask-inverted");
-    answer.right = explained_with(inverted, later) <= explained_by(replay_, judge_, later);
+    answer.right = explains(&inverted) <= explains(nullptr);
     answer.finding = finding_of(answer.right ? &find_mistake("mask-polarity") : &inverted);
     answer.finding->harmless = answer.right;
+    return answer;
+}
+
+}  // namespace
+
+MaskAnswer answer_of_mask(const Plan& plan, const Judge& judge, const Replay& replay,
+                          const TheirTensor& theirs, std::span<const TheirTensor> later) {
+    const Explains explains = [&](const Mistake* mistake) -> std::size_t {
+        if (mistake != nullptr && !mistake->applies(plan)) return 0;
+        Replay made = replay;
+        if (mistake != nullptr) made.make(*mistake);
+        return explained_by(std::move(made), judge, later);
+    };
+    const std::vector<MaskReading> ways = mask_readings(theirs.tensor, plan);
+    const std::vector<Part> parts = parts_of(plan);
+    for (const Part& part : parts) {
+        const Grid right = hidden_cells(part.plan);
+        for (const MaskReading& reading : ways) {
+            if (cells_apart(reading, right) != 0) continue;
+            return right_mask(reading, layout_of(reading, part), explains);
+        }
+    }
+    MaskAnswer answer;
+    struct Fitting {
+        std::size_t unexplained;
+        const Mistake* mistake;
+        std::string layout;
+    };
+    std::vector<Fitting> found;
+    for (const Part& part : parts) {
+        for (const Mistake& mistake : mistakes()) {
+            if (mistake.step != "mask" || !mistake.applies(part.plan)) continue;
+            const Grid wrong = hidden_cells(part.plan, mistake);
+            const auto reading = std::ranges::find_if(
+                ways, [&](const MaskReading& each) { return cells_apart(each, wrong) == 0; });
+            if (reading == ways.end()) continue;
+            found.push_back(
+                {later.size() - explains(&mistake), &mistake, layout_of(*reading, part)});
+        }
+    }
+    std::ranges::stable_sort(found, {}, &Fitting::unexplained);
+    for (const Fitting& each : found) {
+        if (!answer.finding) {
+            answer.finding = finding_of(each.mistake);
+            answer.layout = each.layout;
+        } else if (each.mistake != answer.finding->mistake) {
+            answer.finding->ties.push_back(each.mistake);
+        }
+    }
+    if (answer.finding) return answer;
+    const Grid right = hidden_cells(plan);
+    const auto nearest = std::ranges::min_element(
+        ways, {}, [&](const MaskReading& each) { return cells_apart(each, right); });
+    answer.finding = finding_of(nullptr);
+    answer.finding->evidence.push_back(std::to_string(cells_apart(*nearest, right)) + " of " +
+                                       std::to_string(right.cells.size()) +
+                                       " cells are hidden here and seen there");
+    answer.hidden = nearest->hidden;
+    answer.layout = nearest->layout;
     return answer;
 }
 

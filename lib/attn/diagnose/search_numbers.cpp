@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "attn/diagnose/search.hpp"
-#include "attn/diagnose/words.hpp"
+#include "attn/text/numbers.hpp"
 
 // Mistakes with a number of their own: a scale, a fill, a base, an offset.
 
@@ -57,7 +57,7 @@ double Search::read_off(const NumberedEntry& family, double start, Replay& repla
 
 std::optional<Match> Search::numbered() const {
     // A number is read off a part as well as off the whole.
-    Replay* replay = screens_.empty() ? &replay_ : &screens_.back().replay();
+    Replay* replay = screens_.empty() ? &replay_ : &screens_.front().replay();
     for (const Reading& reading : ways(theirs_, expected_)) {
         const Tensor* like = replay->step(step_);
         if (like == nullptr) return std::nullopt;
@@ -71,6 +71,8 @@ std::optional<Match> Search::numbered() const {
                     if (std::abs(number) > 1e6) continue;
                     const Mistake& mistake = family.entry(number);
                     if (!mistake.applies(plan_)) continue;
+                    const auto begun = replay->step_once(mistake, step_);
+                    if (!begun || !judge_(step_, theirs_, part, *begun, true).right()) continue;
                     const auto wrong = replay_.step_once(mistake, step_);
                     if (!wrong || judged(*wrong, expected_, {}).right()) continue;
                     const Judged answer =

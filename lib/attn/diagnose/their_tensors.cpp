@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <ranges>
+#include <set>
 
 #include "attn/compare/compare.hpp"
 #include "attn/diagnose/replay.hpp"
@@ -69,18 +70,19 @@ std::string reason_to_skip(const std::string& name, const Plan& plan) {
     return "this walk has no step " + step;
 }
 
-/// The step whose right numbers a tensor of any name holds; what is alone is the result.
+/// The step whose right numbers a tensor of any name holds; what is alone is the last that fits.
 std::vector<std::string> steps_held(const Judge& judge, const TheirTensor& theirs, bool alone) {
-    const std::vector<Ledger::Entry>& all = judge.reference().entries();
-    for (const Ledger::Entry& step : std::views::reverse(all)) {
-        const bool computed = find_step(step_table(), step.name).kind == Step::Kind::computed;
-        if (computed && step.tensor.is_floating() && step.tensor.size() > 1 &&
-            theirs.tensor.size() == step.tensor.size() && judge.right_reading(theirs, step.name)) {
-            return {step.name};
+    for (const bool by_numbers : {true, false}) {
+        for (const Ledger::Entry& step : std::views::reverse(judge.reference().entries())) {
+            const bool computed = find_step(step_table(), step.name).kind == Step::Kind::computed;
+            if (!computed || !step.tensor.is_floating() || step.tensor.size() == 1) continue;
+            if (by_numbers ? judge.right_reading(theirs, step.name).has_value()
+                           : alone && !readings(theirs.tensor, step.tensor).empty()) {
+                return {step.name};
+            }
         }
     }
-    const bool fits = alone && !readings(theirs.tensor, all.back().tensor).empty();
-    return fits ? std::vector{all.back().name} : std::vector<std::string>();
+    return {};
 }
 
 /// The steps that a tensor may be, of those that its name stands for: what its shape allows, and
@@ -110,51 +112,37 @@ void keep_fitting(const Plan& plan, const Judge& judge, TheirTensor& theirs) {
 
 /// Puts in front the step whose right numbers a tensor holds, else the likeliest that no other has.
 void settle(const Judge& judge, std::vector<TheirTensor>& tensors) {
-    std::map<std::string, const TheirTensor*> claimed;
-    const auto is_free = [&](const std::string& step) { return !claimed.contains(step); };
-    const auto put_first = [&](TheirTensor& theirs, const std::string& step) {
-        std::ranges::stable_partition(theirs.steps,
-                                      [&](const std::string& each) { return each == step; });
-        if (!theirs.misfits) claimed.emplace(theirs.steps.front(), &theirs);
+    std::set<std::string> claimed;
+    const auto settle_one = [&](TheirTensor& theirs, auto&& fits) {
+        const auto step = std::ranges::find_if(theirs.steps, fits);
+        if (step == theirs.steps.end()) return;
+        claimed.insert(*step);
+        std::rotate(theirs.steps.begin(), step, step + 1);
     };
     const auto holds = [&](const TheirTensor& theirs, const std::string& step) {
         return step != "mask" && judge.right_reading(theirs, step).has_value();
     };
+    const auto is_free = [&](const std::string& step) { return !claimed.contains(step); };
     for (TheirTensor& theirs : tensors) {
-        if (theirs.steps.size() == 1 || theirs.steps.front() == theirs.name) {
-            put_first(theirs, std::string(theirs.steps.front()));
-        }
-    }
-    // What is called a result is what comes last, unless that is another; of several the one saved
-    // last is the final one.
-    for (TheirTensor& theirs : std::views::reverse(tensors)) {
-        if (!names_a_result(theirs.name)) continue;
-        std::vector<std::string> called = theirs.steps;
-        std::ranges::copy(theirs.options, std::back_inserter(called));
-        const auto free = std::ranges::find_if(called, [&](const std::string& step) {
-            return is_free(step) || claimed[step] == &theirs;
-        });
-        const std::string step = free != called.end() ? *free : called.front();
-        theirs.misfits = std::ranges::find(theirs.steps, step) == theirs.steps.end();
-        theirs.steps = {step};
-        put_first(theirs, step);
-    }
-    for (TheirTensor& theirs : tensors) {
+        if (names_a_result(theirs.name)) continue;
         theirs.options = theirs.steps;
-        theirs.is_right = std::ranges::any_of(
-            theirs.steps, [&](const std::string& step) { return holds(theirs, step); });
+        const auto is_held = [&](const std::string& step) { return holds(theirs, step); };
+        theirs.is_right = std::ranges::any_of(theirs.steps, is_held);
+        if (theirs.is_right) settle_one(theirs, is_held);
     }
-    for (const bool by_numbers : {true, false}) {
-        for (TheirTensor& theirs : std::views::reverse(tensors)) {
-            if (theirs.steps.size() == 1 || theirs.is_right != by_numbers) continue;
-            const std::vector<std::string> steps = theirs.steps;
-            for (const std::string& step : steps) {
-                if (!is_free(step) && !by_numbers) continue;
-                if (by_numbers && !holds(theirs, step)) continue;
-                put_first(theirs, step);
-                break;
-            }
+    for (TheirTensor& theirs : std::views::reverse(tensors)) {
+        if (!names_a_result(theirs.name)) {
+            if (!theirs.is_right) settle_one(theirs, is_free);
+            continue;
         }
+        // What is called a result is what comes last, whatever it holds; of several the one saved
+        // last is the final one.
+        const std::vector<std::string> fitting = theirs.steps;
+        std::ranges::copy(theirs.options, std::back_inserter(theirs.steps));
+        settle_one(theirs, is_free);
+        theirs.misfits = std::ranges::count(fitting, theirs.steps.front()) == 0;
+        theirs.options = theirs.steps = {theirs.steps.front()};
+        theirs.is_right = holds(theirs, theirs.steps.front());
     }
 }
 
@@ -193,23 +181,6 @@ std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, con
         }
     }
     settle(judge, tensors);
-    // A shape of its own beside what is right later on is another tensor, not a mistake.
-    const bool some_right = std::ranges::any_of(tensors, [&](const TheirTensor& each) {
-        return each.is_right && place_of(step_table(plan), each.steps.front()) >=
-                                    place_of(step_table(plan), "weights");
-    });
-    std::erase_if(tensors, [&](const TheirTensor& each) {
-        const Tensor* ours = judge.reference().find(each.steps.front());
-        const bool aside = find_step(step_table(plan), each.steps.front()).chain == Chain::none;
-        if (!each.misfits || !aside || !some_right || options.steps.contains(each.name) ||
-            ours == nullptr) {
-            return false;
-        }
-        skipped.push_back({each.name, "its shape " + shape_text(each.tensor.shape()) +
-                                          " is not that of " + each.steps.front() + ", " +
-                                          shape_text(ours->shape())});
-        return true;
-    });
     std::erase_if(tensors, [&](const TheirTensor& entry) {
         if (entry.steps.front() != "mask" || !mask_readings(entry.tensor, plan).empty()) {
             return false;

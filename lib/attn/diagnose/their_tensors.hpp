@@ -53,6 +53,11 @@ public:
                           const Tensor& expected, bool from_theirs) const;
     /// A way to read a tensor in which it is right as that step of the reference.
     std::optional<Reading> right_reading(const TheirTensor& theirs, const std::string& step) const;
+    /// A way to read a tensor in which it is the expected one; of a key that all heads share also
+    /// the part of `key` that holds it turned, where there is one.
+    std::optional<Reading> reading_as(const TheirTensor& theirs, const std::string& step,
+                                      const Tensor& expected, const Tensor* key,
+                                      bool from_theirs) const;
     Tolerance tolerance(const std::string& step, const TheirTensor& theirs, const Tensor& expected,
                         bool from_theirs) const;
 
@@ -76,9 +81,6 @@ private:
 std::vector<TheirTensor> their_tensors(const Plan& plan, const Judge& judge, const Ledger& theirs,
                                        const DiagnoseOptions& options,
                                        std::vector<Skipped>& skipped);
-
-/// The part of each head's key that all heads share, as it is once turned.
-Tensor rotated_part(const Plan& plan, const Tensor& rotated_key, const Tensor& rotary_key);
 
 /// Whether a step's tensor holds scores: as they come, scaled, capped, with a bias, or masked.
 bool is_scores(const std::string& step);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "attn/codegen/literal.hpp"
+
 namespace attn {
 namespace {
 
@@ -31,6 +33,18 @@ void add_code(Document& document, const Plan& plan, const StepTable& table, Code
     if (document.sections.empty()) return;
     std::string& first = document.sections.front().code;
     first = setup_code(plan, language, options) + (first.empty() ? "" : "\n\n" + first);
+}
+
+void add_literals(Document& document, CodeLanguage language, const PrintOptions& options) {
+    for (Section& section : document.sections) {
+        const auto& tensor = std::get<Tensor>(section.content);
+        section.code = section.name + " = " + tensor_literal(tensor, tensor.dtype(), language);
+    }
+    if (document.sections.empty()) return;
+    std::string& first = document.sections.front().code;
+    first =
+        (language == CodeLanguage::torch ? "import torch\n\n" : "import numpy as np\n\n") + first;
+    add_print_options(document, language, options);
 }
 
 void add_print_options(Document& document, CodeLanguage language, const PrintOptions& options) {

@@ -11,6 +11,10 @@ namespace attn {
 void add_code(Document& document, const Plan& plan, const StepTable& table, CodeLanguage language,
               const PrintOptions& options = {});
 
+/// Gives the sections their tensors as lines, `weights = torch.tensor([[...]])`, in the place of
+/// those that make them.
+void add_literals(Document& document, CodeLanguage language, const PrintOptions& options = {});
+
 /// Puts print options that are not the default after the imports of the first section.
 void add_print_options(Document& document, CodeLanguage language, const PrintOptions& options);
 

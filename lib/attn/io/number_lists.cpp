@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -112,6 +113,15 @@ Array<T> NumberLists::values(const Shape& shape) const {
         }
     }
     return array;
+}
+
+void NumberLists::round_to(int binary_digits) {
+    for (Leaf& leaf : leaves_) {
+        int exponent = 0;
+        const double fraction = std::frexp(leaf.number, &exponent);
+        leaf.number = std::ldexp(std::nearbyint(std::ldexp(fraction, binary_digits)),
+                                 exponent - binary_digits);
+    }
 }
 
 namespace {
@@ -309,6 +319,8 @@ private:
                                 : type == "float16" ? Widened::float16
                                                     : Widened::no;
         const Shape shape = lists_.size() > 0 ? lists_.shape() : empty_shape(behind);
+        // What is printed has fewer digits than the type: the nearest number of it was meant.
+        if (widened != Widened::no) lists_.round_to(widened == Widened::bfloat16 ? 8 : 11);
         return {"", lists_.tensor(dtype, shape, numbered_axes(shape.size())), widened};
     }
 

@@ -86,6 +86,7 @@ Answer unused_rows(const TokenSide& side) {
 
 Answer hidden_rows(const Plan& plan, const Ledger& ledger) {
     if (!plan.masks() || plan.config.softmax_axis != SoftmaxAxis::key) return std::nullopt;
+    if (!ledger.has("row_max")) return std::nullopt;  // no softmax
     const Tensor& row_max = ledger["row_max"];
     std::size_t empty = 0;
     for (std::size_t i = 0; i < row_max.size(); ++i) {

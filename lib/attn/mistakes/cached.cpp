@@ -27,6 +27,20 @@ bool has_nonzero_sink(const Plan& plan) {
 
 }  // namespace
 
+Mistake slots_that_take_part(double number, const std::string& word) {
+    const std::string some = word + (number == 1 ? " empty slot" : " empty slots");
+    return entry(
+        "cache-empty-slot=" + word, "weights", some + " of the cache took part in softmax",
+        "rows sum to less than 1, and all weights of a row are too small by one factor",
+        "scores = scores.masked_fill(slots >= cache_length, float('-inf'))",
+        "scores = np.where(slots >= cache_length, -np.inf, scores)",
+        "A score of 0 is a score: what a static cache has not filled yet must be hidden.", "",
+        first_of({needs_step("past_key", "there is no cache: pass $past"_told),
+                  unless([](const Plan& plan) { return !walk_has(plan, "sink"); },
+                         "the sink takes such a share")}),
+        follows("weights[q,k] = weights[q,k] / (1 + " + word + " / (sum j: exp(scores[q,j])))"));
+}
+
 void add_cache_mistakes(std::vector<Mistake>& list) {
     const NotApplicable sunk = needs_step("sink", "there is no sink: pass $sink"_told);
     const NotApplicable learned = unless(has_nonzero_sink, "every sink is 0 here");
@@ -105,12 +119,14 @@ void add_cache_mistakes(std::vector<Mistake>& list) {
                           "scores[q,n])))",
                           say("sink_weight = 1 / (1 + exponentials.sum(dim=-1))",
                               "sink_weight = 1 / (1 + exponentials.sum(axis=-1))"))}));
+    list.push_back(slots_that_take_part(1, "1"));
     entry(list, "cache-overwrite=slot", "present_key", "New keys were written one slot too early",
           "the last cached token is lost and the newest counts twice", both, both_numpy,
           "The slot of a new token is the number of tokens there are, not one less.", "", cached,
           all_of({early("present_key", "keys"), early("present_value", "values")}));
     entry(list, "cache-overwrite=value", "present_value", "The cache of values was not updated",
-          "the weights are right, and new tokens contribute old values", both, both_numpy,
+          "the weights are right, and new tokens contribute old values",
+          "torch.cat([past_value, value], dim=-2)", "np.concatenate([past_value, value], axis=-2)",
           "Keys and values are written together: a slot with a new key needs its value.", "",
           cached, follows("present_value[k,f] = past_value[k % P, f]"));
 }

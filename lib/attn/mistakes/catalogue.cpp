@@ -40,7 +40,7 @@ const Mistake* fill_of_id(std::string_view id) {
         return nullptr;
     }
     for (const auto& entry_for : {finite_fill, added_fill, mistaken_fill, mistaken_addition,
-                                  other_scale, other_base, query_offset}) {
+                                  other_scale, other_base, query_offset, empty_slots}) {
         const Mistake& entry = entry_for(fill);
         if (entry.id.starts_with(id.substr(0, equals + 1))) return &entry;
     }

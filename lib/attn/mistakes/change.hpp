@@ -113,6 +113,8 @@ inline Mistake with_fix(Mistake entry, std::string torch, std::string numpy) {
 }
 /// The query rotated so many tokens too far.
 Mistake rotated_too_far(double tokens, const std::string& word);
+/// Slots of a cache that hold nothing, and are not hidden.
+Mistake slots_that_take_part(double number, const std::string& word);
 /// An entry with a file of its own.
 Mistake shared_head_weight();
 /// ALiBi in the form of a number for each key: harmless where later keys are hidden.

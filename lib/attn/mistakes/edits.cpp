@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <memory>
 
+#include "attn/cards/rule_step.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/rules/evaluate.hpp"
 #include "attn/rules/inline.hpp"
+#include "attn/rules/nodes.hpp"
 #include "attn/rules/print.hpp"
-#include "attn/rules/python.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/walk/step_rule.hpp"
 
@@ -17,25 +18,9 @@ namespace {
 
 using Kind = RuleNode::Kind;
 
-bool gives_truth(const RuleNode& node) {
-    if (node.kind == Kind::cell) return node.word == "mask";
-    const std::string operators = "<>=!";
-    return node.kind == Kind::operate &&
-           (node.word == "and" || node.word == "or" || node.word == "not" ||
-            operators.find(node.word.front()) != operators.npos);
-}
-
 bool reads_tensor(const Rule& rule, const std::string& name) {
     const std::vector<std::string> read = tensors_read(rule);
     return std::ranges::count(read, name) > 0;
-}
-
-/// The tree with the cells of one tensor renamed.
-RuleTree renamed(const RuleTree& tree, const std::string& from, const std::string& to) {
-    RuleNode node = *tree;
-    for (RuleTree& part : node.parts) part = renamed(part, from, to);
-    if (node.kind == Kind::cell && node.word == from) node.word = to;
-    return std::make_shared<const RuleNode>(std::move(node));
 }
 
 std::string lines_of(const Step& step, const StepLines& of) {
@@ -53,22 +38,6 @@ RuleNames names_with_itself(const PlannedStep& of, const Step& right) {
         return name == right.name ? right.outline(*plan) : before(name);
     };
     return names;
-}
-
-/// What a rule of a step calls by this name: a tensor, or the latest of a chain.
-std::string called_here(const Ledger& ledger, const std::string& name, const std::string& step) {
-    const Chain chain = chain_called(name);
-    const Ledger::Entry* const latest =
-        chain == Chain::none ? nullptr : ledger.find_latest(chain, step);
-    return latest != nullptr ? latest->name : name;
-}
-
-/// What the names in a rule of a step stand for in a walk.
-RuleScope scope_of(const Plan& plan, const Ledger& ledger, const std::string& step) {
-    return {[&ledger, step](const std::string& name) -> const Tensor& {
-                return ledger[called_here(ledger, name, step)];
-            },
-            rule_settings(plan)};
 }
 
 /// The tensor of a rule, which may not fit what another mistake left.
@@ -97,13 +66,6 @@ std::string index_letters(const Outline& outline, std::size_t most = 4) {
     return text + "]";
 }
 
-std::string python_of(const Rule& rule, const StepLines& of, const Outline& made,
-                      const std::function<Outline(const std::string&)>& outline) {
-    const std::string type =
-        gives_truth(*rule.value) ? "" : std::string(dtype_name(of.plan.compute_dtype));
-    return rule_python(rule, {of.torch(), made, type, outline});
-}
-
 /// Makes the step follow the rule.
 void follow(Step& step, const WrongRule& instead) {
     // Held once: tables are copied for every mistake that is tried.
@@ -113,7 +75,7 @@ void follow(Step& step, const WrongRule& instead) {
     step.compute = [wrong, right, outline = step.outline](const Plan& plan, const Ledger& ledger) {
         if (wrong->compute) return wrong->compute(plan, ledger, right->compute);
         std::optional<Tensor> itself;
-        RuleScope scope = scope_of(plan, ledger, right->name);
+        RuleScope scope = rule_scope(plan, ledger, right->name);
         scope.tensor = [&, before = scope.tensor](const std::string& name) -> const Tensor& {
             if (name != right->name) return before(name);
             if (!itself) itself = right->compute(plan, ledger);
@@ -142,7 +104,7 @@ void follow(Step& step, const WrongRule& instead) {
         const Rule rule = whole(of);
         const bool reads_itself = reads_tensor(rule, right->name);
         const std::string own =
-            python_of(rule, of, of.step.outline(of.plan), names_with_itself(of, *right).outline);
+            rule_lines(rule, of, of.step.outline(of.plan), names_with_itself(of, *right).outline);
         if (own == right->name + " = " + right->name) return before;
         return (reads_itself ? before + "\n" : "") + own;
     };
@@ -194,7 +156,7 @@ struct Instead {
     }
 
     Ledger read(const Plan& plan, const Ledger& ledger, const std::string& step) const {
-        const std::string name = called_here(ledger, tensor(plan), step);
+        const std::string name = tensor_called(ledger, tensor(plan), step);
         if (!ledger.has(name)) return ledger;
         const Tensor& right = ledger[name];
         Ledger other = ledger;
@@ -202,10 +164,10 @@ struct Instead {
             other.record(name, make(plan, ledger));
         } else if (is_rule(plan)) {
             const Outline made{right.axes(), right.shape()};
-            other.record(name,
-                         evaluated(text(plan), made, right.dtype(), scope_of(plan, ledger, step)));
+            other.record(
+                name, evaluated(text(plan), made, right.dtype(), rule_scope(plan, ledger, step)));
         } else {
-            const Tensor taken = ledger[called_here(ledger, text(plan), step)];
+            const Tensor taken = ledger[tensor_called(ledger, text(plan), step)];
             other.record(
                 name, taken.dimension() == right.dimension() ? taken.renamed(right.axes()) : taken);
         }
@@ -227,11 +189,11 @@ void read_instead(Step& step, const Instead& other, const Lines& lines) {
         if (!reads_tensor(*before, name)) return rule_text(*before);
         Rule body = instead->rule(of, name);
         const std::string mark = "right " + name;
-        body.value = renamed(body.value, name, mark);
+        body.value = read_from(body.value, name, mark);
         Rule whole = inlined(*before, [&](const std::string& each) {
             return each == name ? std::optional(body) : std::nullopt;
         });
-        whole.value = renamed(whole.value, mark, name);
+        whole.value = read_from(whole.value, mark, name);
         return rule_text(whole);
     };
     step.formula = nullptr;
@@ -244,7 +206,7 @@ void read_instead(Step& step, const Instead& other, const Lines& lines) {
         if (name.empty() || (known && !reads_tensor(*known, name))) return before;
         std::string line = name + " = ";
         if (instead->is_rule(of.plan)) {
-            line = python_of(instead->rule(of, name), of, names.outline(name), names.outline);
+            line = rule_lines(instead->rule(of, name), of, names.outline(name), names.outline);
         } else {
             line += names.step(instead->text(of.plan));
         }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "attn/mistakes/change.hpp"
+#include "attn/text/json.hpp"
 
 // Entries of the catalogue for any number: in the place of minus infinity, of the scale, of a base.
 
@@ -22,6 +23,11 @@ std::string shortest_number(double number) {
 }
 
 namespace {
+
+/// What a rule reads: no digit less than the number has.
+std::string in_full(double number, const std::string& word) {
+    return std::stod(word) == number ? word : json_number(number);
+}
 
 /// A number that hides a key as well as -inf does.
 Mistake harmless_fill(std::string id, std::string title, const std::string& cell) {
@@ -52,26 +58,27 @@ Mistake wrongly_filled(double fill, const std::string& word) {
         "scores.masked_fill(hidden, float('-inf'))", "np.where(hidden, -np.inf, scores)",
         sign ? "A large positive score wins the row: what is hidden must be far below all."
              : "A fill is only as good as its distance from the lowest true score.",
-        follows("masked_scores[q,k] = if mask[q,k] then " + word + " else scores[q,k]"));
+        follows("masked_scores[q,k] = if mask[q,k] then " + in_full(fill, word) +
+                " else scores[q,k]"));
 }
 
-Mistake wrongly_added(double, const std::string& word) {
+Mistake wrongly_added(double fill, const std::string& word) {
     return in_mask_use("mask-added=" + word, word + " was added to hidden scores",
                        "hidden keys keep a part of their weight",
                        "scores.masked_fill(hidden, float('-inf'))",
                        "np.where(hidden, -np.inf, scores)",
                        "What is added must be far below the distance between any two scores.",
-                       follows("masked_scores[q,k] = if mask[q,k] then scores[q,k] + " + word +
-                               " else scores[q,k]"));
+                       follows("masked_scores[q,k] = if mask[q,k] then scores[q,k] + " +
+                               in_full(fill, word) + " else scores[q,k]"));
 }
 
-Mistake scaled_otherwise(double, const std::string& word) {
+Mistake scaled_otherwise(double divisor, const std::string& word) {
     return entry(
         "scale-other=" + word, "scaled_scores", "The scores were divided by " + word,
         "all scores are off by one factor", "scores = scores / math.sqrt(q.size(-1))",
         "scores = scores / np.sqrt(q.shape[-1])",
         "One factor is right: that of the width of a head, or the one of the configuration.", "",
-        needs_scale, follows("scaled_scores[q,k] = scores[q,k] / " + word));
+        needs_scale, follows("scaled_scores[q,k] = scores[q,k] / " + in_full(divisor, word)));
 }
 
 Mistake turned_by_base(double base, const std::string& word) {
@@ -88,10 +95,10 @@ Mistake turned_by_base(double base, const std::string& word) {
 /// Made once for each number; what it hands out stays where it is.
 template <Mistake (*make)(double, const std::string&)>
 const Mistake& made_once(double fill) {
-    static std::map<std::string, Mistake> all;
-    const std::string word = shortest_number(fill);
-    const auto known = all.find(word);
-    return known != all.end() ? known->second : all.emplace(word, make(fill, word)).first->second;
+    static std::map<double, Mistake> all;
+    const auto known = all.find(fill);
+    if (known != all.end()) return known->second;
+    return all.emplace(fill, make(fill, shortest_number(fill))).first->second;
 }
 
 }  // namespace
@@ -103,6 +110,7 @@ const Mistake& mistaken_addition(double fill) { return made_once<wrongly_added>(
 const Mistake& other_scale(double divisor) { return made_once<scaled_otherwise>(divisor); }
 const Mistake& other_base(double base) { return made_once<turned_by_base>(base); }
 const Mistake& query_offset(double tokens) { return made_once<rotated_too_far>(tokens); }
+const Mistake& empty_slots(double number) { return made_once<slots_that_take_part>(number); }
 
 const std::vector<NumberedEntry>& numbered_entries() {
     static const std::vector<NumberedEntry> all{
@@ -118,6 +126,7 @@ const std::vector<NumberedEntry>& numbered_entries() {
          true,
          false,
          [](const Plan& plan) { return plan.config.rotary.theta; }},
+        {empty_slots, {1, 10}, true},
         {query_offset, {-3, -2, -1, 1, 2, 3, 4, 5, 6, 7, 8}, false, true},
     };
     return all;

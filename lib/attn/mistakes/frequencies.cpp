@@ -45,18 +45,26 @@ void add_frequency_mistakes(std::vector<Mistake>& list) {
               double& theta = plan.config.rotary.theta;
               theta = theta == local_base ? global_base : local_base;
           }));
+    const NotApplicable unscaled = unless(
+        [](const Plan& plan) {
+            const auto& scaling = plan.config.rotary.scaling;
+            return !scaling || scaling->kind == RopeScaling::Kind::dynamic;
+        },
+        "the frequencies are scaled afterwards");
+    entry(list, "rope-exponent=minus-one", "inverse_frequencies",
+          "The exponent was 2 (i - 1) / r, of a formula that counts from 1",
+          "all pairs rotate too fast, by one factor", "inv = theta ** (-2 * i / rotary_dim)",
+          "inv = theta ** (-2 * i / rotary_dim)",
+          "A paper's theta_i = base^(-2 (i - 1) / r) has i from 1, and Python's i begins at 0.", "",
+          first_of({needs_rope(), unscaled}), follows([](const Plan& plan) {
+              return "inverse_frequencies[i] = 1 / " + json_number(plan.rotary_base()) +
+                     " ^ ((2 * i - 2) / " + std::to_string(2 * plan.rotary_pairs()) + ")";
+          }));
     entry(list, "rope-exponent", "inverse_frequencies", "The exponent was i / r, not 2i / r",
           "pair 0 is right, all others rotate too fast", "inv = theta ** (-2 * i / rotary_dim)",
           "inv = theta ** (-2 * i / rotary_dim)",
           "torch.arange(0, r, 2) has the factor 2 in it; torch.arange(r // 2) has not.", "",
-          first_of({two_pairs, unless(
-                                   [](const Plan& plan) {
-                                       return !plan.config.rotary.scaling ||
-                                              plan.config.rotary.scaling->kind ==
-                                                  RopeScaling::Kind::dynamic;
-                                   },
-                                   "the frequencies are scaled afterwards")}),
-          follows([](const Plan& plan) {
+          first_of({two_pairs, unscaled}), follows([](const Plan& plan) {
               return "inverse_frequencies[i] = 1 / " + json_number(plan.rotary_base()) +
                      " ^ (i / " + std::to_string(2 * plan.rotary_pairs()) + ")";
           }));

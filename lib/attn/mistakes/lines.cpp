@@ -1,9 +1,12 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "attn/cards/rule_step.hpp"
 #include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/edits.hpp"
+#include "attn/tensor/error.hpp"
+#include "attn/text/told.hpp"
 
 // How mistakes write the steps that they change.
 
@@ -59,6 +62,16 @@ Lines say(std::string torch, std::string numpy) {
     };
 }
 
+StepTable with_mistakes_hidden(StepTable right, const StepTable& wrong) {
+    for (Step& step : right) {
+        const Step& made = find_step(wrong, step.name);
+        step.compute = made.compute;
+        step.replaces_given = made.replaces_given;
+        step.note = nullptr;
+    }
+    return right;
+}
+
 void write_mistake(StepTable& table, const StepTable& without, const Plan& plan,
                    const Mistake& mistake) {
     std::string title = mistake.title;
@@ -83,6 +96,10 @@ void write_mistake(StepTable& table, const StepTable& without, const Plan& plan,
     const std::string itself = mistake.step.substr(mistake.step.find('_') + 1);
     Step* const first = shows(mistake.step) ? shows(mistake.step) : shows(itself);
     if (first == nullptr) return;
+    if (first->mistake_ids == users_rule) {
+        throw ConfigError("$rule and $bug "_told + mistake.id + " both make " + first->name +
+                          ": leave one out");
+    }
     first->title = title;
     first->mistake_ids += (first->mistake_ids.empty() ? "" : ", ") + mistake.id;
     first->mistake += (first->mistake.empty() ? "[" : " [") + mistake.id + "] " + mistake.title +

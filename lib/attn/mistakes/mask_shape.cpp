@@ -24,8 +24,8 @@ NotApplicable causal_with_two_keys() {
 Mistake causal_mistake(std::string id, std::string title, std::string effect, std::string lesson,
                        NotApplicable not_applicable, std::string hides) {
     return entry(std::move(id), "mask", std::move(title), std::move(effect),
-                 "hidden = torch.ones(T, T).triu(diagonal=1).bool()",
-                 "hidden = np.triu(np.ones((T, T), bool), k=1)", std::move(lesson), "",
+                 "hidden = torch.ones(Tq, Tk).triu(diagonal=Tk - Tq + 1).bool()",
+                 "hidden = np.triu(np.ones((Tq, Tk), bool), k=Tk - Tq + 1)", std::move(lesson), "",
                  std::move(not_applicable),
                  masked_as([](MaskChoice& mask) { mask.causal = false; }, std::move(hides)));
 }
@@ -136,16 +136,13 @@ void add_mask_shape_mistakes(std::vector<Mistake>& list) {
                        "each token sees itself and what comes after it",
                        "Rows are queries: the past of row q lies to the left of the diagonal.",
                        causal_with_two_keys(), "k < q + offset"));
-    list.push_back(with_fix(
-        causal_mistake("causal-top-left", "The causal mask was aligned at the first key",
-                       "with earlier keys in a cache, late queries see only the first few",
-                       "With a cache the last query belongs to the last key.",
-                       first_of({needs_causal,
-                                 unless([](const Plan& plan) { return causal_offset(plan) != 0; },
-                                        "queries and keys start together")}),
-                       "k > q"),
-        "hidden = torch.ones(Tq, Tk).triu(diagonal=Tk - Tq + 1).bool()",
-        "hidden = np.triu(np.ones((Tq, Tk), dtype=bool), k=Tk - Tq + 1)"));
+    list.push_back(causal_mistake(
+        "causal-top-left", "The causal mask was aligned at the first key",
+        "with earlier keys in a cache, late queries see only the first few",
+        "With a cache the last query belongs to the last key.",
+        first_of({needs_causal, unless([](const Plan& plan) { return causal_offset(plan) != 0; },
+                                       "queries and keys start together")}),
+        "k > q"));
     list.push_back(
         padding_mistake("pad-on-query-axis", "The padding mask was laid along the queries",
                         "padded keys keep their weight and padded rows turn to nan", false));

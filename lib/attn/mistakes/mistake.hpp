@@ -56,11 +56,12 @@ const Mistake& finite_fill(double fill);
 const Mistake& added_fill(double fill);
 const Mistake& mistaken_fill(double fill);
 const Mistake& mistaken_addition(double fill);
-/// What dividing the scores by another number is called, another base of the frequencies, and a
-/// query rotated so many tokens too far.
+/// What dividing the scores by another number is called, another base of the frequencies, a query
+/// rotated so many tokens too far, and slots of a cache that are empty and take part.
 const Mistake& other_scale(double divisor);
 const Mistake& other_base(double base);
 const Mistake& query_offset(double tokens);
+const Mistake& empty_slots(double number);
 
 /// Entries that are one for each number, and where to begin looking for it.
 struct NumberedEntry {
@@ -90,5 +91,9 @@ const Mistake& find_mistake(std::string_view id);
 ///
 /// Errors  ConfigError for an unknown id, and for one that cannot show in this walk.
 StepTable with_mistakes(StepTable table, const Plan& plan, const std::vector<std::string>& ids);
+
+/// The steps as `wrong` makes them, with what `right` says of them: nothing names the mistake. What
+/// a note would say of its numbers is left out, as that tells where to look.
+StepTable with_mistakes_hidden(StepTable right, const StepTable& wrong);
 
 }  // namespace attn

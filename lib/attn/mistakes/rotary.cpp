@@ -13,8 +13,10 @@ std::string rotation_rule(const Plan& plan, const std::string& left, const std::
     const bool half = plan.config.rotary.pairing == Pairing::half;
     const std::string place = first == 0 ? "f" : "(f - " + std::to_string(first) + ")";
     const std::string count = std::to_string(pairs);
-    const std::string by = replaced_all(
-        angle, "PAIR", half ? "(" + place + " % " + count + ")" : "floor(" + place + " / 2)");
+    const std::string in_halves = "(" + place + " % " + count + ")";
+    const std::string in_pairs = "floor(" + place + " / 2)";
+    const std::string by = replaced_all(replaced_all(angle, "PAIR", half ? in_halves : in_pairs),
+                                        "OTHER", half ? in_pairs : in_halves);
     const double factor = plan.rotary_factor();
     const std::string more = factor == 1 ? "" : " * " + json_number(factor);
     const std::string apart = half ? count : "1";
@@ -53,7 +55,7 @@ TableEdit turned_by(std::function<std::string(const Plan&)> angle, bool all_feat
         return follows([=](const Plan& plan) {
             const bool is_query = step == "rotated_query";
             const std::size_t width = projected_of(is_query ? 'q' : 'k').width(plan);
-            const std::string letters = all_features ? "[t,f" : "[h,t,f";
+            const std::string letters = angle(plan).starts_with("h") ? "[h,t,f" : "[t,f";
             return rotation_rule(
                 plan, step + letters, (is_query ? "queries" : "keys") + letters,
                 all_features ? 0 : plan.first_rotated(width),
@@ -193,8 +195,8 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
           moved({"rotated_query"},
                 [](const Plan&, const std::string& p) { return p + "[t] - " + p + "[0]"; }));
     entry(list, "rope-offset-drift", "rotated_query", "The query was rotated one position too far",
-          "every score is that of a distance larger by one", "positions = torch.arange(T)",
-          "positions = np.arange(T)",
+          "every score is that of a distance larger by one",
+          "positions = past_length + torch.arange(T)", "positions = past_length + np.arange(T)",
           "Count the cached tokens once: a distance of 0 belongs to the token itself.", "",
           needs_rope(), moved({"rotated_query"}, [](const Plan&, const std::string& p) {
               return p + "[t] + 1";
@@ -214,6 +216,32 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
                          " ^ (2 * PAIR / " + std::to_string(plan.head_dim) + "))";
               },
               true));
+    entry(
+        list, "rope-table", "rotated_query",
+        "Cosines and sines were laid out for the other pairing",
+        "the two features of a pair rotate by two angles",
+        "emb = torch.cat((angles, angles), dim=-1)  # neighbours: angles.repeat_interleave(2, -1)",
+        "emb = np.concatenate((angles, angles), axis=-1)  # neighbours: np.repeat(angles, 2, -1)",
+        "Halves need the angles one after the other, neighbours each angle twice.", "",
+        rope_and([](const Plan& plan) { return plan.rotary_pairs() > 1; },
+                 "one pair is the same either way"),
+        turned_by([](const Plan&) { return "positions[t] * inverse_frequencies[OTHER]"; }, false));
+    entry(list, "rope-cache", "present_key", "Cached keys were rotated again",
+          "scores with cached keys are those of other distances, those among new tokens are right",
+          "key = torch.cat([past_key, rotate(key)], dim=-2)  # the past has rotated",
+          "key = np.concatenate([past_key, rotate(key)], axis=-2)  # the past has rotated",
+          "Rotate a key once: before it is cached, or each time all of them.", "",
+          first_of({needs_rope(), needs_step("past_key", "there is no cache: pass $past"_told),
+                    unless([](const Plan& plan) { return plan.config.positions[0] != 1; },
+                           "the one earlier token stands at position 0")}),
+          follows([](const Plan& plan) {
+              const std::string cell = "present_key[k,f";
+              const std::string all = rotation_rule(
+                  plan, cell, cell, plan.first_rotated(projected_of('k').width(plan)),
+                  plan.rotary_pairs(), "((positions[0] - P + k) * inverse_frequencies[PAIR])");
+              const std::string start = cell + "] = ";
+              return start + "if k >= P then " + cell + "] else " + all.substr(start.size());
+          }));
     entry(
         list, "rope-wrong-axis", "rotated_query", "Heads were counted in the place of tokens",
         "all tokens of a head rotate alike: the scores know no positions",

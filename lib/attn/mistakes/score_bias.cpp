@@ -17,13 +17,15 @@ NotApplicable needs_alibi() {
                   "there is no ALiBi");
 }
 
+const std::string slopes_of_any_number =
+    "n = 2 ** int(math.log2(H))  # H = 6: 4\nslopes = [2 ** (-8 * (h + 1) / n) for h in range(n)]\n"
+    "slopes += [2 ** (-4 * (2 * h + 1) / n) for h in range(H - n)]";
+
 /// Other slopes, one for each head.
 Mistake sloped(std::string id, std::string title, std::string effect, std::string lesson,
                NotApplicable not_applicable, Text slope) {
-    return entry(std::move(id), "slopes", std::move(title), std::move(effect),
-                 "slopes = [2 ** (-8 * (h + 1) / H) for h in range(H)]  # H a power of two",
-                 "slopes = 2.0 ** (-8 * np.arange(1, H + 1) / H)  # H a power of two",
-                 std::move(lesson), "", std::move(not_applicable),
+    return entry(std::move(id), "slopes", std::move(title), std::move(effect), slopes_of_any_number,
+                 slopes_of_any_number, std::move(lesson), "", std::move(not_applicable),
                  follows([slope](const Plan& plan) { return "slopes[h] = " + slope(plan); }));
 }
 
@@ -52,9 +54,6 @@ std::string early_slopes(const Plan& plan) {
            regular + ")";
 }
 
-const std::string slopes_of_any_number =
-    "n = 2 ** int(math.log2(H))  # H = 6: 4\nslopes = [2 ** (-8 * (h + 1) / n) for h in range(n)]\n"
-    "slopes += [2 ** (-4 * (2 * h + 1) / n) for h in range(H - n)]";
 const std::string cap_torch = "scores = cap * torch.tanh(scores / cap)";
 const std::string cap_numpy = "scores = cap * np.tanh(scores / cap)";
 const std::string alibi_torch = "scores = scores - slopes[:, None, None] * (q - k).abs()";
@@ -115,12 +114,11 @@ void add_score_bias_mistakes(std::vector<Mistake>& list) {
           "scores = np.where(hidden, -np.inf, cap * np.tanh(scores / cap))",
           "tanh makes minus infinity finite: mask last.", "", first_of({needs_cap(), needs_mask}),
           follows("masked_scores[q,k] = if mask[q,k] then -cap else scores[q,k]"));
-    list.push_back(
-        with_fix(sloped("alibi-slopes", "The slopes of a power of two were used for another number",
-                        "every head but the last has another slope",
-                        "ALiBi's slopes go by powers of two, whatever the number of heads.",
-                        odd_alibi(), "2 ^ (-8 * (h + 1) / H)"),
-                 slopes_of_any_number, slopes_of_any_number));
+    list.push_back(sloped("alibi-slopes",
+                          "The slopes of a power of two were used for another number",
+                          "every head but the last has another slope",
+                          "ALiBi's slopes go by powers of two, whatever the number of heads.",
+                          odd_alibi(), "2 ^ (-8 * (h + 1) / H)"));
     list.push_back(sloped(
         "alibi-slopes=sorted", "The slopes were sorted", "heads have the slopes of other heads",
         "With a number of heads that is no power of two, slopes are not in order.", odd_alibi(),
@@ -128,13 +126,12 @@ void add_score_bias_mistakes(std::vector<Mistake>& list) {
     list.push_back(sloped("alibi-exponent", "The slopes begin one step too early",
                           "every slope is too large by the same factor, the first is 1",
                           "Heads count from 1 in the exponent.", needs_alibi(), early_slopes));
-    list.push_back(with_fix(
+    list.push_back(
         sloped("alibi-exponent=plain",
                "The slopes of a power of two were used for another number, one step too early",
                "the first slope is 1, and every head has another one than it should",
                "Heads count from 1 in the exponent, and slopes go by powers of two.", odd_alibi(),
-               "2 ^ (-8 * h / H)"),
-        slopes_of_any_number, slopes_of_any_number));
+               "2 ^ (-8 * h / H)"));
     entry(list, "alibi-sign", "position_bias", "ALiBi was added instead of taken off",
           "far keys gain what they should lose", alibi_torch, alibi_numpy,
           "Distance costs: the bias is negative away from the diagonal.", "", needs_alibi(),

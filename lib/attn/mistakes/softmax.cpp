@@ -1,12 +1,14 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <ranges>
 #include <span>
 
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
 #include "attn/rules/inline.hpp"
 #include "attn/rules/print.hpp"
+#include "attn/text/told.hpp"
 #include "attn/walk/step_rule.hpp"
 
 namespace attn {
@@ -162,6 +164,7 @@ StepTable show_averaged_weights(StepTable table, const Plan& plan) {
 }  // namespace
 
 void add_softmax_mistakes(std::vector<Mistake>& list) {
+    const auto first = static_cast<std::ptrdiff_t>(list.size());
     const auto several = [](std::size_t Plan::*size, const char* reason) {
         return unless([size](const Plan& plan) { return plan.*size > 1; }, reason);
     };
@@ -247,6 +250,12 @@ void add_softmax_mistakes(std::vector<Mistake>& list) {
                                   "keepdim=True)",
                                   "weights = np.exp({scores}) / np.exp({scores}).sum(axis=-1, "
                                   "keepdims=True)"))}));
+    // What softmax can get wrong does not show where there is none.
+    const NotApplicable softmaxes =
+        unless([](const Plan& plan) { return !plan.config.sigmoid; }, "this walk has no softmax");
+    for (Mistake& each : list | std::views::drop(first)) {
+        each.not_applicable = first_of({softmaxes, each.not_applicable});
+    }
     list.push_back(dropout_at_eval());
     entry(
         list, "weights-averaged", "weights", "The weights are the mean over the heads",
@@ -256,6 +265,20 @@ void add_softmax_mistakes(std::vector<Mistake>& list) {
         unless([](const Plan& plan) { return plan.has_head && plan.context_heads() == plan.heads; },
                "there is no head axis, or its pairs are subtracted"),
         show_averaged_weights);
+    const NotApplicable by_sigmoid =
+        unless([](const Plan& plan) { return plan.config.sigmoid; },
+               "this walk has a softmax: add $weights-by sigmoid"_told);
+    entry(list, "sigmoid-normalized", "weights", "Sigmoid weights were divided by their sum",
+          "each row sums to 1 again, and a query can no longer leave all keys alone",
+          "weights = torch.sigmoid(scores)", "weights = 1 / (1 + np.exp(-scores))",
+          "A sigmoid stands for softmax whole: nothing is divided afterwards.", "", by_sigmoid,
+          follows("weights[q,k] = weights[q,k] / (sum j: weights[q,j])"));
+    entry(list, "sigmoid-hidden-half", "weights", "Hidden scores were set to 0, not to -inf",
+          "a hidden key keeps a weight of 0.5", "scores.masked_fill(mask, float(\"-inf\"))",
+          "np.where(mask, -np.inf, scores)",
+          "The sigmoid of 0 is a half: hide with -inf, whose sigmoid is 0.", "",
+          first_of({by_sigmoid, needs_mask}),
+          follows("weights[q,k] = if mask[q,k] then 0.5 else weights[q,k]"));
 }
 
 }  // namespace attn

@@ -1,6 +1,8 @@
 #include "attn/models/layer.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 
 #include "attn/models/layer_walk.hpp"
 #include "attn/simd/kernels.hpp"
@@ -20,6 +22,17 @@ void require_width(const Shape& rows, std::size_t features) {
 }
 
 }  // namespace
+
+template <class Real>
+Real activated(Activation kind, Real x) {
+    if (kind == Activation::silu) return x / (1 + std::exp(-x));
+    if (kind == Activation::gelu) {
+        return x / 2 * (1 + std::erf(x * static_cast<Real>(std::numbers::sqrt2 / 2)));
+    }
+    constexpr double root = std::numbers::inv_sqrtpi * std::numbers::sqrt2;  // sqrt(2 / pi)
+    const Real inner = static_cast<Real>(root) * (x + static_cast<Real>(0.044715) * x * x * x);
+    return x / 2 * (1 + std::tanh(inner));
+}
 
 template <class Real>
 Array<Real> numbers_of(const Model& model, const std::string& name) {
@@ -135,6 +148,8 @@ const Linear<Real>& Parameters<Real>::vocabulary() const {
     return vocabulary_;
 }
 
+template float activated(Activation, float);
+template double activated(Activation, double);
 template Array<float> numbers_of(const Model&, const std::string&);
 template Array<double> numbers_of(const Model&, const std::string&);
 template Array<float> input_major(const Array<float>&);

@@ -9,6 +9,10 @@
 
 namespace attn::models {
 
+/// What an MLP makes of each number within.
+template <class Real>
+Real activated(Activation kind, Real x);
+
 /// The numbers of a model's tensor as Real; none when the model has no such tensor.
 template <class Real>
 Array<Real> numbers_of(const Model& model, const std::string& name);

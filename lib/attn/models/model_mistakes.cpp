@@ -107,10 +107,8 @@ ModelMistake find_model_mistake(std::string_view id) {
     const std::vector<Mistake>& catalogue = mistakes();
     const auto found = std::ranges::find(catalogue, id, &Mistake::id);
     if (found != catalogue.end()) return of_catalogue(found->id, id);
-    const std::string meant = closest(id, ids);
-    throw ConfigError(
-        "$bug: there is no mistake "_told + shown(id) + " of a model" +
-        (meant.empty() ? ": choose one of " + joined(ids) : "; did you mean " + meant + "?"));
+    throw ConfigError("$bug: there is no mistake "_told + shown(id) + " of a model" +
+                      did_you_mean(id, ids, ": choose one of " + joined(ids)));
 }
 
 ModelMistake find_model_mistake(std::string_view id, const Model& model) {

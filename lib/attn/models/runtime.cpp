@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <numeric>
 #include <utility>
 
@@ -11,17 +10,6 @@
 
 namespace attn::models {
 namespace {
-
-template <class Real>
-Real activated(Activation kind, Real x) {
-    if (kind == Activation::silu) return x / (1 + std::exp(-x));
-    if (kind == Activation::gelu) {
-        return x / 2 * (1 + std::erf(x * static_cast<Real>(std::numbers::sqrt2 / 2)));
-    }
-    constexpr double root = std::numbers::inv_sqrtpi * std::numbers::sqrt2;  // sqrt(2 / pi)
-    const Real inner = static_cast<Real>(root) * (x + static_cast<Real>(0.044715) * x * x * x);
-    return x / 2 * (1 + std::tanh(inner));
-}
 
 template <class Real>
 void add(const Array<Real>& more, Array<Real>& x) {

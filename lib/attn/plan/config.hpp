@@ -194,9 +194,13 @@ struct WalkConfig {
     double softcap = 0;  ///< bounds the scores by tanh; 0 does not
     std::optional<PositionBias> position_bias;
     SoftmaxAxis softmax_axis = SoftmaxAxis::key;
+    bool sigmoid = false;  ///< a weight is the sigmoid of its score: no softmax, no sum of 1
     std::optional<SinkLogit> sink;        ///< unset: softmax over the keys alone
     std::optional<std::int64_t> past;     ///< keys and values that are there before those of x
     std::optional<std::int64_t> prefill;  ///< tokens of a chunk; unset: all tokens at once
+
+    /// Rules of the user (attn/rules/rule.hpp) in the place of steps.
+    std::vector<std::string> rules;
 
     Rng rng = Rng::torch;
     std::uint64_t seed = 42;

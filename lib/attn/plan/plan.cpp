@@ -316,6 +316,16 @@ void resolve_mask_and_softmax(Plan& plan) {
                   "$softmax-axis out, or use $variant vectorized"_told);
     refuse_unless(!plan.fused() || config.empty_row != EmptyRow::error,
                   "$variant fused cannot stop at an empty row: use $empty-row nan or zero"_told);
+    refuse_unless(!config.sigmoid || !plan.fused(),
+                  "$variant fused runs softmax block by block: leave $weights-by out, or use "
+                  "$variant vectorized"_told);
+    refuse_unless(!config.sigmoid || config.softmax_axis == SoftmaxAxis::key,
+                  "a sigmoid is of one score and has no axis: leave $softmax-axis out"_told);
+    refuse_unless(!config.sigmoid || !plan.has_sink(),
+                  "a sink joins a softmax, and sigmoids have no sum: leave $sink out"_told);
+    refuse_unless(!config.sigmoid || !plan.config.differential.depth,
+                  "differential attention takes one softmax from another: leave $weights-by "
+                  "out"_told);
     refuse_unless(!plan.has_sink() || config.softmax_axis == SoftmaxAxis::key,
                   "a sink joins a softmax over the keys: leave $softmax-axis out"_told);
     refuse_unless(config.softmax_axis != SoftmaxAxis::head || plan.has_head,

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -49,16 +50,66 @@ std::string arrow(const std::vector<std::pair<double, double>>& points) {
     return "<path class=\"rule\" marker-end=\"url(#tip)\" stroke-width=\"1.3\" d=\"" + d + "\"/>\n";
 }
 
+constexpr double margin = 16;
+
+double top_of(const FlowNode& node) { return 20 + layer_height * static_cast<double>(node.layer); }
+
+/// The way from the box that is read to its reader, and where it begins.
+struct Way {
+    std::size_t from;
+    std::vector<std::pair<double, double>> points;
+};
+
+Way way_between(const std::vector<FlowNode>& nodes, std::size_t from, std::size_t reader) {
+    const auto above = [&](std::size_t n) { return std::pair(nodes[n].x, top_of(nodes[n])); };
+    const auto below = [&](std::size_t n) {
+        return std::pair(nodes[n].x, top_of(nodes[n]) + box_height);
+    };
+    Way way{from, {above(reader)}};
+    for (; nodes[way.from].is_bend; way.from = nodes[way.from].reads.front()) {
+        way.points.push_back(below(way.from));
+        way.points.push_back(above(way.from));
+    }
+    way.points.push_back(below(way.from));
+    std::reverse(way.points.begin(), way.points.end());
+    return way;
+}
+
+void draw_box(Svg& svg, const Section& section, const FlowNode& node, double shift) {
+    const double middle = node.x + shift;
+    svg.add(
+        fmt::format("<g><title>{}</title><rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" "
+                    "height=\"{}\" rx=\"5\"/></g>\n",
+                    xml_text(section.formula.empty() ? section.title : section.formula),
+                    node.reads.empty() ? "given" : "box", px(middle - node.width / 2),
+                    px(top_of(node)), px(node.width), px(box_height)));
+    svg.text({.x = middle, .y = top_of(node) + 17, .anchor = "middle"}, section.name);
+    svg.text({.x = middle, .y = top_of(node) + 32, .anchor = "middle", .style = "tiny soft"},
+             axes_of(section));
+    svg.reach(middle + node.width / 2, top_of(node) + box_height);
+}
+
 }  // namespace
 
 void draw_flow(Svg& svg, const Document& document) {
-    const std::vector<const Section*> boxes = boxes_of(document);
+    std::vector<const Section*> boxes = boxes_of(document);
+    // What comes back to a box stands beside it, on the same height.
+    std::map<std::string, const Section*> gradients;
+    std::erase_if(boxes, [&](const Section* section) {
+        if (section->name.starts_with("d_")) gradients[section->name.substr(2)] = section;
+        return section->name.starts_with("d_") || section->name == "row_dot";
+    });
+    const auto gradient_of = [&](std::size_t i) {
+        const auto found = gradients.find(boxes[i]->name);
+        return found == gradients.end() ? nullptr : found->second;
+    };
     std::vector<FlowNode> nodes;
     bool flows = false;
     for (std::size_t i = 0; i < boxes.size(); ++i) {
         FlowNode node;
-        node.width = std::max(
-            {70.0, text_width(boxes[i]->name) + 20, text_width(axes_of(*boxes[i]), 10.5) + 16});
+        const Section* const back = gradient_of(i);
+        node.width = std::max({70.0, text_width((back ? back : boxes[i])->name) + 20,
+                               text_width(axes_of(*boxes[i]), 10.5) + 16});
         node.reads = boxes_read(boxes, i);
         flows = flows || !node.reads.empty();
         nodes.push_back(std::move(node));
@@ -69,44 +120,33 @@ void draw_flow(Svg& svg, const Document& document) {
             "leave $only out, or use $figure matrix"_told);
     }
     nodes = laid_out(std::move(nodes));
-
-    const auto top_of = [](const FlowNode& node) {
-        return 20 + layer_height * static_cast<double>(node.layer);
-    };
-    const auto middle_of = [](const FlowNode& node) { return 16 + node.x; };
+    double shift = 0;
+    for (FlowNode& node : nodes) {
+        node.x += margin;
+        shift = std::max(shift, node.x + node.width / 2 + 2 * margin);
+    }
     svg.add(
         "<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" "
         "markerHeight=\"7\" orient=\"auto\"><path class=\"soft\" d=\"M0 0l8 4l-8 4z\"/></marker>"
         "</defs>\n");
     for (std::size_t i = 0; i < boxes.size(); ++i) {
-        for (std::size_t from : nodes[i].reads) {
-            std::vector<std::pair<double, double>> points{{middle_of(nodes[i]), top_of(nodes[i])}};
-            for (; nodes[from].is_bend; from = nodes[from].reads.front()) {
-                points.emplace_back(middle_of(nodes[from]), top_of(nodes[from]) + box_height);
-                points.emplace_back(middle_of(nodes[from]), top_of(nodes[from]));
+        for (const std::size_t from : nodes[i].reads) {
+            Way way = way_between(nodes, from, i);
+            svg.add(arrow(way.points));
+            const bool is_loss = boxes[i]->name == "loss";
+            if (gradient_of(way.from) == nullptr || !(is_loss || gradient_of(i))) continue;
+            for (auto& [x, y] : way.points) x += shift;
+            if (is_loss) {
+                // From the loss itself, around the box that it is read from.
+                way.points.back() = {nodes[i].x + nodes[i].width / 2, top_of(nodes[i]) + 20};
             }
-            points.emplace_back(middle_of(nodes[from]), top_of(nodes[from]) + box_height);
-            std::reverse(points.begin(), points.end());
-            svg.add(arrow(points));
+            std::reverse(way.points.begin(), way.points.end());
+            svg.add(arrow(way.points));
         }
     }
     for (std::size_t i = 0; i < boxes.size(); ++i) {
-        const FlowNode& node = nodes[i];
-        const double left = middle_of(node) - node.width / 2;
-        svg.add(
-            fmt::format("<g><title>{}</title><rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" "
-                        "height=\"{}\" rx=\"5\"/></g>\n",
-                        xml_text(boxes[i]->formula.empty() ? boxes[i]->title : boxes[i]->formula),
-                        node.reads.empty() ? "given" : "box", px(left), px(top_of(node)),
-                        px(node.width), px(box_height)));
-        svg.text({.x = middle_of(node), .y = top_of(node) + 17, .anchor = "middle"},
-                 boxes[i]->name);
-        svg.text({.x = middle_of(node),
-                  .y = top_of(node) + 32,
-                  .anchor = "middle",
-                  .style = "tiny soft"},
-                 axes_of(*boxes[i]));
-        svg.reach(left + node.width, top_of(node) + box_height);
+        draw_box(svg, *boxes[i], nodes[i], 0);
+        if (const Section* back = gradient_of(i)) draw_box(svg, *back, nodes[i], shift);
     }
 }
 

@@ -86,19 +86,27 @@ void render_ipynb(const Document& document, TextForm form, const PrintOptions& o
     PrintOptions as_printed = options;
     as_printed.default_dtype = DType::float32;
 
-    Json cells = Json::array();
-    cells.push_back(words_cell(head_of(document)));
-    int count = 0;
+    std::vector<NotebookCell> cells{{head_of(document)}};
     for (const Section& section : gathered.sections) {
         if (!section.shown) continue;
         const std::string print = "print(" + printed_expression(section) + ")";
-        cells.push_back(words_cell(words_of(section)));
-        cells.push_back(code_cell(section.code + (section.code.empty() ? "" : "\n") + print,
-                                  content_text(section, form, as_printed), ++count));
+        cells.push_back({words_of(section)});
+        cells.push_back({section.code + (section.code.empty() ? "" : "\n") + print, true,
+                         content_text(section, form, as_printed)});
     }
-    if (!document.config.empty()) cells.push_back(words_cell(settings_of(document)));
+    if (!document.config.empty()) cells.push_back({settings_of(document)});
+    write_notebook(cells, sink);
+}
+
+void write_notebook(const std::vector<NotebookCell>& cells, const Sink& sink) {
+    Json all = Json::array();
+    int count = 0;
+    for (const NotebookCell& cell : cells) {
+        all.push_back(cell.is_code ? code_cell(cell.text, cell.printed, ++count)
+                                   : words_cell(cell.text));
+    }
     const Json notebook{
-        {"cells", std::move(cells)},
+        {"cells", std::move(all)},
         {"metadata",
          {{"kernelspec",
            {{"display_name", "Python 3"}, {"language", "python"}, {"name", "python3"}}},

@@ -12,4 +12,12 @@ namespace attn {
 void render_ipynb(const Document& document, TextForm form, const PrintOptions& options,
                   const Sink& sink);
 
+/// One cell of a notebook: words as Markdown, or lines of code with what they print.
+struct NotebookCell {
+    std::string text;
+    bool is_code = false;
+    std::string printed{};
+};
+void write_notebook(const std::vector<NotebookCell>& cells, const Sink& sink);
+
 }  // namespace attn

@@ -58,11 +58,15 @@ T operated(const std::string& word, T a, T b) {
 
 template <class T>
 bool compared(const std::string& word, T a, T b) {
-    if (word == "<") return a < b;
-    if (word == "<=") return a <= b;
-    if (word == ">") return a > b;
-    if (word == ">=") return a >= b;
-    return (a == b) == (word == "==");
+    const bool with_equal = word.size() > 1;
+    switch (word.front()) {
+        case '<':
+            return with_equal ? a <= b : a < b;
+        case '>':
+            return with_equal ? a >= b : a > b;
+        default:
+            return (a == b) == (word.front() == '=');
+    }
 }
 
 }  // namespace attn::rule_arithmetic

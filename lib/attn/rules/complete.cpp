@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attn/rules/nodes.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn {
@@ -56,7 +57,7 @@ private:
             }
         }
         if (node.kind == Kind::cell) complete(made);
-        return std::make_shared<const RuleNode>(std::move(made));
+        return tree_of(std::move(made));
     }
 
     void complete(RuleNode& cell) {
@@ -95,8 +96,7 @@ private:
         for (std::size_t i = 0; i < first_.size(); ++i) {
             if (made_.axes[i] != name) continue;
             if (length == made_.shape[i]) {
-                return std::make_shared<const RuleNode>(
-                    RuleNode{.kind = Kind::name, .word = first_[i], .at = cell.at});
+                return tree_of({.kind = Kind::name, .word = first_[i], .at = cell.at});
             }
             if (length == 1) break;
             refuse(cell.at, "there are " + std::to_string(length) + " of axis " + name + " in " +
@@ -112,9 +112,7 @@ private:
                             name + " open, which nothing binds");
     }
 
-    static RuleTree zero(std::size_t at) {
-        return std::make_shared<const RuleNode>(RuleNode{.kind = Kind::number, .at = at});
-    }
+    static RuleTree zero(std::size_t at) { return tree_of({.kind = Kind::number, .at = at}); }
 
     [[noreturn]] void refuse(std::size_t at, const std::string& message) const {
         refuse_rule(rule_.text, at, message);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "attn/rules/arithmetic.hpp"
 #include "attn/rules/bound.hpp"
@@ -73,16 +74,34 @@ private:
         std::vector<T> cells_;
     };
 
-    /// Notes for each node which indices it needs: those beyond the sixty-third share a bit.
-    std::uint64_t mark(BoundRule& node) {
+    /// Notes for each node which indices it needs: those beyond the sixty-third share a bit. What
+    /// needs none and is no index, where `/` rounds down, is worked out.
+    std::uint64_t mark(BoundRule& node, bool in_index = false) {
+        const Kind kind = node.node->kind;
         node.uses = 0;
-        if (node.node->kind == Kind::name && !node.is_constant) node.uses = bit(node.index);
-        for (BoundRule& part : node.parts) node.uses |= mark(part);
+        if (kind == Kind::name && !node.is_constant) node.uses = bit(node.index);
+        bool is_constant = !in_index && node.type == RuleType::number &&
+                           (kind == Kind::call || kind == Kind::operate);
+        for (BoundRule& part : node.parts) {
+            const bool is_bound = kind == Kind::reduce && &part != &node.parts.back();
+            node.uses |= mark(part, in_index || is_bound || kind == Kind::cell);
+            is_constant = is_constant && part.is_constant;
+        }
         for (const BoundRule::Place& place : node.places) {
             if (place.index) node.uses |= bit(*place.index);
         }
-        if (node.node->kind == Kind::reduce && node.index < 63) node.uses &= ~bit(node.index);
+        if (kind == Kind::reduce && node.index < 63) node.uses &= ~bit(node.index);
+        if (is_constant) fold(node);
         return node.uses;
+    }
+    /// `sqrt(4)` is worked out once.
+    void fold(BoundRule& node) {
+        const std::size_t count = std::exchange(count_, 1);
+        T number{};
+        numbers(node, nullptr, &number);
+        node.number = static_cast<double>(number);
+        node.is_constant = true;
+        count_ = count;
     }
     static std::uint64_t bit(std::size_t index) {
         return std::uint64_t{1} << std::min<std::size_t>(index, 63);
@@ -108,6 +127,7 @@ private:
     }
 
     void numbers(const BoundRule& node, Active active, T* out) {
+        if (node.is_constant) return fill_name(node, out);
         switch (node.node->kind) {
             case Kind::number:
             case Kind::name:
@@ -192,10 +212,7 @@ private:
 
     /// What a row has in common is worked out once, and again only for other indices.
     T common(const BoundRule& node) {
-        std::vector<Index> indices;
-        for (std::size_t i = 0; i < index_.size(); ++i) {
-            if ((node.uses & bit(i)) != 0) indices.push_back(index_[i]);
-        }
+        std::vector<Index> indices = others_of(node.uses);
         const auto known = common_.find(&node);
         if (known != common_.end() && known->second.first == indices) return known->second.second;
         const std::size_t row = row_;
@@ -320,6 +337,32 @@ private:
         return cells;
     }
 
+    /// How far each cell of the row is read from the first. It is worked out once, and again only
+    /// where other indices change it: heads are split and merged in every row alike.
+    const std::vector<std::size_t>& moves_of(const BoundRule& node) {
+        std::uint64_t uses = 0;
+        for (const BoundRule::Place& place : node.places) {
+            if (!place.index) uses |= node.parts[place.part].uses;
+        }
+        std::vector<Index> indices = others_of(uses & ~bit(row_));
+        indices.push_back(static_cast<Index>(row_));
+        auto& [known, moves] = moves_[&node];
+        if (known == indices && moves.size() == count_) return moves;
+        known = std::move(indices);
+        moves.resize(count_);
+        for_each_active(nullptr, [&](std::size_t r) { moves[r] = place_in(node); });
+        for (std::size_t r = count_; r-- > 0;) moves[r] -= moves[0];
+        return moves;
+    }
+
+    std::vector<Index> others_of(std::uint64_t uses) const {
+        std::vector<Index> indices;
+        for (std::size_t i = 0; i < index_.size(); ++i) {
+            if ((uses & bit(i)) != 0) indices.push_back(index_[i]);
+        }
+        return indices;
+    }
+
     template <class Visit>
     void for_each_active(Active active, Visit visit) {
         for (std::size_t r = 0; r < count_; ++r) {
@@ -336,6 +379,14 @@ private:
         const bool steady = std::ranges::none_of(node.places, [&](const BoundRule::Place& place) {
             return !place.index && uses_row(node.parts[place.part]);
         });
+        if (!steady && active == nullptr && row_ != BoundRule::none) {
+            const std::vector<std::size_t>& moves = moves_of(node);
+            index_[row_] = 0;
+            if (count_ == 0) return;
+            const std::size_t base = place_in(node);
+            for (std::size_t r = 0; r < count_; ++r) visit(r, base + moves[r]);
+            return;
+        }
         if (!steady || !any(active)) {
             for_each_active(active, [&](std::size_t r) { visit(r, place_in(node)); });
             return;
@@ -358,6 +409,7 @@ private:
     std::vector<std::vector<T>> spare_;
     std::map<const Tensor*, Array<T>> converted_;
     std::map<const BoundRule*, std::pair<std::vector<Index>, T>> common_;
+    std::map<const BoundRule*, std::pair<std::vector<Index>, std::vector<std::size_t>>> moves_;
     std::size_t work_ = 0;
 };
 

@@ -43,7 +43,7 @@ RuleIndices::Index RuleIndices::whole(const BoundRule& node) {
             if (node.tensor->dtype() != DType::int64) break;
             return node.tensor->as<Index>().data()[place_in(node)];
         case Kind::operate:
-            if (word == "^" || node.parts.size() > 2) break;
+            if (word.front() == '^' || node.parts.size() > 2) break;
             return node.parts.size() == 1 ? -whole(node.parts[0]) : whole_of_two(node);
         case Kind::call:
             if (word == "floor") return whole(node.parts[0]);

@@ -3,6 +3,8 @@
 #include <map>
 #include <set>
 
+#include "attn/rules/nodes.hpp"
+
 namespace attn {
 namespace {
 
@@ -32,8 +34,7 @@ public:
         Indices inside = indices;
         if (node.kind == Kind::reduce && !indices.empty()) {
             copy.index = free_index(node.index);
-            inside[node.index] = std::make_shared<const RuleNode>(
-                RuleNode{.kind = Kind::name, .word = copy.index, .at = node.at});
+            inside[node.index] = tree_of({.kind = Kind::name, .word = copy.index, .at = node.at});
         }
         for (std::size_t i = 0; i < copy.parts.size(); ++i) {
             const bool in_body = i + 1 == copy.parts.size();
@@ -48,7 +49,7 @@ public:
                 return tree(*rule->value, places);
             }
         }
-        return std::make_shared<const RuleNode>(std::move(copy));
+        return tree_of(std::move(copy));
     }
 
 private:

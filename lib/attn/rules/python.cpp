@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "attn/rules/nodes.hpp"
+
 namespace attn {
 namespace {
 
@@ -17,15 +19,9 @@ std::size_t depth_of(const RuleNode& node) {
     return deepest + (node.kind == Kind::reduce ? 1 : 0);
 }
 
-bool names_index(const RuleNode& node, const std::string& index) {
-    if (node.kind == Kind::name && node.word == index) return true;
-    return std::ranges::any_of(node.parts,
-                               [&](const RuleTree& part) { return names_index(*part, index); });
-}
-
 bool is_plain_number(const RuleNode& node) {
-    if (node.kind == Kind::cell || node.kind == Kind::reduce) return false;
-    if (node.kind == Kind::name) return false;
+    if (node.kind == Kind::cell || node.kind == Kind::reduce || node.kind == Kind::name)
+        return false;
     return std::ranges::all_of(node.parts,
                                [&](const RuleTree& part) { return is_plain_number(*part); });
 }
@@ -294,7 +290,7 @@ private:
         indices_.push_back({node.index, variable, count});
         std::string value = written(body, false);
         indices_.pop_back();
-        if (!names_index(body, node.index)) value = "(" + value + " + 0 * " + variable + ")";
+        if (!holds_index(body, node.index)) value = "(" + value + " + 0 * " + variable + ")";
         const bool adds = node.word == "sum";
         // Counted from the end, where every index has its place whatever stands before it.
         const std::string axis = "-" + std::to_string(dimensions_ - dimension) + keeps_;

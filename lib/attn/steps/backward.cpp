@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attn/simd/matmul.hpp"
+#include "attn/steps/rows.hpp"
 #include "attn/steps/scores.hpp"
 #include "attn/steps/twins.hpp"
 #include "attn/tensor/error.hpp"
@@ -184,6 +185,14 @@ template <class T>
 Array<T> vectorized::d_softmax(const Array<T>& weights, const Array<T>& d_weights,
                                const Array<T>& row_dot, std::size_t axis) {
     require_alike(weights, d_weights);
+    if (axis + 1 == weights.dimension()) {
+        return with_each_row(d_weights, [&](std::size_t r, const auto&, T* row) {
+            const std::size_t columns = weights.shape(axis);
+            const T* weight = weights.data() + r * columns;
+            const T dot = row_dot.data()[r];
+            for (std::size_t k = 0; k < columns; ++k) row[k] = weight[k] * (row[k] - dot);
+        });
+    }
     Shape shape = weights.shape();
     shape[axis] = 1;
     const auto dots = xt::adapt(row_dot.data(), row_dot.size(), xt::no_ownership(), shape);

@@ -88,6 +88,12 @@ std::size_t edits(std::string_view from, std::string_view to) {
 
 }  // namespace
 
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates,
+                         const std::string& otherwise) {
+    const std::string meant = closest(word, candidates);
+    return meant.empty() ? otherwise : "; did you mean " + meant + "?";
+}
+
 std::string called_here(std::string_view word, const std::vector<std::string>& candidates) {
     const std::string name = " " + plain(word) + " ";
     if (name == "  ") return {};

@@ -29,10 +29,8 @@ const Step& find_step(const StepTable& table, std::string_view name) {
     }
     std::vector<std::string> names;
     for (const Step& step : table) names.push_back(step.name);
-    const std::string meant = closest(name, names);
     throw ConfigError("there is no step '" + std::string(name) + "'" +
-                      (meant.empty() ? ": attn-explain $list-steps lists them"_told
-                                     : "; did you mean " + meant + "?"));
+                      did_you_mean(name, names, ": attn-explain $list-steps lists them"_told));
 }
 
 Chains chains_of(const StepTable& table) {

@@ -17,12 +17,6 @@
 namespace attn {
 namespace {
 
-std::string did_you_mean(const std::string& name, const std::vector<std::string>& names) {
-    const std::string meant = closest(name, names);
-    return meant.empty() ? ": the tensors before it are " + some_of(names)
-                         : "; did you mean " + meant + "?";
-}
-
 /// The plan that keeps every step: blocks are explained by the scores that they never hold.
 Plan keeping(const Plan& plan) {
     Plan kept = plan;
@@ -59,7 +53,8 @@ std::string step_called(const std::string& name, const PlannedStep& of) {
     for (const Step& step : before) {
         if (exists(step, of.plan)) names.push_back(step.name);
     }
-    throw ConfigError("there is no tensor '" + name + "' here" + did_you_mean(name, names));
+    throw ConfigError("there is no tensor '" + name + "' here" +
+                      did_you_mean(name, names, ": the tensors before it are " + some_of(names)));
 }
 
 }  // namespace
@@ -97,6 +92,20 @@ RuleNames rule_names(const PlannedStep& of) {
     return {[of](const std::string& name) { return step_called(name, of); },
             [of](const std::string& name) { return find_step(of.table, name).outline(of.plan); },
             rule_settings(of.plan)};
+}
+
+std::string tensor_called(const Ledger& ledger, const std::string& name, const std::string& step) {
+    const Chain chain = chain_called(name);
+    const Ledger::Entry* const latest =
+        chain == Chain::none ? nullptr : ledger.find_latest(chain, step);
+    return latest != nullptr ? latest->name : name;
+}
+
+RuleScope rule_scope(const Plan& plan, const Ledger& ledger, const std::string& step) {
+    return {[&ledger, step](const std::string& name) -> const Tensor& {
+                return ledger[tensor_called(ledger, name, step)];
+            },
+            rule_settings(plan)};
 }
 
 std::string told_rule(const PlannedStep& of) {

@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "attn/rules/complete.hpp"
+#include "attn/rules/evaluate.hpp"
 #include "attn/walk/step.hpp"
 
 namespace attn {
@@ -19,6 +20,11 @@ std::map<std::string, double> rule_settings(const Plan& plan);
 /// What the names in a rule of this step stand for: the steps of the walk before it; `queries`,
 /// `keys`, `values`, `scores` and `weights` are the latest of their chains.
 RuleNames rule_names(const PlannedStep& of);
+
+/// What a rule of this step calls by a name in a ledger: a tensor, or the latest of a chain.
+std::string tensor_called(const Ledger& ledger, const std::string& name, const std::string& step);
+/// What the names in a rule of this step stand for in a ledger.
+RuleScope rule_scope(const Plan& plan, const Ledger& ledger, const std::string& step);
 
 /// The rule of a step as it is told: the names of this walk's steps in the place of chains, numbers
 /// in the place of settings, without the axes that all share; empty for what the walk starts from.

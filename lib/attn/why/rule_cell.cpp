@@ -8,6 +8,7 @@
 
 #include "attn/rules/arithmetic.hpp"
 #include "attn/rules/evaluate.hpp"
+#include "attn/rules/nodes.hpp"
 #include "attn/rules/print.hpp"
 #include "attn/text/numbers.hpp"
 
@@ -30,10 +31,6 @@ bool is_sum(const BoundRule& node) {
 
 bool is_operation(const BoundRule& node, const char* word) {
     return node.node->kind == Kind::operate && node.parts.size() == 2 && node.node->word == word;
-}
-
-RuleTree word_node(std::string text) {
-    return std::make_shared<const RuleNode>(RuleNode{.kind = Kind::name, .word = std::move(text)});
 }
 
 /// A number that no cell has: of settings and indices.
@@ -218,18 +215,18 @@ RuleTree RuleCell::written(const BoundRule& node, MadeCell& made, std::vector<Re
     const BoundRule& it = node.node->kind == Kind::choose ? settled(node, made) : node;
     if (it.node->kind == Kind::cell) {
         cells.push_back(read(it));
-        return word_node("{" + std::to_string(cells.size() - 1) + "}");
+        return name_node("{" + std::to_string(cells.size() - 1) + "}");
     }
-    if (it.node->kind == Kind::number) return std::make_shared<const RuleNode>(*it.node);
-    if (it.node->kind == Kind::reduce) return word_node(four_decimals(value(it)));
-    if (it.node->kind == Kind::name) return word_node(number_text(value(it)));
+    if (it.node->kind == Kind::number) return tree_of(*it.node);
+    if (it.node->kind == Kind::reduce) return name_node(four_decimals(value(it)));
+    if (it.node->kind == Kind::name) return name_node(number_text(value(it)));
     RuleNode copy = *it.node;
     for (std::size_t i = 0; i < it.parts.size(); ++i) {
         const BoundRule& part = it.parts[i];
         const bool folds = !part.reads && part.type == RuleType::number;
-        copy.parts[i] = folds ? word_node(number_text(value(part))) : written(part, made, cells);
+        copy.parts[i] = folds ? name_node(number_text(value(part))) : written(part, made, cells);
     }
-    return std::make_shared<const RuleNode>(std::move(copy));
+    return tree_of(std::move(copy));
 }
 
 }  // namespace attn

@@ -143,12 +143,6 @@ Cell WalkView::at(const std::string& name, const Place& where) const {
     return cell;
 }
 
-Cell WalkView::latest(Chain chain, const Place& where) const {
-    const Ledger::Entry* entry = ledger.find_latest(chain, step.name);
-    if (entry == nullptr) throw ConfigError("nothing stands in front of " + step.name);
-    return at(entry->name, where);
-}
-
 namespace {
 
 /// The rule of a step, or how it came to be without one.

@@ -60,9 +60,6 @@ struct WalkView {
     /// The cell of another step at a place; axes that it lacks do not count, broadcast ones are 0.
     Cell at(const std::string& name, const Place& where) const;
     Cell at(const std::string& name) const { return at(name, place); }
-    /// The same of the last step of a chain before this one.
-    Cell latest(Chain chain, const Place& where) const;
-    Cell latest(Chain chain) const { return latest(chain, place); }
 };
 
 /// A cell by its text: `weights[0,1,2,3]`, `weights[short,eat]`: numbers from 0 (negative ones from

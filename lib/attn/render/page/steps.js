@@ -22,9 +22,11 @@ function groupsOf(walk, isGrouped) {
     if (!isGrouped) return walk.sections.map((section) => ({ title: "", sections: [section] }));
     const groups = groupOrder.map((title) => ({ title, sections: [] }));
     for (const section of walk.sections) {
-        const title = Object.keys(groupNames).find((name) => groupNames[name].test(section.name));
+        const title = Object.keys(groupNames).find((name) => groupNames[name].test(section.of.name));
         groups[groupOrder.indexOf(title)].sections.push(section);
     }
+    const place = (section) => walk.sections.indexOf(section.of);
+    for (const { sections } of groups) sections.sort((a, b) => place(a) - place(b));
     return groups.filter((one) => one.sections.length > 0);
 }
 
@@ -85,8 +87,11 @@ class Steps {
     /** Steps that belong together, folded below the word that is followed. */
     groupOf({ title, sections }) {
         const heading = (section) => element("h3.away", section.name);
-        const parts = sections.flatMap((section) => [heading(section), this.partOf(section)]);
-        if (!title) return parts[1];
+        if (!title) return this.partOf(sections[0]);
+        const parts = sections.flatMap((section) => {
+            const both = sections.filter((one) => one.of === section).map((one) => this.partOf(one));
+            return both.length > 0 ? [heading(section), element("div.both", both)] : [];
+        });
         const names = element("small", sections.map((section) => section.name).join(", "));
         const about = { "data-group": title, open: Boolean(this.app.model) };
         const group = element("details.group", about, element("summary", element("b", title), names), parts);

@@ -1,4 +1,4 @@
-// "My turn": a number is hidden and asked for, and the cells that it is made of.
+// "Try: my turn": a number is hidden and asked for, and the cells that it is made of.
 
 /** Half a unit of the last digit that a number shows. */
 function halfUnit(text) {
@@ -33,7 +33,7 @@ class Turn {
         /** @type {Set<string>} the sources that were touched */
         this.met = new Set();
         const press = () => (this.isOn ? this.giveUp() : this.begin());
-        this.button = button("My turn", press, { id: "turn", "aria-pressed": "false" });
+        this.button = button("Try: my turn", press, { id: "turn", "aria-pressed": "false" });
     }
 
     /** Hides the number of the cell in the panel and asks for it. */

@@ -51,6 +51,8 @@ class Section {
     /** @type {number[]} */
     shape = [];
     title; formula; note; margin; code; text; data; lookup;
+    /** @type {Section} the step that this is the gradient of, else itself */
+    of = this;
     /** @type {Section | undefined} the scores that are -inf where a query may not look */
     hider = undefined;
 
@@ -162,7 +164,10 @@ class Walk {
         const sectionOf = (step) => new Section(step, views.sections[step.name], views.tokens);
         this.sections = walk.steps.map(sectionOf);
         this.byName = new Map(this.sections.map((section) => [section.name, section]));
-        const scores = this.sections.filter((one) => one.isOfPairs && one.name.endsWith("scores"));
+        // A gradient stands beside the step that it is of.
+        for (const one of this.sections) one.of = this.byName.get(one.name.replace(/^d_/, "")) ?? one;
+        const isScores = (one) => one.isOfPairs && one.of === one && one.name.endsWith("scores");
+        const scores = this.sections.filter(isScores);
         this.scores = scores[0];
         /** The scores of which softmax is taken: -inf where a query may not look. */
         this.hider = scores.at(-1);

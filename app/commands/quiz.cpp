@@ -1,0 +1,234 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+#include <random>
+
+#include "app/commands/commands.hpp"
+#include "app/flags/output_flags.hpp"
+#include "app/flags/parse.hpp"
+#include "app/terminal/signals.hpp"
+#include "app/terminal/standard_output.hpp"
+#include "attn/io/atomic_file.hpp"
+#include "attn/quiz/sheet.hpp"
+#include "attn/text/strings.hpp"
+
+namespace app {
+namespace {
+
+using attn::Question;
+using attn::Verdict;
+
+/// A session: questions one after the other, answers line by line.
+class Session {
+public:
+    Session(const Arguments& arguments, std::uint64_t seed)
+        : arguments_(arguments),
+          seed_(seed),
+          questions_(arguments.text("--topic"), seed),
+          count_(*arguments.integer("--count")) {}
+
+    void run() {
+        for (; asked_ < count_; ++asked_) {
+            const Question question = questions_.next();
+            say((asked_ > 0 ? "\n" : "") + std::to_string(asked_ + 1) + " of " +
+                std::to_string(count_) + ", " + question.topic + ": " + question.asks + "\n");
+            for (const std::string& line : question.shown) say("  " + line + "\n");
+            for (const std::string& line : choice_lines(question)) say(line + "\n");
+            if (asked_ == 0 && prompts_) say("Enter: a hint. skip: the answer. q: leave.\n");
+            if (!answer(question)) break;
+        }
+        say("\n" + std::to_string(right_) + " of " + std::to_string(answered_) +
+            " right. The same questions: attn-explain quiz" +
+            (arguments_.has("--topic") ? " --topic " + arguments_.text("--topic") : "") +
+            " --seed " + std::to_string(seed_) + "\n");
+    }
+
+private:
+    void say(const std::string& text) const { write_text(arguments_, text); }
+
+    static void prompt() {
+        StandardOutput output;
+        output.write("> ");
+        output.flush();
+    }
+
+    /// Reads lines until one is an answer; false at the end.
+    bool answer(const Question& question) {
+        std::size_t hints = 0;
+        for (std::string line;;) {
+            if (prompts_) prompt();
+            if (!std::getline(std::cin, line)) return false;
+            const std::string typed(attn::trimmed(line));
+            if (typed.starts_with('#')) continue;
+            if (typed == "q" || typed == "quit") return false;
+            if (typed.empty()) {
+                const bool is_last = hints == question.hints.size();
+                say("  hint: " + (is_last ? "skip tells the answer" : question.hints[hints++]) +
+                    "\n");
+                continue;
+            }
+            const bool skips = typed == "?" || typed == "skip";
+            const Verdict verdict = skips ? Verdict{} : check_answer(question.right, typed);
+            const bool is_unread = verdict.is == Verdict::Is::unread;
+            const std::string advice = is_unread ? " (" + verdict.advice + ")" : "";
+            if (is_unread && prompts_) {
+                say("  " + verdict.advice + "\n");
+                continue;
+            }
+            ++answered_;
+            const bool is_right = verdict.is == Verdict::Is::right, is_wrong = !is_right && !skips;
+            if (is_right) ++right_;
+            say((is_right   ? "Right: "
+                 : is_wrong ? "Not " + attn::visible(typed) + advice + ": it is "
+                            : "It is ") +
+                question.answer + "\n");
+            const attn::Mistake* mistake = is_wrong ? mistake_behind(question, typed) : nullptr;
+            if (mistake != nullptr) {
+                say("That comes out of a mistake: " + mistake->title + " (attn-explain bugs " +
+                    mistake->id + ")\n");
+            }
+            say(question.why);
+            return true;
+        }
+    }
+
+    const Arguments& arguments_;
+    std::uint64_t seed_;
+    attn::QuizSession questions_;
+    std::int64_t count_, asked_ = 0, answered_ = 0, right_ = 0;
+    bool prompts_ = isatty(STDIN_FILENO) != 0;
+};
+
+std::vector<Question> questions(const Arguments& arguments, std::uint64_t seed,
+                                std::int64_t count) {
+    attn::QuizSession session(arguments.text("--topic"), seed);
+    std::vector<Question> all;
+    while (std::ssize(all) < count) all.push_back(session.next());
+    return all;
+}
+
+/// The form that --format says, or the ending of the file.
+std::string form_of(const Arguments& arguments, const std::string& path) {
+    const std::string said = arguments.has("--format") ? arguments.text("--format") : "";
+    for (const attn::SheetForm& form : attn::sheet_forms()) {
+        if (std::ranges::find(form.endings, ending_of(path)) == form.endings.end()) continue;
+        if (!said.empty() && said != form.name) {
+            throw attn::ConfigError("-o " + path + " asks for " + form.name + " and --format for " +
+                                    said + ": leave --format out, or give the file another ending");
+        }
+        return form.name;
+    }
+    return said.empty() ? "markdown" : said;
+}
+
+/// `sheet.md` as `sheet-03.md`, one of several.
+std::string numbered(const std::string& path, std::int64_t number, std::int64_t count) {
+    const std::string ending = ending_of(path);
+    const std::size_t digits = std::to_string(count).size();
+    return count < 2 ? path
+                     : fmt::format("{}-{:0{}}{}", path.substr(0, path.size() - ending.size()),
+                                   number, digits, ending);
+}
+
+/// Writes sheets and their keys, each file whole, and none where one folder takes no files.
+void write_sheets(const Arguments& arguments, std::uint64_t seed) {
+    const std::string path = arguments.text("--output"), key = arguments.text("--solutions");
+    const std::int64_t students = arguments.integer("--students").value_or(1);
+    const bool to_file = !path.empty() && path != "-";
+    if (arguments.has("--students") && !to_file) {
+        throw attn::ConfigError(
+            "--students writes a file each: pass -o sheet.md for sheet-01.md and on");
+    }
+    const std::string form = form_of(arguments, path),
+                      key_form = key.empty() ? form : form_of(arguments, key);
+    remove_temporaries_on_signals();
+    std::vector<std::pair<std::string, std::string>> files;
+    for (std::int64_t student = 1; student <= students; ++student) {
+        const std::uint64_t own = seed + static_cast<std::uint64_t>(student - 1);
+        const std::vector<Question> all = questions(arguments, own, *arguments.integer("--sheet"));
+        const std::string topic = arguments.has("--topic") ? ": " + arguments.text("--topic") : "";
+        const std::string title =
+            "Attention" + topic + (students > 1 ? fmt::format(", sheet {}", student) : "");
+        const std::string sheet = sheet_text(title, all, false, form);
+        if (!to_file) write_text(arguments, sheet);
+        if (to_file) files.emplace_back(numbered(path, student, students), sheet);
+        if (!key.empty()) {
+            files.emplace_back(numbered(key, student, students),
+                               sheet_text(fmt::format("{}, answers (--seed {})", title, own), all,
+                                          true, key_form));
+        }
+    }
+    {
+        const attn::OutputFile first(files.empty() ? "/dev/null" : files.front().first);
+        const attn::OutputFile second(files.empty() ? "/dev/null"
+                                                    : files[files.size() > 1 ? 1 : 0].first);
+    }
+    for (const auto& [name, text] : files) attn::write_file(name, text);
+}
+
+int run_quiz(const Arguments& arguments) {
+    std::uint64_t seed = arguments.has("--sheet") ? 42 : std::random_device()() % 1'000'000;
+    if (arguments.has("--seed")) seed = static_cast<std::uint64_t>(*arguments.integer("--seed"));
+    note_useless_flags(arguments, nullptr);
+    if (arguments.has("--json") || ending_of(arguments.text("--output")) == ".json") {
+        const std::int64_t count =
+            *arguments.integer(arguments.has("--sheet") ? "--sheet" : "--count");
+        write_text(arguments, attn::questions_json(questions(arguments, seed, count)));
+    } else if (arguments.has("--sheet")) {
+        write_sheets(arguments, seed);
+    } else if (arguments.has("--output")) {
+        throw attn::ConfigError("-o is for sheets: add --sheet 10");
+    } else {
+        Session(arguments, seed).run();
+    }
+    return 0;
+}
+
+std::vector<std::string> form_names() {
+    std::vector<std::string> names;
+    for (const attn::SheetForm& form : attn::sheet_forms()) names.push_back(form.name);
+    return names;
+}
+
+constexpr Need sheet{[](const Arguments& said) { return said.has("--sheet"); }, nullptr,
+                     "a sheet: add --sheet 10"};
+
+const std::vector<Flag>& quiz_flags() {
+    static const std::vector<Flag> all{
+        {"--topic", "TOPIC", "ask about one thing only", one_of(attn::quiz_topics)},
+        {"--seed", "N", "ask the questions of this number again", integer(0),
+         "another each time; of sheets 42"},
+        {"--count", "N", "how many questions are asked", integer(1, 1000), "11"},
+        {"--sheet", "N", "write a sheet of N questions instead of asking", integer(1, 1000)},
+        Flag{"--format", "FORMAT", "form of the sheet", one_of(form_names),
+             "by the name of --output; else markdown"}
+            .needing(sheet),
+        Flag{"--solutions", "FILE",
+             "write the answers to the sheet, with their derivations, to a file", file()}
+            .writing({".md", ".html", ".tex", ".ipynb"})
+            .needing(sheet),
+        Flag{"--students", "N",
+             "write as many sheets, each with other numbers, as sheet-01.md and on for -o sheet.md",
+             integer(1, 1000)}
+            .needing(sheet),
+        output_flag({".md", ".html", ".tex", ".ipynb", ".json"})};
+    return all;
+}
+
+}  // namespace
+
+Command quiz_command() {
+    return {
+        "quiz",
+        "answer questions about small walks, or print them as a sheet",
+        {quiz_flags, json_flags},
+        run_quiz,
+        {{"attn-explain quiz", "Asks, and says where each number comes from."},
+         {"attn-explain quiz --topic softmax --seed 3", "The same questions on one topic again."},
+         {"attn-explain quiz --sheet 10 -o sheet.md --solutions key.md",
+          "A sheet for a class, and its key."}}};
+}
+
+}  // namespace app

@@ -1,0 +1,77 @@
+#include <unistd.h>
+
+#include <iostream>
+
+#include "app/commands/commands.hpp"
+#include "app/flags/output_flags.hpp"
+#include "app/terminal/standard_output.hpp"
+#include "app/tour/page.hpp"
+#include "app/tour/tour.hpp"
+
+namespace app {
+namespace {
+
+std::string list_of_pages(const Arguments& arguments) {
+    std::string text;
+    std::size_t number = 0;
+    for (const TourPage& page : tour_document().pages) {
+        text += list_entry(arguments, "  " + std::to_string(++number), 6, page.question);
+    }
+    return text;
+}
+
+const std::vector<Flag>& tour_flags() {
+    static const std::vector<Flag> all{
+        {"PAGE", "PAGE", "the number of the page to begin with",
+         integer(1, static_cast<std::int64_t>(tour_document().pages.size())), "1"},
+        {"--list", "", "list the questions of the tour with their numbers"}};
+    return all;
+}
+
+int run_tour(const Arguments& arguments) {
+    if (arguments.has("--list")) {
+        write_text(arguments, list_of_pages(arguments));
+        return 0;
+    }
+    TourSetting setting;
+    setting.first = static_cast<std::size_t>(*arguments.integer("PAGE"));
+    setting.ink = ink_of(arguments);
+    const bool reads = isatty(STDIN_FILENO) == 0;
+    setting.read = [&]() -> std::optional<std::string> {
+        std::string line;
+        if (!(reads || setting.screen) || !std::getline(std::cin, line)) return std::nullopt;
+        return line;
+    };
+    if (!reads && is_to_terminal(arguments)) {
+        setting.screen = terminal_size(STDOUT_FILENO).value_or(TerminalSize{24, 80});
+        setting.write = [](const std::string& text) {
+            StandardOutput output;
+            output.write(text);
+            output.flush();
+        };
+        make_tour(setting);
+        return 0;
+    }
+    // Without a person who is asked the pages are one text.
+    std::string pages;
+    setting.write = [&](const std::string& text) { pages += text; };
+    {
+        const KeptOutput kept(is_to_terminal(arguments));
+        make_tour(setting);
+    }
+    write_text(arguments, pages);
+    return 0;
+}
+
+}  // namespace
+
+Command tour_command() {
+    return {"tour",
+            "fifteen questions about attention: commands that answer them, and things to try",
+            {tour_flags, color_flags, file_flags},
+            run_tour,
+            {{"attn-explain tour", "Begins; Enter goes on, q ends."},
+             {"attn-explain tour 7", "Goes on from the seventh page."}}};
+}
+
+}  // namespace app

@@ -1,0 +1,278 @@
+#include "app/tour/tour.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+#include "app/cli.hpp"
+#include "app/commands/commands.hpp"
+#include "app/flags/parse.hpp"
+#include "app/terminal/messages.hpp"
+#include "app/terminal/signals.hpp"
+#include "app/terminal/standard_output.hpp"
+#include "app/tour/page.hpp"
+#include "attn/io/output_folder.hpp"
+#include "attn/text/strings.hpp"
+#include "attn/text/width.hpp"
+
+namespace app {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The words behind the name of the program, where a line is a command: `$ attn-explain --heads 2`,
+/// or without the name.
+std::vector<std::string> command_in(std::string_view line) {
+    if (line.starts_with("$ ")) line.remove_prefix(2);
+    if (!line.starts_with("attn-explain") && !line.starts_with("--")) {
+        const std::size_t end = line.find(' ');
+        const bool has_more = end != std::string_view::npos;
+        if (!has_more || find_command(line.substr(0, end)) == nullptr) return {};
+    }
+    std::vector<std::string> words = shell_words(line);
+    if (words.front() != "attn-explain") words.insert(words.begin(), "attn-explain");
+    return words;
+}
+
+std::string folder_name() {
+    std::error_code none;
+    const fs::path temporary = fs::temp_directory_path(none);
+    if (none) {
+        throw attn::OutputError(environment("TMPDIR") +
+                                ": no folder for temporary files: set TMPDIR to one");
+    }
+    return (temporary / ("attn-tour-" + std::to_string(getpid()))).string();
+}
+
+/// The files that the commands of a page write: they live as long as the page is shown.
+class TourFiles {
+public:
+    explicit TourFiles(const TourPage& page) {
+        for (const TourPage::Block& block : page.blocks) {
+            const std::vector<std::string> words = shell_words(block.is_command ? block.text : "");
+            const auto flag = std::ranges::find(words, "-o");
+            if (flag == words.end()) continue;
+            remove_temporaries_on_signals();
+            if (!folder_) folder_.emplace(folder_name());
+            path_ = fs::path(folder_->file(*(flag + 1))).parent_path();
+        }
+    }
+
+    /// Runs a command, where these files are if it writes or names one of them.
+    void run(const std::vector<std::string>& words, bool is_of_page) const {
+        std::error_code none;
+        const auto is_here = [&](const auto& word) { return fs::exists(path_ / word, none); };
+        const fs::path before = fs::current_path();
+        if (folder_ && (is_of_page || std::any_of(words.begin() + 1, words.end(), is_here))) {
+            fs::current_path(path_);
+        }
+        try {
+            app::run({words.begin() + 1, words.end()});
+        } catch (...) {
+            fs::current_path(before);
+            throw;
+        }
+        fs::current_path(before);
+    }
+
+private:
+    std::optional<attn::OutputFolder> folder_;
+    fs::path path_;
+};
+
+class Tour {
+public:
+    explicit Tour(const TourSetting& setting) : setting_(setting) {}
+
+    void make() {
+        if (setting_.first == 1 && !setting_.screen) {
+            page_text_ = wrapped(document_.begin.blocks.at(0).text) + "\n";
+        }
+        for (number_ = setting_.first - 1; number_ < document_.pages.size() && !is_left_;) {
+            show_page(document_.pages[number_]);
+        }
+        if (is_left_) {
+            write("attn-explain tour " + std::to_string(number_ + 1) + " goes on from here.\n");
+            return;
+        }
+        page_text_ = heading(document_.end.question) + wrapped(document_.end.blocks.at(0).text);
+        if (!tried_.empty()) {
+            page_text_ += "\nYou answered " + std::to_string(right_.size()) + " of " +
+                          std::to_string(document_.pages.size()) + " questions.\n";
+        }
+        write_page();
+    }
+
+private:
+    std::size_t columns() const { return setting_.screen ? setting_.screen->columns : 80; }
+    void write(const std::string& text) const { setting_.write(text); }
+    std::string wrapped(const std::string& words, std::string_view kind = {}) const {
+        std::string text;
+        for (const std::string& line : attn::wrap(words, columns())) {
+            text += setting_.ink.of(kind, line) + "\n";
+        }
+        return text;
+    }
+    void say(const std::string& words) const { write(wrapped(words)); }
+
+    std::string heading(const std::string& question) const {
+        return wrapped(question, setting_.ink.heading) + "\n";
+    }
+
+    /// A command whose rows of numbers are no wider than the screen.
+    std::vector<std::string> narrowed(std::vector<std::string> words) const {
+        const Command* command = find_command(words.size() > 1 ? words[1] : "");
+        if (command == nullptr) command = find_command("");
+        const bool prints = Arguments(command->tables).find("--linewidth") != nullptr;
+        if (prints && columns() < 80) {
+            words.insert(words.end(), {"--linewidth", std::to_string(columns())});
+        }
+        return words;
+    }
+
+    /// A page with what its commands print now.
+    std::string text_of(const TourPage& page, const TourFiles& files) const {
+        std::string text = heading(std::to_string(number_ + 1) + " of " +
+                                   std::to_string(document_.pages.size()) + ". " + page.question);
+        bool after_command = false;
+        for (const TourPage::Block& block : page.blocks) {
+            const bool is_first = &block == &page.blocks.front();
+            if (!is_first && !(block.is_command && after_command)) text += "\n";
+            after_command = block.is_command;
+            if (!block.is_command) {
+                text += wrapped(block.text);
+                continue;
+            }
+            std::string command = folded("$ " + block.text, columns());
+            command.pop_back();
+            text += setting_.ink.of(setting_.ink.formula, command) + "\n";
+            KeptOutput kept;
+            files.run(narrowed(shell_words(block.text)), true);
+            text += kept.text;
+        }
+        return text;
+    }
+
+    /// Writes what is gathered, on a screen as much at a time as it holds. Returns what was typed
+    /// in between, other than Enter.
+    std::string write_page() {
+        std::string text = std::exchange(page_text_, {});
+        std::size_t rows = 0;
+        while (!text.empty()) {
+            const std::string line = text.substr(0, text.find('\n') + 1);
+            const std::size_t more = rows_of(line.substr(0, line.size() - 1), columns());
+            if (setting_.screen && rows > 0 && rows + more >= setting_.screen->rows) {
+                write("-- Enter for more --");
+                const std::string typed = typed_line();
+                if (!typed.empty()) return typed;
+                if (takes_escapes()) write("\x1b[A\r\x1b[K");
+                rows = 0;
+            }
+            write(line);
+            rows += more;
+            text.erase(0, line.size());
+        }
+        return {};
+    }
+
+    /// What a person types; the end of the input leaves the tour.
+    std::string typed_line() const {
+        const auto typed = setting_.read();
+        if (!typed) write("\n");
+        return typed ? std::string(attn::trimmed(*typed)) : "q";
+    }
+
+    void show_page(const TourPage& page) {
+        const TourFiles files(page);
+        page_text_ += text_of(page, files);
+        if (setting_.screen) return ask(page, files);
+        write_page();
+        const std::size_t shown = number_;
+        if (const auto typed = setting_.read(); typed && !attn::trimmed(*typed).empty()) {
+            write("> " + attn::visible(*typed) + "\n");
+            perform(page, files, std::string(attn::trimmed(*typed)));
+        }
+        if (!is_left_ && number_ == shown) ++number_;
+        write("\n");
+    }
+
+    /// Shows the page and takes lines until another is to be shown.
+    void ask(const TourPage& page, const TourFiles& files) {
+        if (takes_escapes()) write("\x1b[H\x1b[2J");
+        std::string typed = write_page();
+        if (typed.empty()) write("Answer or command, Enter: next, b: back, ?: answer, q: end ");
+        const std::size_t shown = number_;
+        while (number_ == shown && !is_left_) {
+            if (typed.empty()) {
+                write("> ");
+                typed = typed_line();
+            }
+            perform(page, files, std::exchange(typed, {}));
+        }
+    }
+
+    void perform(const TourPage& page, const TourFiles& files, const std::string& line) {
+        if (line.empty()) {
+            ++number_;
+        } else if (line == "q" || line == "quit") {
+            is_left_ = true;
+        } else if (line == "b" || line == "back") {
+            if (number_ > 0) --number_;
+        } else if (const auto words = command_in(line); !words.empty()) {
+            run_typed(files, words);
+        } else {
+            judge(answer_of(page), files, line);
+        }
+    }
+
+    void run_typed(const TourFiles& files, const std::vector<std::string>& words) {
+        std::optional<KeptOutput> kept;
+        if (!setting_.screen) kept.emplace();
+        try {
+            files.run(words, false);
+            if (kept) write(kept->text);
+        } catch (const ClosedPipe&) {
+            if (!setting_.screen) throw;  // else the pager was left
+        } catch (const attn::Error& error) {
+            report_error(error.what());
+        }
+    }
+
+    void judge(const TourAnswer& answer, const TourFiles& files, const std::string& line) {
+        using Is = attn::Verdict::Is;
+        if (line == "?") {
+            say("It is " + answer.text + ".");
+            if (answer.shown_by.empty()) return;
+            std::vector<std::string> words{"attn-explain"};
+            words.insert(words.end(), answer.shown_by.begin(), answer.shown_by.end());
+            return run_typed(files, words);
+        }
+        const attn::Verdict verdict = attn::check_answer(answer.right, line);
+        tried_.insert(number_);
+        if (verdict.is == Is::right) {
+            right_.insert(number_);
+            say("Right: " + answer.text + ".");
+        } else if (verdict.is == Is::unread) {
+            say("This cannot be read: " + verdict.advice + ".");
+        } else {
+            say(setting_.screen ? "No. Try again, or ? for the answer."
+                                : "No: it is " + answer.text + ".");
+        }
+    }
+
+    const TourSetting& setting_;
+    const TourDocument& document_ = tour_document();
+    std::size_t number_ = 0;  ///< of the page that is shown, from 0
+    bool is_left_ = false;
+    std::string page_text_;  ///< what is to be shown
+    std::set<std::size_t> tried_, right_;
+};
+
+}  // namespace
+
+void make_tour(const TourSetting& setting) { Tour(setting).make(); }
+
+}  // namespace app

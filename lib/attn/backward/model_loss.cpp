@@ -1,0 +1,199 @@
+#include "attn/backward/model_loss.hpp"
+
+#include <cmath>
+#include <numbers>
+
+#include "attn/backward/backward.hpp"
+#include "attn/cards/step_table.hpp"
+#include "attn/models/layer.hpp"
+#include "attn/models/sampler.hpp"
+#include "attn/tensor/error.hpp"
+#include "attn/walk/walk.hpp"
+
+namespace attn {
+namespace {
+
+using models::Activation;
+using models::Linear;
+using models::Norm;
+using Rows = Array<double>;
+
+Rows operator+(Rows sum, const Rows& more) {
+    for (std::size_t i = 0; i < sum.size(); ++i) sum.data()[i] += more.data()[i];
+    return sum;
+}
+
+/// The derivative of models::activated.
+double slope(Activation kind, double x) {
+    using namespace std::numbers;
+    if (kind == Activation::silu) {
+        const double share = 1 / (1 + std::exp(-x));
+        return share * (1 + x * (1 - share));
+    }
+    constexpr double root = inv_sqrtpi * sqrt2;  // sqrt(2 / pi)
+    if (kind == Activation::gelu) {
+        return (1 + std::erf(x * sqrt2 / 2)) / 2 + x * root / 2 * std::exp(-x * x / 2);
+    }
+    const double t = std::tanh(root * (x + 0.044715 * x * x * x));
+    return (1 + t) / 2 + x / 2 * (1 - t * t) * root * (1 + 3 * 0.044715 * x * x);
+}
+
+/// From the gradient of what a matrix makes to that of what it was given.
+Rows back(const Linear<double>& linear, const Rows& gradient) {
+    Linear<double> turned;
+    turned.matrix = models::input_major(linear.matrix);
+    return turned(gradient);
+}
+
+/// The same of a norm of rows x.
+Rows back(const Norm<double>& norm, const Rows& x, const Rows& gradient) {
+    if (norm.gain.size() == 0) return gradient;
+    Rows result = gradient;
+    const std::size_t features = x.shape(1);
+    for (std::size_t r = 0; r < x.shape(0); ++r) {
+        const auto [mean, root] = row_size(&x(r, 0), features, norm.kind, norm.eps);
+        double sum = 0, along = 0;
+        for (std::size_t f = 0; f < features; ++f) {
+            const double scaled = gradient(r, f) * norm.gain(f);
+            if (norm.kind == NormKind::layer) sum += scaled / static_cast<double>(features);
+            along += scaled * (x(r, f) - mean) / static_cast<double>(features);
+        }
+        for (std::size_t f = 0; f < features; ++f) {
+            const double away = (x(r, f) - mean) * along / (root * root);
+            result(r, f) = (gradient(r, f) * norm.gain(f) - sum - away) / root;
+        }
+    }
+    return result;
+}
+
+/// What a layer makes of x and the output of its attention.
+struct Passed {
+    Rows x, output;
+    Rows sum{}, mid{};  ///< x with the attention added, and normed where the family does so
+    Rows mlp_x{}, up{}, gate{}, down{};  ///< within the MLP
+    Rows last_sum{}, result{};
+};
+
+class Behind {
+public:
+    explicit Behind(const models::Model& model)
+        : model_(model), all_(model, model.architecture.layers.size()) {}
+
+    Passed pass(std::size_t n, Rows x, Rows output) const {
+        const models::Layer<double>& layer = all_.layers[n];
+        const bool late = a_.norm_after_sum;
+        Passed p{std::move(x), std::move(output)};
+        p.sum = p.x + (late ? p.output : layer.attention_output_norm(p.output));
+        p.mid = late ? layer.attention_output_norm(p.sum) : p.sum;
+        p.mlp_x = a_.parallel ? p.x : p.mid;
+        const Rows normed = layer.mlp_norm(p.mlp_x);
+        p.up = layer.up(normed);
+        p.gate = layer.gate.present() ? layer.gate(normed) : p.up;
+        Rows inner = p.gate;
+        for (std::size_t i = 0; i < inner.size(); ++i) {
+            inner.data()[i] = models::activated(a_.activation, p.gate.data()[i]);
+            if (layer.gate.present()) inner.data()[i] *= p.up.data()[i];
+        }
+        p.down = layer.down(inner);
+        p.last_sum = p.mid + (late ? p.down : layer.mlp_output_norm(p.down));
+        p.result = late ? layer.mlp_output_norm(p.last_sum) : p.last_sum;
+        return p;
+    }
+
+    /// The gradients of x, but for what goes through the attention, and of its output.
+    std::pair<Rows, Rows> back_through(std::size_t n, const Passed& p, Rows d) const {
+        const models::Layer<double>& layer = all_.layers[n];
+        const bool late = a_.norm_after_sum;
+        if (late) d = back(layer.mlp_output_norm, p.last_sum, d);
+        Rows d_gate = back(layer.down, late ? d : back(layer.mlp_output_norm, p.down, d));
+        Rows d_up = d_gate;
+        for (std::size_t i = 0; i < d_gate.size(); ++i) {
+            const double gate = p.gate.data()[i];
+            d_up.data()[i] *= models::activated(a_.activation, gate);
+            d_gate.data()[i] *= slope(a_.activation, gate);
+            if (layer.gate.present()) d_gate.data()[i] *= p.up.data()[i];
+        }
+        const Rows d_normed = layer.gate.present() ? back(layer.up, d_up) + back(layer.gate, d_gate)
+                                                   : back(layer.up, d_gate);
+        const Rows d_mlp_x = back(layer.mlp_norm, p.mlp_x, d_normed);
+        const Rows d_mid = a_.parallel ? d : d + d_mlp_x;
+        const Rows d_sum = late ? back(layer.attention_output_norm, p.sum, d_mid) : d_mid;
+        const Rows d_output = late ? d_sum : back(layer.attention_output_norm, p.output, d_sum);
+        return {a_.parallel ? d_sum + d_mlp_x : d_sum, d_output};
+    }
+
+    /// The walk through a layer's attention, with the way back where the gradient of its output is
+    /// given.
+    Ledger walk_through(std::size_t n, const Rows& x, const Rows* d_output = nullptr) const {
+        WalkConfig config = all_.layers[n].attention;
+        config.query_len = static_cast<std::int64_t>(x.shape(0));
+        const Plan plan = resolve(std::move(config));
+        StepTable table = step_table(plan);
+        const Axes axes{"token", "feature"};
+        if (d_output != nullptr) {
+            Loss loss{Loss::Kind::upstream};
+            loss.target = Tensor(axes, *d_output);
+            table = with_gradients(std::move(table), plan, loss);
+        }
+        Ledger given = plan.config.parameters;
+        given.record("x", Tensor(axes, x));
+        return walk(plan, given, table);
+    }
+
+    /// The loss of the rows behind the last layer, and its gradient.
+    ModelLoss of_rows(const Rows& rows, std::int64_t id) const {
+        const double cap = a_.logit_softcap;
+        Rows d = all_.vocabulary()(all_.final_norm(rows));
+        if (cap > 0) {
+            for (double& logit : d) logit = cap * std::tanh(logit / cap);
+        }
+        const std::size_t count = d.shape(1);
+        double* const last = d.end() - count;
+        std::fill(d.data(), last, 0);
+        const auto found = models::distribution<double>({last, count});
+        for (std::size_t i = 0; i < count; ++i) {
+            const double slope = cap > 0 ? 1 - last[i] / cap * (last[i] / cap) : 1;
+            const bool is_word = static_cast<std::int64_t>(i) == id;
+            last[i] = (found[i].probability - (is_word ? 1 : 0)) * slope;
+        }
+        return {-std::log(found[static_cast<std::size_t>(id)].probability),
+                back(all_.final_norm, rows, back(all_.vocabulary(), d))};
+    }
+
+private:
+    const models::Model& model_;
+    const models::Architecture& a_ = model_.architecture;
+    models::Parameters<double> all_;
+};
+
+}  // namespace
+
+ModelLoss cross_entropy(const models::Model& model, std::size_t layer, std::int64_t id,
+                        const Array<double>& x, const Array<double>& output) {
+    const models::Architecture& a = model.architecture;
+    model.check_ids({id});
+    if (!a.causal || a.experts > 0) {
+        throw ConfigError(model.label + (a.causal ? " has a mixture of experts, through which the "
+                                                    "way back does not go"
+                                                  : " says no next word: its loss is another"));
+    }
+    const Behind behind(model);
+    std::vector<Passed> passed{behind.pass(layer, x, output)};
+    for (std::size_t n = layer + 1; n < a.layers.size(); ++n) {
+        const Rows& from = passed.back().result;
+        passed.push_back(behind.pass(n, from, behind.walk_through(n, from)["output"].as<double>()));
+    }
+    ModelLoss found = behind.of_rows(passed.back().result, id);
+    for (std::size_t n = a.layers.size(); n-- > layer;) {
+        auto [d_x, d_output] = behind.back_through(n, passed[n - layer], found.gradient);
+        if (n == layer) {
+            found.gradient = d_output;
+        } else {
+            const Ledger gone_back = behind.walk_through(n, passed[n - layer].x, &d_output);
+            found.gradient = d_x + gone_back["d_x"].as<double>();
+        }
+    }
+    return found;
+}
+
+}  // namespace attn

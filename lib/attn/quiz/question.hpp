@@ -1,0 +1,134 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "attn/mistakes/mistake.hpp"
+#include "attn/quiz/answer.hpp"
+#include "attn/walk/walk.hpp"
+
+namespace attn {
+
+/// Numbers drawn for a question, the same on every machine.
+class Dice {
+public:
+    explicit Dice(std::uint64_t seed) : engine_(seed) {}
+    std::size_t below(std::size_t count) { return engine_() % count; }
+    std::int64_t between(std::int64_t least, std::int64_t most) {
+        return least + static_cast<std::int64_t>(below(static_cast<std::size_t>(most - least + 1)));
+    }
+    template <class T>
+    T pick(std::initializer_list<T> from) {
+        return from.begin()[below(from.size())];
+    }
+    template <class T>
+    void shuffle(std::vector<T>& all) {
+        for (std::size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[below(i)]);
+    }
+
+private:
+    std::mt19937_64 engine_;
+};
+
+/// A small walk that questions are about. What was written down and not drawn is among the
+/// parameters of its configuration.
+struct QuizWalk {
+    WalkConfig config{};
+    std::string flags{};  ///< that make it
+    std::string told{};   ///< what a reader has to know of the settings: `2 heads, a causal mask`
+    bool goes_back = false;  ///< from the sum of its last step
+
+    struct Made {
+        Plan plan;
+        StepTable table;
+        Ledger ledger;
+    };
+    Made made(const Mistake* mistake = nullptr) const;
+};
+
+/// What could be answered, and whose answer that would be.
+struct QuizChoice {
+    std::string text;
+    const Mistake* mistake = nullptr;  ///< none for the right one
+    double number = 0;                 ///< of a cell
+};
+
+/// A question about a walk, with its one right answer.
+struct Question {
+    QuizWalk walk{};
+    std::string topic{};
+    std::string asks{};
+    std::vector<std::string> shown{};    ///< lines such as `query = [[1, 0], [2, 1]]`
+    std::vector<QuizChoice> choices{};   ///< behind a), b), ...; empty where one writes
+    std::vector<QuizChoice> mistaken{};  ///< what mistakes make of the cell that is asked for
+    RightAnswer right{};
+    std::string answer{};  ///< in words
+    std::vector<std::string> hints{};
+    std::string why{};                 ///< its derivation
+    std::string cell{};                ///< of the walk, that confirms it
+    const Mistake* mistake = nullptr;  ///< that the walk was made with
+};
+
+/// One kind of question: how it looks for a walk, and what it asks about that. It asks nothing
+/// where the walk would have two answers, or one that nobody could know; then it looks further.
+struct QuizEntry {
+    std::string topic;
+    std::function<QuizWalk(Dice&)> looks;
+    std::function<std::optional<Question>(const QuizWalk&, Dice&)> asks;
+};
+
+/// All kinds of questions.
+const std::vector<QuizEntry>& quiz_entries();
+/// Their topics, in the order in which they are best learned.
+std::vector<std::string> quiz_topics();
+
+/// Questions one after the other: topics take turns, and within each its kinds. Another seed has
+/// other numbers in the same kinds of questions.
+class QuizSession {
+public:
+    /// Errors  ConfigError for a topic that there is not; empty means all.
+    QuizSession(const std::string& topic, std::uint64_t seed);
+    /// The next question, which was not asked before in this session, as long as there are such.
+    Question next();
+
+private:
+    std::vector<std::string> topics_;
+    std::uint64_t seed_;
+    std::size_t number_ = 0;
+    std::set<std::string> asked_;
+};
+
+/// The mistake of somebody who gave this answer; none where it is nobody's.
+const Mistake* mistake_behind(const Question& question, std::string_view typed);
+
+// What kinds of questions are made of.
+
+using Asks = decltype(QuizEntry::asks);
+/// Asks for a cell of a step beside other tensors, at times as a choice between what mistakes make.
+Asks ask_cell(const std::string& step, const std::vector<std::string>& shown);
+/// Asks for the shape of one of these steps.
+Asks ask_shape(const std::vector<std::string>& steps);
+/// Asks which cell of another tensor a cell is.
+Asks ask_origin(const std::string& step, const std::string& of);
+/// Asks for the keys that a query sees, or does not see.
+std::optional<Question> ask_keys(const QuizWalk& walk, Dice& dice);
+/// Asks which mistake made the numbers, which line of the walk is wrong, and which rule is a
+/// step's.
+std::optional<Question> ask_mistake(const QuizWalk& walk, Dice& dice);
+std::optional<Question> ask_line(const QuizWalk& walk, Dice& dice);
+std::optional<Question> ask_rule(const QuizWalk& walk, Dice& dice);
+
+/// What a question begins with: `Here: 2 heads. `
+std::string given(const QuizWalk& walk);
+/// `query = [[1, 0], [2, 1]]`, in numbers as they are written by hand: `0.5`, `ln 3`, else four
+/// significant digits.
+std::string quiz_number(double number);
+std::string shown_tensor(const std::string& name, const Tensor& tensor);
+/// Lays out choices, the first of which is right.
+void put_choices(Question& question, std::vector<QuizChoice> choices, Dice& dice);
+
+}  // namespace attn

@@ -1,0 +1,203 @@
+#include "attn/quiz/sheet.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "attn/render/ipynb.hpp"
+#include "attn/render/svg.hpp"
+#include "attn/text/json.hpp"
+#include "attn/text/markdown.hpp"
+#include "attn/text/width.hpp"
+
+namespace attn {
+namespace {
+
+constexpr std::size_t columns = 80;
+
+/// Lines of numbers and derivations, none of them longer than a page is wide.
+std::string narrow(const std::string& lines, std::string (*escaped)(std::string_view)) {
+    std::string text;
+    for (std::size_t at = 0; at < lines.size();) {
+        const std::size_t end = std::min(lines.find('\n', at), lines.size());
+        const std::string line = lines.substr(at, end - at);
+        const bool is_long = line.size() > columns;
+        for (const std::string& part : is_long ? wrap(line, columns) : std::vector{line}) {
+            text += (text.empty() ? "" : "\n") + escaped(part);
+        }
+        at = end + 1;
+    }
+    return text;
+}
+
+std::string shown_lines(const Question& question) {
+    std::string text;
+    for (const std::string& line : question.shown) text += line + "\n";
+    return text;
+}
+
+std::string as_is(std::string_view text) { return std::string(text); }
+
+std::string latex_prose(std::string_view text) {
+    std::string result;
+    for (const char c : text) {
+        if (std::string_view("{}$&#_%^~").find(c) != std::string_view::npos) result += '\\';
+        result += c;
+        if (c == '^' || c == '~') result += "{}";
+    }
+    return result;
+}
+
+/// How a form writes each part of a sheet, `{}` for its text.
+struct Parts {
+    std::string (*prose)(std::string_view);
+    std::string (*lines)(std::string_view);
+    const char *head, *question, *paragraph, *block, *blank, *tail;
+};
+
+constexpr Parts markdown{markdown_prose,         as_is,         "# {}\n", "\n## {}\n", "\n{}\n",
+                         "\n```text\n{}\n```\n", "\nAnswer:\n", ""};
+
+constexpr Parts html{xml_text,
+                     xml_text,
+                     R"(<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{0}</title>
+<style>
+body {{ font: 1rem/1.5 sans-serif; max-width: 46em; margin: auto; padding: 1em; }}
+h2, p {{ break-after: avoid; }}
+pre {{ white-space: pre-wrap; }}
+input {{ font: inherit; width: 18em; border: 0; border-bottom: 1px solid; }}
+</style>
+</head>
+<body>
+<h1>{0}</h1>
+)",
+                     "<h2>{}</h2>\n",
+                     "<p>{}</p>\n",
+                     "<pre>{}</pre>\n",
+                     "<p><label>Answer: <input autocomplete=\"off\"></label></p>\n",
+                     "</body>\n</html>\n"};
+
+constexpr Parts latex{latex_prose,
+                      as_is,
+                      R"(\documentclass{{article}}
+\usepackage[margin=25mm]{{geometry}}
+\setlength{{\parindent}}{{0pt}}
+\begin{{document}}
+\section*{{{}}}
+)",
+                      "\n\\subsection*{{{}}}\n",
+                      "{}\\par\n",
+                      "\\begin{{verbatim}}\n{}\n\\end{{verbatim}}\n",
+                      "\\bigskip Answer: \\underline{\\hspace{6cm}}\\par\n",
+                      "\\end{document}\n"};
+
+template <class... Texts>
+std::string put_in(const char* form, const Texts&... texts) {
+    return fmt::format(fmt::runtime(form), texts...);
+}
+
+std::string question_text(const Question& question, std::size_t number, bool with_answers,
+                          const Parts& parts, bool with_lines) {
+    const auto paragraph = [&](const std::string& text) {
+        return put_in(parts.paragraph, parts.prose(text));
+    };
+    const auto block = [&](const std::string& lines) {
+        return put_in(parts.block, narrow(lines, parts.lines));
+    };
+    std::string text = put_in(parts.question, fmt::format("{}. {}", number, question.topic));
+    text += paragraph(question.asks);
+    if (!question.shown.empty() && with_lines) text += block(shown_lines(question));
+    for (const std::string& choice : choice_lines(question)) text += paragraph(choice);
+    if (!with_answers) return text + parts.blank;
+    return text + paragraph("Answer: " + question.answer) + block(question.why);
+}
+
+/// The lines as Python: `ln 3` as `log(3)`.
+std::string python_of(const std::string& lines) {
+    std::string text = lines;
+    for (std::size_t at = 0; (at = text.find("ln ", at)) != text.npos;) {
+        const std::size_t end = text.find_first_of(",]", at);
+        text.insert(end, ")");
+        text.replace(at, 3, "log(");
+    }
+    return text;
+}
+
+std::string notebook_text(const std::string& title, const std::vector<Question>& questions,
+                          bool with_answers) {
+    std::vector<NotebookCell> cells{{"# " + title}, {"from math import inf, log, nan", true}};
+    for (std::size_t i = 0; i < questions.size(); ++i) {
+        const bool has_numbers = questions[i].topic != "rule";
+        cells.push_back({question_text(questions[i], i + 1, with_answers, markdown, !has_numbers)});
+        cells.push_back(
+            {(has_numbers ? python_of(shown_lines(questions[i])) : "") + "answer = None", true});
+    }
+    std::string text;
+    write_notebook(cells, [&](std::string_view piece) { text += piece; });
+    return text;
+}
+
+}  // namespace
+
+const std::vector<SheetForm>& sheet_forms() {
+    static const std::vector<SheetForm> all{{"markdown", {".md", ".markdown"}},
+                                            {"html", {".html", ".htm"}},
+                                            {"latex", {".tex"}},
+                                            {"ipynb", {".ipynb"}}};
+    return all;
+}
+
+std::string sheet_text(const std::string& title, const std::vector<Question>& questions,
+                       bool with_answers, const std::string& format) {
+    if (format == "ipynb") return notebook_text(title, questions, with_answers);
+    const Parts& parts = format == "html" ? html : format == "latex" ? latex : markdown;
+    std::string text = put_in(parts.head, parts.prose(title));
+    for (std::size_t i = 0; i < questions.size(); ++i) {
+        text += question_text(questions[i], i + 1, with_answers, parts, true);
+    }
+    return text + parts.tail;
+}
+
+std::vector<std::string> choice_lines(const Question& question) {
+    std::vector<std::string> lines;
+    for (const QuizChoice& choice : question.choices) {
+        lines.push_back(fmt::format("{}) {}", static_cast<char>('a' + lines.size()), choice.text));
+    }
+    return lines;
+}
+
+std::string questions_json(const std::vector<Question>& questions) {
+    using Json = nlohmann::ordered_json;
+    const auto id_of = [](const Mistake* made) {
+        return made == nullptr ? std::string() : made->id;
+    };
+    Json list = Json::array();
+    for (const Question& each : questions) {
+        Json choices = Json::array(), given = Json::object();
+        for (const QuizChoice& choice : each.choices) {
+            choices.push_back({{"text", choice.text}, {"mistake", id_of(choice.mistake)}});
+        }
+        for (const auto& [name, tensor] : each.walk.config.parameters.entries()) {
+            given[name] = {{"shape", tensor.shape()}, {"numbers", tensor.numbers()}};
+        }
+        list.push_back({{"topic", each.topic},
+                        {"question", each.asks},
+                        {"shown", each.shown},
+                        {"choices", choices},
+                        {"answer", each.answer},
+                        {"why", each.why},
+                        {"flags", each.walk.flags},
+                        {"given", given},
+                        {"cell", each.cell},
+                        {"mistake", id_of(each.mistake)}});
+        if (each.right.kind == RightAnswer::Kind::number) list.back()["number"] = each.right.number;
+    }
+    return json_text(list);
+}
+
+}  // namespace attn

@@ -1,0 +1,245 @@
+// The tour: every page of app/tour.md is run, tried and shown on screens of two sizes.
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/support/terminal.hpp"
+
+using program::has;
+using program::run;
+using program::shell;
+
+namespace {
+
+constexpr int tour_pages = 15;
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::istringstream stream(text);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+}
+
+/// The commands of the document, in their order: those of the blocks that a shell runs.
+std::vector<std::string> commands_of(const std::string& document) {
+    std::vector<std::string> commands;
+    bool inside = false;
+    for (const std::string& line : lines_of(document)) {
+        if (line.starts_with("```")) {
+            inside = line == "```sh";
+        } else if (inside) {
+            commands.push_back(line);
+        }
+    }
+    return commands;
+}
+
+const std::string document = program::read_file(ATTN_SOURCE_DIR "/app/tour.md");
+
+/// The tour with these lines as answers, cut into its pages.
+std::vector<std::string> pages_of(const std::string& answers) {
+    const program::Result result = run("tour", answers);
+    CHECK(result.exit_code == 0);
+    CHECK(result.err.empty());
+    std::vector<std::string> cut;
+    for (const std::string& line : lines_of(result.out)) {
+        if (has(line, " of 15. ")) cut.emplace_back();
+        if (!cut.empty()) cut.back() += line + "\n";
+    }
+    REQUIRE(cut.size() == tour_pages);
+    return cut;
+}
+
+/// What is said behind the line that was typed.
+std::string reply_in(const std::string& page) {
+    const std::size_t typed = page.find("\n> ");
+    REQUIRE(typed != std::string::npos);
+    const std::size_t begin = page.find('\n', typed + 1) + 1;
+    return page.substr(begin, page.find('\n', begin) - begin);
+}
+
+std::string repeated(const std::string& line) {
+    std::string text;
+    for (int i = 0; i < tour_pages; ++i) text += line + "\n";
+    return text;
+}
+
+/// `0.25` or `eat` in "It is 'eat'.".
+std::string answer_in(const std::string& page) {
+    const std::string reply = reply_in(page);
+    REQUIRE_MESSAGE(reply.starts_with("It is "), reply);
+    std::string answer = reply.substr(6, reply.size() - 7);
+    std::erase(answer, '\'');
+    return answer;
+}
+
+}  // namespace
+
+TEST_SUITE("app: tour") {
+    TEST_CASE("the pages are those of the document, with what its commands print") {
+        std::string told;
+        for (const std::string& line : lines_of(run("tour").out)) {
+            // Long commands are broken before a flag.
+            const bool goes_on = line.ends_with(" \\");
+            told += goes_on ? line.substr(0, line.size() - 1) : line + "\n";
+            if (goes_on) told += "\x01";
+        }
+        for (std::size_t at = 0; (at = told.find("\x01    ", at)) != std::string::npos;) {
+            told.erase(at, 5);
+        }
+        std::size_t at = 0;
+        const std::vector<std::string> commands = commands_of(document);
+        CHECK(commands.size() >= tour_pages);
+        const program::Folder folder;
+        for (const std::string& command : commands) {
+            INFO(command);
+            const std::string there = "cd '" + folder.path().string() + "' && " + command;
+            const program::Result result = shell(there);
+            CHECK(result.exit_code < 2);
+            CHECK(result.err.empty());
+            at = told.find("$ " + command + "\n" + result.out, at);
+            REQUIRE(at != std::string::npos);
+        }
+        for (const std::string& line : lines_of(document)) {
+            if (!line.starts_with("## ")) continue;
+            CHECK(has(told,
+                      line.substr(line.find(". ") == std::string::npos ? 3 : line.find(". ") + 2)));
+        }
+    }
+
+    TEST_CASE("each page has something to try, whose answer is right, and another is not") {
+        std::string right;
+        std::string wrong;
+        for (const std::string& page : pages_of(repeated("?"))) {
+            INFO(page);
+            CHECK(has(page, "\nTry: "));
+            const std::string answer = answer_in(page);
+            const bool is_number = answer.find_first_not_of("0123456789.-") == std::string::npos;
+            right += answer + "\n";
+            wrong += (is_number ? std::to_string(std::stod(answer) + 0.01) : "the") + "\n";
+            // The answer is found by who types the commands, not only by who knows.
+            CHECK((has(page, "\n  = ") || answer == "4"));
+        }
+        for (const std::string& page : pages_of(right)) {
+            CHECK_MESSAGE(reply_in(page).starts_with("Right: "), page);
+        }
+        CHECK(has(run("tour", right).out, "You answered 15 of 15 questions."));
+        for (const std::string& page : pages_of(wrong)) {
+            const std::string reply = reply_in(page);
+            CHECK_MESSAGE((reply.starts_with("No: it is ") || has(reply, "cannot be read")), page);
+        }
+        const std::vector<std::string> other = pages_of(repeated("life"));
+        CHECK(reply_in(other[2]) == "No: it is 'is'.");
+    }
+
+    TEST_CASE("the answers are those of the walks, under other spellings too") {
+        for (const auto& [page, line] : std::map<int, std::string>{{3, "IS"},
+                                                                   {4, "sqrt(256)"},
+                                                                   {5, "25%"},
+                                                                   {6, "1"},
+                                                                   {8, "4.0"},
+                                                                   {9, "Chat"},
+                                                                   {13, ".92"}}) {
+            INFO(page << ": " << line);
+            const std::string told = run("tour " + std::to_string(page), line + "\nq\n").out;
+            CHECK(has(told, "> " + line + "\nRight: "));
+            CHECK(has(told, "attn-explain tour " + std::to_string(page + 1) + " goes on"));
+        }
+    }
+
+    TEST_CASE("a command is run in the place of an answer, where the page's files are") {
+        const std::string told = run("tour 13", "diagnose mine.npz --json\n--nonsense\nb\nq\n").out;
+        CHECK(has(told, "> diagnose mine.npz --json\n{"));
+        CHECK(has(told, "\"softmax-axis=query\""));
+        CHECK(has(told, "> b\n\n14 of 15. "));
+        CHECK(has(run("tour 13", "--nonsense\nq\n").err, "error: there is no flag --nonsense"));
+        CHECK(!std::filesystem::exists(ATTN_SOURCE_DIR "/mine.npz"));
+    }
+
+    TEST_CASE("every screen fits a terminal, and is read with Enter on a small one") {
+        Terminal terminal("attn-explain tour");
+        for (int page = 1; page <= tour_pages; ++page) {
+            INFO(page);
+            const std::string screen = terminal.wait_for("q: end >");
+            CHECK(screen.starts_with(std::to_string(page) + " of 15. "));
+            CHECK(has(screen, "\nTry: "));
+            terminal.press("Enter");
+        }
+        terminal.wait_for("[ended]");
+
+        Terminal small("attn-explain tour 12", 40, 12);
+        std::string seen = small.wait_for("12 of 15. ");
+        CHECK(has(seen, "\n-- Enter for more --"));
+        for (std::string screen = seen; has(screen, "for more --") && seen.size() < 10'000;) {
+            small.press("Enter");
+            const std::string before = screen;
+            while (screen == before) screen = small.wait_for(" ");
+            seen += screen;
+        }
+        // Rows of numbers are broken between numbers.
+        CHECK(has(seen, "\ntensor([[    1.0000,     0.0000,\n"));
+        for (const std::string part : {" 0.8367,", "\nTry: ", "q: end >"}) {
+            CHECK_MESSAGE(has(seen, part), part);
+        }
+        small.press("Enter");
+        small.wait_for("13 of 15. ");
+        small.type("b");
+        small.press("Enter");
+        small.wait_for("12 of 15. ");
+    }
+
+    TEST_CASE("a person goes back, is told of a wrong answer, leaves and resumes") {
+        for (const std::string setting : {"", "NO_COLOR=1", "TERM=dumb"}) {
+            INFO(setting);
+            Terminal terminal(setting + " attn-explain tour 2");
+            terminal.wait_for("2 of 15. ");
+            terminal.type("b");
+            terminal.press("Enter");
+            terminal.wait_for("1 of 15. ");
+            terminal.type("0.5");
+            terminal.press("Enter");
+            terminal.wait_for("No. Try again, or ? for the answer.");
+            terminal.type("--only ids -q");
+            terminal.press("Enter");
+            terminal.wait_for("> --only ids -q\ntensor([5, 4, 6, 2, 1, 3])\n>");
+            terminal.type("q");
+            terminal.press("Enter");
+            const std::string end = terminal.wait_for("[ended]");
+            CHECK(has(end, "attn-explain tour 1 goes on from here.\n[ended]"));
+        }
+        Terminal interrupted(
+            "trap : INT; TMPDIR=$(mktemp -d) && export TMPDIR\n"
+            "attn-explain tour 13; echo \"left: [$(ls -A $TMPDIR)]\"");
+        interrupted.wait_for("q: end >");
+        interrupted.press("C-c");
+        interrupted.wait_for("left: []");
+    }
+
+    TEST_CASE("the list, and what is no page") {
+        const std::vector<std::string> list = lines_of(run("tour --list").out);
+        REQUIRE(list.size() == tour_pages);
+        CHECK(list[7] == "  8   What changes under a causal mask?");
+        program::check_refused("tour 16", "PAGE");
+        program::check_refused("tour 0", "PAGE");
+        program::check_refused("tour seven", "PAGE");
+        const program::Result nowhere = shell("TMPDIR=/nowhere attn-explain tour 13");
+        CHECK(nowhere.exit_code == 2);
+        CHECK(nowhere.err.starts_with("attn-explain: error: /nowhere: no folder for"));
+        const program::Folder folder;
+        const std::string file = folder / "tour.txt";
+        CHECK(run("tour 15 -o " + file).out.empty());
+        CHECK(program::read_file(file) == run("tour 15").out);
+        CHECK(has(run("tour 15").out, "\nWhere to go from here\n"));
+        CHECK(run("tour | head -1").exit_code == 0);
+    }
+
+    TEST_CASE("a newcomer is told of the tour, in help and by the first walk on a terminal") {
+        CHECK(has(run("-h").out.substr(0, 200), "attn-explain tour"));
+        Terminal first("PAGER=cat attn-explain | tail -1; PAGER=cat attn-explain", 80, 24);
+        CHECK(has(first.wait_for("[ended]"), "\n# next: attn-explain tour  # "));
+        CHECK(!has(run("").out, "attn-explain tour"));
+        Terminal other("PAGER=cat attn-explain --seed 3", 80, 24);
+        CHECK(!has(other.wait_for("[ended]"), "attn-explain tour"));
+    }
+}
