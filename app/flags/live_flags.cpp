@@ -73,6 +73,14 @@ Arguments as_live(const Arguments& arguments) {
         if (flag->name == "--html-compare") {
             throw attn::ConfigError("--live has one walk on its page: leave --html-compare out");
         }
+        if (flag->name == "--hide-mistake") {
+            throw attn::ConfigError("--live shows which mistake is made: leave --hide-mistake out");
+        }
+        if (flag->name == "--notebook") {
+            throw attn::ConfigError(
+                "--live takes flags alone: attn-explain notebook --as-flags prints those of "
+                "--notebook");
+        }
         if (flag->name == "--model-file") {
             throw attn::ConfigError(
                 "--live has no trained model on its page: leave --model-file out");

@@ -43,6 +43,8 @@ TEST_SUITE("app: live pages") {
         };
         refused("--x data/six-by-three.csv", "leave --x out");
         refused("--model-file stories --text 'Once upon'", "leave --model-file out");
+        refused("--bug scale-missing --hide-mistake", "leave --hide-mistake out");
+        refused("--notebook 001", "--as-flags");
         refused("--html-compare '--mask none'", "leave --html-compare out");
         CHECK(has(shell("attn-explain --live --only ids").err, "--live has no effect here"));
     }
