@@ -8,6 +8,7 @@
 #include "app/commands/hints.hpp"
 #include "app/commands/watch.hpp"
 #include "app/flags/config_file.hpp"
+#include "app/flags/live_flags.hpp"
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
@@ -271,7 +272,8 @@ std::shared_ptr<const attn::Document> walk_once(const Arguments& arguments,
     return std::make_shared<const attn::Document>(print_walk(arguments, plan, std::move(before)));
 }
 
-int run_walk(const Arguments& arguments) {
+int run_walk(const Arguments& typed) {
+    const Arguments arguments = is_live(typed) ? as_live(typed) : typed;
     if (arguments.has("--list-presets")) {
         note_unused_flags(arguments, {"--list-presets", "--output", "--json", "--format"},
                           "a walk: leave --list-presets out");
@@ -339,6 +341,7 @@ const std::vector<Flag>& own_flags() {
                 .needing({[](const Arguments& said) { return format_of(said).answers; }, nullptr,
                           "--format html"})
                 .in_group("Output"),
+            live_flag(),
         });
     return all;
 }

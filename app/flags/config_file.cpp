@@ -203,14 +203,6 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
     return base;
 }
 
-std::string key_of(const Flag& flag) {
-    if (flag.name == "NAME") return "notebook";
-    if (!flag.name.starts_with("--")) return {};
-    std::string key = flag.name.substr(2);
-    std::replace(key.begin(), key.end(), '-', '_');
-    return key;
-}
-
 const std::vector<Flag>& config_flags() {
     static const std::vector<Flag> all = grouped(
         "Input (one source; default: a sentence)",
@@ -249,16 +241,7 @@ Arguments with_config(Arguments typed) {
         attn::InputFile file(typed.text("--config"));
         put_settings_under(typed, settings_in(file.all(), file.label(), typed));
     }
-    if (typed.find("--preset") != nullptr && typed.has("--preset")) {
-        const std::string name = typed.text("--preset");
-        Arguments preset(typed.tables());
-        preset.parse(preset_words(name));
-        for (const Arguments::Said& said : preset.said()) {
-            preset.came_from(*said.flag, {"--preset " + name});
-        }
-        typed.put_under(preset);
-    }
-    return typed;
+    return with_preset(std::move(typed));
 }
 
 std::string settings_json(const Arguments& arguments) {

@@ -3,9 +3,6 @@
 
 namespace app {
 
-/// The name of a flag in files of settings: `head_dim` of --head-dim.
-std::string key_of(const Flag& flag);
-
 /// --config and --save-config, for every command that walks.
 const std::vector<Flag>& config_flags();
 

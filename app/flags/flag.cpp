@@ -67,6 +67,14 @@ std::string Flag::whole_help() const {
     return usual.empty() ? text : text + " (" + usual + ")";
 }
 
+std::string key_of(const Flag& flag) {
+    if (flag.name == "NAME") return "notebook";
+    if (!flag.name.starts_with("--")) return {};
+    std::string key = flag.name.substr(2);
+    std::replace(key.begin(), key.end(), '-', '_');
+    return key;
+}
+
 const Flag* Arguments::find(std::string_view name) const {
     for (const FlagTable table : tables_) {
         for (const Flag& flag : table()) {

@@ -156,6 +156,9 @@ struct UnexpectedWord : attn::ConfigError {
     std::string word;
 };
 
+/// The name of a flag in files of settings: `head_dim` of --head-dim.
+std::string key_of(const Flag& flag);
+
 /// What was typed: flags and positional arguments with their texts, already checked against their
 /// rows. What is read by name must have a row here; std::logic_error otherwise.
 class Arguments {

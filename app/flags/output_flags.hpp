@@ -74,6 +74,11 @@ struct Shading {
 };
 Shading shading(const Arguments& arguments);
 
+/// What the flags say of the form of a text, and of pictures and pages; `usual` and
+/// `default_dtype` as for write_document.
+TextChoices text_choices(const Arguments& arguments, attn::TextForm usual,
+                         attn::DType default_dtype);
+
 /// The parts in a text like `weights[0,:,1:3],context`, and those that --only asks for.
 /// Errors  ConfigError for a slice without its closing bracket.
 std::vector<attn::WantedPart> parts_in(const std::string& text);

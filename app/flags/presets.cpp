@@ -84,6 +84,19 @@ std::string json_of_presets() {
     return text + "]\n";
 }
 
+Arguments with_preset(Arguments typed) {
+    if (typed.find("--preset") != nullptr && typed.has("--preset")) {
+        const std::string name = typed.text("--preset");
+        Arguments preset(typed.tables());
+        preset.parse(preset_words(name));
+        for (const Arguments::Said& said : preset.said()) {
+            preset.came_from(*said.flag, {"--preset " + name});
+        }
+        typed.put_under(preset);
+    }
+    return typed;
+}
+
 std::string list_of_presets() {
     std::string text;
     for (const Preset& preset : presets()) {

@@ -2,6 +2,8 @@
 #include <string>
 #include <vector>
 
+#include "app/flags/flag.hpp"
+
 namespace app {
 
 /// A family of models: the flags that make a small walk as its attention does.
@@ -19,6 +21,9 @@ std::vector<std::string> preset_names();
 ///
 /// Errors  ConfigError for a name that no family has.
 std::vector<std::string> preset_words(const std::string& name);
+
+/// What is typed, with the flags of the family that --preset names under it.
+Arguments with_preset(Arguments typed);
 
 /// A few lines for each family: name, what its attention has, and its flags.
 std::string list_of_presets();

@@ -7,6 +7,7 @@
 import * as embed from "./embed.mjs";
 import * as follow from "./follow.mjs";
 import * as hands from "./hands.mjs";
+import * as live from "./live.mjs";
 import * as looks from "./looks.mjs";
 import * as model from "./model.mjs";
 import * as narrow from "./narrow.mjs";
@@ -15,7 +16,7 @@ import { check, finish } from "./pages.mjs";
 
 // ATTN_BROWSER_ONLY=Take runs the tests that are called so.
 const only = process.env.ATTN_BROWSER_ONLY ?? "";
-const tests = Object.entries({ ...numbers, ...embed, ...follow, ...hands, ...narrow, ...looks, ...model });
+const tests = Object.entries({ ...numbers, ...embed, ...follow, ...hands, ...narrow, ...looks, ...live, ...model });
 for (const [title, test] of tests.filter(([name]) => name.includes(only))) {
     try {
         await test();

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <ranges>
 #include <span>
 
 #include "attn/codegen/step_lines.hpp"
@@ -164,7 +163,7 @@ StepTable show_averaged_weights(StepTable table, const Plan& plan) {
 }  // namespace
 
 void add_softmax_mistakes(std::vector<Mistake>& list) {
-    const auto first = static_cast<std::ptrdiff_t>(list.size());
+    const std::size_t first = list.size();
     const auto several = [](std::size_t Plan::*size, const char* reason) {
         return unless([size](const Plan& plan) { return plan.*size > 1; }, reason);
     };
@@ -253,7 +252,8 @@ void add_softmax_mistakes(std::vector<Mistake>& list) {
     // What softmax can get wrong does not show where there is none.
     const NotApplicable softmaxes =
         unless([](const Plan& plan) { return !plan.config.sigmoid; }, "this walk has no softmax");
-    for (Mistake& each : list | std::views::drop(first)) {
+    for (std::size_t i = first; i < list.size(); ++i) {
+        Mistake& each = list[i];
         each.not_applicable = first_of({softmaxes, each.not_applicable});
     }
     list.push_back(dropout_at_eval());

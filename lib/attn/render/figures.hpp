@@ -32,6 +32,7 @@ struct FigureChoices {
     PrintOptions options{};
     bool with_words = true;  ///< titles, formulas and axes
     bool embedded = false;   ///< a page as a fragment for another one
+    std::string knobs{};     ///< JSON of the flags that a live page can turn; empty: no such page
 };
 
 /// Writes the shown sections as one SVG picture, one figure below the other.

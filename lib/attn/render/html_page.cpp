@@ -226,16 +226,36 @@ std::string plain_weights(const Document& document, const FigureChoices& choices
     return text + "</noscript>\n";
 }
 
+/// Bytes as letters.
+std::string base64(std::string_view bytes) {
+    constexpr std::string_view letters =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string text;
+    text.reserve(bytes.size() / 3 * 4 + 4);
+    for (std::size_t i = 0; i < bytes.size(); i += 3) {
+        std::uint32_t three = 0;
+        for (std::size_t k = i; k < i + 3; ++k) {
+            three = three << 8 | (k < bytes.size() ? static_cast<unsigned char>(bytes[k]) : 0U);
+        }
+        for (std::size_t k = 0; k < 4; ++k) {
+            text += i + k > bytes.size() ? '=' : letters[three >> (18 - 6 * k) & 63U];
+        }
+    }
+    return text;
+}
+
 /// What a page has beside its walks.
 struct Frame {
     std::string command;
     bool of_heads;             ///< of a model's heads, which have more style and script
     std::string plain_text{};  ///< for readers without scripts
+    bool is_live = false;      ///< with knobs, and the core that they turn
 };
 
 void write_styles(TextPieces& out, const Frame& frame, Theme theme) {
     out << "<style>\n"
         << squeezed_style(page_css) << squeezed_style(frame.of_heads ? page_heads_css : "")
+        << squeezed_style(frame.is_live ? page_live_css : "")
         << scale_style(Page::light, "background", "", "color")
         << "</style>\n<style id=\"dark\" media=\"" << dark_media(theme) << "\">\n"
         << squeezed_style(page_dark_css) << scale_style(Page::dark, "background", "", "color")
@@ -254,7 +274,9 @@ void write_page(const Sink& sink, const Frame& frame, const FigureChoices& choic
         out << "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-               "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:\">\n"
+               "script-src 'unsafe-inline'"
+            << (frame.is_live ? " 'wasm-unsafe-eval'" : "")
+            << "; style-src 'unsafe-inline'; img-src data:\">\n"
                "<link rel=\"icon\" href=\"data:,\">\n<title>"
             << xml_text(frame.command) << "</title>\n";
         write_styles(out, frame, choices.theme);
@@ -263,7 +285,8 @@ void write_page(const Sink& sink, const Frame& frame, const FigureChoices& choic
     write(out);
     out << (choices.embedded ? "</template></div>\n" : "") << "<script>\n(() => {\n"
         << squeezed_script(frame.of_heads ? page_heads_js : "") << squeezed_script(page_js)
-        << "})();\n</script>\n"
+        << squeezed_script(frame.is_live ? page_live_js : "")
+        << (frame.is_live ? "new Live(new App());" : "new App();") << "})();\n</script>\n"
         << (choices.embedded ? "" : "</body>\n</html>\n");
     out.flush();
 }
@@ -271,9 +294,14 @@ void write_page(const Sink& sink, const Frame& frame, const FigureChoices& choic
 }  // namespace
 
 void render_html(const Document& document, const FigureChoices& choices, const Sink& sink) {
-    write_page(sink, {document.command, false, plain_weights(document, choices)}, choices,
+    const bool is_live = !choices.knobs.empty();
+    write_page(sink, {document.command, false, plain_weights(document, choices), is_live}, choices,
                [&](TextPieces& out) {
                    write_walk(out, document, choices, "");
+                   if (is_live) {
+                       write_script(out, "knobs", [&](const Sink& to) { to(choices.knobs); });
+                       write_script(out, "core", [&](const Sink& to) { to(base64(page_core)); });
+                   }
                    if (document.other == nullptr) return;
                    Document other = *document.other;
                    other.other =

@@ -31,7 +31,7 @@ std::size_t decimals_wanted(T value, int precision, bool scientific) {
     char* const begin = buffer.data();
     const char* end =
         scientific ? write_shortest(begin, value) : write_shortest_fixed(begin, value);
-    const std::size_t shortest = decimals_of({begin, end});
+    const std::size_t shortest = decimals_of(written(begin, end));
     if (shortest <= static_cast<std::size_t>(precision) || precision == 0) {
         return std::min(shortest, static_cast<std::size_t>(precision));
     }
@@ -39,7 +39,7 @@ std::size_t decimals_wanted(T value, int precision, bool scientific) {
     end = scientific ? std::find(begin, write_scientific(begin, exact, precision), 'e')
                      : write_fixed(begin, exact, precision);
     while (end[-1] == '0') --end;
-    return decimals_of({begin, end});
+    return decimals_of(written(begin, end));
 }
 
 /// The most decimals that any printed finite value wants.
@@ -73,14 +73,14 @@ char* write_shortest_decimals(char* out, T value, const NumberForm& form) {
     const int precision = form.kind == Kind::whole ? 0 : form.precision;
     char* end = write_shortest_fixed(begin, value);
     const auto wanted = static_cast<std::size_t>(precision);
-    if (decimals_of({begin, end}) > wanted) {
+    if (decimals_of(written(begin, end)) > wanted) {
         end = write_fixed(begin, static_cast<double>(value), precision);
     }
     const char* point = std::find(begin, end, '.');
     if (point == end) *end++ = '.';
     while (end[-1] == '0' && end - 1 > point) --end;
     end = std::fill_n(end, wanted - static_cast<std::size_t>(end - point - 1), ' ');
-    return write_padded(out, {begin, end}, form.width);
+    return write_padded(out, written(begin, end), form.width);
 }
 
 /// NumPy's exponent form where it differs from C's: it may have more digits in the exponent, and a
@@ -100,7 +100,7 @@ char* write_numpy_exponent(char* out, double value, const NumberForm& form) {
         mantissa_end[2] = '0';
         ++end;
     }
-    return write_padded(out, {begin, end}, form.width);
+    return write_padded(out, written(begin, end), form.width);
 }
 
 }  // namespace
@@ -223,7 +223,8 @@ Cells integer_cells(const std::int64_t* data, const Shown& shown) {
     return {
         width, [data, width](char* out, std::size_t i) {
             NumberBuffer buffer;
-            return write_padded(out, {buffer.data(), write_integer(buffer.data(), data[i])}, width);
+            char* const begin = buffer.data();
+            return write_padded(out, written(begin, write_integer(begin, data[i])), width);
         }};
 }
 

@@ -346,7 +346,8 @@ private:
         }
         std::vector<Index> indices = others_of(uses & ~bit(row_));
         indices.push_back(static_cast<Index>(row_));
-        auto& [known, moves] = moves_[&node];
+        auto& [known, kept] = moves_[&node];
+        std::vector<std::size_t>& moves = kept;
         if (known == indices && moves.size() == count_) return moves;
         known = std::move(indices);
         moves.resize(count_);

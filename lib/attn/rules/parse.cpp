@@ -93,8 +93,8 @@ private:
     RuleTree power() {
         RuleTree base = primary();
         if (word_ != "^") return base;
-        const auto [word, at] = take();
-        return nested([&] { return operation(word, {base, sign()}, at); });
+        const auto taken = take();
+        return nested([&] { return operation(taken.first, {base, sign()}, taken.second); });
     }
 
     RuleTree primary() {

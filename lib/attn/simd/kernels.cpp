@@ -27,6 +27,8 @@ std::vector<Available> find_available() {
     available.push_back({InstructionSet::avx512, &simd::avx512_kernels});
     return available;
 }
+#elif defined(__SSE2__)  // WebAssembly, whose vectors the compiler takes for SSE2
+std::vector<Available> find_available() { return {{InstructionSet::sse2, &simd::sse2_kernels}}; }
 #elif defined(__aarch64__)
 std::vector<Available> find_available() {
     return {{InstructionSet::neon64, &simd::neon64_kernels}};

@@ -1,4 +1,4 @@
-#if defined(__x86_64__)
+#if defined(__SSE2__)
 #include "attn/simd/kernel_table.hpp"
 
 namespace attn::simd {

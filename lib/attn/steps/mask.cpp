@@ -22,13 +22,13 @@ Array<T> loop::apply_mask(Array<T> scores, const Array<bool>& mask) {
 template <class T>
 Array<T> vectorized::apply_mask(Array<T> scores, const Array<bool>& mask) {
     const MaskView view = view_of(mask, scores.shape());
-    const auto [groups, queries, keys] = groups_of(scores.shape());
+    const auto of = groups_of(scores.shape());
     return with_each_row(std::move(scores), [&](std::size_t row, const auto& rows, T* cells) {
-        const bool* const hidden = view.cells(row / queries, row % queries);
+        const bool* const hidden = view.cells(row / of.rows, row % of.rows);
         if (view.key_stride != 0) {
-            rows.hide(cells, hidden, cells, keys);
+            rows.hide(cells, hidden, cells, of.columns);
         } else if (*hidden) {  // one cell for all keys
-            std::fill_n(cells, keys, minus_infinity<T>);
+            std::fill_n(cells, of.columns, minus_infinity<T>);
         }
     });
 }

@@ -123,10 +123,10 @@ Array<T> loop::add_bias(Array<T> scores, const BiasView<T>& bias) {
 
 template <class T>
 Array<T> vectorized::add_bias(Array<T> scores, const BiasView<T>& bias) {
-    const auto [groups, queries, keys] = groups_of(scores.shape());
+    const auto of = groups_of(scores.shape());
     return with_each_row(std::move(scores), [&](std::size_t row, const auto&, T* cells) {
-        const T* const added = bias.row(row / queries, row % queries);
-        for (std::size_t k = 0; k < keys; ++k) {
+        const T* const added = bias.row(row / of.rows, row % of.rows);
+        for (std::size_t k = 0; k < of.columns; ++k) {
             cells[k] += added[static_cast<std::ptrdiff_t>(k) * bias.key_stride];
         }
     });

@@ -47,7 +47,8 @@ char* write_scalar_as(char* out, T value) {
 
     // Only the identifying digits are shown, the rest of a whole number is zeros.
     NumberBuffer buffer;
-    const std::string_view shortest(buffer.data(), write_shortest(buffer.data(), value));
+    const std::string_view shortest =
+        written(buffer.data(), write_shortest(buffer.data(), value));
     const std::size_t exponent_at = shortest.find('e');
     int zeros = 1;
     std::from_chars(buffer.data() + exponent_at + 2, shortest.end(), zeros);
@@ -113,8 +114,8 @@ char* write_slowly(char* out, double value, std::chars_format format, int precis
                    std::size_t width) {
     NumberBuffer buffer;
     char* const begin = buffer.data();
-    return write_padded(
-        out, {begin, std::to_chars(begin, limit(begin), value, format, precision).ptr}, width);
+    const char* end = std::to_chars(begin, limit(begin), value, format, precision).ptr;
+    return write_padded(out, written(begin, end), width);
 }
 
 }  // namespace

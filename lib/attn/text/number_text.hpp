@@ -40,6 +40,11 @@ char* write_integer(char* out, std::int64_t value);
 char* write_scalar(char* out, double value);
 char* write_scalar(char* out, float value);
 
+/// The text that was written from `begin` to `end`.
+inline std::string_view written(const char* begin, const char* end) {
+    return {begin, static_cast<std::size_t>(end - begin)};
+}
+
 /// Writes a text that is not longer than a NumberBuffer.
 char* write_padded(char* out, std::string_view text, std::size_t width);
 

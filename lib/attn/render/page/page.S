@@ -1,5 +1,5 @@
 // The style and the script of --format html, laid into the program as they are: all files of a
-// kind in a row.
+// kind in a row; and the core of live pages, which web/ makes.
         .macro  lay name
         .globl  \name
 \name:
@@ -35,6 +35,13 @@
         .incbin "frame.js"
         .incbin "steps.js"
         .incbin "page.js"
+        lay     attn_page_live_css
+        .incbin "live.css"
+        lay     attn_page_live_js
+        .incbin "core.js"
+        .incbin "live.js"
+        lay     attn_page_core
+        .incbin "core.wasm.gz"
         lay     attn_page_end
 
         .section .note.GNU-stack, "", %progbits

@@ -294,5 +294,3 @@ class App {
 function same(one, other) {
     return Object.is(one, other) || one === other;
 }
-
-new App();

@@ -1,0 +1,71 @@
+// The program's own core as WebAssembly: the words of a command line in, what it would write out.
+
+const categoryNames =
+    "Cn Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co".split(" ");
+const categories = categoryNames.map((name) => new RegExp(`^\\p{${name}}$`, "u"));
+const isRightToLeft = /\p{Script=Hebrew}|\p{Script=Arabic}|\p{Script=Syriac}|\p{Script=Thaana}|\p{Script=Nko}/u;
+
+/** What the core asks of a character: its category, its small letter, whether it runs leftwards. */
+function askedOf(what, point) {
+    if (point < 0 || point > 0x10ffff) return 0;
+    const letter = String.fromCodePoint(point);
+    if (what === "c") return Math.max(0, categories.findIndex((one) => one.test(letter)));
+    if (what === "r") return Number(isRightToLeft.test(letter));
+    if (what === "w") return 1;
+    const small = letter.toLowerCase();
+    return [...small].length === 1 ? small.codePointAt(0) : point;
+}
+
+class Core {
+    /** The core in these bytes. */
+    static async from(bytes) {
+        const core = new Core();
+        await core.start(bytes);
+        return core;
+    }
+
+    async start(bytes) {
+        this.messages = "";
+        const page = { letter: (what, point) => askedOf(String.fromCharCode(what), point) };
+        const none = (name) => () => {
+            throw new Error(`the core of this page has no ${name}`);
+        };
+        const env = new Proxy({}, { get: (_, name) => (name === "emscripten_notify_memory_growth" ? () => {} : none(name)) });
+        const refused = 52; // what the core asks the system for, and a page has not
+        const system = new Proxy({}, { get: (_, name) => (name === "fd_write" ? this.write.bind(this) : () => refused) });
+        const imports = { page, env, wasi_snapshot_preview1: system };
+        const { instance } = await WebAssembly.instantiate(bytes, imports);
+        /** @type {any} */
+        this.calls = instance.exports;
+        this.calls._initialize();
+    }
+
+    /** What the core writes to standard error, as the system takes it. */
+    write(_, pieces, count, written) {
+        const view = new DataView(this.calls.memory.buffer);
+        let size = 0;
+        for (let piece = pieces; piece < pieces + 8 * count; piece += 8) {
+            const length = view.getUint32(piece + 4, true);
+            this.messages += this.text(view.getUint32(piece, true), length);
+            size += length;
+        }
+        view.setUint32(written, size, true);
+        return 0;
+    }
+
+    text(begin, length) {
+        return new TextDecoder().decode(new Uint8Array(this.calls.memory.buffer, begin, length));
+    }
+
+    /** Runs these words: its exit code, what it writes, and its messages. */
+    run(words) {
+        this.messages = "";
+        const letters = words.map((word) => `${word.normalize("NFC")}\0`).join("");
+        const bytes = new TextEncoder().encode(letters);
+        const room = this.calls.attn_room(bytes.length);
+        new Uint8Array(this.calls.memory.buffer, room, bytes.length).set(bytes);
+        const code = this.calls.attn_run();
+        const text = this.text(this.calls.attn_written(), this.calls.attn_written_size());
+        return { code, text, messages: this.messages };
+    }
+}

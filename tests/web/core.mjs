@@ -1,0 +1,86 @@
+// Whether the core of live pages says what the program says, byte for byte.
+//
+//     node tests/web/core.mjs build/dev/app/attn-explain
+//
+// The core is taken out of a page that the program makes. Where it is older than the program's
+// sources, the digits or sentences below differ: cmake --workflow --preset web makes it anew.
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gunzipSync } from "node:zlib";
+
+const program = process.argv[2];
+const source = join(dirname(fileURLToPath(import.meta.url)), "../../lib/attn/render/page/core.js");
+const Core = new Function(`${readFileSync(source, "utf8")}; return Core;`)();
+
+const run = (words) => spawnSync(program, words, { encoding: "utf8", maxBuffer: 1 << 28 });
+const scripts = (page) =>
+    [...page.matchAll(/<script type="application\/json" id="([^"]*)">(.*?)<\/script>/gs)]
+        .map(([, id, text]) => ({ id, text }));
+const scriptIn = (page, name) => scripts(page).find(({ id }) => id === name).text;
+
+const live = run(["--live", "--format", "html"]).stdout;
+const core = await Core.from(gunzipSync(Buffer.from(scriptIn(live, "core"), "base64")));
+
+let failures = 0;
+function check(holds, what, more = "") {
+    if (holds) return;
+    ++failures;
+    console.log(`FAILED: ${what}${more && "\n    "}${more}`);
+}
+
+/** Where two texts part. */
+function parting(own, theirs) {
+    const at = [...own].findIndex((letter, i) => letter !== theirs[i]);
+    return `core:    …${own.slice(Math.max(0, at - 60), at + 40)}\n    program: …${theirs.slice(Math.max(0, at - 60), at + 40)}`;
+}
+
+const same = [
+    "",
+    "--text 'a dog sees the moon' --heads 3 --mask causal --output-projection --bias --embed-dim 6",
+    "--text 'Größe ÖL über' --text 'zwei' --mask padding --lengths 3,1 --heads 2",
+    "--text 'שלום world 日本' --split chars",
+    "--ids 4,1,4,2 --heads 2 --embed-dim 12 --rope half --kv-heads 1 --mask window:2",
+    "--seq-len 5 --embed-dim 6 --heads 3 --position-bias alibi --scale none --seed 9",
+    "--seq-len 4 --position-embedding sinusoidal --embed-dim 8 --detail",
+    "--text 'one two three' --bug scale-missing",
+    "--text 'one two three' --mask causal --bug mask-after-softmax",
+    "--text 'one two' --rule 'scaled_scores[q,k] = scores[q,k] / (D + 1)'",
+    "--seq-len 6 --past 3 --sink zero --random rand --embed-dim 4",
+    "--preset gpt-oss --ids 3,1,4",
+    "--text 'x y' --memory-text 'p q r' --seed 7 --qk-norm head",
+    "--seq-len 24 --heads 2 --embed-dim 16 --rope interleaved --torch-build portable",
+    "--text 'it was' --backward --heads 2",
+];
+// Here logarithms of float64 and tanh of float32 have another last bit than the C library's.
+const near = [
+    "--batch 2 --seq-len 3 --embed-dim 4 --rng numpy --seed 3",
+    "--text 'x y' --heads 2 --softcap 2",
+];
+const shortened = (text) => text.replace(/-?\d+\.\d+(e[-+]\d+)?/g, (digits) => String(Math.fround(Number(Number(digits).toFixed(5)))));
+for (const line of [...same, ...near]) {
+    const given = near.includes(line) ? shortened : (text) => text;
+    const words = (line.match(/'[^']*'|\S+/g) ?? []).map((word) => word.replaceAll("'", ""));
+    words.push("--variant", "loop", "--format", "html");
+    const theirs = run(words);
+    const own = core.run(words);
+    check(own.code === theirs.status, `${line}: exit code`, `${own.messages}\n${theirs.stderr}`);
+    check(own.messages === theirs.stderr, `${line}: messages`, `${own.messages}\n${theirs.stderr}`);
+    for (const { id, text } of scripts(theirs.stdout)) {
+        const mine = own.code === 0 ? scriptIn(own.text, id) : "";
+        if (given(mine) !== given(text)) check(false, `${line}: ${id}`, parting(given(mine), given(text)));
+    }
+}
+
+// What cannot be walked is refused in the program's words, and the next walk is right again.
+for (const words of [["--heads", "three"], ["--mask", "casual"], ["--bug", "nonsense"], ["--scale", "none", "--bug", "scale-missing"]]) {
+    const theirs = run([...words, "--format", "html"]);
+    const own = core.run([...words, "--format", "html"]);
+    check(own.code === 2 && own.messages === theirs.stderr, words.join(" "), `${own.messages}${theirs.stderr}`);
+}
+check(core.run(["--x", "data.npy", "--format", "html"]).messages.includes("data.npy is not on this page"), "a file");
+const begin = performance.now();
+check(core.run(["--text", "the cat sat on the mat and slept", "--format", "html"]).code === 0, "a walk after all that");
+console.log(`${same.length} command lines, ${(performance.now() - begin).toFixed(0)} ms for the last walk`);
+process.exit(failures === 0 ? 0 : 1);

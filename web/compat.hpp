@@ -1,0 +1,151 @@
+#pragma once
+// What the standard library of clang 14 lacks of C++20, as far as the core uses it. Included before
+// every file of the core; the program's own build knows nothing of it.
+#include <unistd.h>
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <ranges>
+#include <string>
+#include <thread>
+
+namespace std {
+
+template <class T>
+unique_ptr<T> make_unique_for_overwrite(size_t count) {
+    return unique_ptr<T>(new remove_extent_t<T>[count]);
+}
+
+/// A core has one thread: what is started runs at once.
+class jthread {
+public:
+    template <class Work, class... Arguments>
+    explicit jthread(Work&& work, Arguments&&... arguments) {
+        work(std::forward<Arguments>(arguments)...);
+    }
+};
+
+template <class Number>
+requires is_floating_point_v<Number> from_chars_result from_chars(
+    const char* begin, const char* end, Number& value, chars_format = chars_format::general) {
+    const string text(begin, end);
+    char* rest = nullptr;
+    const bool starts =
+        begin != end && *begin != '+' && !isspace(static_cast<unsigned char>(*begin));
+    errno = 0;
+    const Number read = is_same_v<Number, float> ? strtof(text.c_str(), &rest)
+                                                 : static_cast<Number>(strtod(text.c_str(), &rest));
+    const char* const stop = begin + (rest - text.c_str());
+    if (!starts || stop == begin) return {begin, errc::invalid_argument};
+    if (errno == ERANGE) return {stop, errc::result_out_of_range};
+    value = read;
+    return {stop, errc{}};
+}
+
+template <class To, class From>
+constexpr To bit_cast(const From& from) {
+    return __builtin_bit_cast(To, from);
+}
+
+struct to_chars_text {
+    char* ptr;
+};
+/// The shortest text that reads back to the same bits.
+to_chars_text to_chars(char* begin, char* end, double value, chars_format format);
+to_chars_text to_chars(char* begin, char* end, float value, chars_format format);
+inline to_chars_text to_chars(char* begin, char* end, double value, chars_format format,
+                              int precision) {
+    const bool is_fixed = format == chars_format::fixed;
+    return {begin + snprintf(begin, static_cast<size_t>(end - begin), is_fixed ? "%.*f" : "%.*e",
+                             precision, value)};
+}
+
+namespace ranges {
+
+// Algorithms over a whole range, with a projection where the core uses one.
+#define ATTN_OVER_RANGE(name)                                                              \
+    template <class Range, class... More>                                                  \
+    requires(!is_same_v<Range, void>) constexpr decltype(auto) name(Range&& range,         \
+                                                                    More&&... more) {      \
+        return std::name(std::begin(range), std::end(range), std::forward<More>(more)...); \
+    }
+ATTN_OVER_RANGE(copy)
+ATTN_OVER_RANGE(move)
+ATTN_OVER_RANGE(transform)
+ATTN_OVER_RANGE(stable_partition)
+#undef ATTN_OVER_RANGE
+
+#define ATTN_OVER_PROJECTED(name)                                                                 \
+    template <class Range, class Is, class Project = std::identity>                               \
+    constexpr auto name(Range&& range, Is is, Project project = {}) {                             \
+        return std::name(std::begin(range), std::end(range),                                      \
+                         [&](auto&& one) { return std::invoke(is, std::invoke(project, one)); }); \
+    }
+ATTN_OVER_PROJECTED(any_of)
+ATTN_OVER_PROJECTED(all_of)
+ATTN_OVER_PROJECTED(none_of)
+ATTN_OVER_PROJECTED(find_if)
+ATTN_OVER_PROJECTED(count_if)
+#undef ATTN_OVER_PROJECTED
+
+template <class Range, class What>
+void fill(Range&& range, const What& what) {
+    std::fill(std::begin(range), std::end(range), what);
+}
+
+template <class Order, class Project>
+auto by(Order order, Project project) {
+    return [=](const auto& a, const auto& b) {
+        return std::invoke(order, std::invoke(project, a), std::invoke(project, b));
+    };
+}
+
+#define ATTN_IN_ORDER(name)                                                               \
+    template <class Range, class Order = std::less<>, class Project = std::identity>      \
+    auto name(Range&& range, Order order = {}, Project project = {}) {                    \
+        return std::name(std::begin(range), std::end(range), ranges::by(order, project)); \
+    }
+ATTN_IN_ORDER(sort)
+ATTN_IN_ORDER(stable_sort)
+ATTN_IN_ORDER(min_element)
+ATTN_IN_ORDER(max_element)
+ATTN_IN_ORDER(minmax_element)
+#undef ATTN_IN_ORDER
+
+template <class Range, class Order = std::less<>, class Project = std::identity>
+auto max(Range&& range, Order order = {}, Project project = {}) {
+    return *ranges::max_element(range, order, project);
+}
+template <class Range, class Order = std::less<>, class Project = std::identity>
+auto minmax(Range&& range, Order order = {}, Project project = {}) {
+    const auto [least, most] = ranges::minmax_element(range, order, project);
+    return std::pair(*least, *most);
+}
+
+template <class Range, class What, class Project = std::identity>
+auto find(Range&& range, const What& what, Project project = {}) {
+    return ranges::find_if(range,
+                           [&](const auto& one) { return std::invoke(project, one) == what; });
+}
+template <class Range, class What, class Project = std::identity>
+auto count(Range&& range, const What& what, Project project = {}) {
+    return ranges::count_if(range,
+                            [&](const auto& one) { return std::invoke(project, one) == what; });
+}
+template <class Range, class Other, class Same = std::equal_to<>>
+bool equal(const Range& range, const Other& other, Same same = {}) {
+    return std::equal(std::begin(range), std::end(range), std::begin(other), std::end(other), same);
+}
+template <class Range, class Other>
+bool is_permutation(const Range& range, const Other& other) {
+    return std::is_permutation(std::begin(range), std::end(range), std::begin(other),
+                               std::end(other));
+}
+
+}  // namespace ranges
+}  // namespace std

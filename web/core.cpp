@@ -1,0 +1,49 @@
+// The program's walk as a page calls it: the words of a command line in, what the program would
+// write out, and its messages on standard error.
+#include "web/core.hpp"
+
+#include <exception>
+#include <vector>
+
+#include "app/commands/commands.hpp"
+#include "app/flags/presets.hpp"
+#include "app/terminal/messages.hpp"
+#include "attn/text/told.hpp"
+
+#define ATTN_EXPORT(name) extern "C" __attribute__((export_name(#name)))
+
+namespace {
+
+std::string words;
+
+}  // namespace
+
+/// Room for so many bytes of words, each with a 0 behind it.
+ATTN_EXPORT(attn_room) char* attn_room(std::size_t size) {
+    words.assign(size, '\0');
+    return words.data();
+}
+
+/// Runs the words that stand there. Returns the exit code.
+ATTN_EXPORT(attn_run) int attn_run() {
+    attn::setting_prefix = "--";
+    app::written.clear();
+    std::vector<std::string> all;
+    for (std::size_t at = 0; at < words.size(); at += all.back().size() + 1) {
+        all.emplace_back(words.c_str() + at);
+    }
+    try {
+        static const app::Command walk = app::walk_command();
+        app::Arguments arguments(walk.tables);
+        arguments.parse(all);
+        const int code = walk.run(app::with_preset(std::move(arguments)));
+        app::release_notes();
+        return code;
+    } catch (const std::exception& error) {
+        app::report_error(error.what());
+        return 2;
+    }
+}
+
+ATTN_EXPORT(attn_written) const char* attn_written() { return app::written.data(); }
+ATTN_EXPORT(attn_written_size) std::size_t attn_written_size() { return app::written.size(); }
