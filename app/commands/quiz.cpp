@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <random>
 
@@ -109,12 +110,12 @@ std::vector<Question> questions(const Arguments& arguments, std::uint64_t seed,
     return all;
 }
 
-/// The form that --format says, or the ending of the file.
+/// The form that the ending of the file says, or --format.
 std::string form_of(const Arguments& arguments, const std::string& path) {
     const std::string said = arguments.has("--format") ? arguments.text("--format") : "";
     for (const attn::SheetForm& form : attn::sheet_forms()) {
         if (std::ranges::find(form.endings, ending_of(path)) == form.endings.end()) continue;
-        if (!said.empty() && said != form.name) {
+        if (!said.empty() && said != form.name && path == arguments.text("--output")) {
             throw attn::ConfigError("-o " + path + " asks for " + form.name + " and --format for " +
                                     said + ": leave --format out, or give the file another ending");
         }
@@ -134,15 +135,23 @@ std::string numbered(const std::string& path, std::int64_t number, std::int64_t 
 
 /// Writes sheets and their keys, each file whole, and none where one folder takes no files.
 void write_sheets(const Arguments& arguments, std::uint64_t seed) {
-    const std::string path = arguments.text("--output"), key = arguments.text("--solutions");
+    std::string path = arguments.text("--output"), key = arguments.text("--solutions");
     const std::int64_t students = arguments.integer("--students").value_or(1);
     const bool to_file = !path.empty() && path != "-";
     if (arguments.has("--students") && !to_file) {
         throw attn::ConfigError(
             "--students writes a file each: pass -o sheet.md for sheet-01.md and on");
     }
-    const std::string form = form_of(arguments, path),
-                      key_form = key.empty() ? form : form_of(arguments, key);
+    if (key == "-") throw attn::ConfigError("--solutions - is no file: pass --solutions key.md");
+    const std::string form = form_of(arguments, path);
+    const std::string key_form = key.empty() ? form : form_of(arguments, key);
+    const auto go_into_folder = [](std::string& file, const char* name, const std::string& of) {
+        const auto& forms = attn::sheet_forms();
+        const auto& endings = std::ranges::find(forms, of, &attn::SheetForm::name)->endings;
+        if (std::filesystem::is_directory(file)) file += name + std::string(endings.front());
+    };
+    go_into_folder(path, "/sheet", form);
+    go_into_folder(key, "/key", key_form);
     remove_temporaries_on_signals();
     std::vector<std::pair<std::string, std::string>> files;
     for (std::int64_t student = 1; student <= students; ++student) {
@@ -195,12 +204,16 @@ std::vector<std::string> form_names() {
 constexpr Need sheet{[](const Arguments& said) { return said.has("--sheet"); }, nullptr,
                      "a sheet: add --sheet 10"};
 
+constexpr Need asking{[](const Arguments& said) { return !said.has("--sheet"); }, nullptr,
+                      "questions that are asked: leave --sheet out"};
+
 const std::vector<Flag>& quiz_flags() {
     static const std::vector<Flag> all{
         {"--topic", "TOPIC", "ask about one thing only", one_of(attn::quiz_topics)},
         {"--seed", "N", "ask the questions of this number again", integer(0),
          "another each time; of sheets 42"},
-        {"--count", "N", "how many questions are asked", integer(1, 1000), "11"},
+        Flag{"--count", "N", "how many questions are asked", integer(1, 1000), "11"}.needing(
+            asking),
         {"--sheet", "N", "write a sheet of N questions instead of asking", integer(1, 1000)},
         Flag{"--format", "FORMAT", "form of the sheet", one_of(form_names),
              "by the name of --output; else markdown"}
@@ -209,9 +222,11 @@ const std::vector<Flag>& quiz_flags() {
              "write the answers to the sheet, with their derivations, to a file", file()}
             .writing({".md", ".html", ".tex", ".ipynb"})
             .needing(sheet),
-        Flag{"--students", "N",
-             "write as many sheets, each with other numbers, as sheet-01.md and on for -o sheet.md",
-             integer(1, 1000)}
+        Flag{
+            "--students", "N",
+            "write as many sheets, each with other numbers: sheet-01.md and on for -o sheet.md, or "
+            "in a folder for -o FOLDER",
+            integer(1, 1000)}
             .needing(sheet),
         output_flag({".md", ".html", ".tex", ".ipynb", ".json"})};
     return all;

@@ -114,6 +114,12 @@ TEST_SUITE("app: quiz") {
         CHECK(
             run("quiz --sheet 3 --students 12 -o '" + (folder / "none/work.md") + "'").exit_code ==
             2);
+        std::filesystem::create_directory(folder / "class");
+        REQUIRE(run("quiz --sheet 2 --students 2 --format html -o '" + (folder / "class") +
+                    "' --solutions '" + (folder / "class") + "/key.md'")
+                    .exit_code == 0);
+        CHECK(has(program::read_file(folder / "class/sheet-2.html"), "<!doctype html>"));
+        CHECK(has(program::read_file(folder / "class/key-2.md"), "# Attention"));
         CHECK(run("quiz --sheet 3 --students 3 -o '" + (folder / "again.md") + "' --solutions '" +
                   (folder / "none/key.md") + "'")
                   .exit_code == 2);
@@ -124,6 +130,8 @@ TEST_SUITE("app: quiz") {
         check_refused("quiz --topic sinks", "--topic");
         check_refused("quiz --sheet 3 --students 4", "-o sheet.md");
         check_refused("quiz -o sheet.md", "--sheet");
+        check_refused("quiz --sheet 3 --solutions -", "is no file");
+        CHECK(has(run("quiz --sheet 3 --count 4").err, "--count has no effect"));
         check_refused("quiz --sheet 3 -o sheet.md --format html", "leave --format out");
         check_refused("quiz --sheet 0", "--sheet");
         check_refused("quiz --sheet 3 -o sheet.docx", "");

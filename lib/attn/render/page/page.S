@@ -1,5 +1,5 @@
 // The style and the script of --format html, laid into the program as they are: all files of a
-// kind in a row; and the core of live pages, which web/ makes.
+// kind in a row; and the core of live pages, which app/web makes.
         .macro  lay name
         .globl  \name
 \name:

@@ -19,7 +19,7 @@
 #include "attn/render/page/page_files.hpp"
 #include "attn/simd/matmul.hpp"
 #include "attn/text/pattern.hpp"
-#include "web/core.hpp"
+#include "app/web/core.hpp"
 
 // --- numbers as text
 

@@ -1,6 +1,6 @@
 // The program's walk as a page calls it: the words of a command line in, what the program would
 // write out, and its messages on standard error.
-#include "web/core.hpp"
+#include "app/web/core.hpp"
 
 #include <exception>
 #include <vector>
