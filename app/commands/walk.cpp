@@ -17,6 +17,7 @@
 #include "app/terminal/messages.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/document/program.hpp"
+#include "attn/mistakes/mistake.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/plan/memory.hpp"
 #include "attn/render/render.hpp"
