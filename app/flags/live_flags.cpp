@@ -95,7 +95,7 @@ Arguments as_live(const Arguments& arguments) {
 }
 
 std::string knobs_json(const Arguments& arguments) {
-    std::vector<std::string> words;
+    std::vector<std::string> words{"--format=html"};
     for (const auto& [flag, text, implied] : arguments.said()) {
         if (is_apart(*flag) || is_knob(arguments, flag->name)) continue;
         words.push_back(text.empty() ? flag->name : flag->name + "=" + text);

@@ -30,7 +30,7 @@ TEST_SUITE("app: live pages") {
         CHECK_FALSE(has(ids, "{\"name\":\"--text\""));
         const auto drawn = shell("attn-explain --batch 2 --seq-len 3 --live --format html").out;
         CHECK(has(drawn, "{\"name\":\"--seq-len\""));
-        CHECK(has(drawn, "\"words\":[\"--batch=2\"]"));
+        CHECK(has(drawn, "\"words\":[\"--format=html\",\"--batch=2\"]"));
         CHECK_FALSE(has(drawn, "{\"name\":\"--text\""));
     }
 

@@ -83,7 +83,7 @@ class Live {
 
     commandWords() {
         const said = this.knobs.filter(({ field }) => field.value !== "");
-        return [...this.words, ...said.map(({ name, field }) => `${name}=${field.value}`), "--format=html"];
+        return [...this.words, ...said.map(({ name, field }) => `${name}=${field.value}`)];
     }
 
     reset() {
