@@ -11,7 +11,7 @@ TEST_SUITE("app: live pages") {
         REQUIRE(live.exit_code == 0);
         CHECK(has(live.out, "script-src 'unsafe-inline' 'wasm-unsafe-eval'; style-src"));
         CHECK(has(live.out, "<script type=\"application/json\" id=\"core\">H4sI"));
-        CHECK(has(live.out, "\"words\":[\"--bias\"]"));
+        CHECK(has(live.out, "\"words\":[\"--format=html\",\"--bias\"]"));
         CHECK(has(live.out, "\"said\":\"two owls\"}"));
         CHECK(has(live.out, "\"variant\":\"loop\""));
         CHECK_FALSE(has(live.out, "connect-src"));
