@@ -43,40 +43,26 @@ bool is_setting(const std::string& name, const attn::Tensor& tensor) {
     return tensor.dimension() <= 1 && (name == "heads" || name == "causal" || name == "lengths");
 }
 
-/// Settings of the walk in a file of inputs, beside its tensors; `probe` writes them.
-struct Settings {
-    std::optional<std::int64_t> heads;
-    std::optional<bool> causal;
-    std::vector<std::int64_t> lengths;
-};
-
-Settings settings_in(const attn::Ledger& file) {
-    Settings settings;
-    if (const attn::Tensor* heads = file.find("heads"); heads != nullptr && heads->size() == 1) {
-        settings.heads = static_cast<std::int64_t>(heads->at(0));
-    }
-    if (const attn::Tensor* causal = file.find("causal");
-        causal != nullptr && causal->size() == 1) {
-        settings.causal = causal->at(0) != 0;
-    }
-    if (const attn::Tensor* lengths = file.find("lengths"); lengths != nullptr) {
-        for (std::size_t i = 0; i < lengths->size(); ++i) {
-            settings.lengths.push_back(static_cast<std::int64_t>(lengths->at(i)));
-        }
-    }
-    return settings;
-}
-
-/// Takes the settings of the given file that no flag sets.
+/// Takes the settings of the given file that no flag sets; `probe` writes them beside its tensors.
 void take_settings(const Arguments& arguments, const attn::Ledger& given,
                    attn::WalkConfig& config) {
-    const Settings settings = settings_in(given);
-    if (!arguments.has("--heads") && settings.heads) config.heads = *settings.heads;
-    if (config.lengths.empty()) config.lengths = settings.lengths;
+    const auto number = [&given](const char* name) -> std::optional<double> {
+        const attn::Tensor* tensor = given.find(name);
+        return tensor != nullptr && tensor->size() == 1 ? std::optional(tensor->at(0))
+                                                        : std::nullopt;
+    };
+    const std::optional<double> heads = number("heads"), causal = number("causal");
+    if (!arguments.has("--heads") && heads) config.heads = static_cast<std::int64_t>(*heads);
+    const attn::Tensor* lengths = given.find("lengths");
+    if (lengths != nullptr && config.lengths.empty()) {
+        for (const double each : lengths->numbers()) {
+            config.lengths.push_back(static_cast<std::int64_t>(each));
+        }
+    }
     if (!arguments.has("--mask") && !arguments.has("--mask-file")) {
         // A model has said its own mask already.
-        if (settings.causal) config.mask.causal = *settings.causal;
-        if (!settings.lengths.empty()) config.mask.padding = true;
+        if (causal) config.mask.causal = *causal != 0;
+        if (lengths != nullptr && lengths->size() > 0) config.mask.padding = true;
     }
     if (!arguments.has("--projection") && given.has("w_qkv")) {
         config.projection = attn::Projection::fused;

@@ -1,9 +1,7 @@
 #include "attn/diagnose/examiner.hpp"
 
 #include <algorithm>
-#include <limits>
 
-#include "attn/diagnose/replay.hpp"
 #include "attn/text/numbers.hpp"
 
 namespace attn {

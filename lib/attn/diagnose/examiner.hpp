@@ -1,8 +1,14 @@
 #pragma once
-#include "attn/diagnose/intake.hpp"
 #include "attn/diagnose/search.hpp"
 
 namespace attn {
+
+/// Somebody's tensors as they come in.
+struct Intake {
+    Ledger given;   ///< what the walk starts from, some of theirs perhaps
+    Ledger theirs;  ///< the others, which it is compared with
+    std::vector<std::string> remarks{};
+};
 
 /// What all readings of somebody's tensors have in common.
 struct Case {

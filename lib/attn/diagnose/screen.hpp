@@ -2,10 +2,22 @@
 #include <map>
 #include <memory>
 
-#include "attn/diagnose/prefix.hpp"
 #include "attn/diagnose/replay.hpp"
 
 namespace attn {
+
+/// The first samples and tokens of a walk, as a walk of their own.
+struct Prefix {
+    Plan plan;
+    Ledger given;
+
+    /// A tensor of the whole walk as far as `like`, one of this walk, goes.
+    static Tensor of(const Tensor& whole, const Shape& like);
+};
+
+/// Nothing where a walk cannot be cut so: with memory, a past or documents only its samples can.
+std::optional<Prefix> prefix_of(const Plan& plan, const Ledger& given, std::size_t samples,
+                                std::size_t tokens);
 
 /// A replay of the first tokens of a long walk, kept in step with that of the whole: what a mistake
 /// does not make of these it does not make of all.
