@@ -28,6 +28,7 @@ WALKS = """
 --heads 2 --sink zero --mask causal --seq-len 4 --batch 2
 --heads 4 --kv-heads 2 --sink randn --softcap 5 --seq-len 3
 --sink randn --seq-len 3
+--weights-by sigmoid --heads 2 --mask causal --seq-len 3
 --heads 2 --projection fused --bias --seq-len 4
 --heads 2 --projection fused-by-head --bias --seq-len 3
 --heads 2 --projection stacked --bias --seq-len 3
@@ -82,6 +83,7 @@ def main():
     for walk in WALKS.strip().splitlines():
         for mistake in catalogue():
             flags = [*shlex.split(walk), "--detail", "--dtype", "float64", "--format", "json"]
+            flags += ["--backward"] * mistake.startswith("grad-")
             text, error = run(rules.PROGRAM, [*flags, "--bug", mistake])
             if not text:
                 if "cannot show here" not in error and "it is a way to write" not in error:

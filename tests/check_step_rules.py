@@ -85,7 +85,7 @@ FUNCTIONS = {
     "exp": lambda x: math.inf if x >= 700 else math.exp(x),
     "log": lambda x: math.log(x) if x > 0 else -math.inf,
     "sqrt": lambda x: math.sqrt(x) if x >= 0 else math.nan, "tanh": math.tanh, "cos": math.cos,
-    "sin": math.sin, "abs": abs, "sigmoid": lambda x: 1 / (1 + math.exp(-x)),
+    "sin": math.sin, "abs": abs, "sigmoid": lambda x: 0.0 if x < -700 else 1 / (1 + math.exp(-x)),
     "relu": lambda x: max(x, 0), "floor": lambda x: math.floor(x), "min": min, "max": max}
 
 
@@ -115,10 +115,11 @@ class Reader:
     def rule(self):
         name = self.take()
         self.take("[")
-        indices = [self.take()]
-        while self.peek() == ",":
-            self.take()
+        indices = []
+        while self.peek() != "]":
             indices.append(self.take())
+            if self.peek() == ",":
+                self.take()
         self.take("]")
         self.take("=")
         body = self.expression()
