@@ -9,11 +9,12 @@ TEST_SUITE("render: squeeze") {
     TEST_CASE("indents, comments and blanks around signs go") {
         CHECK(squeezed_script("    const a = b ? [1, 2] : c;\n    // why\n\n    f(a );\n") ==
               "const a=b?[1,2]:c;f(a);");
+        CHECK(squeezed_script("if (!a) {\n    f(a + 1);\n}\n") == "if(!a){f(a+1)}");
         CHECK(squeezed_script("/**\n * What it is.\n */\nclass A {\n    b() {\n    }\n}\n") ==
               "class A{b(){}}");
         CHECK(
             squeezed_style("/* why */\n* {\n    margin: 0 auto;\n}\n.a > .b,\n.c :is(b) {\n}\n") ==
-            "*{margin:0 auto;}.a > .b,.c :is(b){}");
+            "*{margin:0 auto}.a > .b,.c :is(b){}");
     }
 
     TEST_CASE("texts, regular expressions and remarks stay") {
@@ -22,6 +23,6 @@ TEST_SUITE("render: squeeze") {
         CHECK(squeezed_script("g(\"say \\\" = \\\"\" );\n") == "g(\"say \\\" = \\\"\");");
         CHECK(squeezed_script("const r = / (a|b) +/;\nh();\n") == "const r = / (a|b) +/;h();");
         CHECK(squeezed_script("x = 1; // one;\ny = 2;\n") == "x = 1; // one;\ny=2;");
-        CHECK(squeezed_script("a + b\nc - -d\n") == "a + b\nc - -d\n");
+        CHECK(squeezed_script("a + b\nc - -d\n") == "a+b\nc- -d\n");
     }
 }

@@ -7,7 +7,7 @@ namespace {
 
 /// A line of a script without the blanks around signs.
 std::string tight_script(std::string_view line) {
-    constexpr std::string_view signs = "=<>?:&|(){}[],;*";
+    constexpr std::string_view signs = "=<>?:&|(){}[],;*!+-";
     std::string tight;
     char quote = 0;
     for (std::size_t i = 0; i < line.size(); ++i) {
@@ -17,8 +17,10 @@ std::string tight_script(std::string_view line) {
         if (is_quote && (quote == 0 || quote == c) && (i == 0 || line[i - 1] != '\\')) {
             quote = quote == 0 ? c : 0;
         }
+        const bool is_inner = c == ' ' && i > 0 && i + 1 < line.size();
+        // `a - -b` and `a + +b` are other sums without the blank.
         const bool beside_sign =
-            c == ' ' && i > 0 && i + 1 < line.size() &&
+            is_inner && line[i - 1] != line[i + 1] &&
             (signs.find(line[i - 1]) != signs.npos || signs.find(line[i + 1]) != signs.npos);
         if (quote != 0 || !beside_sign) tight += c;
     }
@@ -44,6 +46,7 @@ std::string squeezed(std::string_view text, Tight&& tight) {
         line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
         in_comment |= line.starts_with("/*");
         if (!line.empty() && !in_comment && !line.starts_with("//")) {
+            if (line.starts_with('}') && result.ends_with(';')) result.pop_back();
             result += tight(line);
             // A line that ends so goes on; one with a remark behind it does not.
             const bool goes_on = std::string_view("{(,[;}").find(line.back()) != line.npos;
