@@ -1,3 +1,4 @@
+#include "attn/cards/sinks.hpp"
 #include "attn/mistakes/change.hpp"
 #include "attn/text/told.hpp"
 
@@ -15,8 +16,7 @@ TableEdit with_sink(const std::string& sink) {
 std::string share_of_sink(const Plan& plan) {
     const std::string head = plan.has_head ? "h," : "";
     const std::string most = "(max i: scores[" + head + "q,i])";
-    const std::string sink =
-        std::string("exp(") + (plan.has_head ? "sink[h]" : "sink[0]") + " - " + most + ")";
+    const std::string sink = "exp(" + sink_cell(plan) + " - " + most + ")";
     return "sink_weight[" + head + "q] = " + sink + " / ((sum j: exp(scores[" + head + "q,j] - " +
            most + ")) + " + sink + ")";
 }

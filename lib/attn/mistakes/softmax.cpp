@@ -3,6 +3,7 @@
 #include <memory>
 #include <span>
 
+#include "attn/cards/sinks.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
 #include "attn/rules/inline.hpp"
@@ -22,9 +23,8 @@ TableEdit shared_out_by(std::function<std::string(const Plan&, const std::string
     const auto rule = [share](const char* left, bool of_sink) {
         return [=](const Plan& plan) {
             const std::string head = plan.has_head ? "h," : "";
-            const std::string sink = plan.has_head ? "sink[h]" : "sink[0]";
             return left + ("[" + head) + (of_sink ? "q] = " : "q,k] = ") +
-                   share(plan, of_sink ? sink : "scores[" + head + "q,k]");
+                   share(plan, of_sink ? sink_cell(plan) : "scores[" + head + "q,k]");
         };
     };
     const Lines without = [lines](const StepLines& of, const std::string& right) {
@@ -42,7 +42,7 @@ std::string over_everything(const Plan& plan, const std::string& cell, bool head
     const std::string heads = sums_heads ? "sum g: " : "";
     std::string sum = heads + "sum p: sum j: exp(scores[" + head + "p,j] - " + most + ")";
     if (plan.has_sink()) {
-        const std::string sink = plan.has_head ? (sums_heads ? "sink[g]" : "sink[h]") : "sink[0]";
+        const std::string sink = sums_heads ? "sink[g]" : sink_cell(plan);
         sum = "(" + sum + ") + Tq * " + heads + "exp(" + sink + " - " + most + ")";
     }
     return "exp(" + cell + " - " + most + ") / (" + sum + ")";
@@ -72,9 +72,8 @@ Mistake over_axis(const std::string& name, SoftmaxAxis axis, Text of_sink, const
 /// exp() of the scores as they are.
 std::string never_shifted(const Plan& plan, const std::string& cell) {
     const std::string head = plan.has_head ? "h," : "";
-    const std::string sink = plan.has_head ? "sink[h]" : "sink[0]";
     return "exp(" + cell + ") / ((sum j: exp(scores[" + head + "q,j]))" +
-           (plan.has_sink() ? " + exp(" + sink + "))" : ")");
+           (plan.has_sink() ? " + exp(" + sink_cell(plan) + "))" : ")");
 }
 
 /// The sum of a row divides the column of its number.
