@@ -17,6 +17,18 @@ constexpr std::array knobs{
     "--scale",         "--seed",    "--variant", "--rope",  "--position-embedding",
     "--position-bias", "--softcap", "--bug",     "--rule"};
 
+/// What a live page cannot do.
+struct Refusal {
+    std::string_view flag, reason;
+};
+constexpr std::array refusals{
+    Refusal{"--html-compare", "--live has one walk on its page: leave --html-compare out"},
+    Refusal{"--hide-mistake", "--live shows which mistake is made: leave --hide-mistake out"},
+    Refusal{"--notebook",
+            "--live takes flags alone: attn-explain notebook --as-flags prints those of "
+            "--notebook"},
+    Refusal{"--model-file", "--live has no trained model on its page: leave --model-file out"}};
+
 /// Whether the page has a field for it: of the inputs for the one that is said, by default a text.
 bool is_knob(const Arguments& arguments, const std::string& name) {
     if (std::ranges::find(knobs, name) == knobs.end()) return false;
@@ -70,21 +82,8 @@ bool is_live(const Arguments& arguments) {
 
 Arguments as_live(const Arguments& arguments) {
     for (const auto& [flag, text, implied] : arguments.said()) {
-        if (flag->name == "--html-compare") {
-            throw attn::ConfigError("--live has one walk on its page: leave --html-compare out");
-        }
-        if (flag->name == "--hide-mistake") {
-            throw attn::ConfigError("--live shows which mistake is made: leave --hide-mistake out");
-        }
-        if (flag->name == "--notebook") {
-            throw attn::ConfigError(
-                "--live takes flags alone: attn-explain notebook --as-flags prints those of "
-                "--notebook");
-        }
-        if (flag->name == "--model-file") {
-            throw attn::ConfigError(
-                "--live has no trained model on its page: leave --model-file out");
-        }
+        const auto refusal = std::ranges::find(refusals, flag->name, &Refusal::flag);
+        if (refusal != refusals.end()) throw attn::ConfigError(std::string(refusal->reason));
         const bool is_file = flag->takes.kind == Takes::Kind::file || names_a_file(text);
         if (!is_apart(*flag) && flag->may_name_file() && is_file) {
             throw attn::ConfigError("--live has no files on its page: leave " + flag->name +
