@@ -1,4 +1,4 @@
-#include "app/commands/watch.hpp"
+#include "app/commands/walk.hpp"
 
 #include <algorithm>
 #include <filesystem>

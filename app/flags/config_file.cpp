@@ -6,12 +6,13 @@
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
-#include "app/flags/presets.hpp"
 #include "app/flags/walk_flags.hpp"
+#include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "attn/io/atomic_file.hpp"
 #include "attn/io/input_file.hpp"
 #include "attn/io/settings_file.hpp"
+#include "attn/io/zip.hpp"
 #include "attn/text/closest.hpp"
 #include "attn/text/json.hpp"
 
@@ -82,12 +83,6 @@ std::vector<Arguments::Said> said_by(const Arguments& arguments, const Flag& fla
     return {{&flag, joined}};
 }
 
-bool has_any(const Arguments& arguments, const std::vector<std::string>& names) {
-    return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-        return arguments.find(name) != nullptr && arguments.has(name);
-    });
-}
-
 /// A walk's record says how x or memory was drawn. Words, ids and files it holds under `said`, read
 /// before; older ones do not.
 void take_source(const Arguments& typed, const attn::FileSetting& setting, const std::string& label,
@@ -119,7 +114,7 @@ attn::FileSetting without_file(const Arguments& typed, const Arguments& base, co
         if (word != file) kept += (kept.empty() ? "" : ",") + word;
     }
     if (!has_file) return setting;
-    if (!has_any(typed, {by}) && !has_any(base, {by})) {
+    if (!typed.has(by) && !base.has(by)) {
         refuse(label, setting, "this record does not name the file: pass " + by + " too");
     }
     setting.values.clear();
@@ -141,6 +136,9 @@ const Flag& flag_of_setting(const Arguments& arguments, const attn::FileSetting&
                attn::did_you_mean(setting.key, keys, ": the names are those of the flags"));
 }
 
+/// What begins the comment. Other programs may write comments of their own.
+constexpr std::string_view mark = "attn-explain settings\n";
+
 }  // namespace
 
 Arguments settings_in(std::string_view json, const std::string& label, const Arguments& typed) {
@@ -155,7 +153,7 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
     const bool has_model = settings.is_record && value_of("model_file") != "none";
     const bool says_defaults = value_of("model_file") != "none" || value_of("preset") != "none" ||
                                value_of("notebook") != "none" ||
-                               has_any(typed, {"--preset", "--model-file", "--notebook"});
+                               typed.has_any({"--preset", "--model-file", "--notebook"});
     const bool has_own_init = settings.is_record && value_of("projection") == "mha";
     bool has_memory = false;
     Arguments base(typed.tables());
@@ -195,9 +193,9 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
         }
     }
     // A record tells the length of any memory, and without one that of x.
-    const bool has_length = settings.is_record && has_any(base, {"--memory-len"});
+    const bool has_length = settings.is_record && base.has("--memory-len");
     if (has_length &&
-        (!has_memory || has_any(base, {"--memory-text", "--memory-ids", "--memory"}))) {
+        (!has_memory || base.has_any({"--memory-text", "--memory-ids", "--memory"}))) {
         base.forget("--memory-len");
     }
     return base;
@@ -218,10 +216,8 @@ const std::vector<Flag>& config_flags() {
 }
 
 void put_settings_under(Arguments& typed, Arguments base, bool implied) {
-    const auto put_aside = [&](const std::vector<std::string>& names) {
-        for (const std::string& name : names) {
-            if (base.find(name) != nullptr) base.forget(name);
-        }
+    const auto put_aside = [&](std::initializer_list<std::string_view> names) {
+        for (const std::string_view name : names) base.forget(name);
     };
     for (const Arguments::Said& said : typed.said()) {
         for (const Arguments::Said& other : std::vector(base.said())) {
@@ -230,14 +226,14 @@ void put_settings_under(Arguments& typed, Arguments base, bool implied) {
     }
     // What is said of one source does not hold of another.
     if (typed.has(says_x)) put_aside({"--vocab-size", "--pad-id"});
-    if (has_any(typed, {"--text", "--text-file", "--ids", "--x"})) put_aside({"--seq-len"});
-    if (has_any(typed, {"--x"})) put_aside({"--batch", "--embed-dim"});
+    if (typed.has_any({"--text", "--text-file", "--ids", "--x"})) put_aside({"--seq-len"});
+    if (typed.has("--x")) put_aside({"--batch", "--embed-dim"});
     typed.put_under(base, implied);
 }
 
 Arguments with_config(Arguments typed) {
     typed.forget_origins();
-    if (typed.find("--config") != nullptr && typed.has("--config")) {
+    if (typed.has("--config")) {
         attn::InputFile file(typed.text("--config"));
         put_settings_under(typed, settings_in(file.all(), file.label(), typed));
     }
@@ -265,12 +261,37 @@ std::string settings_json(const Arguments& arguments) {
 }
 
 void save_config(const Arguments& arguments) {
-    if (arguments.find("--save-config") == nullptr || !arguments.has("--save-config")) return;
+    if (!arguments.has("--save-config")) return;
     const std::string path = arguments.text("--save-config");
     if (path != "-") return attn::write_file(path, settings_json(arguments));
     StandardOutput output;
     output.write(settings_json(arguments));
     output.flush();
+}
+
+std::string probe_settings(const Arguments& arguments) {
+    const Arguments walk = arguments.narrowed_to({walk_flags});
+    if (walk.said().empty()) return "";
+    const std::string comment = std::string(mark) + settings_json(walk);
+    return comment.size() <= attn::longest_zip_comment ? comment : "";
+}
+
+Arguments with_probe_settings(Arguments typed) {
+    const std::string path = typed.text("--given");
+    if (!path.ends_with(".npz")) return typed;
+    const std::string comment = attn::zip_comment(attn::InputFile(path));
+    if (!comment.starts_with(mark)) return typed;
+    const Arguments held = settings_in(comment.substr(mark.size()), path, typed);
+    std::string words;
+    for (const Flag& flag : walk_flags()) {
+        if (typed.has(flag.name)) continue;
+        for (const std::string& text : held.all(flag.name)) {
+            words += " " + flag.name + (text.empty() ? "" : " " + shell_quoted(text));
+        }
+    }
+    if (!words.empty()) report_note(path + " was made with" + words);
+    put_settings_under(typed, held);
+    return typed;
 }
 
 }  // namespace app

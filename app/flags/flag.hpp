@@ -160,7 +160,7 @@ struct UnexpectedWord : attn::ConfigError {
 std::string key_of(const Flag& flag);
 
 /// What was typed: flags and positional arguments with their texts, already checked against their
-/// rows. What is read by name must have a row here; std::logic_error otherwise.
+/// rows. A flag whose text is read must have a row here; std::logic_error otherwise.
 class Arguments {
 public:
     explicit Arguments(std::vector<FlagTable> tables) : tables_(std::move(tables)) {}
@@ -180,7 +180,9 @@ public:
     /// Errors  ConfigError for the first text that does not fit.
     void say(const std::vector<Said>& flags);
 
+    /// Whether it was said; false of flags that the command has not.
     bool has(std::string_view name) const;
+    bool has_any(std::initializer_list<std::string_view> names) const;
     /// Whether such a flag was said.
     bool has(Trait trait) const;
     /// What was said, else the default, else nothing.
@@ -263,6 +265,26 @@ constexpr const char* last_group = "Numbers of a notebook, bit by bit";
 
 /// The rows of one group, but for those that have one.
 std::vector<Flag> grouped(const std::string& group, std::vector<Flag> rows);
+
+/// A command line as it was typed, cut into flags and their values, which nothing has checked.
+struct TypedWords {
+    std::vector<Arguments::Said> said;   ///< in the order in which it was typed
+    const Flag* lacks_value = nullptr;   ///< the flag behind them that had no value
+    std::optional<std::string> unknown;  ///< the first word that has no row
+};
+
+/// Whether a word is meant as a flag; a number with its sign is none.
+bool looks_like_flag(const std::string& word);
+
+/// Reads `--name VALUE`, `--name=VALUE`, `-o FILE`, `-oFILE`, `-qo FILE`, positional arguments, and
+/// `--` before them, by the rows of these arguments.
+TypedWords read_words(const Arguments& rows, const std::vector<std::string>& words);
+
+// Words that may stand behind a flag: the steps of the walk, in its order; the ids of the catalogue
+// of mistakes; the trained models that the program holds.
+std::vector<std::string> step_names();
+std::vector<std::string> mistake_ids();
+std::vector<std::string> shipped_models();
 
 /// Shorthands for what a row takes.
 inline Takes integer(std::int64_t least = std::numeric_limits<std::int64_t>::min(),

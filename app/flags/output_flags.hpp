@@ -1,5 +1,6 @@
 #pragma once
 #include <filesystem>
+#include <string>
 
 #include "app/flags/flag.hpp"
 #include "app/flags/formats.hpp"
@@ -127,5 +128,19 @@ std::string list_of_steps(const Arguments& arguments, const std::vector<attn::Se
 /// the next line; elsewhere an entry is one line.
 std::string list_entry(const Arguments& arguments, std::string name, std::size_t indent,
                        const std::string& words);
+
+/// The flag of live pages.
+Flag live_flag();
+
+/// Whether the page of these flags shall be live.
+bool is_live(const Arguments& arguments);
+
+/// The walk of a live page: by loops, whose digits its core gives too, unless another way is said.
+///
+/// Errors  ConfigError for flags whose walk a page cannot make: of a file, a model, or two walks.
+Arguments as_live(const Arguments& arguments);
+
+/// As JSON the flags that the page can turn, and the words of all others.
+std::string knobs_json(const Arguments& arguments);
 
 }  // namespace app

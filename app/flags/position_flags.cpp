@@ -2,7 +2,6 @@
 #include <array>
 
 #include "app/flags/setting.hpp"
-#include "app/flags/walk_rows.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/io/read_tensor.hpp"
 

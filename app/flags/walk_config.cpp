@@ -1,5 +1,4 @@
-#include "app/flags/gradient_flags.hpp"
-#include "app/flags/known_words.hpp"
+#include "app/flags/flag.hpp"
 #include "app/flags/walk_flags.hpp"
 
 #include <algorithm>

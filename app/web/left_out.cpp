@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "app/commands/hints.hpp"
+#include "app/commands/walk.hpp"
 #include "app/flags/config_file.hpp"
 #include "app/flags/model_flags.hpp"
 #include "app/flags/notebook_walk.hpp"
@@ -14,12 +14,12 @@
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
+#include "app/web/core.hpp"
 #include "attn/io/atomic_file.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "attn/render/page/page_files.hpp"
 #include "attn/simd/matmul.hpp"
 #include "attn/text/pattern.hpp"
-#include "app/web/core.hpp"
 
 // --- numbers as text
 
