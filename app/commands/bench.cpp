@@ -11,7 +11,6 @@
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
 #include "attn/bench/attend.hpp"
-#include "attn/bench/report.hpp"
 #include "attn/io/atomic_file.hpp"
 #include "attn/tensor/error.hpp"
 

@@ -12,7 +12,7 @@
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
 #include "attn/io/atomic_file.hpp"
-#include "attn/quiz/sheet.hpp"
+#include "attn/quiz/question.hpp"
 #include "attn/text/strings.hpp"
 
 namespace app {
