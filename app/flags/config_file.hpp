@@ -19,8 +19,8 @@ void put_settings_under(Arguments& typed, Arguments base, bool implied = false);
 ///         refuses, or that a record does not hold.
 Arguments with_config(Arguments typed);
 
-/// What was said, typed or from a file: `{"heads": "2"}`.
-std::string settings_json(const Arguments& arguments);
+/// What was said, typed or from a file: `{"heads": "2"}`, or with a setting in each line.
+std::string settings_json(const Arguments& arguments, std::string_view line = "\n  ");
 
 /// What such a text says by flags that were not typed.
 ///

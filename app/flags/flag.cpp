@@ -160,6 +160,21 @@ Arguments Arguments::narrowed_to(std::vector<FlagTable> tables) const {
     return narrow;
 }
 
+std::vector<Arguments::Said> Arguments::in_order() const {
+    // What is a default elsewhere may change what a model or a notebook says.
+    const bool says_defaults = has_any({"--model-file", "--notebook"});
+    std::vector<Said> ordered;
+    for (const FlagTable table : tables_) {
+        for (const Flag& flag : table()) {
+            std::ranges::copy_if(said_, std::back_inserter(ordered), [&](const Said& said) {
+                const bool is_usual = flag.takes_next_word() && said.text == flag.usual;
+                return said.flag == &flag && !said.implied && (!is_usual || says_defaults);
+            });
+        }
+    }
+    return ordered;
+}
+
 const Arguments::Origin* Arguments::origin(const Flag& flag) const {
     const auto found = origins_.find(&flag);
     return found == origins_.end() || !has(flag.name) ? nullptr : &found->second;
@@ -334,10 +349,8 @@ std::vector<Flag> grouped(const std::string& group, std::vector<Flag> rows) {
 }
 
 bool Arguments::is_typed(const Flag& flag) const {
-    const Origin* place = origin(flag);
-    return (place == nullptr || !place->is_record) &&
-           std::any_of(said_.begin(), said_.end(),
-                       [&](const Said& said) { return said.flag == &flag && !said.implied; });
+    return std::ranges::any_of(
+        said_, [&](const Said& said) { return said.flag == &flag && !said.implied; });
 }
 
 void note_useless_flags(const std::vector<FlagUse>& uses) {

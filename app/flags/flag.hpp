@@ -47,9 +47,8 @@ enum Trait : unsigned {
     of_draws = 8,        ///< without an effect where nothing is drawn
     of_arithmetic = 16,  ///< how numbers are computed or named, not what they are of
     of_replay = 32,      ///< other numbers in the same lines of a notebook
-    filled_in = 64,      ///< told by a record of every walk, said or not
-    or_file = 128,       ///< takes a file as well as its words or its number
-    of_output = 256,     ///< where and how output is shown, which makes no number
+    or_file = 64,        ///< takes a file as well as its words or its number
+    of_output = 128,     ///< where and how output is shown, which makes no number
 };
 
 /// One flag, or one positional argument: all that the program knows of it. Parsing, messages, help,
@@ -197,13 +196,12 @@ public:
 
     /// Where what a flag says was read, if it was not typed.
     struct Origin {
-        std::string file;        ///< or `--preset llama3`
-        std::size_t line = 0;    ///< from 1; 0 where there are none
-        bool is_record = false;  ///< of a walk, which says every setting
+        std::string file;      ///< or `--preset llama3`
+        std::size_t line = 0;  ///< from 1; 0 where there are none
     };
     void came_from(const Flag& flag, Origin origin) { origins_[&flag] = std::move(origin); }
     const Origin* origin(const Flag& flag) const;
-    /// Whether the person said it, and not another flag or the record of a walk.
+    /// Whether the person said it, and not another flag.
     bool is_typed(const Flag& flag) const;
     /// Leaves what was typed alone.
     void forget_origins();
@@ -212,6 +210,9 @@ public:
 
     /// What is said here by flags of other tables, which another command has.
     Arguments narrowed_to(std::vector<FlagTable> tables) const;
+    /// What was said and not implied, in the order of help and without defaults: one walk has one
+    /// list, however it was typed.
+    std::vector<Said> in_order() const;
     /// Takes over what `base` says by flags that have said nothing here; `implied` by another flag,
     /// which says it all again.
     void put_under(const Arguments& base, bool implied = false);

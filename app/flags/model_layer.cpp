@@ -33,8 +33,7 @@ void refuse_decided(const Arguments& arguments) {
     }
     const bool draws = arguments.has("--sink") || arguments.has("--position-bias");
     for (const Arguments::Said& said : arguments.said()) {
-        const Arguments::Origin* const origin = arguments.origin(*said.flag);
-        if (draws || said.implied || (origin != nullptr && origin->is_record)) continue;
+        if (draws || said.implied) continue;
         if (said.flag->is(of_draws)) {
             throw attn::ConfigError(said.flag->name +
                                     " has no effect on --model-file, of which nothing is drawn: "
@@ -126,12 +125,9 @@ void keep_own(const Arguments& arguments, const ModelRun& run, std::size_t layer
     for (const auto& [flag, text, implied] : arguments.said()) {
         if (flag->set == nullptr && flag->name != "--mask-file") continue;
         if (flag->is(of_arithmetic) || flag->is(of_draws)) continue;
-        const Arguments::Origin* const origin = arguments.origin(*flag);
-        const bool is_record = origin != nullptr && origin->is_record;
-        if (is_record && flag->is(filled_in)) continue;
         if (flag->said != nullptr) {
             const auto now = flag->said(config);
-            if (!is_record && flag->said(typed) != now) refuse_decided(flag->name);
+            if (flag->said(typed) != now) refuse_decided(flag->name);
             if (flag->said(*own) == now) continue;
         }
         config.changes += (config.changes.empty() ? "" : " ") + flag->name;

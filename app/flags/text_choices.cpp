@@ -85,22 +85,13 @@ Shading shading(const Arguments& arguments) {
 
 std::string command_line(const std::string& command, const Arguments& arguments) {
     std::string line = "attn-explain" + (command.empty() ? "" : " " + command);
-    const bool says_defaults = arguments.has_any({"--model-file", "--notebook"});
-    for (const FlagTable table : arguments.tables()) {
-        for (const Flag& flag : table()) {
-            // What --config and --preset say stands here itself; where output goes makes nothing.
-            if (flag.never_in_files || flag.is(of_output) || flag.name == "--preset") continue;
-            for (const auto& [said, text, implied] : arguments.said()) {
-                if (said != &flag || implied) continue;
-                // What is a default elsewhere may change what a model or a notebook says.
-                const bool is_usual = flag.takes_next_word() && text == flag.usual;
-                if (is_usual && !says_defaults) continue;
-                if (!flag.is_positional()) line += " " + flag.name;
-                if (text.empty()) continue;
-                const bool joins = flag.may_stand_alone || looks_like_flag(text);
-                line += (joins ? "=" : " ") + shell_quoted(text);
-            }
-        }
+    for (const auto& [flag, text, implied] : arguments.in_order()) {
+        // What --config and --preset say stands here itself; where output goes makes nothing.
+        if (flag->never_in_files || flag->is(of_output) || flag->name == "--preset") continue;
+        if (!flag->is_positional()) line += " " + flag->name;
+        if (text.empty()) continue;
+        const bool joins = flag->may_stand_alone || looks_like_flag(text);
+        line += (joins ? "=" : " ") + shell_quoted(text);
     }
     if (arguments.find("--format") == nullptr) return line;
     const Format& format = format_of(arguments);

@@ -116,6 +116,11 @@ std::vector<Flag> variant_rows() {
              "make a step by a rule of your own, as 'scaled_scores[q,k] = scores[q,k] / D'; "
              "@FILE: one rule a line"}
             .repeatable()
+            .recorded("rules",
+                      [](const Plan& plan) {
+                          const auto& rules = plan.config.rules;
+                          return rules.empty() ? "" : attn::json_list(rules);
+                      })
             .in_group("Rules"),
     };
 }

@@ -214,7 +214,6 @@ std::vector<Flag> model_rows() {
         setting<&WalkConfig::output_bias>("--output-bias", "", "bias on the output projection")
             .being(of_model),
         setting<&WalkConfig::merge>("--merge", "", "concatenate the heads at the end")
-            .being(filled_in)
             .needing(heads),
         Flag{"--no-merge", "", "leave the heads apart"}
             .instead_of({"--merge"})
