@@ -2,13 +2,17 @@
 #include <array>
 #include <cassert>
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "attn/bench/bench.hpp"
+#include "attn/plan/words.hpp"
+#include "attn/text/json.hpp"
 #include "attn/text/width.hpp"
+#include "attn/version.hpp"
 
 namespace attn {
 namespace {
@@ -120,6 +124,64 @@ std::string in_units(double number, const std::array<Unit, N>& units) {
     return fmt::format("{:.{}f} {}", shown, decimals, units[place].name);
 }
 
+using Members = std::vector<std::pair<const char*, JsonText>>;
+
+/// The members of a series, and these.
+JsonText with_series(const BenchSeries& series, const Members& members) {
+    std::optional<std::string_view> architecture;
+    if (series.variant == Variant::fused) {
+        architecture = instruction_set_name(series.instruction_set);
+    }
+    JsonText json{{"variant", word(series.variant)},
+                  {"architecture", architecture},
+                  {"threads", series.threads}};
+    for (const auto& [key, value] : members) json = json.with(key, value);
+    return json;
+}
+
+JsonText shape_json(const BenchShape& shape) {
+    return {{shape.groups, shape.length, shape.head_dim}, ", "};
+}
+
+/// Bytes are a whole number.
+JsonText whole(double bytes) { return static_cast<std::uint64_t>(bytes); }
+
+JsonText row_json(const BenchRow& row) {
+    const auto if_timed = [&](double number) {
+        return row.left_out.empty() ? std::optional(number) : std::nullopt;
+    };
+    return with_series(
+        row.series,
+        {{"shape", shape_json(row.shape)},
+         {"kv_groups", row.shape.kv_groups()},
+         {"left_out", row.left_out.empty() ? std::nullopt : std::optional(row.left_out)},
+         {"seconds", if_timed(row.seconds)},
+         {"gflops", if_timed(row.gflops)},
+         {"peak_part", row.peak_part},
+         {"memory_bytes", whole(row.held_bytes)},
+         {"apart", row.apart},
+         {"tolerance", if_timed(row.tolerance)}});
+}
+
+JsonText growth_json(const BenchGrowth& growth) {
+    return with_series(growth.series, {{"groups", growth.groups},
+                                       {"head_dim", growth.head_dim},
+                                       {"from", growth.from},
+                                       {"to", growth.to},
+                                       {"time_exponent", growth.time_exponent},
+                                       {"memory_exponent", growth.memory_exponent}});
+}
+
+JsonText dispute_json(const BenchDispute& dispute) {
+    return with_series(dispute.series, {{"against", with_series(dispute.against, {})},
+                                        {"shape", shape_json(dispute.shape)},
+                                        {"index", dispute.where.index},
+                                        {"value", dispute.where.got},
+                                        {"against_value", dispute.where.expected},
+                                        {"apart", dispute.where.apart},
+                                        {"tolerance", dispute.tolerance}});
+}
+
 }  // namespace
 
 std::string dispute_text(const BenchDispute& dispute) {
@@ -182,6 +244,39 @@ std::string bytes_text(double bytes) {
         {{1, "B"}, {1e3, "kB"}, {1e6, "MB"}, {1e9, "GB"}, {1e12, "TB"}}};
     if (bytes < 999.5) return fmt::format("{:.0f} B", bytes);
     return in_units(bytes, units);
+}
+
+std::string bench_json(const BenchReport& report) {
+    const Machine& machine = report.machine;
+    std::vector<JsonText> peaks, rows, growths;
+    for (const auto& [instruction_set, threads, gflops] : report.peaks) {
+        peaks.push_back({{"architecture", instruction_set_name(instruction_set)},
+                         {"threads", threads},
+                         {"gflops", gflops}});
+    }
+    for (const BenchRow& row : report.rows) rows.push_back(row_json(row));
+    for (const BenchGrowth& growth : report.growth) growths.push_back(growth_json(growth));
+    std::optional<JsonText> dispute;
+    if (report.dispute) dispute = dispute_json(*report.dispute);
+    return JsonText({{"attn_explain", version()},
+                     {"machine",
+                      {{"processor", machine.processor},
+                       {"cores", machine.cores},
+                       {"instruction_sets", machine.instruction_sets},
+                       {"blas_core", machine.blas_core},
+                       {"memory_bytes", whole(machine.memory_bytes)}}},
+                     {"dtype", "float32"},
+                     {"mask", report.causal ? "causal" : "none"},
+                     {"window", report.window},
+                     {"rounds", report.rounds},
+                     {"peaks", {peaks, ",\n  "}},
+                     {"agree", !report.dispute},
+                     {"results", {rows, ",\n  "}},
+                     {"growth", {growths, ",\n  "}},
+                     {"dispute", dispute}},
+                    ",\n ")
+               .text +
+           "\n";
 }
 
 }  // namespace attn
