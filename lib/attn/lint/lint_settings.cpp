@@ -6,7 +6,7 @@
 #include "attn/plan/mask_kinds.hpp"
 #include "attn/plan/words.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 #include "attn/text/told.hpp"
 
 namespace attn::lint_checks {
