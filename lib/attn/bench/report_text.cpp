@@ -5,7 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "attn/bench/bench.hpp"
-#include "attn/text/width.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {
