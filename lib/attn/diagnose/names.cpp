@@ -90,7 +90,8 @@ std::string plain_name(std::string name) {
 std::string parameter_called(std::string name) {
     name = in_small_letters(std::move(name));
     std::ranges::replace(name, '/', '.');
-    bool is_weight = take_off(name, {".weight", "_weight", ".kernel", "_kernel", ".w", "_w"}, false);
+    bool is_weight =
+        take_off(name, {".weight", "_weight", ".kernel", "_kernel", ".w", "_w"}, false);
     bool is_bias = !is_weight && take_off(name, {".bias", "_bias", ".b", "_b"}, false);
     name = name.substr(name.find_last_of('.') + 1);
     if (!is_weight && !is_bias) is_weight = take_off(name, {"weight_", "w_", "w"}, true);
