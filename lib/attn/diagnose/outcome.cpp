@@ -2,7 +2,7 @@
 
 #include "attn/diagnose/mutations.hpp"
 #include "attn/diagnose/search.hpp"
-#include "attn/plan/draw.hpp"
+#include "attn/plan/draw_list.hpp"
 #include "attn/rules/print.hpp"
 
 // What a reading of all tensors costs, and what of it is harmless.
