@@ -1,8 +1,8 @@
 // Whether the core of live pages says what the program says, byte for byte.
 //
-//     node tests/web/core.mjs build/dev/app/attn-explain
+//     node tests/web/core.mjs build/dev/app/attn-explain [core.wasm.gz]
 //
-// The core is taken out of a page that the program makes. Where it is older than the program's
+// Without a file the core is taken out of a page that the program makes. Where it is older than the program's
 // sources, the digits or sentences below differ: cmake --workflow --preset web makes it anew.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gunzipSync, inflateSync } from "node:zlib";
 
-const program = process.argv[2];
+const [program, file] = process.argv.slice(2);
 const page = join(dirname(fileURLToPath(import.meta.url)), "../../lib/attn/render/page");
 const text = (name) => readFileSync(join(page, name), "utf8");
 const times = (count, act) => Array.from({ length: count }, (_, i) => act(i));
@@ -23,7 +23,7 @@ const scripts = (page) =>
 const scriptIn = (page, name) => scripts(page).find(({ id }) => id === name).text;
 
 const live = run(["--live", "--format", "html", "--model-file", "stories", "--text", "a cat"]).stdout;
-const core = await Core.from(gunzipSync(bytesOf(scriptIn(live, "core"))));
+const core = await Core.from(gunzipSync(file ? readFileSync(file) : bytesOf(scriptIn(live, "core"))));
 core.hold(inflateSync(bytesOf(scriptIn(live, "model"))));
 
 let failures = 0;
