@@ -131,7 +131,7 @@ void write_view(TextPieces& out, const Document& document, const Section& sectio
         if (view.has_colors()) write_scale(out, document, section, choices, view);
         std::vector<std::string> sides;
         for (const std::string& axis : tensor->axes()) sides.push_back(section.counted_by(axis));
-        out << ",\"sides\":" << json_list(sides);
+        if (sides != tensor->axes()) out << ",\"sides\":" << json_list(sides);
     }
     if (!section.notes.empty()) out << ",\"notes\":" << json_list(section.notes);
     if (!section.derivations.empty()) {
