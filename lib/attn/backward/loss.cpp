@@ -1,6 +1,5 @@
-#include "attn/backward/loss.hpp"
-
 #include "attn/backward/graph.hpp"
+
 #include "attn/cards/rule_step.hpp"
 #include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"

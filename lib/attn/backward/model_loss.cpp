@@ -5,8 +5,8 @@
 
 #include "attn/backward/backward.hpp"
 #include "attn/cards/step_table.hpp"
+#include "attn/models/generate.hpp"
 #include "attn/models/layer.hpp"
-#include "attn/models/sampler.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/walk/walk.hpp"
 

@@ -10,7 +10,7 @@
 #include "attn/notes/notes.hpp"
 #include "attn/plan/score_bias.hpp"
 #include "attn/plan/visibility.hpp"
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 #include "attn/text/told.hpp"
 #include "attn/why/why.hpp"
 

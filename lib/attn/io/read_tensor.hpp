@@ -6,7 +6,7 @@
 
 #include "attn/io/elements.hpp"
 #include "attn/io/input_file.hpp"
-#include "attn/text/sink.hpp"
+#include "attn/text/text_pieces.hpp"
 
 namespace attn {
 

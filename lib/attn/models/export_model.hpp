@@ -4,7 +4,7 @@
 
 #include "attn/io/elements.hpp"
 #include "attn/models/model.hpp"
-#include "attn/text/sink.hpp"
+#include "attn/text/text_pieces.hpp"
 
 namespace attn::models {
 

@@ -7,8 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "attn/io/array_files.hpp"
 #include "attn/io/json.hpp"
-#include "attn/io/safetensors.hpp"
 #include "attn/models/open_model.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"

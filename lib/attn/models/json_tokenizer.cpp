@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "attn/io/json.hpp"
-#include "attn/models/pieces.hpp"
 #include "attn/models/text_cuts.hpp"
 #include "attn/models/tokenizer.hpp"
 #include "attn/tensor/error.hpp"

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "attn/models/hugging_face.hpp"
-#include "attn/models/shipped.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/told.hpp"
 

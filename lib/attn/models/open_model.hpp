@@ -37,4 +37,9 @@ Model read_llama2c(std::shared_ptr<const InputFile> file);
 /// Errors  InputError, starting with the label.
 Model read_llm_viz(std::string_view text, const std::string& label);
 
+/// Files of data/models that the program holds, byte for byte (see shipped.S).
+extern const std::string_view stories_bin;
+extern const std::string_view stories_tokenizer;
+extern const std::string_view sorter_json;
+
 }  // namespace attn::models

@@ -1,4 +1,4 @@
-#include "attn/models/shipped.hpp"
+#include "attn/models/open_model.hpp"
 
 extern "C" {
 extern const char attn_stories_begin[], attn_stories_end[];

@@ -9,4 +9,9 @@ namespace attn {
 /// Errors  ConfigError naming the setting.
 void resolve_latent(Plan& plan);
 
+/// Checks differential attention against the rest of the walk; does nothing without it.
+///
+/// Errors  ConfigError naming the setting.
+void check_differential(const Plan& plan);
+
 }  // namespace attn

@@ -4,9 +4,9 @@
 #include <array>
 #include <functional>
 
-#include "attn/plan/where_true.hpp"
-#include "attn/tensor/broadcast.hpp"
+#include "attn/plan/visibility.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/tensor.hpp"
 #include "attn/text/told.hpp"
 
 namespace attn {

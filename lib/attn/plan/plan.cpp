@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "attn/plan/differential.hpp"
 #include "attn/plan/draw_list.hpp"
 #include "attn/plan/latent.hpp"
 #include "attn/plan/mask_kinds.hpp"
@@ -11,7 +10,7 @@
 #include "attn/plan/positions.hpp"
 #include "attn/plan/prefill.hpp"
 #include "attn/plan/score_bias.hpp"
-#include "attn/plan/token_names.hpp"
+#include "attn/plan/tokenize.hpp"
 #include "attn/plan/words.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/told.hpp"

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "attn/plan/mask_kinds.hpp"
-#include "attn/tensor/broadcast.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/tensor/tensor.hpp"
 #include "attn/text/told.hpp"
 
 namespace attn {

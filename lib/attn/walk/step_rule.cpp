@@ -11,7 +11,7 @@
 #include "attn/tensor/error.hpp"
 #include "attn/text/closest.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"
 
 namespace attn {
