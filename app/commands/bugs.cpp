@@ -8,7 +8,6 @@
 #include "attn/mistakes/mistake.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/width.hpp"
 
 namespace app {
 namespace {

@@ -9,7 +9,7 @@
 #include "attn/io/atomic_file.hpp"
 #include "attn/io/input_file.hpp"
 #include "attn/io/output_folder.hpp"
-#include "attn/models/export_model.hpp"
+#include "attn/models/open_model.hpp"
 
 namespace app {
 namespace {

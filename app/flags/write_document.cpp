@@ -16,7 +16,6 @@
 #include "attn/render/render.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/width.hpp"
 
 namespace app {
 namespace {

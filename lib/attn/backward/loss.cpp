@@ -6,7 +6,7 @@
 #include "attn/notes/notes.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 #include "attn/why/why.hpp"
 
 namespace attn {

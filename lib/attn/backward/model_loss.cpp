@@ -1,9 +1,8 @@
-#include "attn/backward/model_loss.hpp"
+#include "attn/backward/backward.hpp"
 
 #include <cmath>
 #include <numbers>
 
-#include "attn/backward/backward.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/models/generate.hpp"
 #include "attn/models/layer.hpp"

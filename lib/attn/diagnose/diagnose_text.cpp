@@ -8,7 +8,6 @@
 #include "attn/text/json.hpp"
 #include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/width.hpp"
 
 namespace attn {
 namespace {

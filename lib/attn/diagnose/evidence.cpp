@@ -5,7 +5,7 @@
 #include "attn/tensor/matrix_view.hpp"
 #include "attn/tensor/tensor.hpp"
 #include "attn/text/number_text.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

@@ -7,7 +7,7 @@
 #include "attn/mistakes/change.hpp"
 #include "attn/plan/draw_list.hpp"
 #include "attn/tensor/xtensor.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

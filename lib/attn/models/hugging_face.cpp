@@ -12,7 +12,6 @@
 #include "attn/models/open_model.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/told.hpp"
 
 namespace attn::models {
 namespace {

@@ -11,7 +11,6 @@
 #include "attn/tensor/error.hpp"
 #include "attn/text/pattern.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/told.hpp"
 
 namespace attn::models {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "attn/models/hugging_face.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn::models {
 namespace {

@@ -1,9 +1,9 @@
-#include "attn/plan/latent.hpp"
+#include "attn/plan/resolve.hpp"
 
 #include <cmath>
 
 #include "attn/tensor/error.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

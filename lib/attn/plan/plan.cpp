@@ -4,16 +4,15 @@
 #include <cmath>
 
 #include "attn/plan/draw_list.hpp"
-#include "attn/plan/latent.hpp"
 #include "attn/plan/mask_kinds.hpp"
 #include "attn/plan/memory.hpp"
-#include "attn/plan/positions.hpp"
 #include "attn/plan/prefill.hpp"
+#include "attn/plan/resolve.hpp"
 #include "attn/plan/score_bias.hpp"
 #include "attn/plan/tokenize.hpp"
 #include "attn/plan/words.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

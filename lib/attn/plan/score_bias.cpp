@@ -5,7 +5,7 @@
 #include "attn/plan/mask_kinds.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/tensor.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

@@ -3,6 +3,12 @@
 
 namespace attn {
 
+/// Fills in where tokens stand and which features rotate, and checks that they and the norms of
+/// query and key fit the sizes, which the plan must have.
+///
+/// Errors  ConfigError naming the setting.
+void resolve_positions(Plan& plan);
+
 /// Checks multi-head latent attention and says which features of a head rotate: the widths of the
 /// heads must be known. Does nothing without a latent.
 ///
