@@ -30,8 +30,7 @@ struct Loss {
 /// of the rules that read the tensor; a parameter's follows that of the step that it is for.
 ///
 /// Errors  ConfigError under the fused variant, which keeps no weights to go back through, and
-/// where
-///         a step has no rule; ShapeError for a target of another shape.
+///         where a step has no rule; ShapeError for a target of another shape.
 StepTable with_gradients(StepTable table, const Plan& plan, const Loss& loss);
 
 /// A loss behind the attention of one layer, and its gradient there.

@@ -120,8 +120,7 @@ std::vector<NamedTensor> parse_long_table(CsvLines& lines, const std::vector<std
 /// then for axes that have words, as `query_token`, the word of each index. An axis that a tensor
 /// lacks is left empty. Numbers are the shortest text that reads back to the same bits; true is 1.
 /// Errors  OutputError when two tensors, or two axes of one, share a name, and when two tensors
-/// have
-///         the same axes in contrary order.
+///         have the same axes in contrary order.
 void write_long_table(const Sink& sink, const std::vector<TensorRef>& tensors);
 
 }  // namespace attn
