@@ -10,8 +10,6 @@
 #include "app/terminal/messages.hpp"
 #include "attn/text/strings.hpp"
 
-#define ATTN_EXPORT(name) extern "C" __attribute__((export_name(#name)))
-
 namespace {
 
 std::string words;
