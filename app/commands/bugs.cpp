@@ -6,10 +6,8 @@
 #include "attn/backward/gradient_mistakes.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/mistakes/mistake.hpp"
-#include "attn/mistakes/rules_beside.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/width.hpp"
 
 namespace app {
 namespace {

@@ -51,7 +51,8 @@ attn::ReplayOptions replay_of(const Arguments& arguments) {
             parse_word<attn::TorchBuild>("--torch-build", arguments.text("--torch-build"));
     }
     replay.corrected = arguments.has("--corrected");
-    replay.code = wants_code(arguments) || arguments.has("--step");
+    const bool is_page = format_of(arguments).answers && !changes_settings(arguments);
+    replay.code = wants_code(arguments) || arguments.has("--step") || is_page;
     return replay;
 }
 

@@ -11,7 +11,7 @@
 #include "app/flags/walk_flags.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/render/render.hpp"
-#include "attn/tensor/same_numbers.hpp"
+#include "attn/tensor/tensor.hpp"
 #include "attn/text/json.hpp"
 
 namespace app {

@@ -21,7 +21,7 @@
 #include "attn/render/render.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/version.hpp"
 #include "attn/why/why.hpp"
@@ -169,8 +169,8 @@ void why_next(const Arguments& arguments) {
     std::optional<ModelMistake> made;
     if (bug != "none") made = attn::models::find_model_mistake(bug, model);
     const ModelMistake* const mistake = made ? &*made : nullptr;
-    const NextToken next =
-        attn::models::next_token(model, mistake, ids, token_in(model, arguments.text("CELL")));
+    const std::int64_t id = token_in(model, arguments.text("CELL"));
+    const NextToken next = attn::models::NextTokens(model, mistake, ids).of(id);
     const auto top = static_cast<std::size_t>(*arguments.integer("--top"));
     write_text(arguments, wants_json(arguments) ? next_json(model, next, mistake)
                                                 : next_text(model, ids, next, top, mistake));

@@ -13,8 +13,8 @@
 #include "attn/io/input_file.hpp"
 #include "attn/io/settings_file.hpp"
 #include "attn/io/zip.hpp"
-#include "attn/text/closest.hpp"
 #include "attn/text/json.hpp"
+#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {

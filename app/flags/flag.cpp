@@ -5,7 +5,6 @@
 
 #include "app/flags/parse.hpp"
 #include "app/terminal/messages.hpp"
-#include "attn/text/closest.hpp"
 #include "attn/text/strings.hpp"
 
 namespace app {

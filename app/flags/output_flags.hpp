@@ -1,6 +1,7 @@
 #pragma once
 #include <filesystem>
 #include <string>
+#include <utility>
 
 #include "app/flags/flag.hpp"
 #include "app/flags/formats.hpp"
@@ -140,7 +141,8 @@ bool is_live(const Arguments& arguments);
 /// Errors  ConfigError for flags whose walk a page cannot make: of a file, a model, or two walks.
 Arguments as_live(const Arguments& arguments);
 
-/// As JSON the flags that the page can turn, and the words of all others.
-std::string knobs_json(const Arguments& arguments);
+/// The scripts of a live page beside its walk, by their ids: its core; as JSON the flags that it can
+/// turn and the words of all others; of a model the file, and what it writes next.
+std::vector<std::pair<std::string, std::string>> live_scripts(const Arguments& arguments);
 
 }  // namespace app

@@ -52,7 +52,7 @@ TextChoices text_choices(const Arguments& arguments, attn::TextForm usual,
     if (shades.end != attn::ScaleEnd::automatic) choices.figure.end = shades.end;
     choices.figure.kind = parse_word<attn::FigureKind>("--figure", arguments.text("--figure"));
     choices.figure.theme = parse_word<attn::Theme>("--theme", arguments.text("--theme"));
-    if (is_live(arguments)) choices.figure.knobs = knobs_json(arguments);
+    if (is_live(arguments)) choices.figure.live = live_scripts(arguments);
     choices.figure.embedded = arguments.has("--embed");
     // Numbers side by side are compared: one form without exponents, unless another is asked for.
     choices.figure.options = choices.options;

@@ -8,7 +8,7 @@
 #include "app/stepper/session.hpp"
 #include "app/terminal/color.hpp"
 #include "attn/render/cell_view.hpp"
-#include "attn/text/width.hpp"
+#include "attn/text/strings.hpp"
 
 namespace app {
 

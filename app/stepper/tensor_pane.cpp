@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "attn/render/shown.hpp"
-#include "attn/text/width.hpp"
+#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {

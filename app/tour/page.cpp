@@ -8,7 +8,7 @@
 #include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "attn/notes/labels.hpp"
-#include "attn/plan/draw.hpp"
+#include "attn/plan/draw_list.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/why/why.hpp"
 

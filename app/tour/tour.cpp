@@ -15,7 +15,6 @@
 #include "app/terminal/terminal.hpp"
 #include "attn/io/output_folder.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/width.hpp"
 
 namespace app {
 namespace {

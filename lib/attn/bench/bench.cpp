@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "attn/tensor/error.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

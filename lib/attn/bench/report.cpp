@@ -11,7 +11,7 @@
 #include "attn/bench/bench.hpp"
 #include "attn/plan/words.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/width.hpp"
+#include "attn/text/strings.hpp"
 #include "attn/version.hpp"
 
 namespace attn {

@@ -6,8 +6,8 @@
 #include "attn/plan/mask_kinds.hpp"
 #include "attn/plan/words.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/numbers.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/number_text.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn::lint_checks {
 namespace {
