@@ -131,6 +131,18 @@ attn::Document on_one_page(const Arguments& arguments, const attn::Notebook& not
     return document;
 }
 
+/// The page; where it is corrected, or a format answers, both versions of it.
+attn::Document replayed(const Arguments& arguments, const attn::Notebook& notebook,
+                        attn::ReplayOptions replay, const Format& format) {
+    attn::Document document = changed_page(arguments, notebook, replay);
+    if (format.answers) return on_one_page(arguments, notebook, replay, std::move(document));
+    if (!replay.corrected) return document;
+    replay.corrected = false;
+    // A program has one course of events: there the corrected notebook runs after the other.
+    const auto both = format.runs ? attn::one_after_the_other : attn::both_replays;
+    return both(changed_page(arguments, notebook, replay), document);
+}
+
 /// For each cell, or those that CELL names, the command of a walk that gives its numbers; a shell
 /// runs the whole text.
 std::string as_flags(const Arguments& arguments, const attn::Notebook& notebook,
@@ -195,16 +207,7 @@ int run_notebook(const Arguments& arguments) {
         return 0;
     }
     check_changes(arguments);
-    attn::Document document = changed_page(arguments, notebook, replay);
-    if (format.answers) {
-        document = on_one_page(arguments, notebook, replay, std::move(document));
-    } else if (replay.corrected) {
-        attn::ReplayOptions faithful = replay;
-        faithful.corrected = false;
-        // A program has one course of events: there the corrected notebook runs after the other.
-        const auto both = format.runs ? attn::one_after_the_other : attn::both_replays;
-        document = both(changed_page(arguments, notebook, faithful), document);
-    }
+    attn::Document document = replayed(arguments, notebook, replay, format);
     if (arguments.has("--list-steps")) {
         note_unused_flags(arguments.narrowed_to({step_flags, output_flags, print_flags}),
                           {"--format", "--color"},
@@ -227,9 +230,9 @@ int run_notebook(const Arguments& arguments) {
     }
     select_sections(arguments, document, note_of_part, format.keeps_all());
     if (document.other != nullptr) {
-        attn::Document other = *document.other;
-        select_sections(arguments, other, note_of_part, format.keeps_all());
-        document.other = std::make_shared<const attn::Document>(std::move(other));
+        const auto other = std::make_shared<attn::Document>(*document.other);
+        select_sections(arguments, *other, note_of_part, format.keeps_all());
+        document.other = other;
     }
     if (replay.corrected && format.printed != nullptr) {
         // As many columns as the terminal has, or as two lines need.
@@ -242,19 +245,10 @@ int run_notebook(const Arguments& arguments) {
     return 0;
 }
 
-std::vector<std::string> names() {
-    std::vector<std::string> all;
-    for (const attn::Notebook& notebook : attn::notebooks()) {
-        all.push_back(notebook.number);
-        all.push_back(notebook.name);
-    }
-    return all;
-}
-
 const std::vector<Flag>& notebook_flags() {
     static const std::vector<Flag> all{
         {"NAME", "NAME", "name or number of a notebook; without one they are listed",
-         such_as(names)},
+         such_as(notebook_names)},
         {"CELL", "CELL", "one cell, by its name or number: for --as-flags"},
         {"--as-flags", "",
          "print for each cell the command of a plain walk that gives its numbers"},

@@ -58,8 +58,8 @@ attn::StepTable shown_table(const Arguments& arguments, const attn::Plan& plan) 
 
 /// The rules of a walk: those of its steps that are computed, as they are told or, as JSON,
 /// completed.
-std::string list_of_rules(const Arguments& arguments, const attn::Plan& plan) {
-    const attn::StepTable table = shown_table(arguments, plan);
+std::string list_of_rules(const Arguments& arguments, const attn::Plan& plan,
+                          const attn::StepTable& table) {
     std::string text;
     std::vector<attn::JsonText> rows;
     for (const attn::Step& step : table) {
@@ -296,17 +296,14 @@ int run_walk(const Arguments& typed) {
     if (plan.config.projection == attn::Projection::mha && !plan.config.bias) {
         report_note("nn.MultiheadAttention has biases, 0 when it is new: --bias --output-bias");
     }
-    if (arguments.has("--list-steps")) {
+    for (const std::string list : {"--list-steps", "--list-rules"}) {
+        if (!arguments.has(list)) continue;
         note_unused_flags(arguments.narrowed_to({output_flags, print_flags}),
-                          {"--format", "--color"}, "a walk: leave --list-steps out");
-        write_text(arguments, list_of_steps(arguments, steps_of(plan, shown_table(arguments, plan)),
-                                            "--detail"));
-        return 0;
-    }
-    if (arguments.has("--list-rules")) {
-        note_unused_flags(arguments.narrowed_to({output_flags, print_flags}),
-                          {"--format", "--color"}, "a walk: leave --list-rules out");
-        write_text(arguments, list_of_rules(arguments, plan));
+                          {"--format", "--color"}, "a walk: leave " + list + " out");
+        const attn::StepTable table = shown_table(arguments, plan);
+        write_text(arguments, list == "--list-rules"
+                                  ? list_of_rules(arguments, plan, table)
+                                  : list_of_steps(arguments, steps_of(plan, table), "--detail"));
         return 0;
     }
     if (arguments.has("--watch")) watch(arguments, walk_once);
