@@ -56,6 +56,11 @@ attn::ReplayOptions replay_of(const Arguments& arguments) {
     return replay;
 }
 
+attn::TextForm form_of(const attn::Notebook& notebook) {
+    return notebook.language == attn::CodeLanguage::torch ? attn::TextForm::torch
+                                                          : attn::TextForm::numpy;
+}
+
 /// Refuses the language that the notebook is not written in.
 void check_language(const Arguments& arguments, const attn::Notebook& notebook) {
     if (code_language(arguments, notebook.language) == notebook.language) return;
@@ -178,6 +183,30 @@ std::string as_flags(const Arguments& arguments, const attn::Notebook& notebook,
     return json ? attn::JsonText(rows).text + "\n" : text;
 }
 
+/// Prints what the flags select of a page.
+void print_notebook(const Arguments& arguments, const attn::Notebook& notebook,
+                    attn::Document document, const NoteOfPart& note_of_part) {
+    const attn::PrintOptions options = print_options(arguments);
+    const Format& format = format_of(arguments, form_of(notebook));
+    if (wants_code(arguments) && !document.sections.empty()) {
+        attn::add_print_options(document, notebook.language, options);
+    }
+    select_sections(arguments, document, note_of_part, format.keeps_all());
+    if (document.other != nullptr) {
+        const auto other = std::make_shared<attn::Document>(*document.other);
+        select_sections(arguments, *other, note_of_part, format.keeps_all());
+        document.other = other;
+    }
+    if (arguments.has("--corrected") && format.printed != nullptr) {
+        // As many columns as the terminal has, or as two lines need.
+        const std::size_t columns =
+            terminal_columns(arguments).value_or(2 * options.linewidth.value_or(80) + 3);
+        document = attn::side_by_side(document, *format.printed, options, columns);
+    }
+    document.command = command_line("notebook", arguments);
+    write_document(arguments, document, form_of(notebook), attn::DType::float32);
+}
+
 int run_notebook(const Arguments& arguments) {
     check_output_flags(arguments);
     check_stepping(arguments);
@@ -195,11 +224,6 @@ int run_notebook(const Arguments& arguments) {
     }
     const attn::Notebook& notebook = attn::find_notebook(arguments.text("NAME"));
     check_language(arguments, notebook);
-    const auto usual = notebook.language == attn::CodeLanguage::torch ? attn::TextForm::torch
-                                                                      : attn::TextForm::numpy;
-    const attn::PrintOptions options = print_options(arguments);
-    const Format& format = format_of(arguments, usual);
-
     const attn::ReplayOptions replay = replay_of(arguments);
     note_useless_settings(arguments, notebook, replay);
     if (arguments.has("--as-flags")) {
@@ -207,7 +231,8 @@ int run_notebook(const Arguments& arguments) {
         return 0;
     }
     check_changes(arguments);
-    attn::Document document = replayed(arguments, notebook, replay, format);
+    attn::Document document =
+        replayed(arguments, notebook, replay, format_of(arguments, form_of(notebook)));
     if (arguments.has("--list-steps")) {
         note_unused_flags(arguments.narrowed_to({step_flags, output_flags, print_flags}),
                           {"--format", "--color"},
@@ -219,29 +244,13 @@ int run_notebook(const Arguments& arguments) {
     if (arguments.has("--step")) {
         Arguments walks = arguments.narrowed_to({walk_flags, bug_flags, notebook_walk_flags});
         walks.set("--notebook", notebook.number);
-        Scene scene{std::move(document), usual};
+        Scene scene{std::move(document), form_of(notebook)};
         scene.page = std::move(walks);
         scene.note_of_page_part = note_of_part;
         step_through(std::move(scene), arguments);
         return 0;
     }
-    if (wants_code(arguments) && !document.sections.empty()) {
-        attn::add_print_options(document, notebook.language, options);
-    }
-    select_sections(arguments, document, note_of_part, format.keeps_all());
-    if (document.other != nullptr) {
-        const auto other = std::make_shared<attn::Document>(*document.other);
-        select_sections(arguments, *other, note_of_part, format.keeps_all());
-        document.other = other;
-    }
-    if (replay.corrected && format.printed != nullptr) {
-        // As many columns as the terminal has, or as two lines need.
-        const std::size_t columns =
-            terminal_columns(arguments).value_or(2 * options.linewidth.value_or(80) + 3);
-        document = attn::side_by_side(document, *format.printed, options, columns);
-    }
-    document.command = command_line("notebook", arguments);
-    write_document(arguments, document, usual, attn::DType::float32);
+    print_notebook(arguments, notebook, std::move(document), note_of_part);
     return 0;
 }
 
