@@ -96,6 +96,30 @@ const Flag& flag_of_setting(const Arguments& arguments, const attn::FileSetting&
                attn::did_you_mean(setting.key, keys, ": the names are those of the flags"));
 }
 
+/// What was changed by hand in a print of this program, beside what was said, counts.
+void take_changes(Arguments& base, std::string_view json, const std::string& label) {
+    const std::vector<attn::FileSetting> told = attn::read_beside_said(json, label);
+    if (told.empty() || base.has("--notebook")) return;
+    std::string made;
+    try {
+        for (const auto& [key, value] : config_entries(base, attn::resolve(config_of(base)))) {
+            if (key != "said")
+                made += (made.empty() ? "{" : ",") + attn::json_string(key) + ":" + value;
+        }
+    } catch (const attn::Error&) {
+        return;  // a file of it is gone, or flags are to mend it: then what was said counts alone
+    }
+    for (const attn::FileSetting& was : attn::read_settings(made + "}", label)) {
+        const auto is = std::ranges::find(told, was.key, &attn::FileSetting::key);
+        if (is == told.end() || is->is_object || is->values == was.values) continue;
+        const Flag* flag = flag_of(base, was.key);
+        if (flag == nullptr) continue;
+        base.forget(flag->name);
+        base.say(said_by(base, *flag, *is, true));
+        base.came_from(*flag, {label, is->line});
+    }
+}
+
 /// What begins the comment. Other programs may write comments of their own.
 constexpr std::string_view mark = "attn-explain settings\n";
 
@@ -142,6 +166,7 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
             refuse(label, setting, error.what());
         }
     }
+    take_changes(base, json, label);
     return base;
 }
 

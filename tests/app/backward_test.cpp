@@ -33,8 +33,8 @@ TEST_SUITE("app: backward") {
         CHECK(has(names, "# d_scores[h,q,k] = d_scaled_scores[h,q,k] / sqrt(4)"));
     }
     TEST_CASE("a walk in chunks goes back too, and its program with a mistake is the whole way") {
-        const std::string chunks = run("--mask causal --prefill 4 --backward --only weights").out;
-        CHECK(has(chunks, "every row is the same"));
+        const std::string chunks = run("--mask causal --prefill 4 --backward --only context").out;
+        CHECK(has(chunks, "Walked through the cache"));
         const std::string code =
             run("--backward --bug grad-row-max-counted --code torch -q --format python").out;
         CHECK(has(code, "row_max = "));

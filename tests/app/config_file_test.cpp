@@ -160,6 +160,21 @@ TEST_SUITE("app: config") {
         CHECK(run("-q --only weights --backward" + config).err.empty());
     }
 
+    TEST_CASE("what a person changes in a record counts, beside what was said too") {
+        const program::Folder folder;
+        auto record = nlohmann::json::parse(run("--heads 2 --mask causal --seed 7 --json").out);
+        record["config"]["seed"] = 8;
+        record["config"]["mask"] = "none";
+        record["config"]["bias"] = true;
+        const std::string expected = run("-q --heads 2 --seed 8 --bias").out;
+        std::ofstream(folder / "walk.json") << record.dump(2);
+        CHECK(run("-q --config " + (folder / "walk.json")).out == expected);
+        std::ofstream(folder / "config.json") << record["config"].dump();
+        CHECK(run("-q --config " + (folder / "config.json")).out == expected);
+        CHECK(run("-q --heads 1 --config " + (folder / "config.json")).out ==
+              run("-q --heads 1 --seed 8 --bias").out);
+    }
+
     TEST_CASE("json, markdown, notebooks, figures and pages name the command that makes them") {
         const program::Folder folder;
         const std::string flags = "--text 'it''s <b>' --heads 2 --mask causal";

@@ -20,4 +20,7 @@ struct FileSetting {
 /// Errors  InputError, starting with `label`: as parse_json, and JSON that is no object.
 std::vector<FileSetting> read_settings(std::string_view text, const std::string& label);
 
+/// What stands beside `said`: every setting of the walk that was made of it. Empty for others.
+std::vector<FileSetting> read_beside_said(std::string_view text, const std::string& label);
+
 }  // namespace attn
