@@ -10,8 +10,7 @@
 #include "app/reference/reference.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
-#include "attn/text/closest.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 #include "attn/version.hpp"
 
 namespace app {

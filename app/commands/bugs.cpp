@@ -9,7 +9,6 @@
 #include "attn/mistakes/rules_beside.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/width.hpp"
 
 namespace app {
 namespace {

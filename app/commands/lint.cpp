@@ -13,7 +13,7 @@
 #include "app/terminal/messages.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/width.hpp"
+#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {

@@ -12,7 +12,7 @@
 #include "attn/notes/notes.hpp"
 #include "attn/render/render.hpp"
 #include "attn/render/torch_text.hpp"
-#include "attn/tensor/same_numbers.hpp"
+#include "attn/tensor/tensor.hpp"
 #include "attn/text/json.hpp"
 
 namespace app {

@@ -22,7 +22,7 @@
 #include "attn/plan/memory.hpp"
 #include "attn/render/render.hpp"
 #include "attn/rules/print.hpp"
-#include "attn/tensor/same_numbers.hpp"
+#include "attn/tensor/tensor.hpp"
 #include "attn/text/json.hpp"
 #include "attn/walk/parts.hpp"
 #include "attn/walk/step_rule.hpp"

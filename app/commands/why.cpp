@@ -13,7 +13,7 @@
 #include "app/terminal/messages.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 
 namespace app {
 namespace {

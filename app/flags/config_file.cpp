@@ -12,8 +12,8 @@
 #include "attn/io/atomic_file.hpp"
 #include "attn/io/input_file.hpp"
 #include "attn/io/settings_file.hpp"
-#include "attn/text/closest.hpp"
 #include "attn/text/json.hpp"
+#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {

@@ -6,7 +6,6 @@
 #include "app/flags/parse.hpp"
 #include "app/flags/read_words.hpp"
 #include "app/terminal/messages.hpp"
-#include "attn/text/closest.hpp"
 #include "attn/text/strings.hpp"
 
 namespace app {

@@ -8,7 +8,7 @@
 #include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "attn/compare/compare.hpp"
-#include "attn/text/closest.hpp"
+#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {

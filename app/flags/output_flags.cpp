@@ -10,7 +10,6 @@
 #include "attn/notes/notes.hpp"
 #include "attn/plan/tokenize.hpp"
 #include "attn/tensor/slice.hpp"
-#include "attn/text/closest.hpp"
 #include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/walk/step_rule.hpp"

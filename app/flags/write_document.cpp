@@ -9,15 +9,13 @@
 #include "app/terminal/signals.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
-#include "attn/document/changes.hpp"
 #include "attn/document/program.hpp"
 #include "attn/document/summary.hpp"
-#include "attn/io/npy.hpp"
+#include "attn/io/array_files.hpp"
 #include "attn/io/output_folder.hpp"
 #include "attn/render/render.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/width.hpp"
 
 namespace app {
 namespace {

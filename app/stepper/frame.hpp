@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "app/terminal/color.hpp"
-#include "attn/text/width.hpp"
+#include "attn/text/strings.hpp"
 
 namespace app {
 

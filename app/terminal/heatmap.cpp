@@ -8,7 +8,7 @@
 #include "attn/render/cell_view.hpp"
 #include "attn/render/render.hpp"
 #include "attn/render/shown.hpp"
-#include "attn/text/width.hpp"
+#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {

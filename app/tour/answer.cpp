@@ -6,7 +6,7 @@
 #include "app/flags/walk_flags.hpp"
 #include "app/tour/page.hpp"
 #include "attn/notes/labels.hpp"
-#include "attn/plan/draw.hpp"
+#include "attn/plan/draw_list.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/why/why.hpp"
 

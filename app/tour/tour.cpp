@@ -16,7 +16,6 @@
 #include "app/tour/page.hpp"
 #include "attn/io/output_folder.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/width.hpp"
 
 namespace app {
 namespace {

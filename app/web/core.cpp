@@ -8,7 +8,7 @@
 #include "app/commands/commands.hpp"
 #include "app/flags/presets.hpp"
 #include "app/terminal/messages.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace {
 

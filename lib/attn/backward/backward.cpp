@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "attn/backward/graph.hpp"
-#include "attn/backward/loss.hpp"
-#include "attn/backward/twins.hpp"
 #include "attn/cards/rule_step.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/notes/gradient_notes.hpp"

@@ -10,7 +10,7 @@
 
 #include "attn/bench/figures.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

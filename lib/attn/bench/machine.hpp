@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "attn/simd/instruction_set.hpp"
+#include "attn/simd/kernels.hpp"
 
 namespace attn {
 

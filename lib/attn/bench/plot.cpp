@@ -1,12 +1,11 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
-#include <string>
-#include <vector>
+#include <set>
 
 #include <fmt/format.h>
 
+#include "attn/bench/figures.hpp"
 #include "attn/bench/report.hpp"
 #include "attn/render/svg.hpp"
 
@@ -24,27 +23,11 @@ struct Line {
     std::vector<Point> points;
 };
 
-/// Hues that every kind of colour vision tells apart, dark enough for lines on white.
-/// Source  Okabe & Ito, Color Universal Design, 2008; its yellow and sky blue are too light here.
-constexpr std::array<const char*, 6> colors{"#0072b2", "#d55e00", "#009e73",
-                                            "#000000", "#b0608f", "#a66f00"};
-
-constexpr double least_width = 760;
-constexpr double height = 460;
 constexpr double left = 80;
 constexpr double right = 540;
 constexpr double top = 60;
 constexpr double bottom = 400;
 constexpr double usual_label_distance = 17;
-
-/// Wide enough for the longest label: no letter of the font is wider than 8, on average.
-double width_of(const std::vector<Line>& lines) {
-    double width = least_width;
-    for (const Line& line : lines) {
-        width = std::max(width, right + 26 + 8 * static_cast<double>(line.label.size()));
-    }
-    return width;
-}
 
 bool same_line(const BenchRow& a, const BenchRow& b) {
     return a.series == b.series && a.shape.groups == b.shape.groups &&
@@ -131,93 +114,64 @@ PlotAxes axes_of(const std::vector<Line>& lines) {
             {std::pow(10.0, first), std::pow(10.0, last), bottom, top}};
 }
 
-std::string text_at(double x, double y, const char* anchor, const std::string& text,
-                    const char* more = "") {
-    return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n", x, y,
-                       anchor, more, xml_text(text));
+/// `10 ms`: a power of ten of seconds.
+std::string power_of_ten_text(double seconds) {
+    std::string text = time_text(seconds);
+    if (const auto dot = text.find('.'); dot != text.npos) text.erase(dot, text.find(' ') - dot);
+    return text;
 }
 
-/// `10 ms`: ten to some power of seconds.
-std::string power_of_ten_text(int power) {
-    static constexpr std::array<const char*, 4> units{"s", "ms", "us", "ns"};
-    static constexpr std::array<const char*, 3> tens{"1", "10", "100"};
-    const int thousands = std::clamp(power >= 0 ? 0 : (2 - power) / 3, 0, 3);
-    const int rest = power + 3 * thousands;
-    if (rest < 0 || rest > 2) return fmt::format("1e{} s", power);
-    return fmt::format("{} {}", tens[static_cast<std::size_t>(rest)],
-                       units[static_cast<std::size_t>(thousands)]);
+void draw_line(Svg& svg, double x1, double y1, double x2, double y2) {
+    svg.add(fmt::format("<path class=\"rule\" opacity=\".4\" d=\"M{} {}L{} {}\"/>\n", px(x1),
+                        px(y1), px(x2), px(y2)));
 }
 
-std::string time_grid(const Axis& axis) {
-    std::string svg;
-    const int first = static_cast<int>(std::lround(std::log10(axis.low)));
-    const int last = static_cast<int>(std::lround(std::log10(axis.high)));
-    for (int power = first; power <= last; ++power) {
-        const double y = axis.place(std::pow(10.0, power));
-        svg += fmt::format(
-            "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"#d8d8d8\"/>\n",
-            left, y, right, y);
-        svg += text_at(left - 8, y + 4, "end", power_of_ten_text(power));
+void draw_time_grid(Svg& svg, const Axis& axis) {
+    for (double seconds = axis.low; seconds < 2 * axis.high; seconds *= 10) {
+        const double y = axis.place(seconds);
+        draw_line(svg, left, y, right, y);
+        svg.text({.x = left - 8, .y = y + 4, .anchor = "end"}, power_of_ten_text(seconds));
     }
-    return svg;
 }
 
-std::string length_grid(const Axis& axis, const std::vector<Line>& lines) {
-    std::vector<double> lengths;
+void draw_length_grid(Svg& svg, const Axis& axis, const std::vector<Line>& lines) {
+    std::set<double> lengths;
     for (const Line& line : lines) {
-        for (const Point& point : line.points) lengths.push_back(point.length);
+        for (const Point& point : line.points) lengths.insert(point.length);
     }
-    std::sort(lengths.begin(), lengths.end());
-    std::string svg;
-    double last = -std::numeric_limits<double>::infinity();
+    double last = 0;
     for (const double length : lengths) {
         const double x = axis.place(length);
         if (x < last + 40) continue;  // its text would run into the one before
         last = x;
-        svg += fmt::format(
-            "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"#d8d8d8\"/>\n",
-            x, top, x, bottom);
-        svg += text_at(x, bottom + 18, "middle", fmt::format("{:.0f}", length));
+        draw_line(svg, x, top, x, bottom);
+        svg.text({.x = x, .y = bottom + 18, .anchor = "middle"}, fmt::format("{:.0f}", length));
     }
-    return svg;
 }
 
 /// A mark of its own for each line: circle, square, diamond, triangle.
-std::string mark(std::size_t number, double x, double y, const char* color) {
-    switch (number % 4) {
-        case 0:
-            return fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\"/>\n", x, y,
-                               color);
-        case 1:
-            return fmt::format(
-                "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"8\" height=\"8\" fill=\"{}\"/>\n", x - 4,
-                y - 4, color);
-        case 2:
-            return fmt::format("<path d=\"M{:.1f} {:.1f}l5 5l-5 5l-5 -5z\" fill=\"{}\"/>\n", x,
-                               y - 5, color);
-        default:
-            return fmt::format("<path d=\"M{:.1f} {:.1f}l5 9l-10 0z\" fill=\"{}\"/>\n", x, y - 5,
-                               color);
-    }
+void draw_mark(Svg& svg, std::size_t number, double x, double y) {
+    constexpr const char* shapes[]{"m-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "m-4-4h8v8h-8z",
+                                   "m0-5l5 5l-5 5l-5-5z", "m0-5l5 9h-10z"};
+    svg.add(fmt::format("<path class=\"page {}\" stroke-width=\"2\" d=\"M{} {}{}\"/>\n",
+                        line_class(number), px(x), px(y), shapes[number % std::size(shapes)]));
 }
 
-std::string curve(const Line& line, std::size_t number, const PlotAxes& axes) {
-    const char* const color = colors[number % colors.size()];
+void draw_curve(Svg& svg, const Line& line, std::size_t number, const PlotAxes& axes) {
     std::string path;
-    std::string marks;
     for (const Point& point : line.points) {
-        const double x = axes.length.place(point.length);
-        const double y = axes.seconds.place(point.seconds);
-        path += fmt::format("{}{:.1f},{:.1f}", path.empty() ? "" : " ", x, y);
-        marks += mark(number, x, y, color);
+        path += (path.empty() ? "" : " ") + px(axes.length.place(point.length)) + "," +
+                px(axes.seconds.place(point.seconds));
     }
-    return fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\n",
-                       path, color) +
-           marks;
+    svg.add(fmt::format("<polyline class=\"{}\" points=\"{}\" fill=\"none\" stroke-width=\"2\"/>\n",
+                        line_class(number), path));
+    for (const Point& point : line.points) {
+        draw_mark(svg, number, axes.length.place(point.length), axes.seconds.place(point.seconds));
+    }
 }
 
 /// Each line's label at the height of its end, pushed apart where they would overlap.
-std::string labels(const std::vector<Line>& lines, const PlotAxes& axes) {
+void draw_labels(Svg& svg, const std::vector<Line>& lines, const PlotAxes& axes) {
     struct Label {
         std::size_t number;
         double y;
@@ -226,8 +180,7 @@ std::string labels(const std::vector<Line>& lines, const PlotAxes& axes) {
     for (std::size_t i = 0; i < lines.size(); ++i) {
         places.push_back({i, axes.seconds.place(lines[i].points.back().seconds)});
     }
-    std::stable_sort(places.begin(), places.end(),
-                     [](const Label& a, const Label& b) { return a.y < b.y; });
+    std::ranges::stable_sort(places, {}, &Label::y);
     const double label_distance =
         std::min(usual_label_distance, (bottom - top) / static_cast<double>(places.size()));
     for (std::size_t i = 1; i < places.size(); ++i) {
@@ -238,12 +191,12 @@ std::string labels(const std::vector<Line>& lines, const PlotAxes& axes) {
     for (std::size_t i = places.size(); i-- > 0; lowest -= label_distance) {
         places[i].y = std::min(places[i].y, lowest);
     }
-    std::string svg;
     for (const Label& label : places) {
-        svg += mark(label.number, right + 6, label.y, colors[label.number % colors.size()]);
-        svg += text_at(right + 16, label.y + 4, "start", lines[label.number].label);
+        const std::string& words = lines[label.number].label;
+        draw_mark(svg, label.number, right + 6, label.y);
+        svg.text({.x = right + 16, .y = label.y + 4}, words);
+        svg.reach(right + 16 + text_width(words), bottom + 42);
     }
-    return svg;
 }
 
 }  // namespace
@@ -256,24 +209,22 @@ std::string bench_svg(const BenchReport& report) {
     const std::string machine = fmt::format(
         "{}, {} core{}; median of {} round{}", report.machine.processor, report.machine.cores,
         report.machine.cores == 1 ? "" : "s", report.rounds, report.rounds == 1 ? "" : "s");
-    std::string svg = fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
-        "viewBox=\"0 0 {0:.0f} {1:.0f}\" role=\"img\" font-family=\"sans-serif\" "
-        "font-size=\"13\" fill=\"#222222\">\n<title>{2}</title>\n"
-        "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
-        width_of(lines), height, xml_text(title));
-    svg += text_at(left, 24, "start", title, " font-size=\"17\"");
-    svg += text_at(left, 44, "start", machine, " fill=\"#555555\"");
+    const double middle = (left + right) / 2;
+    Svg svg(Theme::light);
+    svg.text({.x = left, .y = 24, .style = "title"}, title);
+    svg.text({.x = left, .y = 44, .style = "soft"}, machine);
+    svg.reach(left + std::max(text_width(title, 17), text_width(machine)), bottom + 42);
     if (lines.empty()) {
-        return svg +
-               text_at((left + right) / 2, (top + bottom) / 2, "middle", "nothing was timed") +
-               "</svg>\n";
+        svg.text({.x = middle, .y = (top + bottom) / 2, .anchor = "middle"}, "nothing was timed");
+        return svg.finish(title);
     }
     const PlotAxes axes = axes_of(lines);
-    svg += time_grid(axes.seconds) + length_grid(axes.length, lines);
-    svg += text_at((left + right) / 2, bottom + 42, "middle", "T, queries and keys");
-    for (std::size_t i = 0; i < lines.size(); ++i) svg += curve(lines[i], i, axes);
-    return svg + labels(lines, axes) + "</svg>\n";
+    draw_time_grid(svg, axes.seconds);
+    draw_length_grid(svg, axes.length, lines);
+    svg.text({.x = middle, .y = bottom + 42, .anchor = "middle"}, "T, queries and keys");
+    for (std::size_t i = 0; i < lines.size(); ++i) draw_curve(svg, lines[i], i, axes);
+    draw_labels(svg, lines, axes);
+    return svg.finish(title);
 }
 
 }  // namespace attn

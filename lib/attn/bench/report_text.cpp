@@ -6,7 +6,7 @@
 
 #include "attn/bench/figures.hpp"
 #include "attn/bench/report.hpp"
-#include "attn/text/width.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

@@ -8,7 +8,6 @@
 #include "attn/rules/nodes.hpp"
 #include "attn/rules/python.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/closest.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/walk/step_rule.hpp"
 

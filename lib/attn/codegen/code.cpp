@@ -6,7 +6,7 @@
 #include "attn/codegen/step_lines.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/number_text.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

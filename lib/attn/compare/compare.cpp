@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 
 #include "attn/tensor/error.hpp"
-#include "attn/tensor/same_numbers.hpp"
 #include "attn/tensor/slice.hpp"
+#include "attn/tensor/tensor.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"
 
 namespace attn {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "attn/diagnose/their_tensors.hpp"
-#include "attn/plan/draw.hpp"
+#include "attn/plan/draw_list.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/slice.hpp"
 

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "attn/diagnose/search.hpp"
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 
 // Mistakes with a number of their own: a scale, a fill, a base, an offset.
 

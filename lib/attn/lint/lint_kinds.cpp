@@ -3,7 +3,7 @@
 
 #include "attn/lint/lint_checks.hpp"
 #include "attn/plan/mask_kinds.hpp"
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 
 namespace attn::lint_checks {
 namespace {

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "attn/lint/lint_checks.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn::lint_checks {
 

@@ -1,7 +1,7 @@
 #include "attn/lint/lint_checks.hpp"
 #include "attn/plan/words.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 
 namespace attn::lint_checks {
 

@@ -1,6 +1,6 @@
 #include "attn/cards/sinks.hpp"
 #include "attn/mistakes/change.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

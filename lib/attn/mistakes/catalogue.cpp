@@ -3,7 +3,7 @@
 
 #include "attn/mistakes/change.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/closest.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 

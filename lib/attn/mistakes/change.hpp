@@ -7,7 +7,7 @@
 
 #include "attn/mistakes/edits.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 

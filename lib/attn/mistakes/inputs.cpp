@@ -5,7 +5,7 @@
 #include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
-#include "attn/plan/draw.hpp"
+#include "attn/plan/draw_list.hpp"
 
 namespace attn {
 namespace {

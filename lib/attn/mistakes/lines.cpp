@@ -6,7 +6,7 @@
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/edits.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 // How mistakes write the steps that they change.
 

@@ -1,6 +1,6 @@
 #include "attn/mistakes/rotation.hpp"
 #include "attn/plan/projected.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

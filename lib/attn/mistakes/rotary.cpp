@@ -4,7 +4,7 @@
 #include "attn/mistakes/rotation.hpp"
 #include "attn/plan/projected.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 

@@ -1,7 +1,7 @@
 #include "attn/models/contributions.hpp"
 
+#include "attn/models/generate.hpp"
 #include "attn/models/runtime.hpp"
-#include "attn/models/sampler.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn::models {

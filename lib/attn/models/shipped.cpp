@@ -1,4 +1,4 @@
-#include "attn/models/shipped.hpp"
+#include "attn/models/open_model.hpp"
 
 #include <zlib.h>
 

@@ -6,9 +6,9 @@
 
 #include "attn/cards/step_table.hpp"
 #include "attn/mistakes/mistake.hpp"
-#include "attn/plan/draw.hpp"
+#include "attn/plan/draw_list.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/tensor/same_numbers.hpp"
+#include "attn/tensor/tensor.hpp"
 
 namespace attn {
 namespace {

@@ -8,7 +8,7 @@
 #include "attn/render/torch_text.hpp"
 #include "attn/steps/projection.hpp"
 #include "attn/tensor/slice.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 // Notebook 001: attention of one word, of all words in loops, of all words in whole arrays, and
 // with eight heads. The notebook was run without a seed, so its draws cannot be had again.

@@ -8,7 +8,7 @@
 #include "attn/render/svg.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/markdown.hpp"
-#include "attn/text/width.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

@@ -1,6 +1,6 @@
 #include "attn/render/html_page.hpp"
 #include "attn/render/render.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,6 @@
 #include "attn/render/page/squeeze.hpp"
 #include "attn/render/svg.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {
