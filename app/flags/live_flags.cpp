@@ -8,7 +8,7 @@
 #include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "attn/models/contributions.hpp"
-#include "attn/models/shipped.hpp"
+#include "attn/models/open_model.hpp"
 #include "attn/render/html_page.hpp"
 #include "attn/render/page/page_files.hpp"
 #include "attn/text/json.hpp"

@@ -18,7 +18,6 @@
 #include "attn/io/atomic_file.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "attn/models/open_model.hpp"
-#include "attn/models/shipped.hpp"
 #include "attn/render/page/page_files.hpp"
 #include "attn/simd/matmul.hpp"
 #include "attn/text/pattern.hpp"

@@ -45,6 +45,11 @@ extern const std::string_view stories_bin;
 extern const std::string_view stories_tokenizer;
 extern const std::string_view sorter_json;
 
+/// stories_bin and stories_tokenizer one behind the other, as zlib packs them. Of each four bytes
+/// the bits are turned once to the left, so that the exponent of a float is a byte of its own, and
+/// then stand all first bytes, all second ones, and so on: exponents are much alike.
+std::string packed_stories();
+
 /// A model of the Llama kind as Hugging Face's transformers keep it: config.json and tensors. Where
 /// features rotate with their neighbours, the rows of w_query and w_key are put into the order of
 /// halves: row 2i + b of a head goes to row b * head_dim / 2 + i.
