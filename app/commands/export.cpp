@@ -4,7 +4,7 @@
 #include "app/flags/model_flags.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/terminal/messages.hpp"
-#include "app/terminal/signals.hpp"
+#include "app/terminal/terminal.hpp"
 #include "attn/io/array_files.hpp"
 #include "attn/io/atomic_file.hpp"
 #include "attn/io/input_file.hpp"

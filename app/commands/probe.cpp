@@ -6,12 +6,12 @@
 #include <filesystem>
 
 #include "app/commands/commands.hpp"
+#include "app/flags/config_file.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/flags/probe_settings.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
-#include "app/terminal/signals.hpp"
 #include "app/terminal/standard_output.hpp"
+#include "app/terminal/terminal.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/diagnose/power.hpp"

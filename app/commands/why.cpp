@@ -5,7 +5,7 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/written_text.hpp"
 #include "app/flags/config_file.hpp"
-#include "app/flags/known_words.hpp"
+#include "app/flags/flag.hpp"
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"

@@ -1,4 +1,4 @@
-#include "app/flags/gradient_flags.hpp"
+#include "app/flags/walk_flags.hpp"
 
 #include "app/flags/model_flags.hpp"
 #include "app/flags/parse.hpp"

@@ -1,4 +1,3 @@
-#include "app/flags/live_flags.hpp"
 
 #include <algorithm>
 #include <array>
@@ -72,12 +71,11 @@ bool is_knob(const Arguments& arguments, const std::string& name) {
 }
 
 std::string knob_json(const Arguments& arguments, const Flag& flag) {
-    using Kind = Takes::Kind;
     const Takes& takes = flag.takes;
-    const bool counts = takes.kind == Kind::integer || takes.kind == Kind::number;
+    const bool counts = takes.kind == Takes::Kind::integer || takes.kind == Takes::Kind::number;
     const bool is_long = flag.name == "--text" || flag.name == "--rule";
     const char* kind = counts ? "number" : is_long ? "text" : "word";
-    if (takes.only_these && takes.kind == Kind::word) kind = "choice";
+    if (takes.only_these && takes.kind == Takes::Kind::word) kind = "choice";
     std::string usual = flag.name == "--text" ? default_sentence : flag.usual;
     if (arguments.has("--model-file")) {
         const std::string decided = std::ranges::find(knobs, flag.name, &Knob::name)->with_model;
@@ -154,8 +152,7 @@ Flag live_flag() {
 }
 
 bool is_live(const Arguments& arguments) {
-    return arguments.find("--live") != nullptr && arguments.has("--live") &&
-           format_of(arguments).answers;
+    return arguments.has("--live") && format_of(arguments).answers;
 }
 
 Arguments as_live(const Arguments& arguments) {

@@ -52,7 +52,7 @@ struct Named {
 };
 
 std::optional<Named> named(const Arguments& arguments) {
-    if (arguments.find("--notebook") == nullptr || !arguments.has("--notebook")) return {};
+    if (!arguments.has("--notebook")) return {};
     const std::string said = arguments.text("--notebook");
     const attn::Notebook& notebook = attn::find_notebook(before(said, ':'));
     Named result{notebook, said.substr(std::min(said.size(), said.find(':'))),

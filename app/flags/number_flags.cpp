@@ -1,5 +1,4 @@
 #include "app/flags/setting.hpp"
-#include "app/flags/walk_rows.hpp"
 #include "attn/plan/draw_list.hpp"
 #include "attn/plan/memory.hpp"
 #include "attn/tensor/tensor.hpp"

@@ -1,8 +1,9 @@
-#include "app/flags/read_words.hpp"
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
+
+#include "app/flags/flag.hpp"
+#include "app/flags/parse.hpp"
 
 namespace app {
 namespace {
@@ -22,22 +23,13 @@ std::string unguarded(const std::string& word) {
     return word.starts_with(" -") ? word.substr(1) : word;
 }
 
-const Flag* row_of(const std::vector<FlagTable>& tables, const std::string& name) {
-    for (const FlagTable table : tables) {
-        for (const Flag& flag : table()) {
-            if (name == flag.name || (!flag.letter.empty() && name == flag.letter)) return &flag;
-        }
-    }
-    return nullptr;
-}
-
 /// The flag of `--name` or `--name=VALUE`, or the last one of `-qo`, which may take a value; null
 /// when there is none, or for one of the letters none.
-const Flag* last_flag_of(const std::vector<FlagTable>& tables, const std::string& word) {
-    if (word.starts_with("--")) return row_of(tables, word.substr(0, word.find('=')));
+const Flag* last_flag_of(const Arguments& rows, const std::string& word) {
+    if (word.starts_with("--")) return rows.find(before(word, '='));
     const Flag* flag = nullptr;
     for (std::size_t i = 1; i < word.size() && !(flag && flag->takes_value()); ++i) {
-        flag = row_of(tables, std::string("-") + word[i]);
+        flag = rows.find(std::string("-") + word[i]);
         if (!flag) return nullptr;
     }
     return flag;
@@ -70,13 +62,13 @@ bool looks_like_flag(const std::string& word) {
            !(word[1] >= '0' && word[1] <= '9') && word[1] != '.' && !holds_blanks(word);
 }
 
-TypedWords read_words(const std::vector<FlagTable>& tables, const std::vector<std::string>& words) {
+TypedWords read_words(const Arguments& rows, const std::vector<std::string>& words) {
     // Tell CLI11 no more than the names: all that is checked and said of a flag stands in its row.
     CLI::App cli;
     cli.set_help_flag();
     cli.allow_extras();
-    std::map<const CLI::Option*, const Flag*> rows;
-    for (const FlagTable table : tables) {
+    std::map<const CLI::Option*, const Flag*> flags;
+    for (const FlagTable table : rows.tables()) {
         for (const Flag& flag : table()) {
             if (!may_be_named(flag, words)) continue;
             const std::string names =
@@ -84,7 +76,7 @@ TypedWords read_words(const std::vector<FlagTable>& tables, const std::vector<st
             CLI::Option* option = flag.takes_value() || flag.is_positional() ? cli.add_option(names)
                                                                              : cli.add_flag(names);
             option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-            rows[option] = &flag;
+            flags[option] = &flag;
         }
     }
 
@@ -96,7 +88,7 @@ TypedWords read_words(const std::vector<FlagTable>& tables, const std::vector<st
         const std::string& word = words[i];
         if (word == "--") flags_may_come = false;
         const bool is_flag = flags_may_come && looks_like_flag(word);
-        const Flag* flag = is_flag ? last_flag_of(tables, word) : nullptr;
+        const Flag* flag = is_flag ? last_flag_of(rows, word) : nullptr;
         if (is_flag && !flag) {
             typed.unknown = word;
             break;
@@ -144,7 +136,7 @@ TypedWords read_words(const std::vector<FlagTable>& tables, const std::vector<st
     std::map<const CLI::Option*, std::size_t> seen;
     for (const CLI::Option* option : cli.parse_order()) {
         const std::size_t place = seen[option]++;
-        const Flag* flag = rows.at(option);
+        const Flag* flag = flags.at(option);
         // CLI11 says `true` of a flag that stands alone.
         std::string text =
             place < option->results().size() ? unguarded(option->results()[place]) : "";

@@ -1,4 +1,4 @@
-#include "app/stepper/tensor_pane.hpp"
+#include "app/stepper/layout.hpp"
 
 #include <algorithm>
 #include <sstream>

@@ -1,4 +1,4 @@
-#include "app/terminal/heatmap.hpp"
+#include "app/terminal/color.hpp"
 
 #include <algorithm>
 #include <array>

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "app/commands/commands.hpp"
-#include "app/flags/presets.hpp"
+#include "app/flags/config_file.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/text/strings.hpp"
 

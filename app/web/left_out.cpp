@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "app/commands/hints.hpp"
+#include "app/commands/walk.hpp"
 #include "app/flags/config_file.hpp"
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"

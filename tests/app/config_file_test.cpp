@@ -141,6 +141,25 @@ TEST_SUITE("app: config") {
         CHECK(walked > 40);
     }
 
+    TEST_CASE("a record is what was said: defaults and files of rules apart") {
+        const program::Folder folder;
+        const std::string rules = folder / "mine.txt";
+        std::ofstream(rules) << "# mine\nscaled_scores[q,k] = scores[q,k] / 3\n";
+        const std::string said = "--text 'b a' --heads 2 --embed-dim 4 --scale head-dim --rule ";
+        const std::string typed = run(said + "@" + rules + " --json").out;
+        std::filesystem::remove(rules);
+        std::ofstream(folder / "walk.json") << typed;
+        const auto record = nlohmann::json::parse(typed)["config"];
+        CHECK(record["said"] == nlohmann::json{{"text", {"b a"}},
+                                               {"heads", "2"},
+                                               {"embed_dim", "4"},
+                                               {"rule", record["rules"]}});
+        const std::string config = " --config " + (folder / "walk.json");
+        CHECK(run("-q" + config).out ==
+              run("-q " + said + "'scaled_scores[q,k] = scores[q,k] / 3'").out);
+        CHECK(run("-q --only weights --backward" + config).err.empty());
+    }
+
     TEST_CASE("json, markdown, notebooks, figures and pages name the command that makes them") {
         const program::Folder folder;
         const std::string flags = "--text 'it''s <b>' --heads 2 --mask causal";

@@ -1,7 +1,7 @@
 // Reports on made-up measurements. The table and the picture are kept as text in
 // tests/golden. To collect them anew, run
 //     ATTN_COLLECT_GOLDENS=1 build/dev/tests/attn_tests -ts='bench: report'
-#include "attn/bench/report.hpp"
+#include "attn/bench/bench.hpp"
 
 #include <clocale>
 #include <nlohmann/json.hpp>
@@ -131,8 +131,8 @@ TEST_SUITE("bench: report") {
         report.rows.resize(1);
         report.growth.clear();
         CHECK(count_elements(attn::bench_svg(report)) > 5);
-        const std::string svg = attn::bench_svg(report);
-        CHECK(svg.find("nan", svg.find("</style>")) == std::string::npos);
+        const std::string one = attn::bench_svg(report);
+        CHECK(one.find("nan", one.find("</style>")) == std::string::npos);
         report.rows.clear();
         CHECK(attn::bench_svg(report).find(">nothing was timed<") != std::string::npos);
         count_elements(attn::bench_svg(report));

@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "attn/bench/figures.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
 

@@ -1,12 +1,13 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
-#include <set>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
-#include "attn/bench/figures.hpp"
-#include "attn/bench/report.hpp"
+#include "attn/bench/bench.hpp"
 #include "attn/render/svg.hpp"
 
 namespace attn {
@@ -19,14 +20,12 @@ struct Point {
 
 /// One series with all but T held still.
 struct Line {
+    const BenchRow* first;
     std::string label;
     std::vector<Point> points;
 };
 
-constexpr double left = 80;
-constexpr double right = 540;
-constexpr double top = 60;
-constexpr double bottom = 400;
+constexpr double left = 80, right = 540, top = 60, bottom = 400;
 constexpr double usual_label_distance = 17;
 
 bool same_line(const BenchRow& a, const BenchRow& b) {
@@ -57,21 +56,16 @@ std::vector<Line> lines_of(const BenchReport& report) {
                          row->shape.head_dim != timed.front()->shape.head_dim;
     }
     std::vector<Line> lines;
-    std::vector<const BenchRow*> firsts;
     for (const BenchRow* row : timed) {
-        const auto found = std::find_if(firsts.begin(), firsts.end(), [row](const BenchRow* first) {
-            return same_line(*first, *row);
-        });
-        const auto place = static_cast<std::size_t>(found - firsts.begin());
-        if (found == firsts.end()) {
-            firsts.push_back(row);
-            lines.push_back({label_of(report, *row, several_shapes), {}});
+        auto line = std::ranges::find_if(
+            lines, [row](const Line& known) { return same_line(*known.first, *row); });
+        if (line == lines.end()) {
+            line = lines.insert(line, {row, label_of(report, *row, several_shapes), {}});
         }
-        lines[place].points.push_back({static_cast<double>(row->shape.length), row->seconds});
+        line->points.push_back({static_cast<double>(row->shape.length), row->seconds});
     }
     for (Line& line : lines) {
-        std::stable_sort(line.points.begin(), line.points.end(),
-                         [](const Point& a, const Point& b) { return a.length < b.length; });
+        std::ranges::stable_sort(line.points, {}, &Point::length);
     }
     return lines;
 }
@@ -114,60 +108,67 @@ PlotAxes axes_of(const std::vector<Line>& lines) {
             {std::pow(10.0, first), std::pow(10.0, last), bottom, top}};
 }
 
-/// `10 ms`: a power of ten of seconds.
-std::string power_of_ten_text(double seconds) {
-    std::string text = time_text(seconds);
-    if (const auto dot = text.find('.'); dot != text.npos) text.erase(dot, text.find(' ') - dot);
-    return text;
+/// `10 ms`: ten to some power of seconds.
+std::string power_of_ten_text(int power) {
+    static constexpr std::array<const char*, 4> units{"s", "ms", "us", "ns"};
+    static constexpr std::array<const char*, 3> tens{"1", "10", "100"};
+    const int thousands = std::clamp(power >= 0 ? 0 : (2 - power) / 3, 0, 3);
+    const int rest = power + 3 * thousands;
+    if (rest < 0 || rest > 2) return fmt::format("1e{} s", power);
+    return fmt::format("{} {}", tens[static_cast<std::size_t>(rest)],
+                       units[static_cast<std::size_t>(thousands)]);
 }
 
 void draw_line(Svg& svg, double x1, double y1, double x2, double y2) {
-    svg.add(fmt::format("<path class=\"rule\" opacity=\".4\" d=\"M{} {}L{} {}\"/>\n", px(x1),
+    svg.add(fmt::format("<path class=\"rule\" opacity=\".3\" d=\"M{} {}L{} {}\"/>\n", px(x1),
                         px(y1), px(x2), px(y2)));
 }
 
-void draw_time_grid(Svg& svg, const Axis& axis) {
-    for (double seconds = axis.low; seconds < 2 * axis.high; seconds *= 10) {
-        const double y = axis.place(seconds);
+void draw_grid(Svg& svg, const PlotAxes& axes, const std::vector<Line>& lines) {
+    const int first = static_cast<int>(std::lround(std::log10(axes.seconds.low)));
+    const int last = static_cast<int>(std::lround(std::log10(axes.seconds.high)));
+    for (int power = first; power <= last; ++power) {
+        const double y = axes.seconds.place(std::pow(10.0, power));
         draw_line(svg, left, y, right, y);
-        svg.text({.x = left - 8, .y = y + 4, .anchor = "end"}, power_of_ten_text(seconds));
+        svg.text({.x = left - 8, .y = y + 4, .anchor = "end"}, power_of_ten_text(power));
     }
-}
-
-void draw_length_grid(Svg& svg, const Axis& axis, const std::vector<Line>& lines) {
-    std::set<double> lengths;
+    std::vector<double> lengths;
     for (const Line& line : lines) {
-        for (const Point& point : line.points) lengths.insert(point.length);
+        for (const Point& point : line.points) lengths.push_back(point.length);
     }
-    double last = 0;
+    std::sort(lengths.begin(), lengths.end());
+    double before = -std::numeric_limits<double>::infinity();
     for (const double length : lengths) {
-        const double x = axis.place(length);
-        if (x < last + 40) continue;  // its text would run into the one before
-        last = x;
+        const double x = axes.length.place(length);
+        if (x < before + 40) continue;  // its text would run into the one before
+        before = x;
         draw_line(svg, x, top, x, bottom);
         svg.text({.x = x, .y = bottom + 18, .anchor = "middle"}, fmt::format("{:.0f}", length));
     }
+    svg.text({.x = (left + right) / 2, .y = bottom + 42, .anchor = "middle"},
+             "T, queries and keys");
 }
 
-/// A mark of its own for each line: circle, square, diamond, triangle.
+/// A mark of its own for each line, round, square or three-cornered.
 void draw_mark(Svg& svg, std::size_t number, double x, double y) {
-    constexpr const char* shapes[]{"m-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "m-4-4h8v8h-8z",
-                                   "m0-5l5 5l-5 5l-5-5z", "m0-5l5 9h-10z"};
-    svg.add(fmt::format("<path class=\"page {}\" stroke-width=\"2\" d=\"M{} {}{}\"/>\n",
-                        line_class(number), px(x), px(y), shapes[number % std::size(shapes)]));
+    static constexpr std::array<const char*, 3> shapes{
+        "\" stroke-width=\"8\" stroke-linecap=\"round\" d=\"M{} {}h0",
+        "\" stroke-width=\"7\" d=\"M{} {}m-3.5 0h7",
+        "\" fill=\"none\" stroke-width=\"3\" d=\"M{} {}m0 -3l3 5h-6z"};
+    svg.add("<path class=\"" + line_class(number) +
+            fmt::format(fmt::runtime(shapes[number % shapes.size()]), px(x), px(y)) + "\"/>\n");
 }
 
 void draw_curve(Svg& svg, const Line& line, std::size_t number, const PlotAxes& axes) {
     std::string path;
     for (const Point& point : line.points) {
-        path += (path.empty() ? "" : " ") + px(axes.length.place(point.length)) + "," +
-                px(axes.seconds.place(point.seconds));
+        const double x = axes.length.place(point.length);
+        const double y = axes.seconds.place(point.seconds);
+        path += (path.empty() ? "" : " ") + px(x) + "," + px(y);
+        draw_mark(svg, number, x, y);
     }
     svg.add(fmt::format("<polyline class=\"{}\" points=\"{}\" fill=\"none\" stroke-width=\"2\"/>\n",
                         line_class(number), path));
-    for (const Point& point : line.points) {
-        draw_mark(svg, number, axes.length.place(point.length), axes.seconds.place(point.seconds));
-    }
 }
 
 /// Each line's label at the height of its end, pushed apart where they would overlap.
@@ -195,7 +196,7 @@ void draw_labels(Svg& svg, const std::vector<Line>& lines, const PlotAxes& axes)
         const std::string& words = lines[label.number].label;
         draw_mark(svg, label.number, right + 6, label.y);
         svg.text({.x = right + 16, .y = label.y + 4}, words);
-        svg.reach(right + 16 + text_width(words), bottom + 42);
+        svg.reach(right + 16 + text_width(words), label.y);
     }
 }
 
@@ -209,19 +210,17 @@ std::string bench_svg(const BenchReport& report) {
     const std::string machine = fmt::format(
         "{}, {} core{}; median of {} round{}", report.machine.processor, report.machine.cores,
         report.machine.cores == 1 ? "" : "s", report.rounds, report.rounds == 1 ? "" : "s");
-    const double middle = (left + right) / 2;
     Svg svg(Theme::light);
     svg.text({.x = left, .y = 24, .style = "title"}, title);
     svg.text({.x = left, .y = 44, .style = "soft"}, machine);
-    svg.reach(left + std::max(text_width(title, 17), text_width(machine)), bottom + 42);
+    svg.reach(std::max(744.0, left + text_width(machine)), 444);
     if (lines.empty()) {
-        svg.text({.x = middle, .y = (top + bottom) / 2, .anchor = "middle"}, "nothing was timed");
+        svg.text({.x = (left + right) / 2, .y = (top + bottom) / 2, .anchor = "middle"},
+                 "nothing was timed");
         return svg.finish(title);
     }
     const PlotAxes axes = axes_of(lines);
-    draw_time_grid(svg, axes.seconds);
-    draw_length_grid(svg, axes.length, lines);
-    svg.text({.x = middle, .y = bottom + 42, .anchor = "middle"}, "T, queries and keys");
+    draw_grid(svg, axes, lines);
     for (std::size_t i = 0; i < lines.size(); ++i) draw_curve(svg, lines[i], i, axes);
     draw_labels(svg, lines, axes);
     return svg.finish(title);

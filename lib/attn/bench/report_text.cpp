@@ -4,8 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "attn/bench/figures.hpp"
-#include "attn/bench/report.hpp"
+#include "attn/bench/bench.hpp"
 #include "attn/text/strings.hpp"
 
 namespace attn {

@@ -1,7 +1,6 @@
-#include "attn/quiz/sheet.hpp"
+#include "attn/quiz/question.hpp"
 
 #include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "attn/render/ipynb.hpp"
