@@ -61,6 +61,9 @@ TEST_SUITE("app: figures") {
         CHECK(figure.out.find(">0.5134</text>") != std::string::npos);
         CHECK(figure.out.find(">-inf</text>") != std::string::npos);
         CHECK(figure.out == run(what + "--format svg").out);
+        // Readers that see no colours, or know no style sheets.
+        CHECK(figure.out.find("<desc>") != std::string::npos);
+        CHECK(figure.out.find("<rect class=\"page\" fill=\"#ffffff\"") != std::string::npos);
     }
 
     TEST_CASE("every figure in every theme is XML that a renderer draws") {

@@ -107,6 +107,14 @@ TEST_SUITE("app: notebook") {
         CHECK(source.back() == "print(weights[0])");
     }
 
+    TEST_CASE("a page of a notebook shows its lines, unless other settings made the numbers") {
+        const std::string page = run("notebook 001 --format html").out;
+        CHECK(page.find("w_query = np.random.randn(20, 20)") != std::string::npos);
+        const std::string other = run("notebook 001 --scale none --format html").out;
+        CHECK(other.find("\"weights\"") != std::string::npos);
+        CHECK(other.find("w_query = np.random.randn(20, 20)") == std::string::npos);
+    }
+
     TEST_CASE("what does not fit is refused in one line that says what to do") {
         for (const auto& [arguments, reason] :
              {std::pair{"notebook 004", "use one of padding-heads (000)"},

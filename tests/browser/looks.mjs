@@ -58,6 +58,12 @@ export async function testLooks() {
         ),
         "print shows every head",
     );
+    const beyond = await page.run(() =>
+        [...document.querySelectorAll(".step[open] table.tensor")]
+            .filter((table) => table.getBoundingClientRect().right > table.closest(".step").getBoundingClientRect().right + 1)
+            .map((table) => table.caption.textContent),
+    );
+    check(beyond.length === 0, "no table is printed over the one beside it", beyond);
     await page.run(() => scrollTo(0, 0));
     await picture(page, "print");
     if (pictures) writeFileSync(join(pictures, "print.pdf"), await page.pdf());

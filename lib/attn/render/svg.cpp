@@ -22,15 +22,18 @@ constexpr std::array<std::pair<const char*, const char*>, 7> line_colors{{{"#007
                                                                           {"#5b3fb5", "#b9a5ff"},
                                                                           {"#444444", "#dddddd"}}};
 
+/// What is behind all; on paper nothing.
+std::string paper_color(Page page, bool print) {
+    return print ? "none" : page == Page::dark ? "#14161a" : "#ffffff";
+}
+
 /// The colours of everything but the cells.
 std::string page_style(Page page, bool print) {
     const bool dark = page == Page::dark;
     std::string style = fmt::format(
         ".page{{fill:{}}}text,.ink{{fill:{}}}.soft{{fill:{}}}.rule{{stroke:{};fill:none}}"
         ".box{{fill:{};stroke:{}}}.given{{fill:{};stroke:{}}}.plain{{color:{}}}\n",
-        print  ? "none"
-        : dark ? "#14161a"
-               : "#ffffff",
+        paper_color(page, print),
         print  ? "#000000"
         : dark ? "#e8e8e8"
                : "#1c1c1c",
@@ -153,9 +156,11 @@ void Svg::reach(double x, double y) {
     bottom_ = std::max(bottom_, y);
 }
 
-std::string Svg::finish(std::string_view title, std::string_view command) const {
-    const std::string made_by =
-        command.empty() ? "" : "\n<metadata>" + xml_text(command) + "</metadata>";
+std::string Svg::finish(std::string_view title, std::string_view words,
+                        std::string_view command) const {
+    std::string more;
+    if (!words.empty()) more += "\n<desc>" + xml_text(words) + "</desc>";
+    if (!command.empty()) more += "\n<metadata>" + xml_text(command) + "</metadata>";
     const std::string width = px(std::ceil(right_ + 16));
     const std::string height = px(std::ceil(bottom_ + 16));
     return fmt::format(
@@ -171,9 +176,10 @@ std::string Svg::finish(std::string_view title, std::string_view command) const 
         "patternUnits=\"userSpaceOnUse\"><path d=\"M0 .4l.4-.4\" stroke=\"#8a8a8a\" "
         "stroke-width=\".05\"/></pattern><pattern id=\"cross\" width=\"1\" height=\"1\" "
         "patternUnits=\"userSpaceOnUse\"><path d=\"M.2 .2l.6.6m0-.6l-.6.6\" stroke=\"#000\" "
-        "stroke-width=\".12\"/></pattern></defs>\n<rect class=\"page\" width=\"{0}\" "
+        "stroke-width=\".12\"/></pattern></defs>\n<rect class=\"page\" fill=\"{6}\" width=\"{0}\" "
         "height=\"{1}\"/>\n{4}</svg>\n",
-        width, height, xml_text(title), style_of(theme_), body_, made_by);
+        width, height, xml_text(title), style_of(theme_), body_, more,
+        paper_color(theme_ == Theme::dark ? Page::dark : Page::light, theme_ == Theme::print));
 }
 
 double draw_heading(Svg& svg, const Section& section, bool with_words) {
@@ -222,10 +228,11 @@ std::vector<Panel> panels_of(const Tensor& tensor, const CellView& view) {
 
 void render_svg(const Document& document, const FigureChoices& choices, const Sink& sink) {
     Svg svg(choices.theme);
-    std::string title;
+    std::string title, words;
     if (choices.kind == FigureKind::flow) {
         draw_flow(svg, document);
         title = "attention, as a flow of tensors";
+        words = "A box for each step, an arrow from each tensor to those that read it.";
     } else {
         for (const Section& section : document.sections) {
             if (!section.shown) continue;
@@ -233,6 +240,7 @@ void render_svg(const Document& document, const FigureChoices& choices, const Si
             choices.kind == FigureKind::arcs ? draw_arcs(svg, document, section, choices)
                                              : draw_matrices(svg, document, section, choices);
             title += (title.empty() ? "" : ", ") + section.name;
+            words += (words.empty() ? "" : "; ") + section.name + ": " + section.title;
         }
         if (title.empty() && choices.kind == FigureKind::arcs) {
             throw ConfigError(
@@ -242,7 +250,7 @@ void render_svg(const Document& document, const FigureChoices& choices, const Si
                 "matrix"_told);
         }
     }
-    sink(svg.finish(title, document.command));
+    sink(svg.finish(title, words, document.command));
 }
 
 }  // namespace attn

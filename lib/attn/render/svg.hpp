@@ -37,7 +37,9 @@ public:
     double bottom() const { return bottom_; }
 
     /// The whole file, `title` being what a screen reader says first.
-    std::string finish(std::string_view title, std::string_view command = {}) const;
+    /// `words` describe it to those who do not see it.
+    std::string finish(std::string_view title, std::string_view words = {},
+                       std::string_view command = {}) const;
 
 private:
     Theme theme_;

@@ -21,16 +21,27 @@ struct Gathered {
     std::vector<std::size_t> factors;
 };
 
-/// What cells of one pattern have in common, as text.
+/// What cells of one pattern have in common, as text; addends alike are counted.
 std::string key_of(const MadeCell& made) {
     std::string key = made.is_copy ? "copy " : made.text;
-    const auto add = [&](const ReadCell& cell) { key += ' ' + *cell.step; };
+    const auto add = [&](const ReadCell& cell) { (key += ' ') += *cell.step; };
     for (const ReadCell& cell : made.cells) add(cell);
-    for (const MadeCell::Addend& addend : made.addends) {
+    const auto reads_same = [](const ReadCell& one, const ReadCell& other) {
+        return one.step == other.step;
+    };
+    const auto are_alike = [&](const MadeCell::Addend& one, const MadeCell::Addend& other) {
+        return one.form == other.form && std::ranges::equal(one.cells, other.cells, reads_same);
+    };
+    std::size_t alike = 1;
+    for (std::size_t i = 0; i < made.addends.size(); ++i, ++alike) {
+        const MadeCell::Addend& addend = made.addends[i];
+        if (i > 0 && are_alike(made.addends[i - 1], addend)) continue;
+        key += std::to_string(alike);
         key += addend.form == AddendForm::exponential ? " exp" : " +";
         for (const ReadCell& cell : addend.cells) add(cell);
+        alike = 0;
     }
-    return key;
+    return key + std::to_string(alike);
 }
 
 /// The text as the page fills it in: names of what is copied, values elsewhere.
@@ -93,11 +104,6 @@ SourceCells source_cells(const Gathered& pattern, const std::string& step, const
             pattern.factors[i * of_each + run.first + term * run.distance]);
     };
     SourceCells cells{step};
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        for (std::size_t t = 0; t < run.count; ++t) {
-            cells.numbers.push_back(static_cast<std::size_t>(number(i, t)));
-        }
-    }
     // Find how far one step along each axis leads, and check it on all cells.
     std::vector<std::ptrdiff_t> strides(shape.size() + 2, 0);
     if (run.count > 1) strides.back() = number(0, 1) - number(0, 0);
@@ -122,13 +128,25 @@ SourceCells source_cells(const Gathered& pattern, const std::string& step, const
         return place;
     };
     strides[0] = number(0, 0) - guess(0, 0);
+    const auto is_right = [&](std::size_t i) {
+        const std::ptrdiff_t first = guess(i, 0);
+        for (std::size_t t = 0; t < run.count; ++t) {
+            if (first + strides.back() * static_cast<std::ptrdiff_t>(t) != number(i, t))
+                return false;
+        }
+        return true;
+    };
+    std::size_t right = 0;
+    while (right < all.size() && is_right(right)) ++right;
+    if (right == all.size()) {
+        cells.strides = std::move(strides);
+        return cells;
+    }
     for (std::size_t i = 0; i < all.size(); ++i) {
         for (std::size_t t = 0; t < run.count; ++t) {
-            if (guess(i, t) != number(i, t)) return cells;
+            cells.numbers.push_back(static_cast<std::size_t>(number(i, t)));
         }
     }
-    cells.strides = std::move(strides);
-    cells.numbers.clear();
     return cells;
 }
 

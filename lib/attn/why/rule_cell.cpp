@@ -192,18 +192,21 @@ void RuleCell::add_addend(const BoundRule& node, MadeCell& made) {
             pair.parts, [](const BoundRule& part) { return part.node->kind == Kind::cell; });
     };
     MadeCell::Addend addend;
-    addend.value = value(node);
     const bool is_exp = node.node->kind == Kind::call && node.node->word == "exp";
     if (node.node->kind == Kind::cell) {
         addend.form = AddendForm::product;
         addend.cells = {read(node)};
+        addend.value = addend.cells[0].value();
     } else if (is_operation(node, "*") && are_cells(node)) {
         addend.form = AddendForm::product;
         addend.cells = {read(node.parts[0]), read(node.parts[1])};
+        addend.value = addend.cells[0].value() * addend.cells[1].value();
     } else if (is_exp && is_operation(node.parts[0], "-") && are_cells(node.parts[0])) {
         addend.form = AddendForm::exponential;
         addend.cells = {read(node.parts[0].parts[0]), read(node.parts[0].parts[1])};
+        addend.value = std::exp(addend.cells[0].value() - addend.cells[1].value());
     } else {
+        addend.value = value(node);
         addend.text = expression_text(*written(node, made, addend.cells));
     }
     made.addends.push_back(std::move(addend));

@@ -51,7 +51,7 @@ class Core {
         this.calls._initialize();
     }
 
-    /** Lays the model of the page where the core looks for it; the program packs it so (shipped.hpp). */
+    /** Lays the model of the page where the core looks for it; the program packs it so (open_model.hpp). */
     hold(packed) {
         const count = packed.length / 4;
         const words = new Uint32Array(count);

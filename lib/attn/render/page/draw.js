@@ -79,11 +79,9 @@ function termsTable(app, derivation) {
     let soFar = 0;
     const rows = terms.map((term) => termRow(app, term, decimals, largest, (soFar += term.value)));
     app.player.take(rows, terms);
-    const order = inOrder ? "in their order" : "the largest first";
-    const caption = element("caption", `${terms.length} terms, ${order}`);
+    const caption = `${terms.length} terms, ${inOrder ? "in their order" : "the largest first"}`;
     const head = headRow("", terms[0]?.factors.length > 1 ? "product" : "term", "", "so far");
-    const foot = element("tfoot", closingRows(derivation, decimals));
-    return element("table.terms", caption, head, element("tbody", rows), foot);
+    return tableOf("table.terms", { caption, head, rows, foot: closingRows(derivation, decimals) });
 }
 
 /** Plays a sum term by term; where motion is not wanted, a term for each press. */
@@ -161,7 +159,6 @@ function softmaxDrawn(app, section, flat) {
         const word = element("th", { scope: "row", dir: "auto" }, shortened(label, 12));
         return element(name, word, bars.map((bar) => element("td", bar)));
     };
-    const caption = element("caption", "the row of this weight");
     const head = headRow("", "score", "exponential", "share of 1");
-    return element("table.drawn", caption, head, element("tbody", keys.map(row)));
+    return tableOf("table.drawn", { caption: "the row of this weight", head, rows: keys.map(row) });
 }

@@ -117,22 +117,18 @@ class Overview {
     }
 
     choices() {
-        const select = (label, options, chosen) => {
-            const made = options.map(([value, text]) => element("option", { value }, text));
-            const list = element("select", { onchange: () => chosen(list.value) }, made);
-            return element("label", label, list);
-        };
         const keys = Object.entries(figures).map(([key, [word]]) => [key, word]);
         const names = [...new Set(this.model.heads.map((head) => head.name).filter(Boolean))];
-        const arrange = (how) => (value) => {
-            this[how] = value;
-            this.arrange();
+        const select = (label, how, pairs) => {
+            const onchange = (event) => {
+                this[how] = event.target.value;
+                this.arrange();
+            };
+            return element("label", label, choiceOf(pairs, { onchange }));
         };
-        return element(
-            "p.choose",
-            select("in the order of ", [["", "layers"], ...keys], arrange("sort")),
-            select(" show ", [["", "all heads"], ...names.map((name) => [name, name])], arrange("name")),
-        );
+        const sort = select("in the order of ", "sort", [["", "layers"], ...keys]);
+        const shown = names.map((name) => [name, name]);
+        return element("p.choose", sort, select(" show ", "name", [["", "all heads"], ...shown]));
     }
 
     meaning() {

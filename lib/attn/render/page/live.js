@@ -50,10 +50,10 @@ class Next {
             const go = () => this.live.goToHead(...part.match(/\d+/g));
             return row({}, part, go, signedBar(logit, heads[0][1]), fixed(logit, 4));
         });
-        const table = (caption, rows) => element("table.drawn", element("caption", caption), element("tbody", rows));
         const write = button(`write “${chosen.token}”`, () => this.live.write(chosen), { id: "write" });
-        const words = `which heads did it: what they add to its logit, ${fixed(chosen.logit, 4)}`;
-        this.element.replaceChildren(table("what comes next", tokens), table(words, added), write);
+        const caption = `which heads did it: what they add to its logit, ${fixed(chosen.logit, 4)}`;
+        const next = tableOf("table.drawn", { caption: "what comes next", rows: tokens });
+        this.element.replaceChildren(next, tableOf("table.drawn", { caption, rows: added }), write);
     }
 }
 
@@ -106,30 +106,27 @@ class Live {
 
     /** A flag as a field, by what it takes. */
     knobOf({ name, help, takes, choices, usual, said }) {
-        const title = `${name}: ${help}`;
         const act = () => this.turn(knob);
-        const about = { title, "data-knob": name, placeholder: usual, onchange: act };
-        const isChoice = takes === "choice";
-        const list = choices.length > 0 && !isChoice ? `choices${name}` : undefined;
-        const type = takes === "number" ? "number" : "text";
-        const typed = { ...about, autocomplete: "off", spellcheck: "false" };
-        const field = isChoice
-            ? element("select", about, this.optionsOf(choices, usual))
-            : takes === "text"
-              ? element("textarea", { ...typed, rows: 1, onkeydown: (event) => isDone(event) && act() })
-              : element("input", { ...typed, type, list, step: "any" });
-        field.value = said ?? "";
-        const offered = list ? element("datalist", { id: list }, choices.map((word) => element("option", { value: word }))) : "";
-        const word = name.slice(2).replaceAll("-", " ");
-        const label = element(takes === "text" ? "label.broad" : "label", element("span", word), field, offered);
-        const knob = { name, field, label, first: said ?? "" };
-        return knob;
-    }
-
-    optionsOf(choices, usual) {
-        const none = element("option", { value: "" }, usual || "none");
+        const about = { title: `${name}: ${help}`, "data-knob": name, onchange: act };
+        const none = usual || (takes === "text" ? "" : "none");
+        const typed = { ...about, placeholder: none, autocomplete: "off", spellcheck: "false" };
         const others = choices.filter((word) => word !== usual);
-        return [none, ...others.map((word) => element("option", { value: word }, word))];
+        const list = takes === "word" ? `choices${name}` : undefined;
+        const onkeydown = (event) => isDone(event) && act();
+        const fields = {
+            choice: () => choiceOf([["", none], ...others.map((word) => [word, word])], about),
+            text: () => element("textarea", { ...typed, rows: 1, onkeydown }),
+            word: () => element("input", { ...typed, type: "text", list }),
+            number: () => element("input", { ...typed, type: "number", step: "any" }),
+        };
+        const field = fields[takes]();
+        field.value = said ?? "";
+        const offered = choices.map((value) => element("option", { value }));
+        const below = list ? element("datalist", { id: list }, offered) : "";
+        const word = name.slice(2).replaceAll("-", " ");
+        const kind = takes === "text" ? "label.broad" : "label";
+        const knob = { name, field, label: element(kind, element("span", word), field, below), first: said ?? "" };
+        return knob;
     }
 
     commandWords() {

@@ -33,6 +33,17 @@ function button(text, onclick, attributes = {}) {
     return element("button", { type: "button", onclick, ...attributes }, text);
 }
 
+/** A list of words to choose from, pairs of a value and what it is called. */
+function choiceOf(pairs, about) {
+    return element("select", about, pairs.map(([value, word]) => element("option", { value }, word)));
+}
+
+/** A table of these parts; only the rows must be there. */
+function tableOf(name, /** @type {any} */ { caption = "", head = "", rows, foot = [] }) {
+    const told = caption && element("caption", caption);
+    return element(name, told, head, element("tbody", rows), foot.length > 0 ? element("tfoot", foot) : "");
+}
+
 /** A button that is on or off; `turn` is told which. */
 function toggle(text, isOn, turn) {
     const made = button(text, () => {

@@ -122,7 +122,7 @@ class Steps {
             { id: `step-${name}`, "data-step": name, open },
             element("summary", element("b", name), " ", title),
             words,
-            code ? element("pre.code", code) : "",
+            code ? element("pre.code", { tabindex: 0 }, code) : "",
             hasLines(section) ? turn : "",
             body,
             legendOf(app.walk, section),
@@ -211,7 +211,7 @@ class Steps {
         const { body, built } = this.parts.get(section.name);
         const twin = app.other && app.twin(section);
         const differs = (flat) => Boolean(twin) && !same(section.values[flat], twin.values[flat]);
-        const table = tableOf(app.walk, section, start, differs);
+        const table = matrixOf(app.walk, section, start, differs);
         const panel = element("div.panel", { "data-start": start }, table);
         for (const cell of panel.querySelectorAll("td")) this.cells.set(cell.dataset.cell, cell);
         this.listen(panel.querySelector("table"));

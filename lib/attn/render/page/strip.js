@@ -169,7 +169,7 @@ class Strip {
     }
 
     box(title, words, rows, foot = []) {
-        const table = element("table", element("tbody", rows), element("tfoot", foot));
+        const table = tableOf("table", { rows, foot });
         return element("section.box", element("h2", title), element("p", words), table);
     }
 
@@ -212,7 +212,8 @@ class Strip {
     rowSum() {
         const { rowSum, softmax, weights } = this.roles;
         if (!rowSum || softmax !== weights || rowSum.axes.at(-1) !== "query") return [];
-        return element("tr", element("th", "sum"), element("td", this.number(rowSum, this.app.cellAt(rowSum))));
+        const sum = element("td", this.number(rowSum, this.app.cellAt(rowSum)));
+        return [element("tr", element("th", "sum"), sum)];
     }
 
     /** The value of a key times its weight, as far as it is drawn. */
@@ -239,7 +240,7 @@ class Strip {
         const numbers = times(Math.min(count, featuresInBox), (i) => this.number(context, start + i));
         const words = `= context of ${this.quoted(14)} `;
         const sum = element("td.sum", { colspan: 4 }, words, numbers, count > featuresInBox ? " …" : "");
-        return this.box("4 Collect", "weight × value of each word, added up", rows.map(taken), element("tr", sum));
+        return this.box("4 Collect", "weight × value of each word, added up", rows.map(taken), [element("tr", sum)]);
     }
 
     moreButton(keys, rows) {

@@ -36,7 +36,7 @@ function cellOf(walk, section, flat, differs) {
 }
 
 /** The matrix whose first cell is `start`, as a table. */
-function tableOf(walk, section, start, differs) {
+function matrixOf(walk, section, start, differs) {
     const { shape, axes } = section;
     const last = shape.length - 1;
     const columns = shape[last] ?? 1;

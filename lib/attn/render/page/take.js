@@ -98,8 +98,7 @@ function saveFigure(app, shown, kind) {
 /** The menu of the panel: of the cell that it shows. */
 function takeMenu(app) {
     const names = { numpy: "NumPy", torch: "torch", latex: "LaTeX", csv: "CSV" };
-    const options = Object.entries(names).map(([value, name]) => element("option", { value }, name));
-    const language = element("select", { "aria-label": "copy as" }, options);
+    const language = choiceOf(Object.entries(names), { "aria-label": "copy as" });
     const act = (text, does) =>
         button(text, () => (app.shown ? does(app.shown) : app.say("choose a cell first")));
     const number = ({ section, flat }) => copyText(app, literal(section, flat, language.value));
