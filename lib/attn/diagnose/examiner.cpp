@@ -1,6 +1,7 @@
 #include "attn/diagnose/search.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "attn/text/numbers.hpp"
 
@@ -8,6 +9,12 @@ namespace attn {
 namespace {
 
 bool is_side(const std::string& step) { return step.ends_with("query") || step.ends_with("key"); }
+
+/// Whether query and key are turned by it: what is done to both alike leaves their product.
+bool turns_both(const std::string& step) {
+    constexpr std::array steps{"positions", "inverse_frequencies", "angles", "cos", "sin"};
+    return std::ranges::count(steps, step) > 0;
+}
 
 class Examiner {
 public:
@@ -40,7 +47,7 @@ public:
             const bool is_first = find_step(step_table(), finding.step).chain == Chain::none ||
                                   finding.step == "query" || finding.step == "key";
             // Whatever was done to query and key alike: their product is what counts.
-            const bool undone = finding.step == "positions" ||
+            const bool undone = turns_both(finding.step) ||
                                 (is_side(finding.step) && !blocked_ &&
                                  (undone_ || (is_first && have_same_product(case_, replay_))));
             mark_if_harmless(finding, diagnosis_, undone);
