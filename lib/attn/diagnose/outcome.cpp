@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "attn/diagnose/mutations.hpp"
 #include "attn/diagnose/search.hpp"
 #include "attn/plan/draw.hpp"
 #include "attn/rules/print.hpp"

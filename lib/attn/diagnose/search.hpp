@@ -5,6 +5,7 @@
 
 #include "attn/diagnose/replay.hpp"
 #include "attn/diagnose/their_tensors.hpp"
+#include "attn/rules/rule.hpp"
 
 namespace attn {
 
@@ -149,6 +150,22 @@ void note_saved_before(const Case& about, const TheirTensor& theirs, const std::
 /// Notes the rule that their numbers follow, where one is near the right one.
 void follow_a_rule(const Case& about, const TheirTensor& theirs, const std::string& step,
                    const Tensor& tensor, Replay& replay, Finding& finding);
+
+/// A rule that differs in one thing from the right one: two indices exchanged, a factor left out,
+/// doubled or inverted, another tensor of the same shape read, an offset of one, a sum along
+/// another axis, a condition turned round, a function left out, a sign turned, two steps in the
+/// other order.
+struct Mutation {
+    std::string kind;  ///< `two indices exchanged`
+    Rule rule;
+};
+
+/// The one that makes `tensor` from the tensors of `read`, as `is_theirs` judges it; nothing where
+/// none does, or where two of different kinds do. A step that is not in `read` is worked out by its
+/// rule.
+std::optional<Mutation> mutation_behind(const Tensor& tensor, const PlannedStep& of,
+                                        const Ledger& read,
+                                        const std::function<bool(const Tensor&)>& is_theirs);
 
 /// Whether a step is made of weights, or is these.
 bool is_result_step(const std::string& step);
