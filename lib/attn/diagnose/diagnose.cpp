@@ -4,10 +4,9 @@
 #include <set>
 
 #include "attn/diagnose/search.hpp"
-#include "attn/plan/draw.hpp"
+#include "attn/plan/draw_list.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/told.hpp"
 
 namespace attn {
 namespace {

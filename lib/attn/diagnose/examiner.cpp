@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 
 namespace attn {
 namespace {

@@ -3,9 +3,8 @@
 #include <numeric>
 
 #include "attn/diagnose/their_tensors.hpp"
-#include "attn/tensor/broadcast.hpp"
-#include "attn/tensor/same_numbers.hpp"
 #include "attn/tensor/slice.hpp"
+#include "attn/tensor/tensor.hpp"
 
 namespace attn {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "attn/diagnose/search.hpp"
-#include "attn/plan/draw.hpp"
+#include "attn/plan/draw_list.hpp"
 #include "attn/rules/print.hpp"
 
 // What a reading of all tensors costs, and what of it is harmless.

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "attn/cards/step_table.hpp"
-#include "attn/tensor/groups.hpp"
+#include "attn/tensor/matrix_view.hpp"
 #include "attn/tensor/slice.hpp"
 
 namespace attn {

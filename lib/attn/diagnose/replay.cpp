@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "attn/diagnose/their_tensors.hpp"
-#include "attn/plan/draw.hpp"
+#include "attn/plan/draw_list.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/slice.hpp"
 #include "attn/walk/walk.hpp"

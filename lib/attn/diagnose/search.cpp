@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 
 namespace attn {
 namespace {

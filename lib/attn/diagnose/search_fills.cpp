@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "attn/diagnose/search.hpp"
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 
 // Mistakes with a number of their own: what hidden scores hold in the place of minus infinity, a
 // scale, a base, an offset.

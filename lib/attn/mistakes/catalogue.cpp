@@ -1,9 +1,12 @@
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
+#include "attn/cards/rule_step.hpp"
+#include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/closest.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 
@@ -13,13 +16,12 @@ const std::vector<Mistake>& mistakes() {
         auto* const list = new std::vector<Mistake>;
         list->reserve(200);  // more than there are: moving them to a larger list takes a while
         for (const auto& add_part :
-             {add_input_mistakes,    add_position_mistakes,   add_projection_mistakes,
-              add_head_mistakes,     add_grouped_mistakes,    add_qk_norm_mistakes,
-              add_pairing_mistakes,  add_rotary_mistakes,     add_frequency_mistakes,
-              add_score_mistakes,    add_scale_mistakes,      add_score_bias_mistakes,
-              add_t5_bias_mistakes,  add_mask_shape_mistakes, add_mask_kind_mistakes,
-              add_mask_use_mistakes, add_softmax_mistakes,    add_cache_mistakes,
-              add_latent_mistakes,   add_context_mistakes,    add_output_mistakes}) {
+             {add_input_mistakes, add_projection_mistakes, add_grouped_mistakes,
+              add_qk_norm_mistakes, add_pairing_mistakes, add_rotary_mistakes,
+              add_frequency_mistakes, add_score_mistakes, add_scale_mistakes,
+              add_score_bias_mistakes, add_mask_shape_mistakes, add_mask_kind_mistakes,
+              add_mask_use_mistakes, add_softmax_mistakes, add_cache_mistakes, add_latent_mistakes,
+              add_context_mistakes}) {
             add_part(*list);
         }
         return list;
@@ -80,6 +82,47 @@ const Mistake& find_mistake(std::string_view id) {
         (close.empty() ? ": attn-explain bugs lists them" : "; do you mean one of:" + close));
 }
 
+namespace {
+
+/// Titles and remarks of a mistake in a table in which it was made: lines that differ from those of
+/// the table without it are marked.
+void write_mistake(StepTable& table, const StepTable& without, const Plan& plan,
+                   const Mistake& mistake) {
+    std::string title = mistake.title;
+    // ALiBi and T5 are written as they are.
+    const bool is_name = std::isupper(title[1]) != 0 || std::isdigit(title[1]) != 0;
+    if (!is_name) title[0] = static_cast<char>(std::tolower(title[0]));
+    for (std::size_t i = 0; i < table.size(); ++i) {
+        Step& step = table[i];
+        const auto code = [&](const StepTable& of) {
+            const StepLines lines{{plan, of, of[i]}, CodeLanguage::torch};
+            return of[i].code ? of[i].code(lines) : std::string();
+        };
+        if (!step.applies(plan) || code(table) == code(without)) continue;
+        step.code = [before = step.code, title](const StepLines& lines) {
+            return "# a mistake: " + title + "\n" + before(lines);
+        };
+    }
+    const auto shows = [&](const std::string& name) {
+        const auto step = std::ranges::find(table, name, &Step::name);
+        return step != table.end() && step->applies(plan) ? &*step : nullptr;
+    };
+    // Without heads to split, the projection is the query (key, value) itself.
+    const std::string itself = mistake.step.substr(mistake.step.find('_') + 1);
+    Step* const first = shows(mistake.step) ? shows(mistake.step) : shows(itself);
+    if (first == nullptr) return;
+    if (first->mistake_ids == users_rule) {
+        throw ConfigError("$rule and $bug "_told + mistake.id + " both make " + first->name +
+                          ": leave one out");
+    }
+    first->title = title;
+    first->mistake_ids += (first->mistake_ids.empty() ? "" : ", ") + mistake.id;
+    first->mistake += (first->mistake.empty() ? "[" : " [") + mistake.id + "] " + mistake.title +
+                      ": " + mistake.effect + ".";
+}
+
+}  // namespace
+
 StepTable with_mistakes(StepTable table, const Plan& plan, const std::vector<std::string>& ids) {
     for (const std::string& id : ids) {
         const Mistake& mistake = find_mistake(id);
@@ -92,6 +135,16 @@ StepTable with_mistakes(StepTable table, const Plan& plan, const std::vector<std
         write_mistake(table, without, plan, mistake);
     }
     return table;
+}
+
+StepTable with_mistakes_hidden(StepTable right, const StepTable& wrong) {
+    for (Step& step : right) {
+        const Step& made = find_step(wrong, step.name);
+        step.compute = made.compute;
+        step.replaces_given = made.replaces_given;
+        step.note = nullptr;
+    }
+    return right;
 }
 
 }  // namespace attn

@@ -4,35 +4,121 @@
 #include <cmath>
 
 #include "attn/cards/step_table.hpp"
-#include "attn/codegen/step_lines.hpp"
-#include "attn/plan/projected.hpp"
 #include "attn/plan/visibility.hpp"
 #include "attn/rules/evaluate.hpp"
-#include "attn/tensor/error.hpp"
-#include "attn/tensor/xtensor.hpp"
 #include "attn/text/json.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
+namespace {
 
-std::string needs_mask(const Plan& plan) { return plan.masks() ? "" : "nothing is masked"; }
-
-std::string needs_padding(const Plan& plan) {
-    return plan.config.mask.padding ? "" : "there is no padding mask";
+/// `sqrt(D)`, or the number that a walk was given.
+std::string scale_number(const Plan& plan) {
+    const auto by = plan.config.scale.by;
+    const double more = plan.score_factor();
+    if (by == ScaleChoice::By::number) return json_number(plan.config.scale.number * more);
+    const std::string root = by == ScaleChoice::By::head_dim ? "sqrt(D)" : "sqrt(C)";
+    return more == 1 ? root : "(" + root + " / " + json_number(more) + ")";
 }
 
-std::string needs_scale(const Plan& plan) { return plan.scales() ? "" : "nothing is scaled"; }
-
-std::string needs_square(const Plan& plan) {
-    return plan.query_len == plan.key_len ? "" : "there are not as many keys as queries";
+/// What a name in the braces of a text stands for.
+std::string meaning(const std::string& name, const Plan& plan) {
+    const auto factor = [&](const char* of_number, const char* of_root, auto number) {
+        if (plan.config.scale.by == ScaleChoice::By::none) return std::string();
+        return (plan.config.scale.by == ScaleChoice::By::number ? of_number : of_root) + number;
+    };
+    if (name == "B") return std::to_string(plan.batch);
+    if (name == "Hc") return std::to_string(plan.context_heads());
+    if (name == "r") return std::to_string(2 * plan.rotary_pairs());
+    if (name == "base") return json_number(plan.rotary_base());
+    if (name == "eps") return json_number(plan.config.qk_norm.eps);
+    if (name == "W") return std::to_string(*plan.config.mask.window);
+    if (name == "scale") return factor(" * ", " / ", scale_number(plan));
+    if (name == "unscaled") return factor(" / ", " * ", scale_number(plan));
+    if (name == "root") return factor(" * ", " / ", "sqrt(" + scale_number(plan) + ")");
+    throw std::logic_error("texts of mistakes have no place {" + name + "}");
 }
 
-NotApplicable needs_rope() {
-    return unless([](const Plan& plan) { return plan.rotates(); },
-                  "nothing rotates: there is no $rope"_told);
+/// What NumPy calls otherwise, and names that stand for themselves there.
+constexpr std::array<std::pair<const char*, const char*>, 11> numpy_words{{
+    {fill_with_inf, "np.where(hidden, -np.inf, scores)"},
+    {"F.softmax(scores, dim=-1)", "softmax(scores)"},
+    {"torch.cat(", "np.concatenate("},
+    {"torch.", "np."},
+    {"math.", "np."},
+    {"config.", ""},
+    {".transpose(", ".swapaxes("},
+    {".view(", ".reshape("},
+    {".size(-1)", ".shape[-1]"},
+    {"keepdim=", "keepdims="},
+    {"dim=", "axis="},
+}};
+
+}  // namespace
+
+Text::Text(std::string pattern) {
+    if (pattern.find('{') == pattern.npos) {
+        text_ = [pattern = std::move(pattern)](const Plan&) { return pattern; };
+        return;
+    }
+    text_ = [pattern = std::move(pattern)](const Plan& plan) {
+        std::string text;
+        for (std::size_t i = 0; i < pattern.size(); ++i) {
+            const std::size_t end = pattern[i] == '{' ? pattern.find('}', i) : i;
+            text += end > i ? meaning(pattern.substr(i + 1, end - i - 1), plan)
+                            : std::string(1, pattern[i]);
+            i = end;
+        }
+        return text;
+    };
 }
 
-NotApplicable rope_and(std::function<bool(const Plan&)> possible, std::string reason) {
-    return first_of({needs_rope(), unless(std::move(possible), std::move(reason))});
+Need::Need(std::function<bool(const Plan&)> holds, std::string reason)
+    : why_not_([holds = std::move(holds), reason = std::move(reason)](const Plan& plan) {
+          return holds(plan) ? std::string() : operator""_told(reason.data(), reason.size());
+      }) {}
+
+Need::Need(std::initializer_list<Need> all)
+    : why_not_([needs = std::vector<Need>(all)](const Plan& plan) {
+          for (const Need& need : needs) {
+              if (std::string reason = need(plan); !reason.empty()) return reason;
+          }
+          return std::string();
+      }) {}
+
+Need with_step(std::string step, std::string reason) {
+    return {[step = std::move(step)](const Plan& plan) { return walk_has(plan, step); },
+            std::move(reason)};
+}
+
+Need without_step(std::string step, std::string reason) {
+    return {[step = std::move(step)](const Plan& plan) { return !walk_has(plan, step); },
+            std::move(reason)};
+}
+
+Need rows_beside_positions() {
+    return {[](const Plan& plan) { return causal_offset(plan) != 0; },
+            "rows and positions are the same"};
+}
+
+Fix::Fix(const std::string& line) : torch(line), numpy(line) {
+    for (const auto& [word, by] : numpy_words) numpy = replaced_all(numpy, word, by);
+}
+
+Mistake entry(std::string id, std::string step, std::string title, std::string effect,
+              const Fix& fix, std::string lesson, Need needs, TableEdit apply,
+              std::string same_as) {
+    return {std::move(id),    std::move(step), std::move(title),  std::move(effect),
+            fix.torch,        fix.numpy,       std::move(lesson), std::move(same_as),
+            std::move(needs), std::move(apply)};
+}
+
+void entry(std::vector<Mistake>& list, std::string id, std::string step, std::string title,
+           std::string effect, const Fix& fix, std::string lesson, Need needs, TableEdit apply,
+           std::string same_as) {
+    list.push_back(entry(std::move(id), std::move(step), std::move(title), std::move(effect), fix,
+                         std::move(lesson), std::move(needs), std::move(apply),
+                         std::move(same_as)));
 }
 
 TableEdit without_sink(const std::vector<std::string>& steps) {
@@ -48,70 +134,12 @@ TableEdit without_sink(const std::vector<std::string>& steps) {
     return all_of({unread, with_plan(steps, [](Plan& plan) { plan.config.sink.reset(); })});
 }
 
-namespace {
-
-/// `sqrt(D)`, or the number that a walk was given.
-std::string scale_number(const Plan& plan) {
-    const auto by = plan.config.scale.by;
-    const double more = plan.score_factor();
-    if (by == ScaleChoice::By::number) return json_number(plan.config.scale.number * more);
-    const std::string root = by == ScaleChoice::By::head_dim ? "sqrt(D)" : "sqrt(C)";
-    return more == 1 ? root : "(" + root + " / " + json_number(more) + ")";
-}
-
-std::string scaled_as(const Plan& plan, const char* by_number, const char* by_root,
-                      const std::string& number) {
-    if (plan.config.scale.by == ScaleChoice::By::none) return "";
-    return (plan.config.scale.by == ScaleChoice::By::number ? by_number : by_root) + number;
-}
-
-}  // namespace
-
-std::string scale_rule(const Plan& plan) {
-    return scaled_as(plan, " * ", " / ", scale_number(plan));
-}
-std::string inverse_scale_rule(const Plan& plan) {
-    return scaled_as(plan, " / ", " * ", scale_number(plan));
-}
-std::string root_of_scale_rule(const Plan& plan) {
-    return scaled_as(plan, " * ", " / ", "sqrt(" + scale_number(plan) + ")");
-}
-
-bool multiplies_first(const StepLines& of) {
-    for (const std::string& step : projecting_steps()) {
-        if (find_step(of.table, step).applies(of.plan)) return step == of.step.name;
-    }
-    return false;
-}
-
 bool projects_x(const Plan& plan) { return walk_has(plan, "w_key") || walk_has(plan, "w_qkv"); }
 
-std::size_t stored_width(const Plan& plan, std::size_t part) {
-    const Projected& projected = query_key_value()[part];
-    return plan.head_axis_on_weight() ? projected.width(plan) : projected.all_features(plan);
-}
-
-const std::vector<std::string>& projecting_steps() {
-    static const std::vector<std::string> names{
-        "projected_query", "projected_key", "projected_value", "qkv", "query", "key", "value"};
-    return names;
-}
-
-const std::vector<std::string>& head_steps() {
-    static const std::vector<std::string> names{"query", "key", "value"};
-    return names;
-}
-
-Tensor exchanged(const Tensor& tensor, std::size_t a, std::size_t b) {
-    std::vector<std::size_t> order(tensor.dimension());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::swap(order.at(a), order.at(b));
-    return std::visit(
-        [&](const auto& array) -> Tensor {
-            using T = typename std::decay_t<decltype(array)>::value_type;
-            return {tensor.axes(), evaluated<T>(xt::transpose(as_xtensor(array), order))};
-        },
-        tensor.values());
+void other_layout(Plan& plan) {
+    plan.config.weight_layout = *plan.config.weight_layout == WeightLayout::out_in
+                                    ? WeightLayout::in_out
+                                    : WeightLayout::out_in;
 }
 
 Outline score_cells(const Plan& plan) {
@@ -160,41 +188,6 @@ double effect_of(const ScaleFactor& factor) {
 
 bool walk_has(const Plan& plan, std::string_view step) {
     return has_step(step_table(), plan, step);
-}
-
-NotApplicable needs_step(std::string step, std::string reason) {
-    return unless([step = std::move(step)](const Plan& plan) { return walk_has(plan, step); },
-                  std::move(reason));
-}
-
-Mistake entry(std::string id, std::string step, std::string title, std::string effect,
-              std::string fix_torch, std::string fix_numpy, std::string lesson,
-              std::string indistinguishable_from, NotApplicable not_applicable, TableEdit apply) {
-    return {std::move(id),
-            std::move(step),
-            std::move(title),
-            std::move(effect),
-            std::move(fix_torch),
-            std::move(fix_numpy),
-            std::move(lesson),
-            std::move(indistinguishable_from),
-            std::move(not_applicable),
-            std::move(apply)};
-}
-
-NotApplicable unless(std::function<bool(const Plan&)> possible, std::string reason) {
-    return [possible = std::move(possible), reason = std::move(reason)](const Plan& plan) {
-        return possible(plan) ? std::string() : reason;
-    };
-}
-
-NotApplicable first_of(std::vector<NotApplicable> reasons) {
-    return [reasons = std::move(reasons)](const Plan& plan) {
-        for (const NotApplicable& not_applicable : reasons) {
-            if (std::string reason = not_applicable(plan); !reason.empty()) return reason;
-        }
-        return std::string();
-    };
 }
 
 }  // namespace attn

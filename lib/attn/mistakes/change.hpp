@@ -7,42 +7,81 @@
 
 #include "attn/mistakes/edits.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/told.hpp"
 
 namespace attn {
 
 // What the entries of the catalogue are made of.
 
-/// What the right scores are scaled by, as a rule says it: ` / sqrt(D)`; the inverse; the root.
-std::string scale_rule(const Plan& plan);
-std::string inverse_scale_rule(const Plan& plan);
-std::string root_of_scale_rule(const Plan& plan);
-/// Whether this is the first step of the walk that multiplies x or memory by a weight.
-bool multiplies_first(const StepLines& of);
+/// What a walk needs for a mistake to show: gives the reason where it cannot, which names settings
+/// behind a dollar.
+class Need {
+public:
+    Need() = default;
+    Need(std::string (*why_not)(const Plan&)) : why_not_(why_not) {}
+    Need(std::function<bool(const Plan&)> holds, std::string reason);
+    /// Several things: the first reason that holds.
+    Need(std::initializer_list<Need> all);
+
+    std::string operator()(const Plan& plan) const {
+        return why_not_ ? why_not_(plan) : std::string();
+    }
+
+private:
+    NotApplicable why_not_;
+};
+
+inline const Need needs_mask{&Plan::masks, "nothing is masked"};
+inline const Need needs_scale{&Plan::scales, "nothing is scaled"};
+inline const Need needs_rope{&Plan::rotates, "nothing rotates: there is no $rope"};
+inline const Need needs_no_mask{[](const Plan& plan) { return !plan.masks(); },
+                                "the mask would not fit the scores, and the program would stop"};
+inline bool is_square(const Plan& plan) { return plan.query_len == plan.key_len; }
+inline const Need needs_square{is_square, "there are not as many keys as queries"};
+inline const Need needs_keys{[](const Plan& plan) { return plan.key_len > 1; },
+                             "there is only one key"};
+inline const Need needs_pairs{{needs_rope,
+                               {[](const Plan& plan) { return plan.rotary_pairs() > 1; },
+                                "one pair is the same either way"}}};
+/// A walk with a step of that name, and one without.
+Need with_step(std::string step, std::string reason);
+Need without_step(std::string step, std::string reason);
+/// Where the first key is not the first query.
+Need rows_beside_positions();
+
+/// Lines that mend a mistake: for NumPy those of PyTorch in its words, where they are not given.
+struct Fix {
+    Fix(const char* line) : Fix(std::string(line)) {}
+    Fix(const std::string& line);
+    Fix(std::string of_torch, std::string of_numpy)
+        : torch(std::move(of_torch)), numpy(std::move(of_numpy)) {}
+
+    std::string torch, numpy;
+};
+inline constexpr const char* fill_with_inf = "scores.masked_fill(hidden, float('-inf'))";
+
+/// An entry of the catalogue; `same_as` is what entries with the same numbers have in common.
+Mistake entry(std::string id, std::string step, std::string title, std::string effect,
+              const Fix& fix, std::string lesson, Need needs, TableEdit apply,
+              std::string same_as = "");
+void entry(std::vector<Mistake>& list, std::string id, std::string step, std::string title,
+           std::string effect, const Fix& fix, std::string lesson, Need needs, TableEdit apply,
+           std::string same_as = "");
+
 /// The steps compute and write as without a sink.
 TableEdit without_sink(const std::vector<std::string>& steps);
 
 /// Every step that may multiply x or memory by a projection weight.
-const std::vector<std::string>& projecting_steps();
-/// query, key and value.
-const std::vector<std::string>& head_steps();
+inline const std::vector<std::string> projecting_steps{
+    "projected_query", "projected_key", "projected_value", "qkv", "query", "key", "value"};
+inline const std::vector<std::string> head_steps{"query", "key", "value"};
 inline constexpr std::array<const char*, 3> part_names{"query", "key", "value"};
+inline const std::vector<std::string> rotated_steps{"rotated_query", "rotated_key"};
 /// Whether query, key and value are x multiplied by weights: not of a latent.
 bool projects_x(const Plan& plan);
-/// How many features come out of one stored query (or value) matrix.
-std::size_t stored_width(const Plan& plan, std::size_t part);
+/// The plan with weights stored in the other layout.
+void other_layout(Plan& plan);
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-// Why a mistake cannot show where a walk has no such thing.
-std::string needs_mask(const Plan& plan);
-std::string needs_padding(const Plan& plan);
-std::string needs_scale(const Plan& plan);
-std::string needs_square(const Plan& plan);
-
-/// Where nothing rotates, or something else is missing, why a mistake of the rotation cannot show.
-NotApplicable needs_rope();
-NotApplicable rope_and(std::function<bool(const Plan&)> possible, std::string reason);
 
 /// Every cell of a floating tensor passed through `f`, in order.
 template <class F>
@@ -55,9 +94,6 @@ Tensor mapped(const Tensor& tensor, F&& f) {
     });
 }
 
-/// `tensor` with the axes `a` and `b` exchanged; the names stay in their places.
-Tensor exchanged(const Tensor& tensor, std::size_t a, std::size_t b);
-
 /// The cells of all scores: true where hidden.
 struct Grid {
     std::vector<bool> cells;
@@ -67,17 +103,11 @@ Grid hidden_cells(const Plan& plan);
 Grid hidden_cells(const Plan& plan, const Mistake& mistake);
 /// A tensor with a cell for each score.
 Outline score_cells(const Plan& plan);
-
-/// A mask that is used otherwise.
-Mistake in_mask_use(std::string id, std::string title, std::string effect, std::string fix_torch,
-                    std::string fix_numpy, std::string lesson, TableEdit edit,
-                    std::string indistinguishable_from = "");
+/// The mask of another choice, which also hides where `more` says so.
+TableEdit masked_as(std::function<void(MaskChoice&)> change, Text more = {});
 
 /// The text with a word in the place of another, wherever it stands.
 std::string replaced_all(std::string text, const std::string& word, const std::string& by);
-
-/// The mask of another choice, which also hides where `more` says so.
-TableEdit masked_as(std::function<void(MaskChoice&)> change, Text more = {});
 
 /// The nearest number that a 16-bit float can hold.
 double in_float16(double number);
@@ -88,44 +118,34 @@ double effect_of(const ScaleFactor& factor);
 /// Whether the reference table has a step of that name for this walk.
 bool walk_has(const Plan& plan, std::string_view step);
 
-/// Gives `reason` where it is not possible.
-NotApplicable unless(std::function<bool(const Plan&)> possible, std::string reason);
-/// Gives `reason` where the walk has no step of that name.
-NotApplicable needs_step(std::string step, std::string reason);
-/// Asks for several things: the first reason that holds.
-NotApplicable first_of(std::vector<NotApplicable> reasons);
-
-/// An entry of the catalogue.
-Mistake entry(std::string id, std::string step, std::string title, std::string effect,
-              std::string fix_torch, std::string fix_numpy, std::string lesson,
-              std::string indistinguishable_from, NotApplicable not_applicable, TableEdit apply);
-
-template <class... Parts>
-void entry(std::vector<Mistake>& list, Parts&&... parts) {
-    list.push_back(entry(std::forward<Parts>(parts)...));
+/// What stands in front of the names of the angles that rotate a step.
+inline std::string angle_prefix(const Plan& plan, const std::string& step) {
+    return step == "rotated_key" && plan.has_memory ? "memory_" : "";
+}
+/// The rule of a rotation: `left` is turned by `angle`, of which `PAIR` is the number of the pair.
+std::string rotation_rule(const Plan& plan, const std::string& left, const std::string& right,
+                          std::size_t first, std::size_t pairs, const std::string& angle);
+/// Whether a part of each head stays as it is.
+inline bool is_partial(const Plan& plan) {
+    return 2 * plan.rotary_pairs() < plan.head_dim && plan.first_rotated(plan.head_dim) == 0;
 }
 
-/// An entry with lines of its own that mend it.
-inline Mistake with_fix(Mistake entry, std::string torch, std::string numpy) {
-    entry.fix_torch = std::move(torch);
-    entry.fix_numpy = std::move(numpy);
-    return entry;
-}
+/// A mask that is used otherwise.
+Mistake in_mask_use(std::string id, std::string title, std::string effect, const Fix& fix,
+                    std::string lesson, const std::string& cell, std::string same_as = "");
 /// The query rotated so many tokens too far.
 Mistake rotated_too_far(double tokens, const std::string& word);
 /// Slots of a cache that hold nothing, and are not hidden.
 Mistake slots_that_take_part(double number, const std::string& word);
-/// An entry with a file of its own.
-Mistake shared_head_weight();
 /// ALiBi in the form of a number for each key: harmless where later keys are hidden.
 Mistake alibi_of_keys(bool harmless);
 
 // The catalogue is written in parts, one file for each place in the walk.
 void add_input_mistakes(std::vector<Mistake>& list);
 void add_projection_mistakes(std::vector<Mistake>& list);
-void add_head_mistakes(std::vector<Mistake>& list);
 void add_qk_norm_mistakes(std::vector<Mistake>& list);
-void add_position_mistakes(std::vector<Mistake>& list);
+/// Values that rotate with query and key.
+void add_rotated_value_mistakes(std::vector<Mistake>& list);
 void add_pairing_mistakes(std::vector<Mistake>& list);
 void add_harmless_pairings(std::vector<Mistake>& list);
 void add_rotary_mistakes(std::vector<Mistake>& list);
@@ -137,12 +157,10 @@ void add_latent_mistakes(std::vector<Mistake>& list);
 void add_score_mistakes(std::vector<Mistake>& list);
 void add_scale_mistakes(std::vector<Mistake>& list);
 void add_score_bias_mistakes(std::vector<Mistake>& list);
-void add_t5_bias_mistakes(std::vector<Mistake>& list);
 void add_mask_kind_mistakes(std::vector<Mistake>& list);
 void add_mask_use_mistakes(std::vector<Mistake>& list);
 void add_mask_shape_mistakes(std::vector<Mistake>& list);
 void add_softmax_mistakes(std::vector<Mistake>& list);
 void add_context_mistakes(std::vector<Mistake>& list);
-void add_output_mistakes(std::vector<Mistake>& list);
 
 }  // namespace attn

@@ -6,7 +6,6 @@
 #include "attn/cards/rule_step.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/step_lines.hpp"
-#include "attn/rules/evaluate.hpp"
 #include "attn/rules/inline.hpp"
 #include "attn/rules/nodes.hpp"
 #include "attn/rules/print.hpp"
@@ -97,16 +96,17 @@ void follow(Step& step, const WrongRule& instead) {
         }));
     };
     step.formula = nullptr;
+    if (!wrong->formula.empty()) {
+        step.formula = [wrong](const PlannedStep&) { return wrong->formula; };
+    }
     step.code = [wrong, right, whole](const StepLines& of) {
         const std::string before = lines_of(*right, of);
-        if (const std::string given = wrong->lines ? wrong->lines(of, before) : ""; !given.empty())
-            return given;
+        if (wrong->lines) return wrong->lines(of, before);
         const Rule rule = whole(of);
-        const bool reads_itself = reads_tensor(rule, right->name);
         const std::string own =
             rule_lines(rule, of, of.step.outline(of.plan), names_with_itself(of, *right).outline);
         if (own == right->name + " = " + right->name) return before;
-        return (reads_itself ? before + "\n" : "") + own;
+        return (reads_tensor(rule, right->name) ? before + "\n" : "") + own;
     };
     step.remark = nullptr;
 }
@@ -131,7 +131,6 @@ bool is_read_later(const StepLines& of, const std::string& tensor) {
 struct Instead {
     Text tensor;
     Text text;
-    Compute make{};  ///< what the rule says, where it would lose a digit
 
     bool is_rule(const Plan& plan) const { return text(plan).find('=') != std::string::npos; }
 
@@ -160,9 +159,7 @@ struct Instead {
         if (!ledger.has(name)) return ledger;
         const Tensor& right = ledger[name];
         Ledger other = ledger;
-        if (make) {
-            other.record(name, make(plan, ledger));
-        } else if (is_rule(plan)) {
+        if (is_rule(plan)) {
             const Outline made{right.axes(), right.shape()};
             other.record(
                 name, evaluated(text(plan), made, right.dtype(), rule_scope(plan, ledger, step)));
@@ -176,7 +173,7 @@ struct Instead {
 };
 
 /// Makes the step read something else.
-void read_instead(Step& step, const Instead& other, const Lines& lines) {
+void read_instead(Step& step, const Instead& other) {
     const auto right = std::make_shared<const Step>(step);
     const auto instead = std::make_shared<const Instead>(other);
     step.compute = [instead, right](const Plan& plan, const Ledger& ledger) {
@@ -197,9 +194,8 @@ void read_instead(Step& step, const Instead& other, const Lines& lines) {
         return rule_text(whole);
     };
     step.formula = nullptr;
-    step.code = [instead, right, lines](const StepLines& of) {
+    step.code = [instead, right](const StepLines& of) {
         const std::string before = lines_of(*right, of);
-        if (lines) return lines(of, before);
         const RuleNames names = rule_names(of);
         const std::string name = instead->name(of);
         const std::optional<Rule> known = rule_of({of.plan, of.table, *right});
@@ -217,25 +213,14 @@ void read_instead(Step& step, const Instead& other, const Lines& lines) {
     step.remark = nullptr;
 }
 
-/// Writes the step as under another plan.
-void write_with_plan(Step& step, const std::function<Plan(const Plan&)>& altered) {
-    if (step.formula) {
-        step.formula = [before = step.formula, altered](const PlannedStep& of) {
-            return before({altered(of.plan), of.table, of.step});
-        };
-    }
-    if (!step.code) return;
-    step.code = [before = step.code, altered](const StepLines& of) {
-        return before({{altered(of.plan), of.table, of.step}, of.language});
-    };
-}
-
-/// Edits the steps of these names.
+/// Edits the steps of these names, or all that are computed.
 template <class Edit>
 TableEdit to_each(std::vector<std::string> steps, Edit edit) {
     return [steps = std::move(steps), edit](StepTable table, const Plan&) {
         for (Step& step : table) {
-            if (steps.empty() || std::ranges::count(steps, step.name) > 0) edit(step);
+            const bool is_computed = step.compute && step.kind != Step::Kind::input;
+            const bool is_named = std::ranges::count(steps, step.name) > 0;
+            if (steps.empty() ? is_computed : is_named) edit(step);
         }
         return table;
     };
@@ -266,15 +251,11 @@ TableEdit follows(WrongRule wrong) {
     };
 }
 
-TableEdit follows(Text rule, Lines lines) {
-    return follows(WrongRule{std::move(rule), std::move(lines)});
-}
+TableEdit follows(Text rule) { return follows(WrongRule{.rule = std::move(rule)}); }
 
-TableEdit reads(std::vector<std::string> steps, Text tensor, Text instead, Lines lines,
-                Compute make) {
-    const Instead what{std::move(tensor), std::move(instead), std::move(make)};
-    return to_each(std::move(steps),
-                   [what, lines](Step& step) { read_instead(step, what, lines); });
+TableEdit reads(std::vector<std::string> steps, Text tensor, Text instead) {
+    const Instead what{std::move(tensor), std::move(instead)};
+    return to_each(std::move(steps), [what](Step& step) { read_instead(step, what); });
 }
 
 TableEdit left_out(const std::vector<std::string>& steps) {
@@ -286,64 +267,38 @@ TableEdit left_out(const std::vector<std::string>& steps) {
     });
 }
 
-TableEdit computed(std::string step, std::string formula, StepEdit how, Lines lines) {
-    return to_each({std::move(step)}, [=](Step& each) {
-        each.compute = [before = each.compute, how](const Plan& plan, const Ledger& ledger) {
-            return how(plan, ledger, before);
-        };
-        each.rule = nullptr;
-        each.formula = [formula](const PlannedStep&) { return formula; };
-        each.remark = nullptr;
-        if (lines) {
-            each.code = [right = each, lines](const StepLines& of) {
-                return lines(of, lines_of(right, of));
-            };
-        }
-    });
-}
-
 TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter) {
     return to_each(std::move(steps), [alter](Step& step) {
-        const auto altered = [alter](const Plan& of) {
-            Plan other = of;
-            alter(other);
-            return other;
+        const auto right = std::make_shared<const Step>(step);
+        const auto altered = [alter](Plan plan) {
+            alter(plan);
+            return plan;
         };
         if (step.compute) {
-            step.compute = [before = step.compute, altered](const Plan& of, const Ledger& ledger) {
-                return before(altered(of), ledger);
+            step.compute = [right, altered](const Plan& plan, const Ledger& ledger) {
+                return right->compute(altered(plan), ledger);
             };
         }
         if (step.outline) {
-            step.outline = [before = step.outline, altered](const Plan& of) {
-                return before(altered(of));
+            step.outline = [right, altered](const Plan& plan) {
+                return right->outline(altered(plan));
             };
         }
         if (step.rule) {
-            step.rule = [right = std::make_shared<const Step>(step),
-                         altered](const PlannedStep& of) {
+            step.rule = [right, altered](const PlannedStep& of) {
                 return told_rule({altered(of.plan), of.table, *right});
             };
         }
-        write_with_plan(step, altered);
-    });
-}
-
-TableEdit written_with_plan(PlanEdit alter) {
-    return to_each({}, [alter](Step& step) {
-        write_with_plan(step, [alter](const Plan& of) {
-            Plan other = of;
-            alter(other);
-            return other;
-        });
-    });
-}
-
-TableEdit written(std::vector<std::string> steps, Lines lines) {
-    return to_each(std::move(steps), [lines](Step& step) {
-        step.code = [right = std::make_shared<const Step>(step), lines](const StepLines& of) {
-            return lines(of, lines_of(*right, of));
-        };
+        if (step.formula) {
+            step.formula = [right, altered](const PlannedStep& of) {
+                return right->formula({altered(of.plan), of.table, of.step});
+            };
+        }
+        if (step.code) {
+            step.code = [right, altered](const StepLines& of) {
+                return right->code({{altered(of.plan), of.table, of.step}, of.language});
+            };
+        }
     });
 }
 

@@ -30,11 +30,10 @@ std::string in_full(double number, const std::string& word) {
 }
 
 /// A number that hides a key as well as -inf does.
-Mistake harmless_fill(std::string id, std::string title, const std::string& cell) {
-    return entry(std::move(id), "masked_scores", std::move(title),
+Mistake harmless_fill(const std::string& id, const std::string& title, const std::string& cell) {
+    return entry(id, "masked_scores", title,
                  "after softmax there is no difference as long as a row keeps one visible key", "",
-                 "", "A number far below every score hides a key as well as -inf does.", "",
-                 needs_mask,
+                 "A number far below every score hides a key as well as -inf does.", needs_mask,
                  follows("masked_scores[q,k] = if mask[q,k] then " + cell + " else scores[q,k]"));
 }
 
@@ -55,41 +54,36 @@ Mistake wrongly_filled(double fill, const std::string& word) {
         "Hidden scores were filled with " + word,
         sign ? "rows with a hidden key look at hidden keys only"
              : "hidden keys keep a weight wherever scores come near the fill",
-        "scores.masked_fill(hidden, float('-inf'))", "np.where(hidden, -np.inf, scores)",
+        fill_with_inf,
         sign ? "A large positive score wins the row: what is hidden must be far below all."
              : "A fill is only as good as its distance from the lowest true score.",
-        follows("masked_scores[q,k] = if mask[q,k] then " + in_full(fill, word) +
-                " else scores[q,k]"));
+        "if mask[q,k] then " + in_full(fill, word) + " else scores[q,k]");
 }
 
 Mistake wrongly_added(double fill, const std::string& word) {
-    return in_mask_use("mask-added=" + word, word + " was added to hidden scores",
-                       "hidden keys keep a part of their weight",
-                       "scores.masked_fill(hidden, float('-inf'))",
-                       "np.where(hidden, -np.inf, scores)",
-                       "What is added must be far below the distance between any two scores.",
-                       follows("masked_scores[q,k] = if mask[q,k] then scores[q,k] + " +
-                               in_full(fill, word) + " else scores[q,k]"));
+    return in_mask_use(
+        "mask-added=" + word, word + " was added to hidden scores",
+        "hidden keys keep a part of their weight", fill_with_inf,
+        "What is added must be far below the distance between any two scores.",
+        "if mask[q,k] then scores[q,k] + " + in_full(fill, word) + " else scores[q,k]");
 }
 
 Mistake scaled_otherwise(double divisor, const std::string& word) {
     return entry(
         "scale-other=" + word, "scaled_scores", "The scores were divided by " + word,
         "all scores are off by one factor", "scores = scores / math.sqrt(q.size(-1))",
-        "scores = scores / np.sqrt(q.shape[-1])",
-        "One factor is right: that of the width of a head, or the one of the configuration.", "",
+        "One factor is right: that of the width of a head, or the one of the configuration.",
         needs_scale, follows("scaled_scores[q,k] = scores[q,k] / " + in_full(divisor, word)));
 }
 
 Mistake turned_by_base(double base, const std::string& word) {
-    return entry("rope-theta=" + word, "inverse_frequencies",
-                 "The base of the frequencies was " + word,
-                 "pair 0 is right, and the error grows with the number of the pair",
-                 "theta = config.rope_theta", "theta = rope_theta",
-                 "Read rope_theta from the configuration: most models no longer have 10000.", "",
-                 needs_rope(), with_plan({"inverse_frequencies"}, [base](Plan& plan) {
-                     plan.config.rotary.theta = base;
-                 }));
+    return entry(
+        "rope-theta=" + word, "inverse_frequencies", "The base of the frequencies was " + word,
+        "pair 0 is right, and the error grows with the number of the pair",
+        "theta = config.rope_theta",
+        "Read rope_theta from the configuration: most models no longer have 10000.", needs_rope,
+        with_plan({"inverse_frequencies"},
+                  [base](Plan& plan) { plan.config.rotary.theta = base; }));
 }
 
 /// Made once for each number; what it hands out stays where it is.
@@ -105,7 +99,6 @@ const Mistake& made_once(double fill) {
 
 const Mistake& finite_fill(double fill) { return made_once<filled>(fill); }
 const Mistake& added_fill(double fill) { return made_once<added>(fill); }
-
 const Mistake& mistaken_addition(double fill) { return made_once<wrongly_added>(fill); }
 const Mistake& other_scale(double divisor) { return made_once<scaled_otherwise>(divisor); }
 const Mistake& other_base(double base) { return made_once<turned_by_base>(base); }
@@ -113,21 +106,15 @@ const Mistake& query_offset(double tokens) { return made_once<rotated_too_far>(t
 const Mistake& empty_slots(double number) { return made_once<slots_that_take_part>(number); }
 
 const std::vector<NumberedEntry>& numbered_entries() {
+    const auto scale = [](const Plan& plan) { return 1 / effect_of(plan.scale); };
+    const auto base = [](const Plan& plan) { return plan.config.rotary.theta; };
     static const std::vector<NumberedEntry> all{
-        {other_scale,
-         {1, 0.2, 5},
-         true,
-         false,
-         [](const Plan& plan) { return 1 / effect_of(plan.scale); }},
-        {mistaken_fill, {-2, -8}, false},
-        {mistaken_addition, {-1, -6}, false},
-        {other_base,
-         {1000, 50000, 1e6},
-         true,
-         false,
-         [](const Plan& plan) { return plan.config.rotary.theta; }},
-        {empty_slots, {1, 10}, true},
-        {query_offset, {-3, -2, -1, 1, 2, 3, 4, 5, 6, 7, 8}, false, true},
+        {.entry = other_scale, .starts = {1, 0.2, 5}, .positive = true, .right = scale},
+        {.entry = mistaken_fill, .starts = {-2, -8}},
+        {.entry = mistaken_addition, .starts = {-1, -6}},
+        {.entry = other_base, .starts = {1000, 50000, 1e6}, .positive = true, .right = base},
+        {.entry = empty_slots, .starts = {1, 10}, .positive = true},
+        {.entry = query_offset, .starts = {-3, -2, -1, 1, 2, 3, 4, 5, 6, 7, 8}, .whole = true},
     };
     return all;
 }

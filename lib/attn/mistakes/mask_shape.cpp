@@ -2,9 +2,11 @@
 
 #include "attn/cards/cards.hpp"
 #include "attn/cards/step_table.hpp"
+#include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
 #include "attn/plan/mask_kinds.hpp"
+#include "attn/rules/nodes.hpp"
 #include "attn/rules/print.hpp"
 #include "attn/walk/step_rule.hpp"
 
@@ -16,44 +18,32 @@ std::string needs_causal(const Plan& plan) {
     return plan.config.mask.causal ? "" : "there is no causal mask";
 }
 
-NotApplicable causal_with_two_keys() {
-    return first_of({needs_causal, unless([](const Plan& plan) { return plan.key_len > 1; },
-                                          "there is only one key")});
+void causal_mistake(std::vector<Mistake>& list, const char* id, const char* title,
+                    const char* effect, const char* lesson, const Need& needs, const char* hides) {
+    entry(list, id, "mask", title, effect,
+          Fix("hidden = torch.ones(Tq, Tk).triu(diagonal=Tk - Tq + 1).bool()",
+              "hidden = np.triu(np.ones((Tq, Tk), bool), k=Tk - Tq + 1)"),
+          lesson, needs, masked_as([](MaskChoice& mask) { mask.causal = false; }, hides));
 }
 
-Mistake causal_mistake(std::string id, std::string title, std::string effect, std::string lesson,
-                       NotApplicable not_applicable, std::string hides) {
-    return entry(std::move(id), "mask", std::move(title), std::move(effect),
-                 "hidden = torch.ones(Tq, Tk).triu(diagonal=Tk - Tq + 1).bool()",
-                 "hidden = np.triu(np.ones((Tq, Tk), bool), k=Tk - Tq + 1)", std::move(lesson), "",
-                 std::move(not_applicable),
-                 masked_as([](MaskChoice& mask) { mask.causal = false; }, std::move(hides)));
-}
-
-Plan with_mask(const Plan& plan, const MaskChoice& mask) {
+/// The walk whose mask hides padding alone.
+Plan padded_alone(const Plan& plan) {
     Plan other = plan;
-    other.config.mask = mask;
+    other.config.mask = {};
+    other.config.mask.padding = true;
     return other;
-}
-
-MaskChoice padding_alone() {
-    MaskChoice mask;
-    mask.padding = true;
-    return mask;
 }
 
 /// `b == 0 and q == 3`: the padding, of queries.
 std::string padded_queries(const Plan& plan) {
-    const Plan alone = with_mask(plan, padding_alone());
+    const Plan alone = padded_alone(plan);
     const StepTable& table = step_table();
     const std::optional<Rule> rule = rule_of({alone, table, find_step(table, "mask")});
-    return rule ? expression_text(
-                      *rule->value,
-                      [](const RuleNode& node) -> std::optional<std::string> {
-                          const bool is_key = node.kind == RuleNode::Kind::name && node.word == "k";
-                          return is_key ? std::optional<std::string>("q") : std::nullopt;
-                      })
-                : "";
+    if (!rule) return "";
+    return expression_text(*changed(rule->value, [](const RuleNode& node) {
+        const bool is_key = node.kind == RuleNode::Kind::name && node.word == "k";
+        return is_key ? name_node("q") : nullptr;
+    }));
 }
 
 /// Hides the rows of padded queries besides what the mask hides.
@@ -72,12 +62,12 @@ Tensor hide_padded_rows(const Plan& plan, bool keys_too) {
     return {outline.axes, std::move(cells)};
 }
 
-Mistake padding_mistake(std::string id, std::string title, std::string effect, bool keys_too) {
+void padding_mistake(std::vector<Mistake>& list, const char* id, const char* title,
+                     const char* effect, bool keys_too) {
     const auto change = [keys_too](Plan& plan) { plan.config.mask.padding = keys_too; };
-    const auto rest = [change](const Plan& plan) {
-        Plan other = plan;
-        change(other);
-        return other.config.mask.any();
+    const auto rest = [change](Plan plan) {
+        change(plan);
+        return plan.config.mask.any();
     };
     const auto rule = [rest](const Plan& plan) {
         const std::string rows = padded_queries(plan);
@@ -85,96 +75,81 @@ Mistake padding_mistake(std::string id, std::string title, std::string effect, b
         return (rest(plan) ? "mask[q,k] = mask[q,k] or " : "mask[q,k] = ") + rows;
     };
     const auto lines = [rest](const StepLines& of, const std::string& right) {
-        const Plan alone = with_mask(of.plan, padding_alone());
-        const std::string rows = mask_code({{alone, of.table, of.step}, of.language}) +
-                                 "\nrows = " + of.swapped("mask", "-2, -1") + "\n";
+        const Plan alone = padded_alone(of.plan);
+        const std::string grid = size_list(score_cells(of.plan).shape);
         const std::string both = rest(of.plan) ? "mask | rows" : "rows";
-        return rows + (rest(of.plan) ? right + "\n" : "") +
-               say("mask = (" + both + ").expand({grid})",
-                   "mask = np.broadcast_to(" + both + ", ({grid}))")(of, "");
+        return mask_code({{alone, of.table, of.step}, of.language}) +
+               "\nrows = " + of.swapped("mask", "-2, -1") + "\n" +
+               (rest(of.plan) ? right + "\n" : "") + "mask = " +
+               (of.torch() ? "(" + both + ").expand(" + grid + ")"
+                           : "np.broadcast_to(" + both + ", (" + grid + "))");
     };
     const auto compute = [keys_too](const Plan& plan, const Ledger&, const Compute&) {
         return hide_padded_rows(plan, keys_too);
     };
-    return entry(std::move(id), "mask", std::move(title), std::move(effect),
-                 "hidden = is_padding[:, None, None, :]", "hidden = is_padding[:, None, None, :]",
-                 "What must not be read are padded keys, the columns; a padded query may ask.",
-                 "nan in padded rows", first_of({needs_padding, needs_square}),
-                 all_of({with_plan({"mask"}, change),
-                         follows({rule, lines, score_cells, compute, "mask"})}));
-}
-
-NotApplicable several_samples_and_heads() {
-    return first_of({unless([](const Plan& plan) { return plan.config.mask.padding; },
-                            "the mask is the same for every sample"),
-                     unless([](const Plan& plan) { return plan.batch > 1 && plan.heads > 1; },
-                            "there are not several samples and several heads")});
+    entry(list, id, "mask", title, effect, "hidden = is_padding[:, None, None, :]",
+          "What must not be read are padded keys, the columns; a padded query may ask.",
+          {{[](const Plan& plan) { return plan.config.mask.padding; }, "there is no padding mask"},
+           needs_square},
+          all_of({with_plan({"mask"}, change), follows({.rule = rule,
+                                                        .step = "mask",
+                                                        .outline = score_cells,
+                                                        .compute = compute,
+                                                        .lines = lines})}),
+          "nan in padded rows");
 }
 
 }  // namespace
 
 void add_mask_shape_mistakes(std::vector<Mistake>& list) {
+    const Need several_masks{{[](const Plan& plan) { return plan.config.mask.padding; },
+                              "the mask is the same for every sample"},
+                             {[](const Plan& plan) { return plan.batch > 1 && plan.heads > 1; },
+                              "there are not several samples and several heads"}};
     entry(list, "mask-inverted", "mask", "The mask was read with the opposite meaning",
           "what should be seen is hidden and the other way round",
-          "scores.masked_fill(~keep, float('-inf'))", "np.where(keep, scores, -np.inf)",
-          "Ask of each mask what True means: masked_fill hides it, "
-          "scaled_dot_product_attention "
+          Fix("scores.masked_fill(~keep, float('-inf'))", "np.where(keep, scores, -np.inf)"),
+          "Ask of each mask what True means: masked_fill hides it, scaled_dot_product_attention "
           "keeps it.",
-          "", needs_mask, follows({.rule = "mask[q,k] = not mask[q,k]", .outline = score_cells}));
-    list.push_back(causal_mistake("causal-diag-minus1",
-                                  "The causal mask also hides each token itself",
-                                  "the first token sees nothing, and no token sees itself",
-                                  "A token may look at itself: the diagonal stays visible.",
-                                  needs_causal, "k >= q + offset"));
-    list.push_back(causal_mistake("causal-diag-plus1",
-                                  "The causal mask lets one later token through",
-                                  "each token sees its successor, the very one it should predict",
-                                  "One step too far along the diagonal and the answer is in sight.",
-                                  causal_with_two_keys(), "k > q + offset + 1"));
-    list.push_back(
-        causal_mistake("causal-triu", "The causal mask keeps the upper triangle",
-                       "each token sees itself and what comes after it",
-                       "Rows are queries: the past of row q lies to the left of the diagonal.",
-                       causal_with_two_keys(), "k < q + offset"));
-    list.push_back(causal_mistake(
-        "causal-top-left", "The causal mask was aligned at the first key",
-        "with earlier keys in a cache, late queries see only the first few",
-        "With a cache the last query belongs to the last key.",
-        first_of({needs_causal, unless([](const Plan& plan) { return causal_offset(plan) != 0; },
-                                       "queries and keys start together")}),
-        "k > q"));
-    list.push_back(
-        padding_mistake("pad-on-query-axis", "The padding mask was laid along the queries",
-                        "padded keys keep their weight and padded rows turn to nan", false));
-    list.push_back(padding_mistake("pad-on-query-axis=both",
-                                   "The padding mask was laid along queries and keys",
-                                   "padded rows turn to nan", true));
+          needs_mask, follows({.rule = "mask[q,k] = not mask[q,k]", .outline = score_cells}));
+    causal_mistake(list, "causal-diag-minus1", "The causal mask also hides each token itself",
+                   "the first token sees nothing, and no token sees itself",
+                   "A token may look at itself: the diagonal stays visible.", needs_causal,
+                   "k >= q + offset");
+    causal_mistake(list, "causal-diag-plus1", "The causal mask lets one later token through",
+                   "each token sees its successor, the very one it should predict",
+                   "One step too far along the diagonal and the answer is in sight.",
+                   {needs_causal, needs_keys}, "k > q + offset + 1");
+    causal_mistake(list, "causal-triu", "The causal mask keeps the upper triangle",
+                   "each token sees itself and what comes after it",
+                   "Rows are queries: the past of row q lies to the left of the diagonal.",
+                   {needs_causal, needs_keys}, "k < q + offset");
+    causal_mistake(list, "causal-top-left", "The causal mask was aligned at the first key",
+                   "with earlier keys in a cache, late queries see only the first few",
+                   "With a cache the last query belongs to the last key.",
+                   {needs_causal,
+                    {[](const Plan& plan) { return causal_offset(plan) != 0; },
+                     "queries and keys start together"}},
+                   "k > q");
+    padding_mistake(list, "pad-on-query-axis", "The padding mask was laid along the queries",
+                    "padded keys keep their weight and padded rows turn to nan", false);
+    padding_mistake(list, "pad-on-query-axis=both",
+                    "The padding mask was laid along queries and keys", "padded rows turn to nan",
+                    true);
     entry(list, "mask-broadcast", "mask", "A (B, T, T) mask was broadcast over (B, H, T, T) scores",
           "head h of every sample uses the mask of sample h",
-          "hidden = hidden[:, None]  # (B, 1, T, T)", "hidden = hidden[:, None]",
-          "Shapes are matched from the right: give the head its own 1.", "",
-          first_of({several_samples_and_heads(),
-                    unless([](const Plan& plan) { return plan.batch == plan.heads; },
-                           "batch and heads differ, so the program would stop")}),
-          follows({"mask[b,h,q,k] = mask[h,0,q,k]",
-                   say("{right}\nmask = mask[:, 0].expand({grid})",
-                       "{right}\nmask = np.broadcast_to(mask[:, 0], ({grid}))"),
-                   score_cells}));
-    entry(list, "mask-tile-order", "mask",
-          "Masks were repeated in the wrong order for a (B*H) axis",
-          "heads use the masks of other samples", "hidden = hidden.repeat_interleave(H, dim=0)",
-          "hidden = np.repeat(hidden, H, axis=0)",
-          "Repeat each mask for its heads before the next sample's begins.", "",
-          several_samples_and_heads(),
-          follows({[](const Plan& plan) {
-                       return "mask[b,h,q,k] = mask[(b * H + h) % " + std::to_string(plan.batch) +
-                              ",0,q,k]";
-                   },
-                   say("{right}\nmask = mask[:, 0].repeat({H}, 1, 1).reshape({B}, {H}, -1, "
-                       "{Tk}).expand({grid})",
-                       "{right}\nmask = np.tile(mask[:, 0], ({H}, 1, 1)).reshape({B}, {H}, -1, "
-                       "{Tk})\nmask = np.broadcast_to(mask, ({grid}))"),
-                   score_cells}));
+          Fix("hidden = hidden[:, None]  # (B, 1, T, T)", "hidden = hidden[:, None]"),
+          "Shapes are matched from the right: give the head its own 1.",
+          {several_masks,
+           {[](const Plan& plan) { return plan.batch == plan.heads; },
+            "batch and heads differ, so the program would stop"}},
+          follows({.rule = "mask[b,h,q,k] = mask[h,0,q,k]", .outline = score_cells}));
+    entry(
+        list, "mask-tile-order", "mask", "Masks were repeated in the wrong order for a (B*H) axis",
+        "heads use the masks of other samples",
+        Fix("hidden = hidden.repeat_interleave(H, dim=0)", "hidden = np.repeat(hidden, H, axis=0)"),
+        "Repeat each mask for its heads before the next sample's begins.", several_masks,
+        follows({.rule = "mask[b,h,q,k] = mask[(b * H + h) % {B},0,q,k]", .outline = score_cells}));
 }
 
 }  // namespace attn

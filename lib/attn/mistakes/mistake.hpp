@@ -86,6 +86,15 @@ Tensor without_padded_rows(const Plan& plan, const Tensor& tensor);
 /// Errors  ConfigError, naming the ids that come close.
 const Mistake& find_mistake(std::string_view id);
 
+/// The rule that a step should follow, and the one that it follows with a mistake.
+struct RulesBeside {
+    std::string right, wrong;
+};
+
+/// The rules that a mistake changes, in the first of some small walks where it can show; none where
+/// it shows in none of them, or no rule says what it does.
+std::vector<RulesBeside> rules_beside(const Mistake& mistake);
+
 /// `table` with every mistake of `ids` made, in that order. The steps that they change are titled
 /// and written as what was done; the lines that differ are marked.
 ///

@@ -7,26 +7,36 @@
 namespace attn {
 namespace {
 
+/// How many features come out of one stored query (or value) matrix.
+std::size_t stored_width(const Plan& plan, std::size_t part) {
+    const Projected& projected = query_key_value()[part];
+    return plan.head_axis_on_weight() ? projected.width(plan) : projected.all_features(plan);
+}
+
 bool one_product(const Plan& plan) { return plan.one_weight() && !plan.has_memory; }
+bool several_weights(const Plan& plan) { return projects_x(plan) && !plan.one_weight(); }
+bool equal_widths(const Plan& plan) {
+    return plan.value_dim == plan.head_dim && plan.value_heads() == plan.heads;
+}
 
 bool square_weights(const Plan& plan) {
-    return projects_x(plan) && !plan.one_weight() && stored_width(plan, 0) == plan.embed_dim &&
+    return several_weights(plan) && stored_width(plan, 0) == plan.embed_dim &&
            stored_width(plan, 1) == plan.memory_dim && stored_width(plan, 2) == plan.memory_dim;
 }
 
-PlanEdit other_layout() {
-    return [](Plan& plan) {
-        plan.config.weight_layout = *plan.config.weight_layout == WeightLayout::out_in
-                                        ? WeightLayout::in_out
-                                        : WeightLayout::out_in;
-    };
+bool keys_fit_value_weight(const Plan& plan) {
+    return several_weights(plan) && !plan.head_axis_on_weight() &&
+           plan.kv_heads * plan.head_dim == plan.memory_dim;
 }
 
-NotApplicable layout_not_applicable(WeightLayout stored, const char* reason) {
-    return first_of(
-        {unless(square_weights, "the weights are not square: the product would not fit"),
-         unless([stored](const Plan& plan) { return *plan.config.weight_layout == stored; },
-                reason)});
+/// A weight that was taken for one of the other layout.
+void mistaken_layout(std::vector<Mistake>& list, const char* id, const char* title,
+                     const char* effect, const Fix& fix, const char* lesson, WeightLayout stored,
+                     const char* reason) {
+    entry(list, id, "projected_query", title, effect, fix, lesson,
+          {{square_weights, "the weights are not square: the product would not fit"},
+           {[stored](const Plan& plan) { return *plan.config.weight_layout == stored; }, reason}},
+          with_plan(projecting_steps, other_layout));
 }
 
 void read_fused_the_other_way(Plan& plan) {
@@ -46,35 +56,26 @@ TableEdit made_as(const std::string& step, const std::string& other) {
 
 /// Lets each of query, key and value be computed as another one of them: `order` says which block
 /// of the fused product each of the three took.
-Mistake fused_order(const std::string& order) {
+void fused_order(std::vector<Mistake>& list, const std::string& order) {
     // Name number i was given to the block that stands at its letter's place.
     const auto taken = [order](std::size_t i) { return part_names[order.find("qkv"[i])]; };
-    return entry(
-        "fused-order=" + order, "query", "The fused blocks were unpacked in the order " + order,
-        "query, key and value trade places", "q, k, v = qkv.chunk(3, dim=-1)",
-        "q, k, v = np.split(qkv, 3, axis=-1)",
+    entry(
+        list, "fused-order=" + order, "query",
+        "The fused blocks were unpacked in the order " + order, "query, key and value trade places",
+        Fix("q, k, v = qkv.chunk(3, dim=-1)", "q, k, v = np.split(qkv, 3, axis=-1)"),
         "The order of the blocks belongs to the weights: unpack them in the order in which they "
         "were stored.",
-        "",
-        first_of({unless(one_product, "query, key and value do not come out of one product"),
-                  unless(
-                      [](const Plan& plan) {
-                          return plan.value_dim == plan.head_dim &&
-                                 plan.value_heads() == plan.heads;
-                      },
-                      "the blocks differ in width")}),
+        {{one_product, "query, key and value do not come out of one product"},
+         {equal_widths, "the blocks differ in width"}},
         all_of({made_as("query", taken(0)), made_as("key", taken(1)), made_as("value", taken(2))}));
 }
-
-/// Query, key or value, as 0, 1 or 2.
-using Parts = std::vector<std::size_t>;
 
 /// The bias of one part left out, of all three where they have one.
 TableEdit without_bias(std::size_t part) {
     const auto name = [part](const Plan& plan) {
         return std::string("b_") + (plan.one_weight() ? "qkv" : part_names[part]);
     };
-    return reads(projecting_steps(), name, [=](const Plan& plan) -> std::string {
+    return reads(projecting_steps, name, [=](const Plan& plan) -> std::string {
         if (!plan.one_weight()) return name(plan) + "[f] = 0";
         const Projected& projected = query_key_value()[part];
         const bool by_head = plan.config.projection == Projection::fused_by_head;
@@ -86,112 +87,147 @@ TableEdit without_bias(std::size_t part) {
     });
 }
 
-struct MissingBias {
-    std::string id, title, effect, fix, same_as;
-    Parts parts;
-};
-
 /// Sets the parts of a bias that belong to query, key or value to zero.
-Mistake bias_missing(const MissingBias& of) {
-    const std::string name = part_names[of.parts.front()];
+void bias_missing(std::vector<Mistake>& list, const char* id, const std::string& title,
+                  const char* effect, std::vector<std::size_t> parts,
+                  const char* torch = "nn.Linear(..., bias=True)", const char* same_as = "") {
+    const std::string name = part_names[parts.front()];
     std::vector<TableEdit> edits;
-    for (const std::size_t part : of.parts) edits.push_back(without_bias(part));
-    return entry(
-        of.id, "projected_" + name, of.title, of.effect, of.fix,
-        name + " = x @ w_" + name + " + b_" + name,
-        "A bias that was trained belongs to the layer; only the key's can be left out unseen.",
-        of.same_as,
-        unless([](const Plan& plan) { return plan.config.bias; }, "the projections have no bias"),
-        all_of(std::move(edits)));
+    for (const std::size_t part : parts) edits.push_back(without_bias(part));
+    entry(list, id, "projected_" + name, title + " left out", effect,
+          Fix(torch, name + " = x @ w_" + name + " + b_" + name),
+          "A bias that was trained belongs to the layer; only the key's can be left out unseen.",
+          {[](const Plan& plan) { return plan.config.bias; }, "the projections have no bias"},
+          all_of(edits), same_as);
 }
 
 /// query, key and value are x itself, only cut into heads.
 TableEdit skip_projection() {
     std::vector<TableEdit> edits{
-        with_plan(head_steps(), [](Plan& plan) { plan.config.projection = Projection::none; })};
+        with_plan(head_steps, [](Plan& plan) { plan.config.projection = Projection::none; })};
     for (const Projected& part : query_key_value()) {
         edits.push_back(follows([part](const Plan& plan) {
             return "projected_" + part.name + "[t,o] = " + part.source(plan) + "[t,o]";
         }));
     }
-    return all_of(std::move(edits));
+    return all_of(edits);
 }
 
 /// Makes one of query, key and value with the parameters of another.
-Mistake wrong_weight(std::size_t part, std::size_t other, const char* same_as) {
+void wrong_weight(std::vector<Mistake>& list, std::size_t part, std::size_t other,
+                  const char* same_as = "") {
     const std::string name = part_names[part];
     const std::string taken = part_names[other];
     const std::vector<std::string> steps{"projected_" + name, name};
-    return entry(
-        "wrong-weight=" + name + "-by-" + taken, "projected_" + name,
+    const auto same_shape = [part, other](const Plan& plan) {
+        const bool same_source = (part != 0 && other != 0) || plan.embed_dim == plan.memory_dim;
+        const auto& parts = query_key_value();
+        const bool same_heads =
+            !plan.head_axis_on_weight() || parts[part].heads(plan) == parts[other].heads(plan);
+        return same_source && same_heads && stored_width(plan, part) == stored_width(plan, other);
+    };
+    entry(
+        list, "wrong-weight=" + name + "-by-" + taken, "projected_" + name,
         "The " + name + " was made with the " + taken + "'s weight",
-        "the weight of the " + name + " has no influence", name + " = self.w_" + name + "(x)",
-        name + " = x @ w_" + name,
+        "the weight of the " + name + " has no influence",
+        Fix(name + " = self.w_" + name + "(x)", name + " = x @ w_" + name),
         "Three projections, three weights: a line that was copied needs its new name twice.",
-        same_as,
-        first_of({unless([](const Plan& plan) { return projects_x(plan) && !plan.one_weight(); },
-                         "query, key and value come out of one weight, or of none"),
-                  unless(
-                      [part, other](const Plan& plan) {
-                          const bool same_source =
-                              (part != 0 && other != 0) || plan.embed_dim == plan.memory_dim;
-                          const auto& parts = query_key_value();
-                          const bool same_heads =
-                              !plan.head_axis_on_weight() ||
-                              parts[part].heads(plan) == parts[other].heads(plan);
-                          return same_source && same_heads &&
-                                 stored_width(plan, part) == stored_width(plan, other);
-                      },
-                      "the weights differ in shape: the program would stop")}),
-        all_of({reads(steps, "w_" + name, "w_" + taken), reads(steps, "b_" + name, "b_" + taken)}));
+        {{several_weights, "query, key and value come out of one weight, or of none"},
+         {same_shape, "the weights differ in shape: the program would stop"}},
+        all_of({reads(steps, "w_" + name, "w_" + taken), reads(steps, "b_" + name, "b_" + taken)}),
+        same_as);
 }
 
-bool keys_fit_value_weight(const Plan& plan) {
-    return projects_x(plan) && !plan.one_weight() && !plan.head_axis_on_weight() &&
-           plan.kv_heads * plan.head_dim == plan.memory_dim;
+/// The weight, or bias, of one part with the block of head 0 once for each head, and zeros around
+/// it.
+std::string one_block(const Plan& plan, std::size_t part, bool bias) {
+    // The width of a head's features, of each of the parts that share the weight.
+    std::vector<std::size_t> widths{part == 2 ? plan.value_dim : plan.head_dim};
+    if (plan.config.projection == Projection::fused_by_head) {
+        widths = {2 * plan.head_dim + plan.value_dim};
+    } else if (plan.one_weight()) {
+        widths = {plan.head_dim, plan.head_dim, plan.value_dim};
+    }
+    const std::string name = plan.one_weight() ? "qkv" : part_names[part];
+    const std::size_t in = part == 0 ? plan.embed_dim : plan.memory_dim;
+    const std::string wide = std::to_string(in / plan.heads);
+    const bool out_in = *plan.config.weight_layout == WeightLayout::out_in;
+    std::string rule =
+        bias ? "b_" + name + "[o] = " : "w_" + name + (out_in ? "[o,i] = " : "[i,o] = ");
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+        const std::string width = std::to_string(widths[i]);
+        const std::string place = first == 0 ? "o" : "(o - " + std::to_string(first) + ")";
+        const std::string row = std::to_string(first) + " + " + place + " % " + width;
+        const std::string column = "i % " + wide;
+        first += plan.heads * widths[i];
+        const bool is_last = i + 1 == widths.size();
+        if (!is_last) rule += "if o < " + std::to_string(first) + " then ";
+        rule += bias ? "b_" + name + "[" + row + "]"
+                     : "(if floor(" + place + " / " + width + ") == floor(i / " + wide +
+                           ") then w_" + name + "[" +
+                           (out_in ? row + ", " + column : column + ", " + row) + "] else 0)";
+        if (!is_last) rule += " else ";
+    }
+    return rule;
+}
+
+TableEdit share_one_block() {
+    std::vector<TableEdit> edits;
+    for (std::size_t part = 0; part < 3; ++part) {
+        for (const bool bias : {false, true}) {
+            const auto name = [=](const Plan& plan) {
+                // One weight of all three is shared once.
+                if (plan.one_weight() && part > 0) return std::string("none");
+                return std::string(bias ? "b_" : "w_") +
+                       (plan.one_weight() ? "qkv" : part_names[part]);
+            };
+            edits.push_back(reads(projecting_steps, name,
+                                  [=](const Plan& plan) { return one_block(plan, part, bias); }));
+        }
+    }
+    return all_of(edits);
+}
+
+bool makes_heads_at_once(const Plan& plan) {
+    return projects_x(plan) && plan.heads > 1 && !plan.head_axis_on_weight() &&
+           plan.value_heads() == plan.heads;
 }
 
 }  // namespace
 
 void add_projection_mistakes(std::vector<Mistake>& list) {
-    entry(list, "weight-not-transposed", "projected_query",
-          "An (out, in) weight was multiplied without transposing it",
-          "each new feature is made with a column of the weight instead of a row",
-          "q = x @ w_query.T  # or F.linear(x, w_query)", "q = x @ w_query.T",
-          "PyTorch's Linear keeps one row for each output feature, so x meets its transpose.", "",
-          layout_not_applicable(WeightLayout::out_in, "the weights are stored (in, out) here"),
-          with_plan(projecting_steps(), other_layout()));
-    entry(list, "conv1d-layout", "projected_query",
-          "An (in, out) weight was transposed as if it were a Linear's",
-          "each new feature is made with a row of the weight instead of a column",
-          "q = x @ w_query  # Conv1D weights are (in, out)", "q = x @ w_query",
-          "GPT-2's Conv1D and plain NumPy matrices keep one column for each output feature.", "",
-          layout_not_applicable(WeightLayout::in_out, "the weights are stored (out, in) here"),
-          with_plan(projecting_steps(), other_layout()));
+    mistaken_layout(
+        list, "weight-not-transposed", "An (out, in) weight was multiplied without transposing it",
+        "each new feature is made with a column of the weight instead of a row",
+        Fix("q = x @ w_query.T  # or F.linear(x, w_query)", "q = x @ w_query.T"),
+        "PyTorch's Linear keeps one row for each output feature, so x meets its transpose.",
+        WeightLayout::out_in, "the weights are stored (in, out) here");
+    mistaken_layout(
+        list, "conv1d-layout", "An (in, out) weight was transposed as if it were a Linear's",
+        "each new feature is made with a row of the weight instead of a column",
+        Fix("q = x @ w_query  # Conv1D weights are (in, out)", "q = x @ w_query"),
+        "GPT-2's Conv1D and plain NumPy matrices keep one column for each output feature.",
+        WeightLayout::in_out, "the weights are stored (out, in) here");
     entry(
         list, "fused-layout", "query", "The fused projection was cut in the other layout",
         "heads receive features of other heads, and of key or value",
-        "q, k, v = qkv.chunk(3, dim=-1)  # or .view(B, T, H, 3, D), as the weights were "
-        "stored",
-        "q, k, v = np.split(qkv, 3, axis=-1)  # or reshape(B, T, H, 3, D), as stored",
-        "All numbers are right and in the wrong heads: find out how the checkpoint orders "
-        "its "
+        Fix("q, k, v = qkv.chunk(3, dim=-1)  # or .view(B, T, H, 3, D), as the weights were stored",
+            "q, k, v = np.split(qkv, 3, axis=-1)  # or reshape(B, T, H, 3, D), as stored"),
+        "All numbers are right and in the wrong heads: find out how the checkpoint orders its "
         "features.",
-        "",
-        first_of({unless([](const Plan& plan) { return plan.one_weight(); },
-                         "query, key and value have weights of their own"),
-                  unless([](const Plan& plan) { return plan.heads > 1; },
-                         "with one head both layouts are the same"),
-                  unless([](const Plan& plan) { return plan.value_heads() == plan.heads; },
-                         "the heads share keys or values: there is no such layout head by head")}),
-        with_plan(projecting_steps(), read_fused_the_other_way));
-    for (const char* order : {"kqv", "qvk", "vkq", "vqk", "kvq"}) {
-        list.push_back(fused_order(order));
-    }
+        {{&Plan::one_weight, "query, key and value have weights of their own"},
+         {[](const Plan& plan) { return plan.heads > 1; },
+          "with one head both layouts are the same"},
+         {[](const Plan& plan) { return plan.value_heads() == plan.heads; },
+          "the heads share keys or values: there is no such layout head by head"}},
+        with_plan(projecting_steps, read_fused_the_other_way));
+    for (const char* order : {"kqv", "qvk", "vkq", "vqk", "kvq"}) fused_order(list, order);
     entry(list, "v-from-projected-k", "projected_value", "Values were made from the finished keys",
-          "the value weight is applied to keys instead of x", "v = self.w_value(x)",
-          "v = x @ w_value", "A name used twice: keep the input under a name of its own.", "",
-          unless(keys_fit_value_weight, "the keys do not fit the value weight"),
+          "the value weight is applied to keys instead of x",
+          Fix("v = self.w_value(x)", "v = x @ w_value"),
+          "A name used twice: keep the input under a name of its own.",
+          {keys_fit_value_weight, "the keys do not fit the value weight"},
           reads(
               {"projected_value", "value"},
               [](const Plan& plan) { return query_key_value()[2].source(plan); },
@@ -200,52 +236,44 @@ void add_projection_mistakes(std::vector<Mistake>& list) {
               }));
     entry(list, "no-projection", "projected_query", "Query, key and value are x itself",
           "the projection weights have no influence",
-          "q, k, v = self.w_query(x), self.w_key(x), self.w_value(x)",
-          "q, k, v = x @ w_query, x @ w_key, x @ w_value",
-          "Without projections there is nothing to learn, and every token likes itself best.", "",
-          unless(
-              [](const Plan& plan) {
-                  return projects_x(plan) && plan.embed_dim == plan.heads * plan.head_dim &&
-                         plan.memory_dim == plan.embed_dim && plan.value_dim == plan.head_dim &&
-                         plan.value_heads() == plan.heads;
-              },
-              "x does not have as many features as all heads together"),
+          Fix("q, k, v = self.w_query(x), self.w_key(x), self.w_value(x)",
+              "q, k, v = x @ w_query, x @ w_key, x @ w_value"),
+          "Without projections there is nothing to learn, and every token likes itself best.",
+          {[](const Plan& plan) {
+               return projects_x(plan) && plan.embed_dim == plan.heads * plan.head_dim &&
+                      plan.memory_dim == plan.embed_dim && equal_widths(plan);
+           },
+           "x does not have as many features as all heads together"},
           skip_projection());
-    list.push_back(shared_head_weight());
-    list.push_back(wrong_weight(0, 1, "keys for queries"));
-    list.push_back(wrong_weight(1, 0, "queries for keys"));
-    list.push_back(wrong_weight(2, 1, "keys for values"));
-    list.push_back(wrong_weight(2, 0, ""));
-    list.push_back(wrong_weight(0, 2, ""));
-    list.push_back(wrong_weight(1, 2, ""));
-    const std::string linear = "nn.Linear(..., bias=True)";
-    for (const MissingBias& each : std::vector<MissingBias>{
-             {"bias-missing=query",
-              "The bias of the query was left out",
-              "scores lose the part that depends on the key alone",
-              linear,
-              "",
-              {0}},
-             {"bias-missing=key",
-              "The bias of the key was left out",
-              "every row of scores moves by a constant, which softmax takes out again",
-              linear,
-              "no difference after softmax",
-              {1}},
-             {"bias-missing=value",
-              "The bias of the value was left out",
-              "every context vector misses the same constant",
-              linear,
-              "",
-              {2}},
-             {"bias-qkv-missing",
-              "The biases of query, key and value were left out",
-              "all three are off by a constant; in models that rotate, scores change too",
-              "self.q_proj = nn.Linear(..., bias=True)  # Qwen2: k_proj and v_proj too",
-              "",
-              {0, 1, 2}}}) {
-        list.push_back(bias_missing(each));
-    }
+    entry(list, "shared-head-weight", "projected_query",
+          "x was cut into heads first and one small weight served all of them",
+          "each head sees only its own slice of x; here the small weight is head 0's first block",
+          Fix("q = nn.Linear(C, C)(x).view(B, T, H, D)", "q = (x @ w_query).reshape(B, T, H, D)"),
+          "Project first, split afterwards: each head has to see all of the embedding.",
+          {{makes_heads_at_once, "there is no weight that makes several heads at once"},
+           {[](const Plan& plan) {
+                return plan.embed_dim % plan.heads == 0 && plan.memory_dim % plan.heads == 0;
+            },
+            "x does not divide into heads"}},
+          share_one_block());
+    wrong_weight(list, 0, 1, "keys for queries");
+    wrong_weight(list, 1, 0, "queries for keys");
+    wrong_weight(list, 2, 1, "keys for values");
+    wrong_weight(list, 2, 0);
+    wrong_weight(list, 0, 2);
+    wrong_weight(list, 1, 2);
+    const char* const linear = "nn.Linear(..., bias=True)";
+    bias_missing(list, "bias-missing=query", "The bias of the query was",
+                 "scores lose the part that depends on the key alone", {0});
+    bias_missing(list, "bias-missing=key", "The bias of the key was",
+                 "every row of scores moves by a constant, which softmax takes out again", {1},
+                 linear, "no difference after softmax");
+    bias_missing(list, "bias-missing=value", "The bias of the value was",
+                 "every context vector misses the same constant", {2});
+    bias_missing(list, "bias-qkv-missing", "The biases of query, key and value were",
+                 "all three are off by a constant; in models that rotate, scores change too",
+                 {0, 1, 2},
+                 "self.q_proj = nn.Linear(..., bias=True)  # Qwen2: k_proj and v_proj too");
 }
 
 }  // namespace attn

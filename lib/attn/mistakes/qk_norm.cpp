@@ -2,45 +2,48 @@
 
 #include "attn/mistakes/change.hpp"
 #include "attn/steps/rotary.hpp"
-#include "attn/text/json.hpp"
 
 namespace attn {
 namespace {
 
 const std::vector<std::string> normed_steps{"normed_query", "normed_key"};
 
-std::string gain_of_norm(const std::string& step) {
-    return step.ends_with("query") ? "g_query" : "g_key";
-}
+const Need normed{&Plan::norms, "query and key are not normalised"};
 
-NotApplicable norm_and(std::function<bool(const Plan&)> possible, std::string reason) {
-    return first_of(
-        {unless([](const Plan& plan) { return plan.norms(); }, "query and key are not normalised"),
-         unless(std::move(possible), std::move(reason))});
-}
-
-/// Whether a gain is given that is not the same number everywhere in each pair that rotates.
-bool has_uneven_gain(const Plan& plan) {
+/// Whether a gain is given for which `holds` is true.
+template <class Holds>
+bool has_gain(const Plan& plan, Holds holds) {
     for (const char* name : {"g_query", "g_key"}) {
         const Tensor* gain = plan.config.parameters.find(name);
-        if (gain == nullptr || gain->size() != plan.head_dim) continue;
-        for (std::size_t i = 0; i < plan.rotary_pairs(); ++i) {
-            const auto [a, b] =
-                feature_pair(*plan.config.rotary.pairing, i, 2 * plan.rotary_pairs());
-            if (gain->at(a) != gain->at(b)) return true;
-        }
+        if (gain != nullptr && holds(*gain)) return true;
     }
     return false;
+}
+
+/// Whether a gain is not the same number everywhere in each pair that rotates.
+bool has_uneven_gain(const Plan& plan) {
+    return has_gain(plan, [&](const Tensor& gain) {
+        const std::size_t pairs = gain.size() == plan.head_dim ? plan.rotary_pairs() : 0;
+        for (std::size_t i = 0; i < pairs; ++i) {
+            const auto [a, b] = feature_pair(*plan.config.rotary.pairing, i, 2 * pairs);
+            if (gain.at(a) != gain.at(b)) return true;
+        }
+        return false;
+    });
 }
 
 bool has_gain_beside_one(const Plan& plan) {
-    for (const char* name : {"g_query", "g_key"}) {
-        const Tensor* gain = plan.config.parameters.find(name);
-        for (std::size_t i = 0; gain != nullptr && i < gain->size(); ++i) {
-            if (gain->at(i) != 1) return true;
+    return has_gain(plan, [](const Tensor& gain) {
+        for (std::size_t i = 0; i < gain.size(); ++i) {
+            if (gain.at(i) != 1) return true;
         }
-    }
-    return false;
+        return false;
+    });
+}
+
+bool norms_heads_before_rotation(const Plan& plan) {
+    return plan.rotates() && plan.config.qk_norm.over == NormOver::head &&
+           plan.config.qk_norm.place == QkNorm::Place::before && has_uneven_gain(plan);
 }
 
 /// Other gains of both norms: `operation` on the right ones.
@@ -50,34 +53,22 @@ TableEdit with_gain(const std::string& operation) {
     });
 }
 
-/// What stands under the root, of one head or of all: the mean of the squares.
-std::string mean_of_squares(const std::string& of, bool all) {
-    return all ? "(mean i: mean g: " + of + "[i,t,g] ^ 2)" : "(mean g: " + of + "[t,g] ^ 2)";
-}
-
-/// The norms by another rule: `{x}` is the tensor before it, `{mean}` that of its squares, `{gain}`
-/// the gain of the feature.
+/// The norms by another rule: `{x}` is the tensor before it, `{mean}` that of its squares, over the
+/// axes of the walk or over the other ones.
 TableEdit normed_as(const std::string& pattern, bool over_the_other_axes) {
     return for_each_step(normed_steps, [=](const std::string& step) {
         return follows([=](const Plan& plan) {
             const bool all = plan.config.qk_norm.over == NormOver::all && plan.has_head;
-            const std::string chain = step == "normed_query" ? "queries" : "keys";
+            const bool is_query = step == "normed_query";
+            const std::string chain = is_query ? "queries" : "keys";
+            const std::string cell = all || over_the_other_axes ? "[h,t,f]" : "[t,f]";
+            std::string mean = "(mean g: " + chain + (all ? "[h,t,g] ^ 2)" : "[t,g] ^ 2)");
+            if (all != over_the_other_axes) mean = "(mean i: mean g: " + chain + "[i,t,g] ^ 2)";
             const std::string gain =
-                gain_of_norm(step) +
-                (all ? "[h * " + std::to_string(plan.head_dim) + " + f]" : "[f]");
-            std::string text = all || over_the_other_axes ? step + "[h,t,f] = " : step + "[t,f] = ";
-            const std::string x = chain + (all || over_the_other_axes ? "[h,t,f]" : "[t,f]");
-            const std::string mean = all && over_the_other_axes
-                                         ? "(mean g: " + chain + "[h,t,g] ^ 2)"
-                                         : mean_of_squares(chain, all != over_the_other_axes);
-            text += pattern;
-            for (const auto& [name, meant] : {std::pair{std::string("{x}"), x},
-                                              {"{mean}", mean},
-                                              {"{eps}", json_number(plan.config.qk_norm.eps)},
-                                              {"{gain}", gain}}) {
-                text = replaced_all(text, name, meant);
-            }
-            return text;
+                std::string(is_query ? "g_query" : "g_key") + (all ? "[h * D + f]" : "[f]");
+            const std::string rule = step + cell + " = " + pattern + " * " + gain;
+            return Text(replaced_all(replaced_all(rule, "{x}", chain + cell), "{mean}", mean))(
+                plan);
         });
     });
 }
@@ -86,11 +77,9 @@ TableEdit normed_as(const std::string& pattern, bool over_the_other_axes) {
 TableEdit norm_after_rotation() {
     return all_of(
         {left_out(normed_steps), for_each_step({"query", "key"}, [](const std::string& part) {
-             return follows([part](const Plan& plan) {
-                 const std::string step = "rotated_" + part;
-                 return step + "[t,f] = " + step + "[t,f] / sqrt(" + mean_of_squares(step, false) +
-                        " + " + json_number(plan.config.qk_norm.eps) + ") * g_" + part + "[f]";
-             });
+             const std::string step = "rotated_" + part;
+             return follows(step + "[t,f] = " + step + "[t,f] / sqrt((mean g: " + step +
+                            "[t,g] ^ 2) + {eps}) * g_" + part + "[f]");
          })});
 }
 
@@ -104,91 +93,87 @@ double smallest_step(const Plan& plan) {
 }  // namespace
 
 void add_qk_norm_mistakes(std::vector<Mistake>& list) {
-    const auto always = [](const Plan&) { return true; };
-    const std::string torch = "q, k = self.q_norm(q), self.k_norm(k)";
-    const std::string numpy = "q, k = rms_norm(q, g_query), rms_norm(k, g_key)";
-    const auto gains = [](const Plan& plan) { return plan.has_gains(); };
+    const Need gained{normed, {&Plan::has_gains, "there is no gain"}};
+    const Fix norms("q, k = self.q_norm(q), self.k_norm(k)",
+                    "q, k = rms_norm(q, g_query), rms_norm(k, g_key)");
     entry(list, "qk-norm-missing", "normed_query", "Query and key were not normalised",
-          "every score is larger by the lengths of its query and key", torch, numpy,
-          "A model trained with norms of query and key has no other brake on its scores.", "",
-          norm_and(always, ""), left_out(normed_steps));
+          "every score is larger by the lengths of its query and key", norms,
+          "A model trained with norms of query and key has no other brake on its scores.", normed,
+          left_out(normed_steps));
     entry(list, "qk-norm-k-only", "normed_query", "Only the key was normalised",
-          "each row of scores is larger by the length of its query", torch, numpy,
-          "Both factors of the product are normalised, each by its own length.", "",
-          norm_and(always, ""), left_out({"normed_query"}));
+          "each row of scores is larger by the length of its query", norms,
+          "Both factors of the product are normalised, each by its own length.", normed,
+          left_out({"normed_query"}));
     entry(list, "qk-norm-q-only", "normed_key", "Only the query was normalised",
-          "each column of scores is larger by the length of its key", torch, numpy,
-          "Both factors of the product are normalised, each by its own length.", "",
-          norm_and(always, ""), left_out({"normed_key"}));
+          "each column of scores is larger by the length of its key", norms,
+          "Both factors of the product are normalised, each by its own length.", normed,
+          left_out({"normed_key"}));
     entry(list, "qk-norm-gain-dropped", "normed_query", "The gains of the norms were left out",
-          "each feature is off by its own factor, the same for every token", torch, numpy,
-          "RMSNorm without its weight is another layer: load q_norm.weight and "
-          "k_norm.weight.",
-          "", norm_and(has_gain_beside_one, "the gains are 1"), with_gain(" * 0 + 1"));
+          "each feature is off by its own factor, the same for every token", norms,
+          "RMSNorm without its weight is another layer: load q_norm.weight and k_norm.weight.",
+          {normed, {has_gain_beside_one, "the gains are 1"}}, with_gain(" * 0 + 1"));
     entry(list, "qk-norm-axis", "normed_query",
           "The norm ran over all heads together, or over each, against the model",
           "a head's squares no longer add up to its width, or all heads' do",
-          "q = q_norm(q.view(B, T, H, D))  # Qwen3; OLMo 2: q_norm(q).view(B, T, H, D)",
-          "q = rms_norm(q)  # over the last axis: of one head, or of all",
-          "Norm before or after the split into heads: the mean runs over other features.", "",
-          norm_and([](const Plan& plan) { return plan.has_gains() && plan.kv_heads > 1; },
-                   "there is one head, or no gain"),
-          normed_as("{x} / sqrt({mean} + {eps}) * {gain}", true));
+          Fix("q = q_norm(q.view(B, T, H, D))  # Qwen3; OLMo 2: q_norm(q).view(B, T, H, D)",
+              "q = rms_norm(q)  # over the last axis: of one head, or of all"),
+          "Norm before or after the split into heads: the mean runs over other features.",
+          {normed,
+           {[](const Plan& plan) { return plan.has_gains() && plan.kv_heads > 1; },
+            "there is one head, or no gain"}},
+          normed_as("{x} / sqrt({mean} + {eps})", true));
     entry(list, "qk-norm-layernorm", "normed_query", "LayerNorm took the place of RMSNorm",
-          "the mean of each row is lost", torch, numpy,
-          "RMSNorm divides by the root of the mean square, and takes no mean off.", "",
-          norm_and(
-              [](const Plan& plan) {
-                  return plan.config.qk_norm.over == NormOver::head && plan.head_dim > 2;
-              },
-              "the norms are not those of a head"),
+          "the mean of each row is lost", norms,
+          "RMSNorm divides by the root of the mean square, and takes no mean off.",
+          {normed,
+           {[](const Plan& plan) {
+                return plan.config.qk_norm.over == NormOver::head && plan.head_dim > 2;
+            },
+            "the norms are not those of a head"}},
           all_of(
               {reads({"normed_query"}, "queries", "x[t,f] = queries[t,f] - (mean g: queries[t,g])"),
                reads({"normed_key"}, "keys", "x[t,f] = keys[t,f] - (mean g: keys[t,g])")}));
-    entry(list, "qk-norm-after-rope", "normed_query",
-          "Query and key were normalised after they rotated",
-          "features of a pair meet each other's gain: right at position 0 alone",
-          "q = rotate(q_norm(q))", "q = rotate(rms_norm(q))",
-          "A gain that differs within a pair does not commute with the rotation.", "",
-          norm_and(
-              [](const Plan& plan) {
-                  return plan.rotates() && plan.config.qk_norm.over == NormOver::head &&
-                         plan.config.qk_norm.place == QkNorm::Place::before &&
-                         has_uneven_gain(plan);
-              },
-              "norm and rotation change places without changing a score"),
-          norm_after_rotation());
+    entry(
+        list, "qk-norm-after-rope", "normed_query",
+        "Query and key were normalised after they rotated",
+        "features of a pair meet each other's gain: right at position 0 alone",
+        Fix("q = rotate(q_norm(q))", "q = rotate(rms_norm(q))"),
+        "A gain that differs within a pair does not commute with the rotation.",
+        {normed,
+         {norms_heads_before_rotation, "norm and rotation change places without changing a score"}},
+        norm_after_rotation());
     entry(
         list, "norm-eps=default", "normed_query", "The norms added another small number",
         "short rows come out longer or shorter, others hardly change",
-        "nn.RMSNorm(head_dim, eps=config.rms_norm_eps)", "rms_norm(q, eps=rms_norm_eps)",
-        "nn.RMSNorm takes the smallest step of the type where no eps is given.", "",
-        norm_and(
-            [](const Plan& plan) {
-                return plan.has_gains() && plan.config.qk_norm.eps != smallest_step(plan);
-            },
-            "there is no mean of squares, or eps is PyTorch's own"),
+        Fix("nn.RMSNorm(head_dim, eps=config.rms_norm_eps)", "rms_norm(q, eps=rms_norm_eps)"),
+        "nn.RMSNorm takes the smallest step of the type where no eps is given.",
+        {normed,
+         {[](const Plan& plan) {
+              return plan.has_gains() && plan.config.qk_norm.eps != smallest_step(plan);
+          },
+          "there is no mean of squares, or eps is PyTorch's own"}},
         with_plan(normed_steps, [](Plan& plan) { plan.config.qk_norm.eps = smallest_step(plan); }));
     entry(list, "norm-eps=outside", "normed_query", "The small number was added outside the root",
           "short rows come out longer or shorter, others hardly change",
-          "x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps)",
-          "x / np.sqrt((x ** 2).mean(-1, keepdims=True) + eps)",
-          "eps belongs under the root, beside the mean of the squares.", "",
-          norm_and([](const Plan& plan) { return plan.has_gains() && plan.config.qk_norm.eps > 0; },
-                   "there is no mean of squares, or eps is 0"),
-          normed_as("{x} / (sqrt({mean}) + {eps}) * {gain}", false));
+          Fix("x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps)",
+              "x / np.sqrt((x ** 2).mean(-1, keepdims=True) + eps)"),
+          "eps belongs under the root, beside the mean of the squares.",
+          {normed,
+           {[](const Plan& plan) { return plan.has_gains() && plan.config.qk_norm.eps > 0; },
+            "there is no mean of squares, or eps is 0"}},
+          normed_as("{x} / (sqrt({mean}) + {eps})", false));
     entry(list, "norm-unit-offset=missing", "normed_query",
           "The gain was used without the 1 that is added to it",
           "each feature is off by the same factor for every token",
-          "x * (1 + self.weight)  # Gemma stores weight - 1", "x * (1 + w)",
-          "Gemma's files hold the gain minus 1, and GGUF files of it the gain itself.", "",
-          norm_and(gains, "there is no gain"), with_gain(" - 1"));
+          Fix("x * (1 + self.weight)  # Gemma stores weight - 1", "x * (1 + w)"),
+          "Gemma's files hold the gain minus 1, and GGUF files of it the gain itself.", gained,
+          with_gain(" - 1"));
     entry(list, "norm-unit-offset=twice", "normed_query",
           "1 was added to a gain that holds it already",
           "each feature is off by the same factor for every token",
-          "x * self.weight  # the file holds 1 + weight already", "x * w",
-          "Gemma's files hold the gain minus 1, and GGUF files of it the gain itself.", "",
-          norm_and(gains, "there is no gain"), with_gain(" + 1"));
+          Fix("x * self.weight  # the file holds 1 + weight already", "x * w"),
+          "Gemma's files hold the gain minus 1, and GGUF files of it the gain itself.", gained,
+          with_gain(" + 1"));
 }
 
 }  // namespace attn

@@ -1,10 +1,9 @@
 #include <algorithm>
-#include <iterator>
 
-#include "attn/mistakes/rotation.hpp"
+#include "attn/mistakes/change.hpp"
 #include "attn/plan/projected.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 
@@ -50,7 +49,7 @@ TableEdit moved(const std::vector<std::string>& steps,
 }
 
 /// Query and key rotate by another angle.
-TableEdit turned_by(std::function<std::string(const Plan&)> angle, bool all_features) {
+TableEdit turned_by(const Text& angle, bool all_features) {
     return for_each_step(rotated_steps, [=](const std::string& step) {
         return follows([=](const Plan& plan) {
             const bool is_query = step == "rotated_query";
@@ -85,54 +84,63 @@ TableEdit without_minus() {
     });
 }
 
-/// The tokens that StreamingLLM never evicts, or as many as there are but one.
-std::size_t kept_tokens(const Plan& plan) { return std::min<std::size_t>(4, plan.query_len - 1); }
-
-bool starts_late(const Plan& plan) { return plan.config.positions[0] != 0; }
-bool starts_alike(const Plan& plan) {
-    return !plan.has_memory || plan.config.positions[0] == plan.config.memory_positions[0];
-}
+const Need starts_late{[](const Plan& plan) { return plan.config.positions[0] != 0; },
+                       "the first token stands at position 0: pass $positions"};
+const Fix from_past("positions = past_length + torch.arange(T)");
 
 /// Query and key counted from another position: harmless by itself, and a mistake beside keys of a
 /// cache that were counted otherwise.
-Mistake moved_together(std::string id, std::string title, bool harmless, NotApplicable possible,
-                       std::function<std::int64_t(const Plan&)> shift) {
-    return entry(
-        std::move(id), "rotated_query", std::move(title),
-        harmless ? "query and key rotate alike: no score changes, until they meet others"
-                 : "scores among the new tokens are right, those with cached keys are not",
-        "positions = past_length + torch.arange(T)", "positions = past_length + np.arange(T)",
-        "Scores depend on distances alone; a cache needs one count for all.", "",
-        first_of({needs_rope(),
-                  unless([harmless](const Plan& plan) { return harmless == (plan.past_len == 0); },
-                         harmless ? "the keys of the past have rotated already"
-                                  : "there are no earlier keys: pass $past"_told),
-                  std::move(possible)}),
-        moved(rotated_steps, [shift](const Plan& plan, const std::string& positions) {
-            return positions + "[t] + " + std::to_string(shift(plan));
-        }));
+void moved_together(std::vector<Mistake>& list, const char* id, const char* title, bool harmless,
+                    Need possible, std::function<std::int64_t(const Plan&)> shift) {
+    entry(list, id, "rotated_query", title,
+          harmless ? "query and key rotate alike: no score changes, until they meet others"
+                   : "scores among the new tokens are right, those with cached keys are not",
+          from_past, "Scores depend on distances alone; a cache needs one count for all.",
+          {needs_rope,
+           {[harmless](const Plan& plan) { return harmless == (plan.past_len == 0); },
+            harmless ? "the keys of the past have rotated already"
+                     : "there are no earlier keys: pass $past"},
+           possible},
+          moved(rotated_steps, [shift](const Plan& plan, const std::string& positions) {
+              return positions + "[t] + " + std::to_string(shift(plan));
+          }));
 }
 
-/// The three ways to count all tokens from another position.
-std::vector<Mistake> all_moved_together(bool harmless) {
-    const auto always = [](const Plan&) { return std::string(); };
-    const NotApplicable late =
-        first_of({unless(starts_late, "the first token stands at position 0: pass $positions"_told),
-                  unless(starts_alike, "query and memory do not begin at the same position")});
-    std::vector<Mistake> list;
-    list.push_back(moved_together(harmless ? "positions-from-zero" : "rope-offset-both",
-                                  "All positions were counted from 0 again", harmless, late,
-                                  [](const Plan& plan) { return -plan.config.positions[0]; }));
-    list.push_back(moved_together(harmless ? "positions-plus-one" : "rope-offset-drift=both",
-                                  "All positions were counted one too far", harmless, always,
-                                  [](const Plan&) { return 1; }));
-    if (harmless) return list;
-    list.push_back(
-        moved_together("rope-offset-drift=twice", "The earlier tokens were counted twice", false,
-                       unless([](const Plan& plan) { return plan.past_len != 1; },
-                              "one earlier token is the same as one too far"),
-                       [](const Plan& plan) { return static_cast<std::int64_t>(plan.past_len); }));
-    return list;
+/// The ways to count all tokens from another position.
+void all_moved_together(std::vector<Mistake>& list, bool harmless) {
+    const Need alike{[](const Plan& plan) {
+                         return !plan.has_memory ||
+                                plan.config.positions[0] == plan.config.memory_positions[0];
+                     },
+                     "query and memory do not begin at the same position"};
+    moved_together(list, harmless ? "positions-from-zero" : "rope-offset-both",
+                   "All positions were counted from 0 again", harmless, {starts_late, alike},
+                   [](const Plan& plan) { return -plan.config.positions[0]; });
+    moved_together(list, harmless ? "positions-plus-one" : "rope-offset-drift=both",
+                   "All positions were counted one too far", harmless, {},
+                   [](const Plan&) { return 1; });
+    if (harmless) return;
+    moved_together(list, "rope-offset-drift=twice", "The earlier tokens were counted twice", false,
+                   {[](const Plan& plan) { return plan.past_len != 1; },
+                    "one earlier token is the same as one too far"},
+                   [](const Plan& plan) { return static_cast<std::int64_t>(plan.past_len); });
+}
+
+/// The sines of a step with the other sign.
+TableEdit turned_back(const std::string& step) {
+    const auto sin = [step](const Plan& plan) { return angle_prefix(plan, step) + "sin"; };
+    return reads({step}, sin,
+                 [sin](const Plan& plan) { return sin(plan) + "[t,i] = -" + sin(plan) + "[t,i]"; });
+}
+
+/// Keys of the past rotate once more.
+std::string rotated_again(const Plan& plan) {
+    const std::string cell = "present_key[k,f";
+    const std::string all =
+        rotation_rule(plan, cell, cell, plan.first_rotated(projected_of('k').width(plan)),
+                      plan.rotary_pairs(), "((positions[0] - P + k) * inverse_frequencies[PAIR])");
+    const std::string start = cell + "] = ";
+    return start + "if k >= P then " + cell + "] else " + all.substr(start.size());
 }
 
 }  // namespace
@@ -140,152 +148,119 @@ std::vector<Mistake> all_moved_together(bool harmless) {
 Mistake rotated_too_far(double, const std::string& word) {
     return entry("rope-offset=" + word, "rotated_query",
                  "The query was rotated " + word + " positions too far",
-                 "every score is that of another distance",
-                 "positions = past_length + torch.arange(T)",
-                 "positions = past_length + np.arange(T)",
-                 "Count the cached tokens once: a distance of 0 belongs to the token itself.", "",
-                 needs_rope(), moved({"rotated_query"}, [word](const Plan&, const std::string& p) {
+                 "every score is that of another distance", from_past,
+                 "Count the cached tokens once: a distance of 0 belongs to the token itself.",
+                 needs_rope, moved({"rotated_query"}, [word](const Plan&, const std::string& p) {
                      return p + "[t] + " + word;
                  }));
 }
 
 void add_rotary_mistakes(std::vector<Mistake>& list) {
-    const std::string call = "q, k = apply_rotary_pos_emb(q, k, cos, sin)";
-    const std::string numpy_call = "q, k = rotate(q, cos, sin), rotate(k, cos, sin)";
-    const NotApplicable late =
-        rope_and(starts_late, "the first token stands at position 0: pass $positions"_told);
+    const Fix call("q, k = apply_rotary_pos_emb(q, k, cos, sin)",
+                   "q, k = rotate(q, cos, sin), rotate(k, cos, sin)");
+    const Need partial{needs_rope, {is_partial, "all features rotate here"}};
+    const auto several_tokens = [](const Plan& plan) {
+        return plan.query_len > 1 && !plan.has_memory;
+    };
     entry(list, "rope-q-only", "rotated_key", "Only the query was rotated",
           "scores depend on where the query stands, not on the distance to the key", call,
-          numpy_call, "A rotation tells distances only when both sides rotate.", "", needs_rope(),
+          "A rotation tells distances only when both sides rotate.", needs_rope,
           left_out({"rotated_key"}));
     entry(list, "rope-k-only", "rotated_query", "Only the key was rotated",
           "scores depend on where the key stands, not on the distance to the query", call,
-          numpy_call, "A rotation tells distances only when both sides rotate.", "", needs_rope(),
+          "A rotation tells distances only when both sides rotate.", needs_rope,
           left_out({"rotated_query"}));
     entry(list, "rope-missing", "rotated_query", "Neither query nor key was rotated",
-          "scores are those without positions: equal tokens have equal rows", call, numpy_call,
-          "Without positions attention sees a bag of tokens.", "", needs_rope(),
-          left_out(rotated_steps));
+          "scores are those without positions: equal tokens have equal rows", call,
+          "Without positions attention sees a bag of tokens.", needs_rope, left_out(rotated_steps));
     add_rotated_value_mistakes(list);
     entry(list, "rope-sign", "rotated_query", "Query and key were rotated the other way round",
-          "each token's score with itself is right; the order of the tokens is read "
-          "backwards",
-          "q * cos + rotate_half(q) * sin  # rotate_half(x) = (-x2, x1)",
-          "first * cos - second * sin, second * cos + first * sin",
-          "Rotating by minus the angle exchanges before and after.", "", needs_rope(),
-          for_each_step(rotated_steps, [](const std::string& step) {
-              const auto sin = [step](const Plan& plan) {
-                  return angle_prefix(plan, step) + "sin";
-              };
-              return reads({step}, sin, [sin](const Plan& plan) {
-                  return sin(plan) + "[t,i] = -" + sin(plan) + "[t,i]";
-              });
-          }));
+          "each token's score with itself is right; the order of the tokens is read backwards",
+          Fix("q * cos + rotate_half(q) * sin  # rotate_half(x) = (-x2, x1)",
+              "first * cos - second * sin, second * cos + first * sin"),
+          "Rotating by minus the angle exchanges before and after.", needs_rope,
+          for_each_step(rotated_steps, turned_back));
     entry(list, "rope-rotate-half-sign", "rotated_query", "rotate_half has no minus",
           "the first feature of each pair is added to where it should be taken off",
           "rotate_half(x) = torch.cat((-x2, x1), dim=-1)",
-          "rotate_half(x) = np.concatenate((-x2, x1), axis=-1)",
-          "A rotation adds once and takes off once: (x1 c - x2 s, x2 c + x1 s).", "", needs_rope(),
+          "A rotation adds once and takes off once: (x1 c - x2 s, x2 c + x1 s).", needs_rope,
           without_minus());
     entry(list, "rope-offset-q", "rotated_query",
           "The query was rotated as if it stood at position 0",
           "every score is that of another distance", "q = rotate(q, past_length + torch.arange(T))",
-          "q = rotate(q, past_length + np.arange(T))",
-          "With a cache the new token stands behind it: its position is not its row.", "", late,
+          "With a cache the new token stands behind it: its position is not its row.",
+          {needs_rope, starts_late},
           moved({"rotated_query"},
                 [](const Plan&, const std::string& p) { return p + "[t] - " + p + "[0]"; }));
-    entry(list, "rope-offset-drift", "rotated_query", "The query was rotated one position too far",
-          "every score is that of a distance larger by one",
-          "positions = past_length + torch.arange(T)", "positions = past_length + np.arange(T)",
-          "Count the cached tokens once: a distance of 0 belongs to the token itself.", "",
-          needs_rope(), moved({"rotated_query"}, [](const Plan&, const std::string& p) {
-              return p + "[t] + 1";
-          }));
+    entry(
+        list, "rope-offset-drift", "rotated_query", "The query was rotated one position too far",
+        "every score is that of a distance larger by one", from_past,
+        "Count the cached tokens once: a distance of 0 belongs to the token itself.", needs_rope,
+        moved({"rotated_query"}, [](const Plan&, const std::string& p) { return p + "[t] + 1"; }));
     entry(list, "rope-partial-ignored", "rotated_query",
           "All features rotated, not the first ones alone",
           "features that should stay differ from those of query and key",
           "q[..., :rotary_dim] = rotate(q[..., :rotary_dim])",
-          "q[..., :rotary_dim] = rotate(q[..., :rotary_dim])",
-          "partial_rotary_factor (or rotary_dim) says how many features tell positions.", "",
-          first_of({rope_and(is_partial, "all features rotate here"),
-                    unless([](const Plan& plan) { return plan.head_dim % 2 == 0; },
-                           "a head of odd width does not rotate as a whole")}),
-          turned_by(
-              [](const Plan& plan) {
-                  return "positions[t] * (1 / " + json_number(plan.rotary_base()) +
-                         " ^ (2 * PAIR / " + std::to_string(plan.head_dim) + "))";
-              },
-              true));
-    entry(
-        list, "rope-table", "rotated_query",
-        "Cosines and sines were laid out for the other pairing",
-        "the two features of a pair rotate by two angles",
-        "emb = torch.cat((angles, angles), dim=-1)  # neighbours: angles.repeat_interleave(2, -1)",
-        "emb = np.concatenate((angles, angles), axis=-1)  # neighbours: np.repeat(angles, 2, -1)",
-        "Halves need the angles one after the other, neighbours each angle twice.", "",
-        rope_and([](const Plan& plan) { return plan.rotary_pairs() > 1; },
-                 "one pair is the same either way"),
-        turned_by([](const Plan&) { return "positions[t] * inverse_frequencies[OTHER]"; }, false));
+          "partial_rotary_factor (or rotary_dim) says how many features tell positions.",
+          {partial,
+           {[](const Plan& plan) { return plan.head_dim % 2 == 0; },
+            "a head of odd width does not rotate as a whole"}},
+          turned_by("positions[t] * (1 / {base} ^ (2 * PAIR / D))", true));
+    entry(list, "rope-table", "rotated_query",
+          "Cosines and sines were laid out for the other pairing",
+          "the two features of a pair rotate by two angles",
+          Fix("emb = torch.cat((angles, angles), dim=-1)  # neighbours: "
+              "angles.repeat_interleave(2, -1)",
+              "emb = np.concatenate((angles, angles), axis=-1)  # neighbours: np.repeat(angles, 2, "
+              "-1)"),
+          "Halves need the angles one after the other, neighbours each angle twice.", needs_pairs,
+          turned_by("positions[t] * inverse_frequencies[OTHER]", false));
     entry(list, "rope-cache", "present_key", "Cached keys were rotated again",
           "scores with cached keys are those of other distances, those among new tokens are right",
           "key = torch.cat([past_key, rotate(key)], dim=-2)  # the past has rotated",
-          "key = np.concatenate([past_key, rotate(key)], axis=-2)  # the past has rotated",
-          "Rotate a key once: before it is cached, or each time all of them.", "",
-          first_of({needs_rope(), needs_step("past_key", "there is no cache: pass $past"_told),
-                    unless([](const Plan& plan) { return plan.config.positions[0] != 1; },
-                           "the one earlier token stands at position 0")}),
-          follows([](const Plan& plan) {
-              const std::string cell = "present_key[k,f";
-              const std::string all = rotation_rule(
-                  plan, cell, cell, plan.first_rotated(projected_of('k').width(plan)),
-                  plan.rotary_pairs(), "((positions[0] - P + k) * inverse_frequencies[PAIR])");
-              const std::string start = cell + "] = ";
-              return start + "if k >= P then " + cell + "] else " + all.substr(start.size());
-          }));
+          "Rotate a key once: before it is cached, or each time all of them.",
+          {needs_rope,
+           with_step("past_key", "there is no cache: pass $past"),
+           {[](const Plan& plan) { return plan.config.positions[0] != 1; },
+            "the one earlier token stands at position 0"}},
+          follows(rotated_again));
     entry(
         list, "rope-wrong-axis", "rotated_query", "Heads were counted in the place of tokens",
         "all tokens of a head rotate alike: the scores know no positions",
-        "cos[None, :, None, :]  # beside (B, T, H, D), or cos[None, None] beside (B, H, T, "
-        "D)",
-        "cos[:, None, :]  # beside (B, T, H, D), or cos beside (B, H, T, D)",
-        "Say which axis holds the tokens: shape[1] is the heads once they were moved in "
-        "front.",
-        "positions that cancel",
-        rope_and([](const Plan& plan) { return plan.has_head && plan.heads > 1; },
-                 "there is one head"),
-        turned_by([](const Plan&) { return std::string("h * inverse_frequencies[PAIR]"); }, false));
+        Fix("cos[None, :, None, :]  # beside (B, T, H, D), or cos[None, None] beside (B, H, T, D)",
+            "cos[:, None, :]  # beside (B, T, H, D), or cos beside (B, H, T, D)"),
+        "Say which axis holds the tokens: shape[1] is the heads once they were moved in front.",
+        {needs_rope,
+         {[](const Plan& plan) { return plan.has_head && plan.heads > 1; }, "there is one head"}},
+        turned_by("h * inverse_frequencies[PAIR]", false), "positions that cancel");
     entry(
         list, "streaming-positions=sinks", "rotated_query",
         "Positions were not counted anew when tokens were evicted",
         "distances to recent keys are right, those to the first keys too large",
-        "position_ids = torch.arange(cache_length)  # places in the cache",
-        "positions = np.arange(cache_length)  # places in the cache",
-        "StreamingLLM keeps the first tokens and counts within the cache, not in the text; "
-        "$bug takes four first tokens and one that was evicted."_told,
-        "",
-        first_of({rope_and([](const Plan& plan) { return plan.query_len > 1 && !plan.has_memory; },
-                           "there are no tokens behind the first"),
-                  unless([](const Plan& plan) { return plan.past_len == 0; },
-                         "the first tokens are in the past, which has rotated")}),
+        Fix("position_ids = torch.arange(cache_length)  # places in the cache",
+            "positions = np.arange(cache_length)  # places in the cache"),
+        "StreamingLLM keeps the first tokens and counts within the cache, not in the text; $bug takes four first tokens and one that was evicted."_told,
+        {needs_rope,
+         {several_tokens, "there are no tokens behind the first"},
+         {[](const Plan& plan) { return plan.past_len == 0; },
+          "the first tokens are in the past, which has rotated"}},
         moved(rotated_steps, [](const Plan& plan, const std::string& p) {
-            return p + "[t] + (if t >= " + std::to_string(kept_tokens(plan)) + " then 1 else 0)";
+            // As many as StreamingLLM never evicts, or as there are but one.
+            const std::size_t kept = std::min<std::size_t>(4, plan.query_len - 1);
+            return p + "[t] + (if t >= " + std::to_string(kept) + " then 1 else 0)";
         }));
     entry(list, "streaming-positions=new-key", "rotated_key",
           "The newest key was rotated for its place in the text, not in the cache",
           "the column of the newest key has other scores",
           "key = rotate(key, torch.arange(cache_length))  # after the eviction",
-          "key = rotate(key, np.arange(cache_length))  # after the eviction",
-          "When a token is evicted, all behind it move up: keys rotate by their new places.", "",
-          rope_and([](const Plan& plan) { return plan.query_len > 1 && !plan.has_memory; },
-                   "there is no newest of several keys"),
+          "When a token is evicted, all behind it move up: keys rotate by their new places.",
+          {needs_rope, {several_tokens, "there is no newest of several keys"}},
           moved({"rotated_key"}, [](const Plan&, const std::string& p) {
               return p + "[t] + (if t == Tq - 1 then 1 else 0)";
           }));
-    std::ranges::move(all_moved_together(false), std::back_inserter(list));
+    all_moved_together(list, false);
 }
 
-void add_harmless_rotations(std::vector<Mistake>& list) {
-    std::ranges::move(all_moved_together(true), std::back_inserter(list));
-}
+void add_harmless_rotations(std::vector<Mistake>& list) { all_moved_together(list, true); }
 
 }  // namespace attn

@@ -1,4 +1,4 @@
-#include "attn/mistakes/rules_beside.hpp"
+#include "attn/mistakes/mistake.hpp"
 
 #include <algorithm>
 #include <optional>
