@@ -280,7 +280,8 @@ std::size_t explained_behind(Replay replay, const Mistake* mistake, const std::s
                              std::span<const TheirTensor> later) {
     if (mistake != nullptr) replay.make(*mistake);
     const Tensor* ours = replay.step(step);
-    if (ours != nullptr && ours->shape() == tensor.shape()) replay.take(step, tensor);
+    const bool fits = ours != nullptr && ours->shape() == tensor.shape();
+    if (fits || mistake == nullptr) replay.take(step, tensor);
     return explained_by(std::move(replay), judge, later);
 }
 

@@ -130,6 +130,7 @@ std::optional<Outcome> examined(const Case& about, const std::vector<TheirTensor
 /// difference, a tensor that is set aside and a less likely name add to the cost.
 inline constexpr double of_unknown = 100, of_mutation = 60, of_clash = 50, of_unjudged = 40,
                         of_mistake = 10, of_harmless = 1, of_aside = 2, of_later_name = 0.05;
+bool is_unjudged(const StepVerdict& step);
 double weight_of(const Finding& finding);
 double cost_of(const Diagnosis& diagnosis, const std::vector<TheirTensor>& theirs);
 
@@ -173,5 +174,8 @@ bool is_result_step(const std::string& step);
 /// A step that differs is harmless where the weights and all after them are right; `undone` says
 /// that what is unknown of query and key leaves their product.
 void mark_if_harmless(Finding& finding, Diagnosis& diagnosis, bool undone);
+
+/// A scale that is there already is no finding beside that it is there twice.
+void fold_halves(Diagnosis& diagnosis);
 
 }  // namespace attn
