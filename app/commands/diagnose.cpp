@@ -1,7 +1,8 @@
 #include "attn/diagnose/diagnose.hpp"
 
+#include <algorithm>
+
 #include "app/commands/commands.hpp"
-#include "app/commands/diagnose_gradients.hpp"
 #include "app/commands/diagnose_setup.hpp"
 #include "app/flags/config_file.hpp"
 #include "app/flags/ledger_file.hpp"
@@ -9,11 +10,16 @@
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
+#include "attn/backward/backward.hpp"
+#include "attn/backward/gradient_mistakes.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/diagnose/power.hpp"
 #include "attn/diagnose/replay.hpp"
 #include "attn/diagnose/their_tensors.hpp"
+#include "attn/plan/draw_list.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/json.hpp"
+#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {
@@ -38,6 +44,75 @@ attn::DiagnoseOptions options_of(const Arguments& arguments, const attn::Ledger&
         options.steps[theirs] = attn::find_step(attn::step_table(), entry.substr(colon + 1)).name;
     }
     return options;
+}
+
+/// Somebody's tensors, those of the way forth and the gradients.
+struct GradientsApart {
+    attn::Ledger forward{}, gradients{};
+    bool has_steps = false;  ///< of the way forth, beside what it starts from
+};
+
+GradientsApart gradients_apart(const attn::Ledger& file) {
+    GradientsApart apart;
+    for (const auto& [name, tensor] : file.entries()) {
+        const bool is_gradient = !attn::gradient_called(name).empty();
+        (is_gradient ? apart.gradients : apart.forward).record(name, tensor);
+        const std::vector<std::string> steps = attn::known_steps(name);
+        if (is_gradient || steps.empty()) continue;
+        const attn::Step::Kind kind = attn::find_step(attn::step_table(), steps.front()).kind;
+        apart.has_steps = apart.has_steps || kind == attn::Step::Kind::computed ||
+                          kind == attn::Step::Kind::detail;
+    }
+    return apart;
+}
+
+/// The gradients against those of the walk: of the last step's, where they have it, else of the
+/// sum.
+attn::GradientDiagnosis diagnose_back(const attn::Plan& plan, const GradientsApart& apart) {
+    if (apart.gradients.entries().empty() || plan.fused()) return {};
+    attn::Loss loss;
+    std::string last;
+    for (const attn::Step& step : attn::step_table(plan)) {
+        if (step.applies(plan) && step.chain == attn::Chain::contexts) last = step.name;
+    }
+    const attn::Shape shape = attn::find_step(attn::step_table(), last).outline(plan).shape;
+    for (const auto& [name, tensor] : apart.gradients.entries()) {
+        const std::vector<std::string> steps = attn::gradient_called(name);
+        const auto step = std::ranges::find_if(steps, [&](const std::string& each) {
+            return attn::has_step(attn::step_table(plan), plan, each);
+        });
+        if (step == steps.end() || *step != last || tensor.shape() != shape) continue;
+        loss.kind = attn::Loss::Kind::upstream;
+        loss.target = tensor;
+    }
+    const attn::StepTable table = attn::with_gradients(attn::step_table(plan), plan, loss);
+    return attn::diagnose_gradients(plan, attn::draw(plan), table, apart.gradients);
+}
+
+/// The gradients for people, empty where there are none; and as a member of a JSON object.
+std::string gradients_text(const attn::GradientDiagnosis& back) {
+    if (back.compared.empty()) return {};
+    std::string text = "\ngradients: " + attn::joined(back.compared, ", ") + "\n";
+    if (back.wrong.empty()) return text + "  right: the way back is that of this walk\n";
+    text += "  wrong: " + attn::joined(back.wrong, ", ") + "\n";
+    if (back.fits.empty()) return text + "  no known mistake of the way back makes them\n";
+    for (const attn::Mistake* mistake : back.fits) {
+        text += std::string(mistake == back.fits.front() ? "  " : "  or, with the same numbers, ") +
+                mistake->id + ": " + mistake->title + "\n    fix: " + mistake->fix_torch + "\n";
+    }
+    return text;
+}
+
+std::string gradients_json(const attn::GradientDiagnosis& back, const std::string& object) {
+    if (back.compared.empty()) return object;
+    std::vector<std::string> ids;
+    for (const attn::Mistake* mistake : back.fits) ids.push_back(mistake->id);
+    const std::string member = "\"gradients\": {\"compared\": " + attn::json_list(back.compared) +
+                               ", \"wrong\": " + attn::json_list(back.wrong) +
+                               ", \"mistakes\": " + attn::json_list(ids) + "}";
+    const std::size_t end = object.rfind('}');
+    if (end == std::string::npos) return "{" + member + "}\n";
+    return object.substr(0, end) + ", " + member + object.substr(end);
 }
 
 /// Says which mistakes the input of the flags (and files) can reveal.
@@ -77,6 +152,63 @@ std::string verdict_of(const attn::Diagnosis& diagnosis) {
         ids += (ids.empty() ? "" : ", ") + id;
     }
     return ids;
+}
+
+/// Other settings that nothing has fixed, each a small change: another mask, order of query,
+/// key and value in one weight, layout of a square one, or number of heads.
+struct OtherSetting {
+    std::string flag;  ///< as it would be typed
+    attn::WalkConfig config;
+};
+
+std::vector<OtherSetting> other_settings(const Arguments& arguments, const Asked& asked) {
+    std::vector<OtherSetting> others;
+    const attn::WalkConfig& config = asked.config;
+    const auto add = [&](const std::string& flag, auto change) {
+        attn::WalkConfig other = config;
+        change(other);
+        others.push_back({flag, std::move(other)});
+    };
+    // By value: what it starts from may be one of the others, which move as they grow.
+    const auto add_causal = [&](const std::string& flag, attn::WalkConfig other) {
+        other.mask.causal = true;
+        const std::string causal = flag + (flag.empty() ? "" : " ") + "--mask causal";
+        others.push_back({causal, other});
+        // Fewer queries than keys may be the last ones.
+        if (!other.memory || arguments.has("--causal-align")) return;
+        other.causal_align = attn::CausalAlign::end;
+        others.push_back({causal + " --causal-align end", std::move(other)});
+    };
+    const attn::Tensor* query = config.parameters.find("w_query");
+    const attn::Tensor* fused = config.parameters.find("w_qkv");
+    if (const attn::Tensor* w = fused != nullptr ? fused : query;
+        !arguments.has("--heads") && config.heads == 1 && w != nullptr) {
+        const bool in_out = config.weight_layout == attn::WeightLayout::in_out;
+        const auto all = static_cast<std::int64_t>(
+            (in_out ? w->shape().back() : w->shape().front()) / (fused != nullptr ? 3 : 1));
+        for (std::int64_t heads = 2; heads <= std::min<std::int64_t>(all / 2, 32); ++heads) {
+            if (all % heads != 0) continue;
+            const std::string flag = "--heads " + std::to_string(heads);
+            add(flag, [heads](attn::WalkConfig& other) {
+                other.heads = heads;
+                other.head_dim.reset();
+                other.value_dim.reset();
+            });
+            if (!says_mask(arguments, config)) add_causal(flag, others.back().config);
+        }
+    }
+    if (!says_mask(arguments, config)) add_causal("", config);
+    if (!arguments.has("--projection") && config.projection == attn::Projection::fused) {
+        add("--projection fused-by-head",
+            [](attn::WalkConfig& other) { other.projection = attn::Projection::fused_by_head; });
+    }
+    const bool square = query != nullptr && query->dimension() == 2 &&
+                        query->shape().front() == query->shape().back();
+    if (!arguments.has("--weight-layout") && square && !config.weight_layout) {
+        add("--weight-layout in-out",
+            [](attn::WalkConfig& other) { other.weight_layout = attn::WeightLayout::in_out; });
+    }
+    return others;
 }
 
 /// Diagnoses anew under settings that nothing has fixed, and takes the verdict with the fewest

@@ -31,12 +31,4 @@ Asked asked_walk(const Arguments& arguments, const attn::Ledger& file,
 /// Whether flags or given tensors say what is hidden.
 bool says_mask(const Arguments& arguments, const attn::WalkConfig& config);
 
-/// Other settings that nothing has fixed, each a small change: another mask, order of query,
-/// key and value in one weight, layout of a square one, or number of heads.
-struct OtherSetting {
-    std::string flag;  ///< as it would be typed
-    attn::WalkConfig config;
-};
-std::vector<OtherSetting> other_settings(const Arguments& arguments, const Asked& asked);
-
 }  // namespace app

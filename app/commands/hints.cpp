@@ -68,14 +68,14 @@ std::string of_weight(const Walked& walked) {
 std::string of_steps(const Walked& walked) { return command_line("step", walked.flags_of("step")); }
 
 /// The first that has something to say.
-constexpr std::array hints{of_nothing_said, of_mistake, of_lint, of_weight, of_steps};
+constexpr std::array all_hints{of_nothing_said, of_mistake, of_lint, of_weight, of_steps};
 
 }  // namespace
 
 std::string next_command(const Arguments& arguments, const attn::Plan& plan,
                          const attn::StepTable& table, const attn::Ledger& ledger) {
     const Walked walked{arguments, plan, table, ledger};
-    for (const auto hint : hints) {
+    for (const auto hint : all_hints) {
         const std::string line = hint(walked);
         if (!line.empty()) return line;
     }

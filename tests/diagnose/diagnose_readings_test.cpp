@@ -123,6 +123,42 @@ TEST_SUITE("diagnose: one reading of all tensors") {
         CHECK(found.findings[1].mistake == nullptr);
     }
 
+    TEST_CASE(
+        "angles counted from anywhere are right beside right weights, from all that is saved") {
+        for (const double first : {1.0, 5.0}) {
+            Somebody code(rotating_config());
+            const std::size_t pairs = code.right["angles"].shape().back();
+            Array<float> angles = code.right["angles"].as<float>();
+            for (std::size_t i = 0; i < angles.size(); ++i) {
+                angles.data()[i] += static_cast<float>(first) * angles.data()[pairs + i % pairs];
+            }
+            const Tensor theirs(code.right["angles"].axes(), angles);
+            code.theirs.record("attn", code.right["weights"]);
+            code.theirs.record("freqs", theirs);
+            CHECK_MESSAGE(!code.diagnosis().has_unknown(), first);
+            code.theirs.record("cos", changed(theirs, [](float x) { return std::cos(x); }));
+            code.theirs.record("sin", changed(theirs, [](float x) { return std::sin(x); }));
+            const Diagnosis found = code.diagnosis();
+            CHECK_MESSAGE((!found.has_unknown() && !found.has_mistake()), diagnosis_text(found));
+        }
+    }
+
+    TEST_CASE("distances to later keys show where a mask lets these through") {
+        WalkConfig config = causal_config();
+        config.position_bias = PositionBias{};
+        for (const char* id : {"causal-diag-plus1", "mask-not-applied", "causal-triu"}) {
+            Somebody code(config, id);
+            const StepTable table =
+                find_mistake("alibi-key-form").apply(step_table(code.plan), code.plan);
+            const Ledger wrong =
+                walk(code.plan, code.given, find_mistake(id).apply(table, code.plan));
+            code.theirs.record("y", wrong["merged"]);
+            const Diagnosis found = code.diagnosis();
+            REQUIRE_MESSAGE(found.findings.size() == 1, diagnosis_text(found));
+            CHECK_MESSAGE(is_named(found.findings[0], id), diagnosis_text(found));
+        }
+    }
+
     TEST_CASE("numbers of few digits are right, those that are all a little too large are not") {
         Somebody code(causal_config());
         const auto rounded = [](float x) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attn/diagnose/diagnose.hpp"
+#include "attn/diagnose/power.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"
@@ -144,6 +145,11 @@ nlohmann::ordered_json json_of(const Finding& finding) {
     return json;
 }
 
+void add_lines(std::string& text, const std::string& head, const std::string& body) {
+    text += head + "\n";
+    for (const std::string& line : wrap(body, 76)) text += "  " + line + "\n";
+}
+
 }  // namespace
 
 std::string ids_of(const std::vector<const Mistake*>& mistakes) {
@@ -234,6 +240,48 @@ std::string diagnosis_json(const Diagnosis& diagnosis) {
         json["skipped"].push_back({{"name", skipped.name}, {"reason", skipped.reason}});
     }
     json["remarks"] = diagnosis.remarks;
+    return json_text(json);
+}
+
+std::string power_text(const Power& power) {
+    std::vector<const Mistake*> alone;
+    std::string together;
+    for (const auto& group : power.groups) {
+        if (group.size() == 1) {
+            alone.push_back(group.front());
+        } else {
+            together += "  " + ids_of(group) + "\n";
+        }
+    }
+    std::string text;
+    add_lines(text,
+              std::to_string(alone.size()) + " mistakes show in the result and are told apart:",
+              ids_of(alone));
+    if (!together.empty()) text += "these show in the result, but look the same:\n" + together;
+    if (!power.inside.empty()) {
+        add_lines(text, "these show only when the step itself is given:", ids_of(power.inside));
+    }
+    if (!power.blind.empty()) text += "these cannot be seen with this input:\n";
+    for (const Power::Blind& blind : power.blind) {
+        text += fmt::format("  {:<27} {}\n", blind.mistake->id, blind.reason);
+    }
+    return text;
+}
+
+std::string power_json(const Power& power) {
+    nlohmann::ordered_json json;
+    json["groups"] = nlohmann::ordered_json::array();
+    for (const auto& group : power.groups) {
+        std::vector<std::string> ids;
+        for (const Mistake* mistake : group) ids.push_back(mistake->id);
+        json["groups"].push_back(ids);
+    }
+    json["inside"] = nlohmann::ordered_json::array();
+    for (const Mistake* mistake : power.inside) json["inside"].push_back(mistake->id);
+    json["blind"] = nlohmann::ordered_json::array();
+    for (const Power::Blind& blind : power.blind) {
+        json["blind"].push_back({{"id", blind.mistake->id}, {"reason", blind.reason}});
+    }
     return json_text(json);
 }
 

@@ -18,15 +18,14 @@ bool near(double a, double b) {
 /// The smallest and the largest sum along one axis.
 std::pair<double, double> sums_along(const Tensor& tensor, std::size_t axis) {
     const auto [outer, length, inner] = axis_view(tensor.shape(), axis);
-    double low = HUGE_VAL;
-    double high = -HUGE_VAL;
-    for (std::size_t o = 0; o < outer; ++o) {
-        for (std::size_t i = 0; i < inner; ++i) {
-            double sum = 0;
-            for (std::size_t k = 0; k < length; ++k) sum += tensor.at((o * length + k) * inner + i);
-            low = std::min(low, sum);
-            high = std::max(high, sum);
-        }
+    std::vector<double> sums(outer * inner, 0);
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+        sums[i / (length * inner) * inner + i % inner] += tensor.at(i);
+    }
+    double low = HUGE_VAL, high = -HUGE_VAL;
+    for (const double sum : sums) {
+        low = std::min(low, sum);
+        high = std::max(high, sum);
     }
     return {low, high};
 }
@@ -45,31 +44,17 @@ void sums_of_weights(const Tensor& theirs, std::vector<std::string>& found) {
     }
 }
 
-void constant_ratio(const Tensor& theirs, const Tensor& expected, std::vector<std::string>& found) {
-    const std::optional<double> ratio = ratio_between(theirs, expected);
-    if (ratio && !near(*ratio, 1)) {
-        found.push_back("every number is " + brief(*ratio) + " times what it should be");
-    }
-}
-
-/// What the cells that were kept are multiplied by, on the whole; 0 when none was.
-double factor_of_kept(const Tensor& theirs, const Tensor& expected) {
-    double kept = 0;
-    double before = 0;
-    for (std::size_t i = 0; i < theirs.size(); ++i) {
-        if (theirs.at(i) == 0) continue;
-        kept += theirs.at(i);
-        before += expected.at(i);
-    }
-    return kept / before > 0 ? kept / before : 0;
-}
-
 }  // namespace
 
 std::optional<Dropout> dropout_in(const Tensor& theirs, const Tensor& expected,
                                   const Tolerance& tolerance) {
     Dropout found;
-    found.factor = factor_of_kept(theirs, expected);
+    double after = 0, before = 0;
+    for (std::size_t i = 0; i < theirs.size(); ++i) {
+        after += theirs.at(i);
+        before += theirs.at(i) != 0 ? expected.at(i) : 0;
+    }
+    found.factor = after / before > 0 ? after / before : 0;
     std::size_t kept = 0;
     for (std::size_t i = 0; i < theirs.size(); ++i) {
         const double should_be = found.factor * expected.at(i);
@@ -129,38 +114,21 @@ void same_numbers_elsewhere(const Tensor& theirs, const Tensor& expected,
     found.push_back("the numbers are the right ones, in other places");
 }
 
-/// Looks at each matrix as a whole: transposed, symmetric, all rows alike.
+/// Looks at each matrix as a whole: transposed, symmetric.
 void shape_of_matrices(const Tensor& theirs, const Tensor& expected,
                        std::vector<std::string>& found) {
-    const auto [count, rows, columns] = groups_of(theirs.shape());
+    const auto [groups, rows, columns] = groups_of(theirs.shape());
     if (rows != columns || rows < 2) return;
-    bool transposed = true;
-    bool symmetric = true;
-    for (std::size_t g = 0; g < count; ++g) {
-        for (std::size_t r = 0; r < rows; ++r) {
-            for (std::size_t c = 0; c < columns; ++c) {
-                const double cell = theirs.at((g * rows + r) * columns + c);
-                transposed = transposed && near(cell, expected.at((g * rows + c) * columns + r));
-                symmetric = symmetric && near(cell, theirs.at((g * rows + c) * columns + r));
-            }
-        }
-    }
-    if (symmetric) {
-        found.push_back("each matrix equals its transpose");
-    } else if (transposed) {
-        found.push_back("each matrix is the transpose of what it should be");
-    }
-}
-
-void missing_numbers(const Tensor& theirs, const Tensor& expected,
-                     std::vector<std::string>& found) {
-    std::size_t extra = 0;
+    bool transposed = true, symmetric = true;
     for (std::size_t i = 0; i < theirs.size(); ++i) {
-        extra += std::isnan(theirs.at(i)) && !std::isnan(expected.at(i)) ? 1U : 0U;
+        const std::size_t row = i / columns % rows, column = i % columns;
+        const std::size_t across = i - row * columns - column + column * columns + row;
+        transposed = transposed && near(theirs.at(i), expected.at(across));
+        symmetric = symmetric && near(theirs.at(i), theirs.at(across));
     }
-    if (extra > 0) {
-        found.push_back(std::to_string(extra) + " of " + std::to_string(theirs.size()) +
-                        " cells are nan that should be numbers");
+    if (symmetric || transposed) {
+        found.push_back(symmetric ? "each matrix equals its transpose"
+                                  : "each matrix is the transpose of what it should be");
     }
 }
 
@@ -188,9 +156,18 @@ std::vector<std::string> evidence_of(const std::string& step, const Tensor& thei
         return found;
     }
     if (!theirs.is_floating() || theirs.dimension() < 2) return found;
-    missing_numbers(theirs, expected, found);
+    std::size_t missing = 0;
+    for (std::size_t i = 0; i < theirs.size(); ++i) {
+        missing += std::isnan(theirs.at(i)) && !std::isnan(expected.at(i)) ? 1U : 0U;
+    }
+    if (missing > 0) {
+        found.push_back(std::to_string(missing) + " of " + std::to_string(theirs.size()) +
+                        " cells are nan that should be numbers");
+    }
     if (step == "weights") sums_of_weights(theirs, found);
-    constant_ratio(theirs, expected, found);
+    if (const auto ratio = ratio_between(theirs, expected); ratio && !near(*ratio, 1)) {
+        found.push_back("every number is " + brief(*ratio) + " times what it should be");
+    }
     same_numbers_elsewhere(theirs, expected, found);
     if (step.find("scores") != std::string::npos || step == "weights") {
         shape_of_matrices(theirs, expected, found);

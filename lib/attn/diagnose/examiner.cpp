@@ -1,6 +1,7 @@
 #include "attn/diagnose/search.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "attn/text/number_text.hpp"
 
@@ -9,12 +10,16 @@ namespace {
 
 bool is_side(const std::string& step) { return step.ends_with("query") || step.ends_with("key"); }
 
+/// Whether query and key are turned by it: what is done to both alike leaves their product.
+bool turns_both(const std::string& step) {
+    constexpr std::array steps{"positions", "inverse_frequencies", "angles", "cos", "sin"};
+    return std::ranges::count(steps, step) > 0;
+}
+
 class Examiner {
 public:
     Examiner(const Case& about, const std::vector<TheirTensor>& theirs, double bound, bool thorough)
         : case_(about),
-          plan_(about.plan),
-          options_(about.options),
           judge_(about.judge),
           replay_(about.replay),
           screens_(about.screens),
@@ -40,7 +45,7 @@ public:
             const bool is_first = find_step(step_table(), finding.step).chain == Chain::none ||
                                   finding.step == "query" || finding.step == "key";
             // Whatever was done to query and key alike: their product is what counts.
-            const bool undone = finding.step == "positions" ||
+            const bool undone = turns_both(finding.step) ||
                                 (is_side(finding.step) && !blocked_ &&
                                  (undone_ || (is_first && have_same_product(case_, replay_))));
             mark_if_harmless(finding, diagnosis_, undone);
@@ -50,7 +55,7 @@ public:
         if (results_are_wrong_ && std::ranges::all_of(diagnosis_.findings, is_harmless)) {
             for (Finding& finding : diagnosis_.findings) finding.harmless = false;
         }
-        fold_halves();
+        fold_halves(diagnosis_);
         outcome_.cost = cost_of(diagnosis_, theirs_) + of_clash * clashes_;
         diagnosis_.cost = outcome_.cost;
         outcome_.diagnosis = std::move(diagnosis_);
@@ -59,27 +64,23 @@ public:
 
 private:
     void examine(const TheirTensor& theirs) {
+        unexplained_ = Finding();
+        unexplained_.step = theirs.steps.front();
         if (theirs.steps.front() == "mask") return examine_mask(theirs);
-        if (theirs.aside) return examine_aside(theirs);
-        examine_step(theirs);
+        theirs.aside ? examine_aside(theirs) : examine_step(theirs);
     }
 
     /// Adds what the newest findings and verdicts cost at least.
     void weigh(std::size_t findings, std::size_t steps) {
-        if (diagnosis_.findings.size() == findings && !is_unjudged(steps)) return;
+        const bool is_new = diagnosis_.steps.size() > steps;
+        const bool unjudged = is_new && is_unjudged(diagnosis_.steps.back());
+        if (diagnosis_.findings.size() == findings && !unjudged) return;
         outcome_.troubled.push_back(next_ - 1);
         const bool may_turn_harmless = !later_is_wrong();
         for (std::size_t i = findings; i < diagnosis_.findings.size(); ++i) {
             const double weight = weight_of(diagnosis_.findings[i]);
             outcome_.cost += may_turn_harmless ? std::min(weight, of_harmless) : weight;
         }
-    }
-
-    /// Whether the row that was added last says nothing.
-    bool is_unjudged(std::size_t steps) const {
-        return diagnosis_.steps.size() > steps &&
-               diagnosis_.steps.back().local == Verdict::not_compared &&
-               diagnosis_.steps.back().global != Verdict::right;
     }
 
     StepVerdict row(const TheirTensor& theirs, const std::string& step) const {
@@ -119,8 +120,6 @@ private:
     }
 
     void examine_step(const TheirTensor& theirs) {
-        unexplained_ = Finding();
-        unexplained_.step = theirs.steps.front();
         bool found = is_explained(theirs);
         if (!found && judge_.may_look_away(theirs)) {
             judge_.look_away(true);
@@ -130,8 +129,9 @@ private:
         if (found) return;
         const std::string drawn = drawn_for(case_, theirs.steps.front());
         if (!drawn.empty()) return skip(theirs, "there is no " + drawn + " to make it with");
-        const bool is_projected = !plan_.config.output_projection && names_a_result(theirs.name) &&
-                                  !options_.steps.contains(theirs.name);
+        const bool is_projected = !case_.plan.config.output_projection &&
+                                  names_a_result(theirs.name) &&
+                                  !case_.options.steps.contains(theirs.name);
         const std::string reason = "there is no w_output to make it with";
         if (is_projected && !diagnosis_.steps.empty()) return skip(theirs, reason);
         if (is_projected) unexplained_.evidence.push_back("if it is projected: " + reason);
@@ -147,8 +147,6 @@ private:
     /// another way to write what does.
     void examine_aside(const TheirTensor& theirs) {
         const std::string& step = theirs.steps.front();
-        unexplained_ = Finding();
-        unexplained_.step = step;
         const auto half = std::ranges::find_if(diagnosis_.findings, [](const Finding& finding) {
             return finding.mistake != nullptr && !finding.harmless;
         });
@@ -173,20 +171,6 @@ private:
         return false;
     }
 
-    /// A scale that is there already is no finding beside that it is there twice.
-    void fold_halves() {
-        std::vector<Finding>& all = diagnosis_.findings;
-        const auto find = [&](std::string_view id) {
-            return std::ranges::find_if(all, [id](const Finding& each) {
-                return each.mistake != nullptr && each.mistake->id.ends_with(id);
-            });
-        };
-        const auto half = find("-scaled-first"), whole = find("scale-twice");
-        if (half == all.end() || whole == all.end()) return;
-        whole->evidence.push_back(half->step + ": " + half->mistake->title);
-        all.erase(half);
-    }
-
     /// Whether it is what a replay makes; the row is entered.
     bool settles_as_replayed(const TheirTensor& theirs, const std::string& step, bool takes) {
         if (replay_.step(step) == nullptr) return false;
@@ -199,11 +183,20 @@ private:
         return true;
     }
 
+    /// Whether theirs before it make it without any other layout.
+    bool follows_as_it_is(const TheirTensor& theirs, const std::string& step) {
+        const Tensor* local = blocked_ ? nullptr : replay_.step(step);
+        if (local == nullptr || local->shape() != theirs.tensor.shape()) return false;
+        const Tensor as_it_is = readings(theirs.tensor, *local).front().tensor;
+        return judge_(step, theirs, as_it_is, *local, uses_theirs_).right();
+    }
+
     /// Whether it is right, follows from theirs before it or has a known mistake; enters which.
     bool is_explained(const TheirTensor& theirs) {
         const auto right = [&](const std::string& step) {
             const std::optional<Reading> reading = judge_.right_reading(theirs, step);
             if (!reading) return false;
+            if (!reading->layout.empty() && follows_as_it_is(theirs, step)) return false;
             // The same numbers in another order may be a layout, or a mistake that goes on.
             if (!reading->layout.empty() && !blocked_ && later_is_wrong()) {
                 if (std::optional<Match> match = rather_mistaken(theirs, step, *reading)) {
@@ -341,21 +334,23 @@ private:
     }
 
     void leave_unknown(const TheirTensor& theirs, const std::string& step) {
-        const Tensor* reference = judge_.reference().find(step);
         const Tensor* local = blocked_ ? nullptr : replay_.step(step);
-        const Tensor& expected = local != nullptr ? *local : *reference;
-        const std::vector<Reading> ways = readings(theirs.tensor, expected);
-        const Tensor tensor = ways.empty() ? theirs.tensor : ways.front().tensor;
+        const Tensor expected = local != nullptr ? *local : judge_.reference()[step];
+        Reading reading{theirs.tensor, ""};
+        if (std::vector<Reading> ways = readings(theirs.tensor, expected); !ways.empty()) {
+            reading = ways.front();
+        }
         // Behind a tensor that could not be replayed, it is not known where the fault lies.
         if (!blocked_) {
-            if (thorough_) follow_a_rule(case_, theirs, step, tensor, replay_, unexplained_);
+            if (thorough_)
+                follow_a_rule(case_, theirs, step, reading.tensor, replay_, unexplained_);
             diagnosis_.findings.push_back(unexplained_);
         }
-        settle(theirs, step, {tensor, ways.empty() ? "" : ways.front().layout});
+        settle(theirs, step, reading);
     }
 
     void examine_mask(const TheirTensor& theirs) {
-        const MaskAnswer answer = answer_of_mask(plan_, judge_, replay_, theirs, later());
+        const MaskAnswer answer = answer_of_mask(case_.plan, judge_, replay_, theirs, later());
         StepVerdict verdict = row(theirs, "mask");
         verdict.layout = answer.layout;
         verdict.global = verdict.local = answer.right ? Verdict::right : Verdict::wrong;
@@ -369,8 +364,6 @@ private:
     }
 
     const Case& case_;
-    const Plan& plan_;
-    const DiagnoseOptions& options_;
     Diagnosis diagnosis_;
     Outcome outcome_;
     Judge judge_;

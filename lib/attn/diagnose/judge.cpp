@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "attn/diagnose/replay.hpp"
 #include "attn/diagnose/their_tensors.hpp"
 #include "attn/tensor/slice.hpp"
 #include "attn/tensor/tensor.hpp"
@@ -85,18 +86,10 @@ Tensor as_seen(const Tensor& tensor, const Tensor& expected, const Tensor& mask)
 /// The part of each head's key that all heads share, as it is once turned.
 Tensor rotated_part(const Plan& plan, const Tensor& rotated_key, const Tensor& rotary_key) {
     std::vector<AxisPart> parts;
-    for (std::size_t i = 0; i < rotated_key.dimension(); ++i) {
-        const std::string& axis = rotated_key.axes()[i];
-        const std::size_t length = rotated_key.shape()[i];
-        const std::size_t width = rotary_key.shape().back();
-        if (axis == "head") {
-            parts.push_back({0, 1, 1, plan.has_head});
-        } else if (i + 1 == rotated_key.dimension()) {
-            parts.push_back({static_cast<std::ptrdiff_t>(length - width), 1, width, false});
-        } else {
-            parts.push_back({0, 1, length, false});
-        }
-    }
+    for (const std::size_t length : rotated_key.shape()) parts.push_back({0, 1, length, false});
+    const std::size_t width = rotary_key.shape().back(), before = parts.back().count - width;
+    parts.back() = {static_cast<std::ptrdiff_t>(before), 1, width, false};
+    if (plan.has_head) parts[rotated_key.axis("head")] = {0, 1, 1, true};
     return slice(rotated_key, parts).renamed(rotary_key.axes());
 }
 

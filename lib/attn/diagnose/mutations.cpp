@@ -1,4 +1,4 @@
-#include "attn/diagnose/mutations.hpp"
+#include "attn/diagnose/search.hpp"
 
 #include <algorithm>
 #include <set>
@@ -204,17 +204,13 @@ std::optional<Rule> in_other_order(const PlannedStep& of) {
 
 }  // namespace
 
-std::vector<Mutation> mutations(const Rule& rule, const Ledger& read) {
-    return Mutator(rule, read).all();
-}
-
 std::optional<Mutation> mutation_behind(const Tensor& tensor, const PlannedStep& of,
                                         const Ledger& read,
                                         const std::function<bool(const Tensor&)>& is_theirs) {
     constexpr std::size_t most_cells = 100'000;
     const std::optional<Rule> right = readable(of, read);
     if (!right || tensor.size() > most_cells) return std::nullopt;
-    std::vector<Mutation> all = mutations(*right, read);
+    std::vector<Mutation> all = Mutator(*right, read).all();
     if (const std::optional<Rule> swapped = in_other_order(of)) {
         all.push_back({"two steps in the other order", *swapped});
     }

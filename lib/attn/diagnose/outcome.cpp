@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "attn/diagnose/mutations.hpp"
 #include "attn/diagnose/search.hpp"
 #include "attn/plan/draw_list.hpp"
 #include "attn/rules/print.hpp"
@@ -31,6 +30,10 @@ std::string find_drawn_for(const Case& about, const std::string& step) {
 
 }  // namespace
 
+bool is_unjudged(const StepVerdict& step) {
+    return step.local == Verdict::not_compared && step.global != Verdict::right;
+}
+
 double weight_of(const Finding& finding) {
     if (finding.mistake == nullptr) return finding.follows.empty() ? of_unknown : of_mutation;
     if (finding.harmless) return of_harmless;
@@ -45,8 +48,7 @@ double cost_of(const Diagnosis& diagnosis, const std::vector<TheirTensor>& their
     }
     for (const Finding& finding : diagnosis.findings) cost += weight_of(finding);
     for (const StepVerdict& step : diagnosis.steps) {
-        const bool unjudged = step.local == Verdict::not_compared && step.global != Verdict::right;
-        if (unjudged) cost += of_unjudged;
+        if (is_unjudged(step)) cost += of_unjudged;
     }
     return cost;
 }
@@ -108,6 +110,19 @@ void mark_if_harmless(Finding& finding, Diagnosis& diagnosis, bool undone) {
     for (StepVerdict& verdict : diagnosis.steps) {
         if (verdict.name == finding.step && finding.harmless) verdict.harmless = true;
     }
+}
+
+void fold_halves(Diagnosis& diagnosis) {
+    std::vector<Finding>& all = diagnosis.findings;
+    const auto find = [&](std::string_view id) {
+        return std::ranges::find_if(all, [id](const Finding& each) {
+            return each.mistake != nullptr && each.mistake->id.ends_with(id);
+        });
+    };
+    const auto half = find("-scaled-first"), whole = find("scale-twice");
+    if (half == all.end() || whole == all.end()) return;
+    whole->evidence.push_back(half->step + ": " + half->mistake->title);
+    all.erase(half);
 }
 
 std::string drawn_for(const Case& about, const std::string& step) {

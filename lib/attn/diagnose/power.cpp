@@ -1,15 +1,9 @@
 #include "attn/diagnose/power.hpp"
-#include "attn/cards/step_table.hpp"
 
 #include <cmath>
 
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
+#include "attn/cards/step_table.hpp"
 #include "attn/compare/compare.hpp"
-#include "attn/diagnose/diagnose.hpp"
-#include "attn/text/json.hpp"
-#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {
@@ -29,11 +23,6 @@ bool any_step_differs(const Plan& plan, const Ledger& wrong, const Ledger& refer
         if (other == nullptr || !same(plan, reference, name, *other, tensor)) return true;
     }
     return false;
-}
-
-void add_lines(std::string& text, const std::string& head, const std::string& body) {
-    text += head + "\n";
-    for (const std::string& line : wrap(body, 76)) text += "  " + line + "\n";
 }
 
 }  // namespace
@@ -69,48 +58,6 @@ Power power(const Plan& plan, const Ledger& given) {
         result.groups[group].push_back(&mistake);
     }
     return result;
-}
-
-std::string power_text(const Power& power) {
-    std::vector<const Mistake*> alone;
-    std::string together;
-    for (const auto& group : power.groups) {
-        if (group.size() == 1) {
-            alone.push_back(group.front());
-        } else {
-            together += "  " + ids_of(group) + "\n";
-        }
-    }
-    std::string text;
-    add_lines(text,
-              std::to_string(alone.size()) + " mistakes show in the result and are told apart:",
-              ids_of(alone));
-    if (!together.empty()) text += "these show in the result, but look the same:\n" + together;
-    if (!power.inside.empty()) {
-        add_lines(text, "these show only when the step itself is given:", ids_of(power.inside));
-    }
-    if (!power.blind.empty()) text += "these cannot be seen with this input:\n";
-    for (const Power::Blind& blind : power.blind) {
-        text += fmt::format("  {:<27} {}\n", blind.mistake->id, blind.reason);
-    }
-    return text;
-}
-
-std::string power_json(const Power& power) {
-    nlohmann::ordered_json json;
-    json["groups"] = nlohmann::ordered_json::array();
-    for (const auto& group : power.groups) {
-        std::vector<std::string> ids;
-        for (const Mistake* mistake : group) ids.push_back(mistake->id);
-        json["groups"].push_back(ids);
-    }
-    json["inside"] = nlohmann::ordered_json::array();
-    for (const Mistake* mistake : power.inside) json["inside"].push_back(mistake->id);
-    json["blind"] = nlohmann::ordered_json::array();
-    for (const Power::Blind& blind : power.blind) {
-        json["blind"].push_back({{"id", blind.mistake->id}, {"reason", blind.reason}});
-    }
-    return json_text(json);
 }
 
 WalkConfig probe_config() {

@@ -2,61 +2,64 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <numeric>
+#include <optional>
+#include <ranges>
 #include <set>
 
 #include "attn/cards/step_table.hpp"
+#include "attn/tensor/matrix_view.hpp"
 #include "attn/tensor/slice.hpp"
 
 namespace attn {
 namespace {
 
-/// A flat copy of `theirs` in another order of axes: `order[i]` is the place in `from` of axis i of
-/// the result.
-std::vector<std::size_t> places(const Shape& from, const std::vector<std::size_t>& order) {
-    std::vector<std::size_t> stride(from.size(), 1);
-    for (std::size_t i = from.size(); i-- > 1;) stride[i - 1] = stride[i] * from[i];
-    std::vector<std::size_t> result(element_count(from));
-    std::vector<std::size_t> index(from.size(), 0);
-    for (std::size_t& place : result) {
-        place = 0;
-        for (std::size_t i = 0; i < order.size(); ++i) place += index[i] * stride[order[i]];
-        for (std::size_t i = order.size(); i-- > 0;) {
-            if (++index[i] < from[order[i]]) break;
-            index[i] = 0;
-        }
+std::vector<std::size_t> all_axes(const Shape& shape) {
+    std::vector<std::size_t> axes(shape.size());
+    std::iota(axes.begin(), axes.end(), std::size_t{0});
+    return axes;
+}
+
+/// A number in another type; what a whole number cannot hold is 0.
+template <class T, class From>
+T converted(From number) {
+    if constexpr (std::is_same_v<T, std::int64_t> && std::is_floating_point_v<From>) {
+        if (!(std::abs(number) < 9e18)) return 0;
     }
-    return result;
+    return static_cast<T>(number);
 }
 
-template <class T>
-Tensor with_type(const Tensor& theirs, const Axes& axes, const Shape& shape,
-                 const std::vector<std::size_t>* order) {
-    Array<T> cells = empty_array<T>(shape);
-    std::visit(
-        [&](const auto& array) {
-            for (std::size_t i = 0; i < cells.size(); ++i) {
-                cells.data()[i] = static_cast<T>(array.data()[order == nullptr ? i : (*order)[i]]);
-            }
-        },
-        theirs.values());
-    return {axes, std::move(cells)};
-}
-
+/// `theirs` as a tensor of ours, whose axes its memory holds in that order; those of length 1 need
+/// not be in it.
 Tensor laid_out(const Tensor& theirs, const Axes& axes, const Shape& shape, DType dtype,
-                const std::vector<std::size_t>* order = nullptr) {
-    switch (dtype) {
-        case DType::float64:
-            return with_type<double>(theirs, axes, shape, order);
-        case DType::int64:
-            return with_type<std::int64_t>(theirs, axes, shape, order);
-        case DType::boolean:
-            return with_type<bool>(theirs, axes, shape, order);
-        case DType::float32:
-            break;
+                const std::vector<std::size_t>& order) {
+    std::vector<std::size_t> stride(shape.size(), 0);
+    std::size_t next = 1;
+    for (const std::size_t axis : std::views::reverse(order)) {
+        stride[axis] = next;
+        next *= shape[axis];
     }
-    return with_type<float>(theirs, axes, shape, order);
+    const auto with_type = [&]<class T>(T) -> Tensor {
+        Array<T> cells = empty_array<T>(shape);
+        const auto fill = [&](const auto& array) {
+            std::vector<std::size_t> index(shape.size(), 0);
+            std::size_t from = 0;
+            for (std::size_t i = 0; i < cells.size(); ++i) {
+                cells.data()[i] = converted<T>(array.data()[from]);
+                for (std::size_t axis = shape.size(); axis-- > 0;) {
+                    from += stride[axis];
+                    if (++index[axis] < shape[axis]) break;
+                    from -= stride[axis] * shape[axis];
+                    index[axis] = 0;
+                }
+            }
+        };
+        std::visit(fill, theirs.values());
+        return {axes, std::move(cells)};
+    };
+    if (dtype == DType::int64) return with_type(std::int64_t{});
+    if (dtype == DType::boolean) return with_type(false);
+    return with_floating(dtype, with_type);
 }
 
 bool is_position(const std::string& axis) {
@@ -127,25 +130,22 @@ bool splits_axes(const Shape& theirs, const Shape& ours) {
                        [](std::size_t length) { return length == 1; });
 }
 
-/// A tensor of theirs that holds more than ours: slots of a cache that are not filled yet, a column
-/// for a sink, cosines for both features of a pair. What is more must be what it is taken for.
+/// A tensor of theirs that holds more than ours along one axis: slots of a cache that are not
+/// filled yet, a column for a sink, cosines for both features of a pair; or one row for all
+/// queries. What is more must be what it is taken for.
 std::optional<Reading> shortened(const Tensor& theirs, const Axes& axes, const Shape& shape) {
     Shape lengths = theirs.shape();
     while (lengths.size() > shape.size() && lengths.front() == 1) lengths.erase(lengths.begin());
     if (lengths.size() != shape.size()) return std::nullopt;
-    std::optional<std::size_t> longer;
-    for (std::size_t i = 0; i < shape.size(); ++i) {
-        if (lengths[i] == shape[i]) continue;
-        if (longer || (lengths[i] < shape[i] && !(axes[i] == "query" && lengths[i] == 1))) {
-            return std::nullopt;
-        }
-        longer = i;
-    }
-    if (!longer) return std::nullopt;
-    const std::size_t inner =
-        std::accumulate(lengths.begin() + static_cast<std::ptrdiff_t>(*longer) + 1, lengths.end(),
-                        std::size_t{1}, std::multiplies<>());
-    const std::size_t has = lengths[*longer], needs = shape[*longer];
+    const auto differs = std::ranges::mismatch(lengths, shape).in1 - lengths.begin();
+    const auto longer = static_cast<std::size_t>(differs);
+    if (longer == shape.size()) return std::nullopt;
+    const std::size_t has = lengths[longer], needs = shape[longer];
+    Shape others = lengths;
+    others[longer] = needs;
+    const std::string& axis = axes[longer];
+    if (others != shape || (has < needs && (axis != "query" || has != 1))) return std::nullopt;
+    const std::size_t inner = axis_view(lengths, longer).inner;
     if (has < needs) {
         Array<double> rows = empty_array<double>(shape);
         for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -161,82 +161,66 @@ std::optional<Reading> shortened(const Tensor& theirs, const Axes& axes, const S
         }
         return true;
     };
-    std::string words;
-    if (axes[*longer] == "pair" && has == 2 * needs) {
-        const bool halves = all([&](std::size_t i, std::size_t at) {
-            return at < needs || theirs.at(i) == theirs.at(i - needs * inner);
-        });
-        const bool neighbours = all([&](std::size_t i, std::size_t at) {
-            return at % 2 == 0 || theirs.at(i) == theirs.at(i - inner);
-        });
-        if (!halves && !neighbours) return std::nullopt;
-        if (!halves) parts[*longer].step = 2;
+    // How far back a number stands that this one repeats.
+    const auto repeats = [&](std::size_t i, std::size_t back) {
+        return theirs.at(i) == theirs.at(i - back * inner);
+    };
+    std::string words = "the first " + std::to_string(needs) + " slots";
+    if (axis == "pair" && has == 2 * needs) {
+        const auto in_halves = [&](auto i, auto at) { return at < needs || repeats(i, needs); };
+        const auto in_turn = [&](auto i, auto at) { return at % 2 == 0 || repeats(i, 1); };
         words = "each number twice";
-    } else if (axes[*longer] == "key" && *longer + 2 == shape.size() &&
-               all([&](std::size_t i, std::size_t at) {
-                   return at < needs || theirs.at(i) == 0;
-               })) {
-        words = "the first " + std::to_string(needs) + " slots";
-    } else if (axes[*longer] == "key" && *longer + 1 == shape.size() &&
-               all([&](std::size_t i, std::size_t at) {
-                   return at <= needs || theirs.at(i) == theirs.at(i - 1);
-               })) {
+        if (!all(in_halves)) {
+            parts[longer].step = 2;
+            if (!all(in_turn)) return std::nullopt;
+        }
+    } else if (axis != "key") {
+        return std::nullopt;
+    } else if (longer + 1 == shape.size()) {
         // A sink's, or of slots that are not filled yet, which are all alike.
-        words = has == needs + 1 ? "its last column left out"
-                                 : "its last " + std::to_string(has - needs) + " columns left out";
-    } else {
+        if (!all([&](auto i, auto at) { return at <= needs || repeats(i, 1); })) return {};
+        const std::size_t more = has - needs;
+        words = more == 1 ? "its last column left out"
+                          : "its last " + std::to_string(more) + " columns left out";
+    } else if (longer + 2 != shape.size() ||
+               !all([&](auto i, auto at) { return at < needs || theirs.at(i) == 0; })) {
         return std::nullopt;
     }
-    Axes named = axes;
-    const Tensor whole = laid_out(theirs, named, lengths, theirs.dtype());
-    return Reading{slice(whole, parts), words};
+    return Reading{slice(laid_out(theirs, axes, lengths, theirs.dtype(), all_axes(lengths)), parts),
+                   words};
 }
 
 }  // namespace
 
 std::vector<Reading> readings(const Tensor& theirs, const Axes& axes, const Shape& shape,
                               DType dtype) {
-    std::vector<Reading> result;
     if (std::optional<Reading> part = shortened(theirs, axes, shape)) {
-        part->tensor = laid_out(part->tensor, axes, shape, dtype);
-        return {*part};
+        return {{laid_out(part->tensor, axes, shape, dtype, all_axes(shape)), part->layout}};
     }
-    const Shape lengths = theirs.shape();
-    if (lengths == shape) {
-        const bool as_it_is = theirs.dtype() == dtype;
-        result.push_back(
-            {as_it_is ? theirs.renamed(axes) : laid_out(theirs, axes, shape, dtype), ""});
-    }
-    if (theirs.size() != element_count(shape) || theirs.size() == 0) return result;
-    if (lengths.size() > shape.size() && splits_axes(lengths, shape)) {
-        result.push_back({laid_out(theirs, axes, shape, dtype), "with axes joined"});
-    }
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < shape.size(); ++i) {
-        if (shape[i] != 1) order.push_back(i);
-    }
+    const Shape& lengths = theirs.shape();
+    if (theirs.size() != element_count(shape) || theirs.size() == 0) return {};
+    std::vector<Reading> result;
+    const auto add = [&](const std::vector<std::size_t>& order, const std::string& layout) {
+        result.push_back({laid_out(theirs, axes, shape, dtype, order), layout});
+    };
+    std::vector<std::size_t> order = all_axes(shape);
+    std::erase_if(order, [&](std::size_t axis) { return shape[axis] == 1; });
     const std::vector<std::size_t> ours = order;
+    if (lengths == shape && theirs.dtype() == dtype) {
+        result.push_back({theirs.renamed(axes), ""});
+    } else if (lengths == shape) {
+        add(all_axes(shape), "");
+    }
+    if (lengths.size() > shape.size() && splits_axes(lengths, shape)) add(ours, "with axes joined");
     do {
-        if (order == ours && lengths == shape) continue;
-        if (exchanges_queries_and_keys(order, axes) || is_nobodys_habit(order, axes, shape))
+        const bool is_known = order == ours && lengths == shape;
+        if (is_known || exchanges_queries_and_keys(order, axes) ||
+            is_nobodys_habit(order, axes, shape)) {
             continue;
+        }
         const std::string layout = joined_axes(order, axes, shape, lengths);
-        if (layout.empty()) continue;
-        if (order == ours) {
-            result.push_back({laid_out(theirs, axes, shape, dtype), layout});
-            continue;
-        }
-        // Their memory holds our axes in this order; ours are found in it by their numbers.
-        Shape from;
-        for (const std::size_t axis : order) from.push_back(shape[axis]);
-        std::vector<std::size_t> back(order.size());
-        for (std::size_t i = 0; i < ours.size(); ++i) {
-            back[i] = static_cast<std::size_t>(std::find(order.begin(), order.end(), ours[i]) -
-                                               order.begin());
-        }
-        const std::vector<std::size_t> cells = places(from, back);
-        result.push_back({laid_out(theirs, axes, shape, dtype, &cells), layout});
-    } while (std::next_permutation(order.begin(), order.end()));
+        if (!layout.empty()) add(order, layout);
+    } while (std::ranges::next_permutation(order).found);
     return result;
 }
 

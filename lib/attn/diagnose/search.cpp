@@ -26,7 +26,8 @@ public:
         // A harmless difference would have been found where it begins, if that is there.
         std::ranges::copy_if(
             case_.harmless, std::back_inserter(harmless_), [&](const Mistake* one) {
-                return one->step == scene.step || !scene.replay.is_given(one->step);
+                return one->step == scene.step || case_.intake.given.has(one->step) ||
+                       !scene.replay.is_given(one->step);
             });
     }
 
@@ -70,10 +71,14 @@ public:
                 alone &&
                 !scene_.judge(scene_.step, scene_.theirs, *alone, scene_.expected, true).right();
             const bool fills = in_place(harmless.front()) >= masking;
+            // What it writes where the mask hides shows when a mistake makes another mask.
+            const bool hides = find_step(table, harmless.front()->step).varies_where_hidden;
             Search tried(scene_);
             for (const Mistake* mistake : mistakes_) {
                 const bool empties = is_in(left_nan, mistake);
-                if (harmless.size() == 1 ? !shows && !(fills && empties) : !empties) continue;
+                const bool uncovers = hides && in_place(mistake) >= place_of(table, "mask");
+                const bool one_shows = shows || uncovers || (fills && empties);
+                if (harmless.size() == 1 ? !one_shows : !empties) continue;
                 Made made = harmless;
                 made.push_back(mistake);
                 tried.try_made(made);
@@ -275,7 +280,8 @@ std::size_t explained_behind(Replay replay, const Mistake* mistake, const std::s
                              std::span<const TheirTensor> later) {
     if (mistake != nullptr) replay.make(*mistake);
     const Tensor* ours = replay.step(step);
-    if (ours != nullptr && ours->shape() == tensor.shape()) replay.take(step, tensor);
+    const bool fits = ours != nullptr && ours->shape() == tensor.shape();
+    if (fits || mistake == nullptr) replay.take(step, tensor);
     return explained_by(std::move(replay), judge, later);
 }
 

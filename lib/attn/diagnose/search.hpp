@@ -5,6 +5,7 @@
 
 #include "attn/diagnose/replay.hpp"
 #include "attn/diagnose/their_tensors.hpp"
+#include "attn/rules/rule.hpp"
 
 namespace attn {
 
@@ -129,6 +130,7 @@ std::optional<Outcome> examined(const Case& about, const std::vector<TheirTensor
 /// difference, a tensor that is set aside and a less likely name add to the cost.
 inline constexpr double of_unknown = 100, of_mutation = 60, of_clash = 50, of_unjudged = 40,
                         of_mistake = 10, of_harmless = 1, of_aside = 2, of_later_name = 0.05;
+bool is_unjudged(const StepVerdict& step);
 double weight_of(const Finding& finding);
 double cost_of(const Diagnosis& diagnosis, const std::vector<TheirTensor>& theirs);
 
@@ -150,11 +152,30 @@ void note_saved_before(const Case& about, const TheirTensor& theirs, const std::
 void follow_a_rule(const Case& about, const TheirTensor& theirs, const std::string& step,
                    const Tensor& tensor, Replay& replay, Finding& finding);
 
+/// A rule that differs in one thing from the right one: two indices exchanged, a factor left out,
+/// doubled or inverted, another tensor of the same shape read, an offset of one, a sum along
+/// another axis, a condition turned round, a function left out, a sign turned, two steps in the
+/// other order.
+struct Mutation {
+    std::string kind;  ///< `two indices exchanged`
+    Rule rule;
+};
+
+/// The one that makes `tensor` from the tensors of `read`, as `is_theirs` judges it; nothing where
+/// none does, or where two of different kinds do. A step that is not in `read` is worked out by its
+/// rule.
+std::optional<Mutation> mutation_behind(const Tensor& tensor, const PlannedStep& of,
+                                        const Ledger& read,
+                                        const std::function<bool(const Tensor&)>& is_theirs);
+
 /// Whether a step is made of weights, or is these.
 bool is_result_step(const std::string& step);
 
 /// A step that differs is harmless where the weights and all after them are right; `undone` says
 /// that what is unknown of query and key leaves their product.
 void mark_if_harmless(Finding& finding, Diagnosis& diagnosis, bool undone);
+
+/// A scale that is there already is no finding beside that it is there twice.
+void fold_halves(Diagnosis& diagnosis);
 
 }  // namespace attn

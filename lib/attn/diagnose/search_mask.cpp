@@ -30,89 +30,73 @@ std::size_t cells_apart(const MaskReading& reading, const Grid& hidden) {
     return count;
 }
 
+const MaskReading* read_as(const Grid& hidden, const std::vector<MaskReading>& ways) {
+    const auto found = std::ranges::find_if(
+        ways, [&](const MaskReading& each) { return cells_apart(each, hidden) == 0; });
+    return found != ways.end() ? &*found : nullptr;
+}
+
 std::string layout_of(const MaskReading& reading, const Part& part) {
     return part.words + (part.words.empty() || reading.layout.empty() ? "" : ", ") + reading.layout;
-}
-
-Finding finding_of(const Mistake* mistake) {
-    Finding finding;
-    finding.step = "mask";
-    finding.mistake = mistake;
-    return finding;
-}
-
-/// Tells how much a mistake explains of what comes later.
-using Explains = std::function<std::size_t(const Mistake*)>;
-
-/// A mask that says keep where ours says hidden is harmless, unless the code took it the other way.
-MaskAnswer right_mask(const MaskReading& reading, std::string layout, const Explains& explains) {
-    MaskAnswer answer;
-    answer.right = true;
-    answer.layout = std::move(layout);
-    if (!reading.says_keep) return answer;
-    const Mistake& inverted = find_mistake("mask-inverted");
-    answer.right = explains(&inverted) <= explains(nullptr);
-    answer.finding = finding_of(answer.right ? &find_mistake("mask-polarity") : &inverted);
-    answer.finding->harmless = answer.right;
-    return answer;
 }
 
 }  // namespace
 
 MaskAnswer answer_of_mask(const Plan& plan, const Judge& judge, const Replay& replay,
                           const TheirTensor& theirs, std::span<const TheirTensor> later) {
-    const Explains explains = [&](const Mistake* mistake) -> std::size_t {
-        if (mistake != nullptr && !mistake->applies(plan)) return 0;
+    const auto unexplained = [&](const Mistake* mistake) {
+        if (mistake != nullptr && !mistake->applies(plan)) return later.size();
         Replay made = replay;
         if (mistake != nullptr) made.make(*mistake);
-        return explained_by(std::move(made), judge, later);
+        return later.size() - explained_by(std::move(made), judge, later);
     };
     const std::vector<MaskReading> ways = mask_readings(theirs.tensor, plan);
-    const std::vector<Part> parts = parts_of(plan);
-    for (const Part& part : parts) {
-        const Grid right = hidden_cells(part.plan);
-        for (const MaskReading& reading : ways) {
-            if (cells_apart(reading, right) != 0) continue;
-            return right_mask(reading, layout_of(reading, part), explains);
-        }
-    }
     MaskAnswer answer;
-    struct Fitting {
-        std::size_t unexplained;
-        const Mistake* mistake;
-        std::string layout;
-    };
-    std::vector<Fitting> found;
-    for (const Part& part : parts) {
+    Finding finding;
+    finding.step = "mask";
+    for (const Part& part : parts_of(plan)) {
+        const MaskReading* reading = read_as(hidden_cells(part.plan), ways);
+        if (reading == nullptr) continue;
+        answer.layout = layout_of(*reading, part);
+        answer.right = true;
+        if (!reading->says_keep) return answer;
+        // Harmless, unless the code took it the other way.
+        const Mistake& inverted = find_mistake("mask-inverted");
+        answer.right = unexplained(&inverted) >= unexplained(nullptr);
+        finding.mistake = answer.right ? &find_mistake("mask-polarity") : &inverted;
+        finding.harmless = answer.right;
+        answer.finding = finding;
+        return answer;
+    }
+    std::vector<std::tuple<std::size_t, const Mistake*, std::string>> found;
+    for (const Part& part : parts_of(plan)) {
         for (const Mistake& mistake : mistakes()) {
             if (mistake.step != "mask" || !mistake.applies(part.plan)) continue;
-            const Grid wrong = hidden_cells(part.plan, mistake);
-            const auto reading = std::ranges::find_if(
-                ways, [&](const MaskReading& each) { return cells_apart(each, wrong) == 0; });
-            if (reading == ways.end()) continue;
-            found.push_back(
-                {later.size() - explains(&mistake), &mistake, layout_of(*reading, part)});
+            const MaskReading* reading = read_as(hidden_cells(part.plan, mistake), ways);
+            if (reading == nullptr) continue;
+            found.emplace_back(unexplained(&mistake), &mistake, layout_of(*reading, part));
         }
     }
-    std::ranges::stable_sort(found, {}, &Fitting::unexplained);
-    for (const Fitting& each : found) {
-        if (!answer.finding) {
-            answer.finding = finding_of(each.mistake);
-            answer.layout = each.layout;
-        } else if (each.mistake != answer.finding->mistake) {
-            answer.finding->ties.push_back(each.mistake);
+    std::ranges::stable_sort(found, {}, [](const auto& each) { return std::get<0>(each); });
+    for (const auto& [count, mistake, layout] : found) {
+        if (finding.mistake == nullptr) {
+            finding.mistake = mistake;
+            answer.layout = layout;
+        } else if (mistake != finding.mistake) {
+            finding.ties.push_back(mistake);
         }
     }
-    if (answer.finding) return answer;
-    const Grid right = hidden_cells(plan);
-    const auto nearest = std::ranges::min_element(
-        ways, {}, [&](const MaskReading& each) { return cells_apart(each, right); });
-    answer.finding = finding_of(nullptr);
-    answer.finding->evidence.push_back(std::to_string(cells_apart(*nearest, right)) + " of " +
-                                       std::to_string(right.cells.size()) +
-                                       " cells are hidden here and seen there");
-    answer.hidden = nearest->hidden;
-    answer.layout = nearest->layout;
+    if (finding.mistake == nullptr) {
+        const Grid right = hidden_cells(plan);
+        const auto apart = [&](const MaskReading& each) { return cells_apart(each, right); };
+        const MaskReading& nearest = *std::ranges::min_element(ways, {}, apart);
+        finding.evidence.push_back(std::to_string(apart(nearest)) + " of " +
+                                   std::to_string(right.cells.size()) +
+                                   " cells are hidden here and seen there");
+        answer.hidden = nearest.hidden;
+        answer.layout = nearest.layout;
+    }
+    answer.finding = finding;
     return answer;
 }
 
