@@ -105,20 +105,12 @@ Fix::Fix(const std::string& line) : torch(line), numpy(line) {
     for (const auto& [word, by] : numpy_words) numpy = replaced_all(numpy, word, by);
 }
 
-Mistake entry(std::string id, std::string step, std::string title, std::string effect,
-              const Fix& fix, std::string lesson, Need needs, TableEdit apply,
-              std::string same_as) {
-    return {std::move(id),    std::move(step), std::move(title),  std::move(effect),
-            fix.torch,        fix.numpy,       std::move(lesson), std::move(same_as),
-            std::move(needs), std::move(apply)};
-}
-
-void entry(std::vector<Mistake>& list, std::string id, std::string step, std::string title,
-           std::string effect, const Fix& fix, std::string lesson, Need needs, TableEdit apply,
-           std::string same_as) {
-    list.push_back(entry(std::move(id), std::move(step), std::move(title), std::move(effect), fix,
-                         std::move(lesson), std::move(needs), std::move(apply),
-                         std::move(same_as)));
+Mistake& entry(std::vector<Mistake>& list, std::string id, std::string step, std::string title,
+               std::string effect, const Fix& fix, std::string lesson, Need needs, TableEdit apply,
+               std::string same_as) {
+    return list.emplace_back(Mistake{std::move(id), std::move(step), std::move(title),
+                                     std::move(effect), fix.torch, fix.numpy, std::move(lesson),
+                                     std::move(same_as), std::move(needs), std::move(apply)});
 }
 
 TableEdit without_sink(const std::vector<std::string>& steps) {
@@ -172,14 +164,6 @@ std::string replaced_all(std::string text, const std::string& word, const std::s
         text.replace(at, word.size(), by);
     }
     return text;
-}
-
-double in_float16(double number) {
-    if (number == 0 || !std::isfinite(number)) return number;
-    const int exponent = std::max(std::ilogb(number), -14);
-    const double step = std::ldexp(1.0, exponent - 10);
-    const double rounded = std::nearbyint(number / step) * step;
-    return std::abs(rounded) > 65504 ? std::copysign(infinity, number) : rounded;
 }
 
 double effect_of(const ScaleFactor& factor) {

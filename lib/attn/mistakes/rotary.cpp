@@ -29,23 +29,22 @@ std::string rotation_rule(const Plan& plan, const std::string& left, const std::
 
 namespace {
 
-/// The named rotations rotate by the angles of other positions.
-TableEdit moved(const std::vector<std::string>& steps,
-                const std::function<std::string(const Plan&, const std::string& position)>& to) {
+/// The named rotations rotate by the angles of other positions: `p[t]` is the right one.
+TableEdit moved(const std::vector<std::string>& steps, const Text& to) {
     std::vector<TableEdit> edits;
     for (const std::string& step : steps) {
         for (const std::string function : {"cos", "sin"}) {
             const auto name = [=](const Plan& plan) { return angle_prefix(plan, step) + function; };
             edits.push_back(reads({step}, name, [=](const Plan& plan) {
-                const std::string positions = angle_prefix(plan, step) + "positions";
+                const std::string positions = angle_prefix(plan, step) + "positions[";
                 const double factor = plan.rotary_factor();
-                return name(plan) + "[t,i] = " + function + "((" + to(plan, positions) +
-                       ") * inverse_frequencies[i])" +
+                return name(plan) + "[t,i] = " + function + "((" +
+                       replaced_all(to(plan), "p[", positions) + ") * inverse_frequencies[i])" +
                        (factor == 1 ? "" : " * " + json_number(factor));
             }));
         }
     }
-    return all_of(std::move(edits));
+    return all_of(edits);
 }
 
 /// Query and key rotate by another angle.
@@ -91,7 +90,7 @@ const Fix from_past("positions = past_length + torch.arange(T)");
 /// Query and key counted from another position: harmless by itself, and a mistake beside keys of a
 /// cache that were counted otherwise.
 void moved_together(std::vector<Mistake>& list, const char* id, const char* title, bool harmless,
-                    Need possible, std::function<std::int64_t(const Plan&)> shift) {
+                    Need possible, const char* positions) {
     entry(list, id, "rotated_query", title,
           harmless ? "query and key rotate alike: no score changes, until they meet others"
                    : "scores among the new tokens are right, those with cached keys are not",
@@ -101,9 +100,7 @@ void moved_together(std::vector<Mistake>& list, const char* id, const char* titl
             harmless ? "the keys of the past have rotated already"
                      : "there are no earlier keys: pass $past"},
            possible},
-          moved(rotated_steps, [shift](const Plan& plan, const std::string& positions) {
-              return positions + "[t] + " + std::to_string(shift(plan));
-          }));
+          moved(rotated_steps, positions));
 }
 
 /// The ways to count all tokens from another position.
@@ -115,15 +112,14 @@ void all_moved_together(std::vector<Mistake>& list, bool harmless) {
                      "query and memory do not begin at the same position"};
     moved_together(list, harmless ? "positions-from-zero" : "rope-offset-both",
                    "All positions were counted from 0 again", harmless, {starts_late, alike},
-                   [](const Plan& plan) { return -plan.config.positions[0]; });
+                   "p[t] - p[0]");
     moved_together(list, harmless ? "positions-plus-one" : "rope-offset-drift=both",
-                   "All positions were counted one too far", harmless, {},
-                   [](const Plan&) { return 1; });
+                   "All positions were counted one too far", harmless, {}, "p[t] + 1");
     if (harmless) return;
     moved_together(list, "rope-offset-drift=twice", "The earlier tokens were counted twice", false,
                    {[](const Plan& plan) { return plan.past_len != 1; },
                     "one earlier token is the same as one too far"},
-                   [](const Plan& plan) { return static_cast<std::int64_t>(plan.past_len); });
+                   "p[t] + P");
 }
 
 /// The sines of a step with the other sign.
@@ -145,14 +141,12 @@ std::string rotated_again(const Plan& plan) {
 
 }  // namespace
 
-Mistake rotated_too_far(double, const std::string& word) {
-    return entry("rope-offset=" + word, "rotated_query",
-                 "The query was rotated " + word + " positions too far",
-                 "every score is that of another distance", from_past,
-                 "Count the cached tokens once: a distance of 0 belongs to the token itself.",
-                 needs_rope, moved({"rotated_query"}, [word](const Plan&, const std::string& p) {
-                     return p + "[t] + " + word;
-                 }));
+void rotated_too_far(std::vector<Mistake>& list, double, const std::string& word) {
+    entry(list, "rope-offset=" + word, "rotated_query",
+          "The query was rotated " + word + " positions too far",
+          "every score is that of another distance", from_past,
+          "Count the cached tokens once: a distance of 0 belongs to the token itself.", needs_rope,
+          moved({"rotated_query"}, "p[t] + " + word));
 }
 
 void add_rotary_mistakes(std::vector<Mistake>& list) {
@@ -189,14 +183,11 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
           "The query was rotated as if it stood at position 0",
           "every score is that of another distance", "q = rotate(q, past_length + torch.arange(T))",
           "With a cache the new token stands behind it: its position is not its row.",
-          {needs_rope, starts_late},
-          moved({"rotated_query"},
-                [](const Plan&, const std::string& p) { return p + "[t] - " + p + "[0]"; }));
-    entry(
-        list, "rope-offset-drift", "rotated_query", "The query was rotated one position too far",
-        "every score is that of a distance larger by one", from_past,
-        "Count the cached tokens once: a distance of 0 belongs to the token itself.", needs_rope,
-        moved({"rotated_query"}, [](const Plan&, const std::string& p) { return p + "[t] + 1"; }));
+          {needs_rope, starts_late}, moved({"rotated_query"}, "p[t] - p[0]"));
+    entry(list, "rope-offset-drift", "rotated_query", "The query was rotated one position too far",
+          "every score is that of a distance larger by one", from_past,
+          "Count the cached tokens once: a distance of 0 belongs to the token itself.", needs_rope,
+          moved({"rotated_query"}, "p[t] + 1"));
     entry(list, "rope-partial-ignored", "rotated_query",
           "All features rotated, not the first ones alone",
           "features that should stay differ from those of query and key",
@@ -244,10 +235,10 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
          {several_tokens, "there are no tokens behind the first"},
          {[](const Plan& plan) { return plan.past_len == 0; },
           "the first tokens are in the past, which has rotated"}},
-        moved(rotated_steps, [](const Plan& plan, const std::string& p) {
+        moved(rotated_steps, [](const Plan& plan) {
             // As many as StreamingLLM never evicts, or as there are but one.
             const std::size_t kept = std::min<std::size_t>(4, plan.query_len - 1);
-            return p + "[t] + (if t >= " + std::to_string(kept) + " then 1 else 0)";
+            return "p[t] + (if t >= " + std::to_string(kept) + " then 1 else 0)";
         }));
     entry(list, "streaming-positions=new-key", "rotated_key",
           "The newest key was rotated for its place in the text, not in the cache",
@@ -255,9 +246,7 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
           "key = rotate(key, torch.arange(cache_length))  # after the eviction",
           "When a token is evicted, all behind it move up: keys rotate by their new places.",
           {needs_rope, {several_tokens, "there is no newest of several keys"}},
-          moved({"rotated_key"}, [](const Plan&, const std::string& p) {
-              return p + "[t] + (if t == Tq - 1 then 1 else 0)";
-          }));
+          moved({"rotated_key"}, "p[t] + (if t == Tq - 1 then 1 else 0)"));
     all_moved_together(list, false);
 }
 
