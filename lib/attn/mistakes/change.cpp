@@ -39,21 +39,6 @@ std::string meaning(const std::string& name, const Plan& plan) {
     throw std::logic_error("texts of mistakes have no place {" + name + "}");
 }
 
-/// What NumPy calls otherwise, and names that stand for themselves there.
-constexpr std::array<std::pair<const char*, const char*>, 11> numpy_words{{
-    {fill_with_inf, "np.where(hidden, -np.inf, scores)"},
-    {"F.softmax(scores, dim=-1)", "softmax(scores)"},
-    {"torch.cat(", "np.concatenate("},
-    {"torch.", "np."},
-    {"math.", "np."},
-    {"config.", ""},
-    {".transpose(", ".swapaxes("},
-    {".view(", ".reshape("},
-    {".size(-1)", ".shape[-1]"},
-    {"keepdim=", "keepdims="},
-    {"dim=", "axis="},
-}};
-
 }  // namespace
 
 Text::Text(std::string pattern) {
@@ -101,8 +86,21 @@ Need rows_beside_positions() {
             "rows and positions are the same"};
 }
 
-Fix::Fix(const std::string& line) : torch(line), numpy(line) {
-    for (const auto& [word, by] : numpy_words) numpy = replaced_all(numpy, word, by);
+Fix::Fix(const std::string& line) : torch(line) {
+    // What NumPy calls otherwise, and names that stand for themselves there.
+    static const std::vector<std::pair<std::string, std::string>> numpy_words{
+        {fill_with_inf, "np.where(hidden, -np.inf, scores)"},
+        {"F.softmax(scores, dim=-1)", "softmax(scores)"},
+        {"torch.cat(", "np.concatenate("},
+        {"torch.", "np."},
+        {"math.", "np."},
+        {"config.", ""},
+        {".transpose(", ".swapaxes("},
+        {".view(", ".reshape("},
+        {".size(-1)", ".shape[-1]"},
+        {"keepdim=", "keepdims="},
+        {"dim=", "axis="}};
+    numpy = replaced_all(line, numpy_words);
 }
 
 Mistake& entry(std::vector<Mistake>& list, std::string id, std::string step, std::string title,
@@ -163,6 +161,12 @@ std::string replaced_all(std::string text, const std::string& word, const std::s
     for (std::size_t at = 0; (at = text.find(word, at)) != text.npos; at += by.size()) {
         text.replace(at, word.size(), by);
     }
+    return text;
+}
+
+std::string replaced_all(std::string text,
+                         const std::vector<std::pair<std::string, std::string>>& words) {
+    for (const auto& [word, by] : words) text = replaced_all(std::move(text), word, by);
     return text;
 }
 

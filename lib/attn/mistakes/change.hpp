@@ -103,8 +103,10 @@ Outline score_cells(const Plan& plan);
 /// The mask of another choice, which also hides where `more` says so.
 TableEdit masked_as(std::function<void(MaskChoice&)> change, Text more = {});
 
-/// The text with a word in the place of another, wherever it stands.
+/// The text with words in the place of others, wherever they stand, one after the other.
 std::string replaced_all(std::string text, const std::string& word, const std::string& by);
+std::string replaced_all(std::string text,
+                         const std::vector<std::pair<std::string, std::string>>& words);
 
 /// What a factor multiplies the scores by.
 double effect_of(const ScaleFactor& factor);
@@ -116,6 +118,13 @@ bool walk_has(const Plan& plan, std::string_view step);
 inline std::string angle_prefix(const Plan& plan, const std::string& step) {
     return step == "rotated_key" && plan.has_memory ? "memory_" : "";
 }
+/// A rule about the pairs that rotate, of the features from `first` on: `FIRST` and `END` of these,
+/// `PAIRS` how many there are, `PLACE` that of the feature, `IS_FIRST` of its pair, which is number
+/// `PAIR` and in the other pairing `OTHER`, `APART` its features.
+std::string of_pairs(const Plan& plan, const std::string& rule, std::size_t first,
+                     std::size_t pairs);
+/// Both rotations by such a rule, for `STEP` of the latest of `CHAIN`, angles behind `ANGLES_`.
+TableEdit rotations_follow(const Text& rule);
 /// The rule of a rotation: `left` is turned by `angle`, of which `PAIR` is the number of the pair.
 std::string rotation_rule(const Plan& plan, const std::string& left, const std::string& right,
                           std::size_t first, std::size_t pairs, const std::string& angle);

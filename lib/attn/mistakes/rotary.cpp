@@ -7,24 +7,48 @@
 
 namespace attn {
 
+std::string of_pairs(const Plan& plan, const std::string& rule, std::size_t first,
+                     std::size_t pairs) {
+    const bool half = plan.config.rotary.pairing == Pairing::half;
+    const char* const in_halves = "(PLACE % PAIRS)";
+    const char* const in_pairs = "floor(PLACE / 2)";
+    return replaced_all(rule, {{"IS_FIRST", half ? "PLACE < PAIRS" : "PLACE % 2 == 0"},
+                               {"PAIRS", std::to_string(pairs)},
+                               {"PAIR", half ? in_halves : in_pairs},
+                               {"OTHER", half ? in_pairs : in_halves},
+                               {"APART", half ? "PAIRS" : "1"},
+                               {"PLACE", first == 0 ? "f" : "(f - FIRST)"},
+                               {"FIRST", std::to_string(first)},
+                               {"PAIRS", std::to_string(pairs)},
+                               {"END", std::to_string(first + 2 * pairs)}});
+}
+
+TableEdit rotations_follow(const Text& rule) {
+    return for_each_step(rotated_steps, [=](const std::string& step) {
+        return follows([=](const Plan& plan) {
+            const bool is_query = step == "rotated_query";
+            const std::size_t width = projected_of(is_query ? 'q' : 'k').width(plan);
+            const std::string text =
+                replaced_all(rule(plan), {{"STEP", step},
+                                          {"CHAIN", is_query ? "queries" : "keys"},
+                                          {"ANGLES_", angle_prefix(plan, step)}});
+            return of_pairs(plan, text, plan.first_rotated(width), plan.rotary_pairs());
+        });
+    });
+}
+
 std::string rotation_rule(const Plan& plan, const std::string& left, const std::string& right,
                           std::size_t first, std::size_t pairs, const std::string& angle) {
-    const bool half = plan.config.rotary.pairing == Pairing::half;
-    const std::string place = first == 0 ? "f" : "(f - " + std::to_string(first) + ")";
-    const std::string count = std::to_string(pairs);
-    const std::string in_halves = "(" + place + " % " + count + ")";
-    const std::string in_pairs = "floor(" + place + " / 2)";
-    const std::string by = replaced_all(replaced_all(angle, "PAIR", half ? in_halves : in_pairs),
-                                        "OTHER", half ? in_pairs : in_halves);
     const double factor = plan.rotary_factor();
-    const std::string more = factor == 1 ? "" : " * " + json_number(factor);
-    const std::string apart = half ? count : "1";
-    const std::string turned = right + "] * cos(" + by + ")" + more;
-    const std::string sine = "] * sin(" + by + ")" + more;
-    return left + "] = if f < " + std::to_string(first) +
-           " or f >= " + std::to_string(first + 2 * pairs) + " then " + right + "] else if " +
-           place + (half ? " < " + count : " % 2 == 0") + " then " + turned + " - " + right +
-           " + " + apart + sine + " else " + turned + " + " + right + " - " + apart + sine;
+    const char* const rule =
+        "LEFT] = if f < FIRST or f >= END then X] else if IS_FIRST then X] * cos(BY)MORE - X + "
+        "APART] * sin(BY)MORE else X] * cos(BY)MORE + X - APART] * sin(BY)MORE";
+    return of_pairs(plan,
+                    replaced_all(rule, {{"LEFT", left},
+                                        {"X", right},
+                                        {"BY", angle},
+                                        {"MORE", factor == 1 ? "" : " * " + json_number(factor)}}),
+                    first, pairs);
 }
 
 namespace {
@@ -59,26 +83,6 @@ TableEdit turned_by(const Text& angle, bool all_features) {
                 all_features ? 0 : plan.first_rotated(width),
                 all_features ? width / 2 : plan.rotary_pairs(),
                 replaced_all(angle(plan), "positions", angle_prefix(plan, step) + "positions"));
-        });
-    });
-}
-
-/// The second of each pair added to the first, and not taken off.
-TableEdit without_minus() {
-    return for_each_step(rotated_steps, [](const std::string& step) {
-        return follows([step](const Plan& plan) {
-            const bool is_query = step == "rotated_query";
-            const bool half = plan.config.rotary.pairing == Pairing::half;
-            const std::size_t first =
-                plan.first_rotated(projected_of(is_query ? 'q' : 'k').width(plan));
-            const std::string pairs = std::to_string(plan.rotary_pairs());
-            const std::string place = "(f - " + std::to_string(first) + ")";
-            const std::string is_first = place + (half ? " < " + pairs : " % 2 == 0");
-            return step + "[t,f] = if f >= " + std::to_string(first) + " and " + place + " < 2 * " +
-                   pairs + " and " + is_first + " then " + step + "[t,f] + 2 * " +
-                   (is_query ? "queries" : "keys") + "[t, f + " + (half ? pairs : "1") + "] * " +
-                   angle_prefix(plan, step) + "sin[t, " + place + (half ? " % " + pairs : " / 2") +
-                   "] else " + step + "[t,f]";
         });
     });
 }
@@ -178,7 +182,9 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
           "the first feature of each pair is added to where it should be taken off",
           "rotate_half(x) = torch.cat((-x2, x1), dim=-1)",
           "A rotation adds once and takes off once: (x1 c - x2 s, x2 c + x1 s).", needs_rope,
-          without_minus());
+          rotations_follow(
+              "STEP[t,f] = if f >= FIRST and PLACE < 2 * PAIRS and IS_FIRST then STEP[t,f] + 2 * "
+              "CHAIN[t, f + APART] * ANGLES_sin[t, PAIR] else STEP[t,f]"));
     entry(list, "rope-offset-q", "rotated_query",
           "The query was rotated as if it stood at position 0",
           "every score is that of another distance", "q = rotate(q, past_length + torch.arange(T))",
