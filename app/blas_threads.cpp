@@ -1,4 +1,4 @@
-#include "app/blas_threads.hpp"
+#include "app/cli.hpp"
 
 #include <cstdlib>
 

@@ -3,15 +3,14 @@
 #include <algorithm>
 
 #include "app/flags/config_file.hpp"
+#include "app/flags/flag.hpp"
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
-#include "app/flags/read_words.hpp"
 #include "app/reference/reference.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
-#include "attn/text/closest.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 #include "attn/version.hpp"
 
 namespace app {

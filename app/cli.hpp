@@ -10,4 +10,8 @@ int run(int argc, char** argv);
 /// The same of words as they are typed behind the name of the program.
 int run(const std::vector<std::string>& words);
 
+/// Takes back what kept OpenBLAS from starting threads before main(): programs started from here,
+/// such as the pager, get the environment as it was.
+void restore_environment();
+
 }  // namespace app

@@ -3,11 +3,10 @@
 #include <filesystem>
 #include <new>
 
-#include "app/blas_threads.hpp"
 #include "app/cli.hpp"
 #include "app/terminal/messages.hpp"
-#include "app/terminal/signals.hpp"
 #include "app/terminal/standard_output.hpp"
+#include "app/terminal/terminal.hpp"
 #include "attn/tensor/error.hpp"
 
 int main(int argc, char** argv) {

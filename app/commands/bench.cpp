@@ -8,10 +8,9 @@
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
 #include "app/terminal/messages.hpp"
-#include "app/terminal/signals.hpp"
 #include "app/terminal/standard_output.hpp"
+#include "app/terminal/terminal.hpp"
 #include "attn/bench/attend.hpp"
-#include "attn/bench/report.hpp"
 #include "attn/io/atomic_file.hpp"
 #include "attn/tensor/error.hpp"
 
@@ -44,9 +43,8 @@ attn::BenchShape parse_shape(const std::string& text) {
 std::vector<attn::BenchShape> shapes_of(const Arguments& arguments) {
     std::vector<attn::BenchShape> shapes;
     for (const std::string& text : arguments.all("--shape")) shapes.push_back(parse_shape(text));
-    const char* const sizes[] = {"--batch", "--heads", "--kv-heads", "--seq-len", "--head-dim"};
-    const bool has_sizes = std::any_of(std::begin(sizes), std::end(sizes),
-                                       [&](const char* flag) { return arguments.has(flag); });
+    const bool has_sizes =
+        arguments.has_any({"--batch", "--heads", "--kv-heads", "--seq-len", "--head-dim"});
     if (has_sizes && !shapes.empty()) {
         throw attn::ConfigError(
             "--shape says all sizes: leave out --batch, --heads, --kv-heads, --seq-len and "

@@ -1,14 +1,13 @@
 #include <algorithm>
 
 #include "app/commands/commands.hpp"
-#include "app/flags/known_words.hpp"
+#include "app/flags/flag.hpp"
 #include "app/flags/output_flags.hpp"
 #include "attn/backward/gradient_mistakes.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/mistakes/mistake.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/width.hpp"
 
 namespace app {
 namespace {
@@ -121,31 +120,22 @@ std::string description_of(const attn::Mistake& mistake) {
     return text;
 }
 
-/// The mistakes as a list of objects, or one of them.
-std::string json_of(const attn::Mistake& mistake) {
-    std::string json;
-    for (const auto& [key, text] : {std::pair{"id", &mistake.id},
-                                    {"step", &mistake.step},
-                                    {"title", &mistake.title},
-                                    {"effect", &mistake.effect},
-                                    {"fix_torch", &mistake.fix_torch},
-                                    {"fix_numpy", &mistake.fix_numpy},
-                                    {"lesson", &mistake.lesson}}) {
-        json +=
-            (json.empty() ? "" : ", ") + attn::json_string(key) + ": " + attn::json_string(*text);
-    }
-    return "{" + json + "}";
+attn::JsonText json_of(const attn::Mistake& mistake) {
+    return {{"id", mistake.id},
+            {"step", mistake.step},
+            {"title", mistake.title},
+            {"effect", mistake.effect},
+            {"fix_torch", mistake.fix_torch},
+            {"fix_numpy", mistake.fix_numpy},
+            {"lesson", mistake.lesson}};
 }
 
 std::string json_with_rules(const attn::Mistake& mistake) {
-    std::string rules;
-    for (const attn::RulesBeside& each : attn::rules_beside(mistake)) {
-        rules += (rules.empty() ? "" : ", ") + ("{\"right\": " + attn::json_string(each.right)) +
-                 ", \"wrong\": " + attn::json_string(each.wrong) + "}";
+    std::vector<attn::JsonText> rules;
+    for (const auto& [right, wrong] : attn::rules_beside(mistake)) {
+        rules.push_back({{"right", right}, {"wrong", wrong}});
     }
-    std::string json = json_of(mistake);
-    json.pop_back();
-    return json + ", \"rules\": [" + rules + "]}";
+    return json_of(mistake).with("rules", {rules, ", "}).text;
 }
 
 /// Those of the catalogue, then those of the way back.
@@ -156,11 +146,9 @@ std::vector<const attn::Mistake*> all_about(const std::string& word) {
 }
 
 std::string json_of_mistakes(const std::string& word) {
-    std::string json;
-    for (const attn::Mistake* mistake : all_about(word)) {
-        json += (json.empty() ? "[" : ",\n ") + json_of(*mistake);
-    }
-    return json + "]\n";
+    std::vector<attn::JsonText> rows;
+    for (const attn::Mistake* mistake : all_about(word)) rows.push_back(json_of(*mistake));
+    return attn::JsonText(rows).text + "\n";
 }
 
 const std::vector<Flag>& bugs_flags() {

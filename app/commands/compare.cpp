@@ -12,7 +12,7 @@
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/cards/step_table.hpp"
-#include "attn/text/closest.hpp"
+#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {

@@ -5,7 +5,7 @@
 #include "attn/backward/backward.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/diagnose/readings.hpp"
-#include "attn/plan/draw.hpp"
+#include "attn/plan/draw_list.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
 

@@ -4,12 +4,12 @@
 #include "app/flags/model_flags.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/terminal/messages.hpp"
-#include "app/terminal/signals.hpp"
+#include "app/terminal/terminal.hpp"
+#include "attn/io/array_files.hpp"
 #include "attn/io/atomic_file.hpp"
 #include "attn/io/input_file.hpp"
 #include "attn/io/output_folder.hpp"
-#include "attn/io/safetensors.hpp"
-#include "attn/models/export_model.hpp"
+#include "attn/models/open_model.hpp"
 
 namespace app {
 namespace {

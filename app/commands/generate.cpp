@@ -71,7 +71,7 @@ int run_generate(const Arguments& arguments) {
         generate_with_bugs(arguments, model);
     } else if (wants_json(arguments)) {
         const WrittenText written = Writer(arguments, model).write();
-        write_text(arguments, json_head(model) + written_json(model, written) + "}\n");
+        write_text(arguments, with_text(json_head(model), model, written).text + "\n");
     } else if (arguments.has("--output")) {
         if (arguments.has("--top")) {
             throw attn::ConfigError("--top has no effect on a text in a file: add --json");

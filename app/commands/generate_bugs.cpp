@@ -121,22 +121,22 @@ std::string bug_text(const Model& model, const WrittenText& right, const Compare
            "sentences. Compare numbers.\n";
 }
 
-std::string bug_json(const Model& model, const Compared& compared) {
-    std::string json =
-        fmt::format("{{\"id\": {}, \"title\": {},\n ", attn::json_string(compared.mistake->id),
-                    attn::json_string(compared.mistake->title));
-    json += "\"first_difference\": " +
-            (compared.first_other ? std::to_string(*compared.first_other) : "null");
+attn::JsonText bug_json(const Model& model, const Compared& compared) {
+    attn::JsonText json =
+        attn::JsonText{{"id", compared.mistake->id}, {"title", compared.mistake->title}}.with(
+            "first_difference", compared.first_other, ",\n ");
     if (compared.parting) {
-        const Parting& parting = *compared.parting;
-        json += fmt::format(
-            ",\n \"parting\": {{\"layer\": {}, \"step\": {}, \"head\": {}, "
-            "\"token\": {}, \"right\": {}, \"wrong\": {}}}",
-            parting.layer, attn::json_string(parting.step),
-            parting.head ? std::to_string(*parting.head) : "null", parting.token,
-            attn::json_number(parting.right), attn::json_number(parting.wrong));
+        const auto& [token, layer, step, head, right, wrong] = *compared.parting;
+        json = json.with("parting",
+                         {{"layer", layer},
+                          {"step", step},
+                          {"head", head},
+                          {"token", token},
+                          {"right", right},
+                          {"wrong", wrong}},
+                         ",\n ");
     }
-    return json + ",\n " + written_json(model, compared.written) + "}";
+    return with_text(json, model, compared.written);
 }
 
 /// A line of --all-bugs, with the text from the first token on that differs.
@@ -173,18 +173,18 @@ std::string all_bugs(const Arguments& arguments, const Right& right) {
     // On a narrow terminal the texts stand in lines of their own, each below its mistake.
     const std::size_t place = terminal_columns(arguments).value_or(110) < 110 ? 80 : 46;
     std::string text =
-        json ? json_head(model) + written_json(model, right.written) + ",\n \"bugs\": ["
-             : fmt::format("# {}\n{:20}{:>5}  {:{}}  {}\n", whole_text(model, right.written),
-                           "mistake", "token", "the numbers part in", place, "the text goes on");
-    std::string between;
+        fmt::format("# {}\n{:20}{:>5}  {:{}}  {}\n", whole_text(model, right.written), "mistake",
+                    "token", "the numbers part in", place, "the text goes on");
+    std::vector<attn::JsonText> rows;
     for (const ModelMistake& mistake : attn::models::model_mistakes()) {
         if (!mistake.why_not(model).empty()) continue;
         const Compared compared = compare_with(right, mistake);
-        text += json ? between + bug_json(model, compared)
-                     : bug_line(model, right.written, compared, place);
-        between = ",\n ";
+        if (json) rows.push_back(bug_json(model, compared));
+        text += bug_line(model, right.written, compared, place);
     }
-    return json ? text + "]}\n" : text;
+    if (!json) return text;
+    const attn::JsonText head = with_text(json_head(model), model, right.written);
+    return head.with("bugs", rows, ",\n ").text + "\n";
 }
 
 }  // namespace
@@ -209,8 +209,10 @@ void generate_with_bugs(const Arguments& arguments, const Model& model) {
         text = all_bugs(arguments, right);
     } else {
         const Compared compared = compare_with(right, *mistake);
-        text = json ? json_head(model) + written_json(model, right.written) +
-                          ",\n \"bug\": " + bug_json(model, compared) + "}\n"
+        text = json ? with_text(json_head(model), model, right.written)
+                              .with("bug", bug_json(model, compared), ",\n ")
+                              .text +
+                          "\n"
                     : bug_text(model, right.written, compared);
     }
     write_text(arguments, text);

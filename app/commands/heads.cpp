@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "app/commands/commands.hpp"
+#include "app/commands/written_text.hpp"
 #include "app/flags/model_flags.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
@@ -43,26 +44,21 @@ std::string table_of_heads(const Model& model, const std::vector<HeadFigures>& h
 
 std::string json_of_heads(const Model& model, const std::vector<HeadFigures>& heads,
                           const std::vector<std::int64_t>& ids) {
-    std::string json = "{\"attn_explain\": " + attn::json_string(attn::version()) +
-                       ",\n \"model\": " + attn::json_string(model.label) +
-                       ",\n \"ids\": " + fmt::format("[{}]", fmt::join(ids, ", ")) +
-                       ",\n \"heads\": [";
+    std::vector<attn::JsonText> rows;
     for (const HeadFigures& head : heads) {
-        json += &head == &heads.front() ? "\n  " : ",\n  ";
-        json += fmt::format("{{\"layer\": {}, \"head\": {}", head.layer, head.head);
-        for (const auto& [key, number] : {std::pair{"entropy", head.entropy},
-                                          {"evenness", head.evenness},
-                                          {"distance", head.distance},
-                                          {"self", head.self},
-                                          {"previous", head.previous},
-                                          {"first", head.first},
-                                          {"first_lift", head.first_lift},
-                                          {"sink", head.sink}}) {
-            json += ", " + attn::json_string(key) + ": " + attn::json_number(number);
-        }
-        json += ", \"name\": " + attn::json_string(head.name) + "}";
+        rows.push_back({{"layer", head.layer},
+                        {"head", head.head},
+                        {"entropy", head.entropy},
+                        {"evenness", head.evenness},
+                        {"distance", head.distance},
+                        {"self", head.self},
+                        {"previous", head.previous},
+                        {"first", head.first},
+                        {"first_lift", head.first_lift},
+                        {"sink", head.sink},
+                        {"name", head.name}});
     }
-    return json + "]}\n";
+    return json_head(model).with("ids", ids, ",\n ").with("heads", rows, ",\n ").text + "\n";
 }
 
 /// The walk through one layer. What is larger than `room` cells leaves all but the weights.

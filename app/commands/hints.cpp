@@ -1,4 +1,4 @@
-#include "app/commands/hints.hpp"
+#include "app/commands/walk.hpp"
 
 #include <algorithm>
 #include <array>

@@ -13,7 +13,7 @@
 #include "app/terminal/messages.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/width.hpp"
+#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {
@@ -57,21 +57,17 @@ std::string findings_text(const Arguments& arguments,
 }
 
 /// A rule, and where it applies, its line on the walk.
-std::string rule_json(const attn::LintRule& rule, const std::string* line) {
-    const auto entry = [](const char* key, const std::string& text, const char* end) {
-        return "  \"" + std::string(key) + "\": " + attn::json_string(text) + end;
-    };
-    return " {\n" + entry("severity", word_of(rule.severity), ",\n") + entry("id", rule.id, ",\n") +
-           (line == nullptr ? "" : entry("line", *line, ",\n")) +
-           entry("lesson", rule.lesson, "\n }");
+attn::JsonText rule_json(const attn::LintRule& rule, const std::string* line) {
+    const attn::JsonText json{{"severity", word_of(rule.severity)}, {"id", rule.id}};
+    return (line == nullptr ? json : json.with("line", *line)).with("lesson", rule.lesson);
 }
 
 std::string findings_json(const std::vector<attn::LintFinding>& findings) {
-    std::string json;
-    for (const attn::LintFinding& finding : findings) {
-        json += (json.empty() ? "\n" : ",\n") + rule_json(*finding.rule, &finding.line);
+    std::vector<attn::JsonText> rows;
+    for (const attn::LintFinding& each : findings) {
+        rows.push_back(rule_json(*each.rule, &each.line));
     }
-    return json.empty() ? "[]\n" : "[" + json + "\n]\n";
+    return attn::JsonText(rows).text + "\n";
 }
 
 std::string lesson_of(const attn::LintRule& rule) {
@@ -87,7 +83,7 @@ int run_lint(const Arguments& arguments) {
     const bool json = wants_json(arguments);
     if (arguments.has("--explain")) {
         const attn::LintRule& rule = find_rule(arguments.text("--explain"));
-        write_text(arguments, json ? rule_json(rule, nullptr).substr(1) + "\n" : lesson_of(rule));
+        write_text(arguments, json ? rule_json(rule, nullptr).text + "\n" : lesson_of(rule));
         return 0;
     }
     std::vector<std::string> wanted;

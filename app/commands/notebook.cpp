@@ -28,14 +28,11 @@ std::string list_of_notebooks(const Arguments& arguments) {
 }
 
 std::string json_of_notebooks() {
-    std::string text;
-    for (const attn::Notebook& notebook : attn::notebooks()) {
-        text += (text.empty() ? "[" : ",\n ") +
-                ("{\"number\": " + attn::json_string(notebook.number)) +
-                ", \"name\": " + attn::json_string(notebook.name) +
-                ", \"summary\": " + attn::json_string(notebook.summary) + "}";
+    std::vector<attn::JsonText> rows;
+    for (const attn::Notebook& each : attn::notebooks()) {
+        rows.push_back({{"number", each.number}, {"name", each.name}, {"summary", each.summary}});
     }
-    return text + "]\n";
+    return attn::JsonText(rows).text + "\n";
 }
 
 attn::ReplayOptions replay_of(const Arguments& arguments) {
@@ -54,7 +51,8 @@ attn::ReplayOptions replay_of(const Arguments& arguments) {
             parse_word<attn::TorchBuild>("--torch-build", arguments.text("--torch-build"));
     }
     replay.corrected = arguments.has("--corrected");
-    replay.code = wants_code(arguments) || arguments.has("--step");
+    const bool is_page = format_of(arguments).answers && !changes_settings(arguments);
+    replay.code = wants_code(arguments) || arguments.has("--step") || is_page;
     return replay;
 }
 
@@ -69,16 +67,13 @@ void check_language(const Arguments& arguments, const attn::Notebook& notebook) 
 
 /// Refuses flags of the one way to show a notebook that the other does not know.
 void check_stepping(const Arguments& arguments) {
-    const auto has_any = [&](std::initializer_list<const char*> flags) {
-        return std::any_of(flags.begin(), flags.end(),
-                           [&](const char* flag) { return arguments.has(flag); });
-    };
     const bool steps = arguments.has("--step");
-    if (!steps && has_any({"--lines", "--full-screen", "--script"})) {
+    if (!steps && arguments.has_any({"--lines", "--full-screen", "--script"})) {
         throw attn::ConfigError("--script, --lines and --full-screen say how to step: add --step");
     }
-    if (steps && (!arguments.has("NAME") || has_any({"--format", "--json", "--output", "--save-dir",
-                                                     "--heatmap", "--code"}))) {
+    if (steps &&
+        (!arguments.has("NAME") || arguments.has_any({"--format", "--json", "--output",
+                                                      "--save-dir", "--heatmap", "--code"}))) {
         throw attn::ConfigError(
             "--step needs the name of a notebook, and none of --format, --output, --save-dir, "
             "--heatmap and --code");
@@ -149,30 +144,26 @@ std::string as_flags(const Arguments& arguments, const attn::Notebook& notebook,
     if (!one) std::erase_if(cells, [](const attn::Section& cell) { return !cell.shown; });
     const bool json = wants_json(arguments);
     std::string text;
+    std::vector<attn::JsonText> rows;
     for (const attn::Section& cell : cells) {
-        if (json) {
-            const bool has_walk = !cell.walk.empty();
-            text += (text.empty() ? "[" : ",\n ") + ("{\"cell\": " + attn::json_string(cell.name)) +
-                    ", \"title\": " + attn::json_string(cell.title) + ", \"command\": " +
-                    (has_walk ? attn::json_string(
-                                    flags_line(arguments, attn::find_walk(walks, cell.walk), cell))
-                              : "null") +
-                    "}";
-            continue;
+        std::optional<std::string> line;
+        if (!cell.walk.empty()) {
+            line = flags_line(arguments, attn::find_walk(walks, cell.walk), cell);
         }
+        rows.push_back({{"cell", cell.name}, {"title", cell.title}, {"command", line}});
         if (cells.size() > 1)
             text +=
                 "# " + cell.name + ": " + cell.title + (cell.remake ? "; behind it:" : "") + "\n";
-        if (!cell.walk.empty()) {
-            text += flags_line(arguments, attn::find_walk(walks, cell.walk), cell) + "\n";
-        } else if (cells.size() > 1) {
+        if (line) {
+            text += *line + "\n";
+        } else if (cells.size() > 1 || json) {
             text += "# no walk makes it\n";
         } else {
             throw attn::ConfigError("no walk makes " + cell.name + " of notebook " +
                                     notebook.number + ": it is " + cell.formula);
         }
     }
-    return json ? text + "]\n" : text;
+    return json ? attn::JsonText(rows).text + "\n" : text;
 }
 
 int run_notebook(const Arguments& arguments) {

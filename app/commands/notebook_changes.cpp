@@ -11,8 +11,7 @@
 #include "app/flags/walk_flags.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/render/render.hpp"
-#include "attn/render/torch_text.hpp"
-#include "attn/tensor/same_numbers.hpp"
+#include "attn/tensor/tensor.hpp"
 #include "attn/text/json.hpp"
 
 namespace app {
@@ -81,16 +80,6 @@ bool is_as_before(const attn::Section& cell, const ChangedWalk& walk) {
     });
 }
 
-/// The content of a cell, from the changed walk.
-decltype(attn::Section::content) content_in(const attn::Section& cell, const ChangedWalk& walk,
-                                            attn::CodeLanguage language) {
-    if (cell.remake) return cell.remake(walk.now.plan, walk.now.ledger);
-    const attn::Tensor tensor = taken(walk.now.ledger, parts_in(cell.parts).front());
-    if (std::holds_alternative<attn::Tensor>(cell.content)) return tensor;
-    return language == attn::CodeLanguage::torch ? attn::torch_size_text(tensor.shape())
-                                                 : attn::shape_text(tensor.shape());
-}
-
 /// The note of a walk on a part of one of its steps, or on a part of that part.
 std::string note_of(const attn::Walked& walk, const attn::WantedPart& part,
                     const std::vector<attn::AxisPart>& inner) {
@@ -127,7 +116,7 @@ void change(attn::Section& cell, const ChangedWalk& walk, attn::CodeLanguage lan
     std::string gone;
     try {
         if (is_as_before(cell, walk)) return;
-        now.content = content_in(cell, walk, language);
+        now.content = attn::content_of(cell, walk.now.plan, walk.now.ledger, language);
     } catch (const attn::ConfigError& error) {
         gone = error.what();
     } catch (const attn::ShapeError& error) {

@@ -6,16 +6,16 @@
 #include <filesystem>
 
 #include "app/commands/commands.hpp"
+#include "app/flags/config_file.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/flags/probe_settings.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
-#include "app/terminal/signals.hpp"
 #include "app/terminal/standard_output.hpp"
+#include "app/terminal/terminal.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/diagnose/power.hpp"
-#include "attn/io/npz.hpp"
+#include "attn/io/array_files.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
@@ -44,7 +44,6 @@ here = pathlib.Path(__file__).resolve().parent
 with np.load(here / "PROBE") as file:
     p = {name: torch.from_numpy(file[name]) for name in file.files}
 
-
 def attention(x, hidden, heads):
     """x is (batch, token, feature); hidden (batch, 1, query, key), true where a key is hidden."""
     # ---- your own code from here on; any names and layouts will do ----
@@ -57,7 +56,6 @@ def attention(x, hidden, heads):
     output = F.linear(context, p["w_output"], p["b_output"])
     # ---- to here: return everything that your code makes, under your names ----
     return dict(q=q, k=k, v=v, attn=attn, context=context, output=output)
-
 
 tensors = attention(p["x"], p["mask"], int(p["heads"]))
 np.savez(here / "MINE", **{name: t.detach().float().numpy() for name, t in tensors.items()})

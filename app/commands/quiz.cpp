@@ -9,10 +9,10 @@
 #include "app/commands/commands.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
-#include "app/terminal/signals.hpp"
 #include "app/terminal/standard_output.hpp"
+#include "app/terminal/terminal.hpp"
 #include "attn/io/atomic_file.hpp"
-#include "attn/quiz/sheet.hpp"
+#include "attn/quiz/question.hpp"
 #include "attn/text/strings.hpp"
 
 namespace app {
@@ -22,9 +22,9 @@ using attn::Question;
 using attn::Verdict;
 
 /// A session: questions one after the other, answers line by line.
-class Session {
+class Asking {
 public:
-    Session(const Arguments& arguments, std::uint64_t seed)
+    Asking(const Arguments& arguments, std::uint64_t seed)
         : arguments_(arguments),
           seed_(seed),
           questions_(arguments.text("--topic"), seed),
@@ -190,7 +190,7 @@ int run_quiz(const Arguments& arguments) {
     } else if (arguments.has("--output")) {
         throw attn::ConfigError("-o is for sheets: add --sheet 10");
     } else {
-        Session(arguments, seed).run();
+        Asking(arguments, seed).run();
     }
     return 0;
 }

@@ -5,7 +5,6 @@
 #include "app/commands/commands.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/terminal/standard_output.hpp"
-#include "app/tour/page.hpp"
 #include "app/tour/tour.hpp"
 
 namespace app {

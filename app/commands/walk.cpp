@@ -5,14 +5,11 @@
 #include <limits>
 
 #include "app/commands/commands.hpp"
-#include "app/commands/hints.hpp"
-#include "app/commands/watch.hpp"
+#include "app/commands/walk.hpp"
 #include "app/flags/config_file.hpp"
-#include "app/flags/live_flags.hpp"
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
-#include "app/flags/presets.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/cards/step_table.hpp"
@@ -22,7 +19,7 @@
 #include "attn/plan/memory.hpp"
 #include "attn/render/render.hpp"
 #include "attn/rules/print.hpp"
-#include "attn/tensor/same_numbers.hpp"
+#include "attn/tensor/tensor.hpp"
 #include "attn/text/json.hpp"
 #include "attn/walk/parts.hpp"
 #include "attn/walk/step_rule.hpp"
@@ -63,18 +60,16 @@ attn::StepTable shown_table(const Arguments& arguments, const attn::Plan& plan) 
 /// completed.
 std::string list_of_rules(const Arguments& arguments, const attn::Plan& plan) {
     const attn::StepTable table = shown_table(arguments, plan);
-    const bool json = wants_json(arguments);
     std::string text;
+    std::vector<attn::JsonText> rows;
     for (const attn::Step& step : table) {
         const attn::PlannedStep of{plan, table, step};
         const std::string rule = step.applies(plan) ? told_rule(of) : std::string();
         if (rule.empty()) continue;
-        text +=
-            json ? (text.empty() ? "[" : ",\n ") + ("{\"name\": " + attn::json_string(step.name)) +
-                       ", \"rule\": " + attn::json_string(attn::rule_text(*attn::rule_of(of))) + "}"
-                 : rule + "\n";
+        text += rule + "\n";
+        rows.push_back({{"name", step.name}, {"rule", attn::rule_text(*attn::rule_of(of))}});
     }
-    return json ? text + "]\n" : text;
+    return wants_json(arguments) ? attn::JsonText(rows).text + "\n" : text;
 }
 
 /// How many rows hide every key. Where attention went block by block, the context tells: such a row

@@ -5,7 +5,7 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/written_text.hpp"
 #include "app/flags/config_file.hpp"
-#include "app/flags/known_words.hpp"
+#include "app/flags/flag.hpp"
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
@@ -13,7 +13,7 @@
 #include "app/terminal/messages.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 
 namespace app {
 namespace {

@@ -74,21 +74,19 @@ std::string next_text(const Model& model, const TokenIds& ids, NextToken next, s
 }
 
 std::string next_json(const Model& model, const NextToken& next, const ModelMistake* mistake) {
-    std::string json = fmt::format(
-        "{{\"attn_explain\": {}, \"model\": {}, \"id\": {}, \"token\": {}, \"probability\": {}, "
-        "\"logit\": {},\n \"parts\": [",
-        attn::json_string(attn::version()), attn::json_string(model.label), next.id,
-        attn::json_string(quoted(model, next.id)), attn::json_number(next.probability),
-        attn::json_number(next.logit));
-    if (mistake != nullptr) {
-        json.insert(json.rfind("\"parts\""), "\"bug\": " + attn::json_string(mistake->id) + ", ");
+    std::vector<attn::JsonText> parts;
+    for (const auto& [part, logit] : next.parts) {
+        parts.push_back({{"part", part}, {"logit", logit}});
     }
-    for (const Contribution& each : next.parts) {
-        json += fmt::format("{}{{\"part\": {}, \"logit\": {}}}",
-                            &each == next.parts.data() ? "\n  " : ",\n  ",
-                            attn::json_string(each.part), attn::json_number(each.logit));
-    }
-    return json + "]}\n";
+    const attn::JsonText json = json_head(model)
+                                    .with("id", next.id)
+                                    .with("token", quoted(model, next.id))
+                                    .with("probability", next.probability)
+                                    .with("logit", next.logit);
+    return (mistake != nullptr ? json.with("bug", mistake->id) : json)
+               .with("parts", parts, ",\n ")
+               .text +
+           "\n";
 }
 
 }  // namespace
@@ -105,8 +103,8 @@ void why_next(const Arguments& arguments) {
     std::optional<ModelMistake> made;
     if (bug != "none") made = attn::models::find_model_mistake(bug, model);
     const ModelMistake* const mistake = made ? &*made : nullptr;
-    const NextToken next =
-        attn::models::next_token(model, mistake, ids, token_in(model, arguments.text("CELL")));
+    const std::int64_t id = token_in(model, arguments.text("CELL"));
+    const NextToken next = attn::models::NextTokens(model, mistake, ids).of(id);
     const auto top = static_cast<std::size_t>(*arguments.integer("--top"));
     write_text(arguments, wants_json(arguments) ? next_json(model, next, mistake)
                                                 : next_text(model, ids, next, top, mistake));

@@ -19,19 +19,18 @@ using attn::models::WrittenToken;
 
 namespace {
 
-std::string token_json(const Model& model, const WrittenToken& token) {
+attn::JsonText token_json(const Model& model, const WrittenToken& token) {
     const auto piece = [&](std::int64_t id) {
-        return attn::json_string(model.tokenizer ? model.tokenizer->label(id) : "");
+        return model.tokenizer ? model.tokenizer->label(id) : "";
     };
-    std::string json = fmt::format("{{\"id\": {}, \"piece\": {}, \"probability\": {}", token.id,
-                                   piece(token.id), attn::json_number(token.probability));
-    if (!token.likeliest.empty()) json += ", \"top\": [";
-    for (const Candidate& each : token.likeliest) {
-        json += fmt::format("{}{{\"id\": {}, \"piece\": {}, \"probability\": {}, \"logit\": {}}}",
-                            &each == token.likeliest.data() ? "" : ", ", each.id, piece(each.id),
-                            attn::json_number(each.probability), attn::json_number(each.logit));
+    const attn::JsonText json{
+        {"id", token.id}, {"piece", piece(token.id)}, {"probability", token.probability}};
+    std::vector<attn::JsonText> likeliest;
+    for (const auto& [id, logit, probability] : token.likeliest) {
+        likeliest.push_back(
+            {{"id", id}, {"piece", piece(id)}, {"probability", probability}, {"logit", logit}});
     }
-    return json + (token.likeliest.empty() ? "}" : "]}");
+    return likeliest.empty() ? json : json.with("top", {likeliest, ", "});
 }
 
 }  // namespace
@@ -138,19 +137,17 @@ std::size_t unfinished(const std::string& text) {
     return 0;
 }
 
-std::string written_json(const Model& model, const WrittenText& written) {
-    std::string json =
-        fmt::format("\"prompt\": [{}],\n \"text\": {},\n \"tokens\": [",
-                    fmt::join(written.prompt, ", "), attn::json_string(whole_text(model, written)));
-    for (const WrittenToken& token : written.tokens) {
-        json += (&token == written.tokens.data() ? "\n  " : ",\n  ") + token_json(model, token);
-    }
-    return json + "]";
+attn::JsonText with_text(const attn::JsonText& json, const Model& model,
+                         const WrittenText& written) {
+    std::vector<attn::JsonText> tokens;
+    for (const WrittenToken& token : written.tokens) tokens.push_back(token_json(model, token));
+    return json.with("prompt", written.prompt, ",\n ")
+        .with("text", whole_text(model, written), ",\n ")
+        .with("tokens", tokens, ",\n ");
 }
 
-std::string json_head(const Model& model) {
-    return "{\"attn_explain\": " + attn::json_string(attn::version()) +
-           ",\n \"model\": " + attn::json_string(model.label) + ",\n ";
+attn::JsonText json_head(const Model& model) {
+    return {{{"attn_explain", attn::version()}, {"model", model.label}}, ",\n "};
 }
 
 }  // namespace app

@@ -7,6 +7,7 @@
 
 #include "app/flags/flag.hpp"
 #include "attn/models/generate.hpp"
+#include "attn/text/json.hpp"
 
 namespace app {
 
@@ -57,9 +58,10 @@ std::string quoted(const attn::models::Model& model, std::int64_t id);
 /// How many bytes at the end of a text begin a character that is not whole yet.
 std::size_t unfinished(const std::string& text);
 
-/// The first lines of the JSON of a model's text, and the text as members of an object.
-std::string json_head(const attn::models::Model& model);
-std::string written_json(const attn::models::Model& model, const WrittenText& written);
+/// The first members of the JSON of a model, and an object with a text behind.
+attn::JsonText json_head(const attn::models::Model& model);
+attn::JsonText with_text(const attn::JsonText& json, const attn::models::Model& model,
+                         const WrittenText& written);
 
 /// `why next[TOKEN]`: what each part of a model adds to the logit of a token.
 void why_next(const Arguments& arguments);

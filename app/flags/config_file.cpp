@@ -6,14 +6,15 @@
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
-#include "app/flags/presets.hpp"
 #include "app/flags/walk_flags.hpp"
+#include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "attn/io/atomic_file.hpp"
 #include "attn/io/input_file.hpp"
 #include "attn/io/settings_file.hpp"
-#include "attn/text/closest.hpp"
+#include "attn/io/zip.hpp"
 #include "attn/text/json.hpp"
+#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {
@@ -31,12 +32,11 @@ constexpr std::array derived{"given", "changed"};
 
 /// The flag of a key: its name, or what --format json calls it.
 const Flag* flag_of(const Arguments& arguments, const std::string& key) {
-    const std::string name = key == "bugs" ? "bug" : key == "rules" ? "rule" : key;
     const Flag* recorded = nullptr;
     for (const FlagTable table : arguments.tables()) {
         for (const Flag& flag : table()) {
-            if (key_of(flag) == name) return &flag;
-            if (flag.key == name) recorded = &flag;
+            if (key_of(flag) == key) return &flag;
+            if (flag.key == key) recorded = &flag;
         }
     }
     return recorded;
@@ -82,51 +82,6 @@ std::vector<Arguments::Said> said_by(const Arguments& arguments, const Flag& fla
     return {{&flag, joined}};
 }
 
-bool has_any(const Arguments& arguments, const std::vector<std::string>& names) {
-    return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-        return arguments.find(name) != nullptr && arguments.has(name);
-    });
-}
-
-/// A walk's record says how x or memory was drawn. Words, ids and files it holds under `said`, read
-/// before; older ones do not.
-void take_source(const Arguments& typed, const attn::FileSetting& setting, const std::string& label,
-                 Arguments& base) {
-    const bool is_input = setting.key == "input";
-    const Trait kind = is_input ? says_x : says_memory;
-    if (setting.source == "none" || typed.has(kind) || base.has(kind)) return;
-    if (setting.values.empty()) {
-        refuse(label, setting,
-               "this record does not hold the " + setting.key + " itself: pass " +
-                   (is_input ? "--text, --ids or --x" : "--memory-text, --memory-ids or --memory") +
-                   " too, or use what --save-config writes");
-    }
-    if (is_input) base.set("--random", setting.values.front());
-}
-
-const std::string given = "given";
-
-/// What a record says of a setting, without the word that stands in it for a file. Which file that
-/// was stands under `said`.
-attn::FileSetting without_file(const Arguments& typed, const Arguments& base, const Flag& flag,
-                               attn::FileSetting setting, const std::string& label) {
-    const std::string by = flag.name == "--mask" ? "--mask-file" : flag.name;
-    const std::string file = flag.name == "--sink" ? given : "file";
-    std::string kept;
-    bool has_file = false;
-    for (const std::string& word : split(setting.values.front(), ',')) {
-        has_file = has_file || word == file;
-        if (word != file) kept += (kept.empty() ? "" : ",") + word;
-    }
-    if (!has_file) return setting;
-    if (!has_any(typed, {by}) && !has_any(base, {by})) {
-        refuse(label, setting, "this record does not name the file: pass " + by + " too");
-    }
-    setting.values.clear();
-    if (!kept.empty()) setting.values.push_back(kept);
-    return setting;
-}
-
 const Flag& flag_of_setting(const Arguments& arguments, const attn::FileSetting& setting,
                             const std::string& label) {
     if (const Flag* flag = flag_of(arguments, setting.key)) return *flag;
@@ -141,30 +96,30 @@ const Flag& flag_of_setting(const Arguments& arguments, const attn::FileSetting&
                attn::did_you_mean(setting.key, keys, ": the names are those of the flags"));
 }
 
+/// What begins the comment. Other programs may write comments of their own.
+constexpr std::string_view mark = "attn-explain settings\n";
+
 }  // namespace
 
 Arguments settings_in(std::string_view json, const std::string& label, const Arguments& typed) {
-    const attn::FileSettings settings = attn::read_settings(json, label);
-    const auto value_of = [&](const char* key) {
-        const auto found =
-            std::find_if(settings.all.begin(), settings.all.end(),
-                         [&](const attn::FileSetting& setting) { return setting.key == key; });
-        const bool says_one = found != settings.all.end() && found->values.size() == 1;
-        return says_one ? found->values.front() : std::string("none");
+    const std::vector<attn::FileSetting> settings = attn::read_settings(json, label);
+    const auto says = [&](const attn::FileSetting& setting) {
+        const std::array families{"model_file", "preset", "notebook"};
+        return std::ranges::find(families, setting.key) != families.end() && !says_none(setting);
     };
-    const bool has_model = settings.is_record && value_of("model_file") != "none";
-    const bool says_defaults = value_of("model_file") != "none" || value_of("preset") != "none" ||
-                               value_of("notebook") != "none" ||
-                               has_any(typed, {"--preset", "--model-file", "--notebook"});
-    const bool has_own_init = settings.is_record && value_of("projection") == "mha";
-    bool has_memory = false;
+    const bool says_defaults = std::ranges::any_of(settings, says) ||
+                               typed.has_any({"--preset", "--model-file", "--notebook"});
     Arguments base(typed.tables());
-    for (const attn::FileSetting& setting : settings.all) {
+    for (const attn::FileSetting& setting : settings) {
         if (std::find(derived.begin(), derived.end(), setting.key) != derived.end()) continue;
-        if (!setting.source.empty()) {
-            has_memory = has_memory || setting.key == "memory";
-            take_source(typed, setting, label, base);
-            continue;
+        if (setting.is_object) {
+            const bool is_input = setting.key == "input";
+            if (typed.has(is_input ? says_x : says_memory)) continue;
+            refuse(label, setting,
+                   "this record does not hold the " + setting.key + " itself: pass " +
+                       (is_input ? "--text, --ids or --x"
+                                 : "--memory-text, --memory-ids or --memory") +
+                       " too, or use what --save-config writes");
         }
         // What a walk prints says nothing to a command that prints other things.
         const Arguments walk({output_flags, print_flags, bug_flags, notebook_walk_flags});
@@ -176,29 +131,16 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
                    "no file of settings may say '" + setting.key + "': type " + flag.name +
                        " if you want it, and leave it out here");
         }
-        // What a record tells of a model, or of the draws of nn.MultiheadAttention, follows.
-        const bool is_models = flag.is(of_model) || setting.values == std::vector{given};
-        if ((has_model && is_models) || (has_own_init && flag.name == "--init")) continue;
-        const bool may_stand_for_file = settings.is_record && setting.is_text;
         try {
             Arguments one(typed.tables());
-            one.say(said_by(
-                typed, flag,
-                may_stand_for_file ? without_file(typed, base, flag, setting, label) : setting,
-                says_defaults));
+            one.say(said_by(typed, flag, setting, says_defaults));
             for (const Arguments::Said& said : one.said()) {
-                one.came_from(*said.flag, {label, setting.line, settings.is_record});
+                one.came_from(*said.flag, {label, setting.line});
             }
             base.put_under(one);
         } catch (const attn::ConfigError& error) {
             refuse(label, setting, error.what());
         }
-    }
-    // A record tells the length of any memory, and without one that of x.
-    const bool has_length = settings.is_record && has_any(base, {"--memory-len"});
-    if (has_length &&
-        (!has_memory || has_any(base, {"--memory-text", "--memory-ids", "--memory"}))) {
-        base.forget("--memory-len");
     }
     return base;
 }
@@ -218,10 +160,8 @@ const std::vector<Flag>& config_flags() {
 }
 
 void put_settings_under(Arguments& typed, Arguments base, bool implied) {
-    const auto put_aside = [&](const std::vector<std::string>& names) {
-        for (const std::string& name : names) {
-            if (base.find(name) != nullptr) base.forget(name);
-        }
+    const auto put_aside = [&](std::initializer_list<std::string_view> names) {
+        for (const std::string_view name : names) base.forget(name);
     };
     for (const Arguments::Said& said : typed.said()) {
         for (const Arguments::Said& other : std::vector(base.said())) {
@@ -230,47 +170,52 @@ void put_settings_under(Arguments& typed, Arguments base, bool implied) {
     }
     // What is said of one source does not hold of another.
     if (typed.has(says_x)) put_aside({"--vocab-size", "--pad-id"});
-    if (has_any(typed, {"--text", "--text-file", "--ids", "--x"})) put_aside({"--seq-len"});
-    if (has_any(typed, {"--x"})) put_aside({"--batch", "--embed-dim"});
+    if (typed.has_any({"--text", "--text-file", "--ids", "--x"})) put_aside({"--seq-len"});
+    if (typed.has("--x")) put_aside({"--batch", "--embed-dim"});
     typed.put_under(base, implied);
 }
 
 Arguments with_config(Arguments typed) {
     typed.forget_origins();
-    if (typed.find("--config") != nullptr && typed.has("--config")) {
+    if (typed.has("--config")) {
         attn::InputFile file(typed.text("--config"));
         put_settings_under(typed, settings_in(file.all(), file.label(), typed));
     }
     return with_preset(std::move(typed));
 }
 
-std::string settings_json(const Arguments& arguments) {
-    std::string json;
-    std::vector<const Flag*> saved;
-    for (const auto& [flag, text, implied] : arguments.said()) {
-        // What a preset stands for is saved itself.
-        if (implied || key_of(*flag).empty() || flag->never_in_files || flag->name == "--preset" ||
-            std::find(saved.begin(), saved.end(), flag) != saved.end()) {
-            continue;
-        }
-        saved.push_back(flag);
-        const bool alone = !flag->takes_value() || (flag->may_stand_alone && text.empty());
-        const std::string value = alone           ? "true"
-                                  : flag->repeats ? attn::json_list(arguments.all(flag->name))
-                                                  : attn::json_string(text);
-        json +=
-            (json.empty() ? "{\n  " : ",\n  ") + (attn::json_string(key_of(*flag)) + ": " + value);
-    }
-    return json.empty() ? "{}\n" : json + "\n}\n";
-}
-
 void save_config(const Arguments& arguments) {
-    if (arguments.find("--save-config") == nullptr || !arguments.has("--save-config")) return;
+    if (!arguments.has("--save-config")) return;
     const std::string path = arguments.text("--save-config");
     if (path != "-") return attn::write_file(path, settings_json(arguments));
     StandardOutput output;
     output.write(settings_json(arguments));
     output.flush();
+}
+
+std::string probe_settings(const Arguments& arguments) {
+    const Arguments walk = arguments.narrowed_to({walk_flags});
+    if (walk.said().empty()) return "";
+    const std::string comment = std::string(mark) + settings_json(walk);
+    return comment.size() <= attn::longest_zip_comment ? comment : "";
+}
+
+Arguments with_probe_settings(Arguments typed) {
+    const std::string path = typed.text("--given");
+    if (!path.ends_with(".npz")) return typed;
+    const std::string comment = attn::zip_comment(attn::InputFile(path));
+    if (!comment.starts_with(mark)) return typed;
+    const Arguments held = settings_in(comment.substr(mark.size()), path, typed);
+    std::string words;
+    for (const Flag& flag : walk_flags()) {
+        if (typed.has(flag.name)) continue;
+        for (const std::string& text : held.all(flag.name)) {
+            words += " " + flag.name + (text.empty() ? "" : " " + shell_quoted(text));
+        }
+    }
+    if (!words.empty()) report_note(path + " was made with" + words);
+    put_settings_under(typed, held);
+    return typed;
 }
 
 }  // namespace app

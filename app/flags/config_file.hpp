@@ -1,4 +1,7 @@
 #pragma once
+#include <string>
+#include <vector>
+
 #include "app/flags/flag.hpp"
 
 namespace app {
@@ -16,8 +19,8 @@ void put_settings_under(Arguments& typed, Arguments base, bool implied = false);
 ///         refuses, or that a record does not hold.
 Arguments with_config(Arguments typed);
 
-/// What was said, typed or from a file: `{"heads": "2"}`.
-std::string settings_json(const Arguments& arguments);
+/// What was said, typed or from a file: `{"heads": "2"}`, or with a setting in each line.
+std::string settings_json(const Arguments& arguments, std::string_view line = "\n  ");
 
 /// What such a text says by flags that were not typed.
 ///
@@ -26,5 +29,37 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
 
 /// Writes settings_json to the file that --save-config names, if there is one.
 void save_config(const Arguments& arguments);
+
+/// A family of models: the flags that make a small walk as its attention does.
+struct Preset {
+    std::string name;
+    std::string what;   ///< what its attention has, in a few words
+    std::string flags;  ///< as they are typed
+};
+
+/// The families, the oldest first.
+const std::vector<Preset>& presets();
+std::vector<std::string> preset_names();
+
+/// The flags of a family, one word each. What is typed beside --preset takes their place.
+///
+/// Errors  ConfigError for a name that no family has.
+std::vector<std::string> preset_words(const std::string& name);
+
+/// What is typed, with the flags of the family that --preset names under it.
+Arguments with_preset(Arguments typed);
+
+/// A few lines for each family: name, what its attention has, and its flags.
+std::string list_of_presets();
+std::string json_of_presets();
+
+/// The settings of the walk that a probe is made for, as the comment of its archive holds them;
+/// empty for the plain probe, which needs none, and for settings that are too long.
+std::string probe_settings(const Arguments& arguments);
+
+/// What was typed, over the settings that the probe of --given holds, if it is one.
+///
+/// Errors  InputError naming the file.
+Arguments with_probe_settings(Arguments typed);
 
 }  // namespace app

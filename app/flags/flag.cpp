@@ -4,9 +4,7 @@
 #include <stdexcept>
 
 #include "app/flags/parse.hpp"
-#include "app/flags/read_words.hpp"
 #include "app/terminal/messages.hpp"
-#include "attn/text/closest.hpp"
 #include "attn/text/strings.hpp"
 
 namespace app {
@@ -90,9 +88,12 @@ const Flag& Arguments::row(std::string_view name) const {
 }
 
 bool Arguments::has(std::string_view name) const {
-    const Flag& flag = row(name);
-    return std::any_of(said_.begin(), said_.end(),
-                       [&](const Said& said) { return said.flag == &flag; });
+    const Flag* flag = find(name);
+    return std::ranges::any_of(said_, [&](const Said& said) { return said.flag == flag; });
+}
+
+bool Arguments::has_any(std::initializer_list<std::string_view> names) const {
+    return std::ranges::any_of(names, [&](std::string_view name) { return has(name); });
 }
 
 bool Arguments::has(Trait trait) const {
@@ -130,8 +131,8 @@ void Arguments::set(std::string_view name, const std::string& text) {
 }
 
 void Arguments::forget(std::string_view name) {
-    const Flag& flag = row(name);
-    std::erase_if(said_, [&](const Said& said) { return said.flag == &flag; });
+    const Flag* flag = find(name);
+    std::erase_if(said_, [&](const Said& said) { return said.flag == flag; });
 }
 
 void Arguments::drop_implied() {
@@ -156,6 +157,21 @@ Arguments Arguments::narrowed_to(std::vector<FlagTable> tables) const {
     std::copy_if(said_.begin(), said_.end(), std::back_inserter(narrow.said_),
                  [&](const Said& said) { return narrow.find(said.flag->name) == said.flag; });
     return narrow;
+}
+
+std::vector<Arguments::Said> Arguments::in_order() const {
+    // What is a default elsewhere may change what a model or a notebook says.
+    const bool says_defaults = has_any({"--model-file", "--notebook"});
+    std::vector<Said> ordered;
+    for (const FlagTable table : tables_) {
+        for (const Flag& flag : table()) {
+            std::ranges::copy_if(said_, std::back_inserter(ordered), [&](const Said& said) {
+                const bool is_usual = flag.takes_next_word() && said.text == flag.usual;
+                return said.flag == &flag && !said.implied && (!is_usual || says_defaults);
+            });
+        }
+    }
+    return ordered;
 }
 
 const Arguments::Origin* Arguments::origin(const Flag& flag) const {
@@ -284,7 +300,7 @@ UnexpectedWord::UnexpectedWord(const std::string& said)
     : ConfigError("'" + said + "' is not expected: flags begin with --"), word(said) {}
 
 void Arguments::parse(const std::vector<std::string>& words) {
-    const TypedWords typed = read_words(tables_, words);
+    const TypedWords typed = read_words(*this, words);
     check_all(typed.said);
     if (typed.lacks_value) {
         const Flag& flag = *typed.lacks_value;
@@ -296,7 +312,6 @@ void Arguments::parse(const std::vector<std::string>& words) {
         const std::string& word = *typed.unknown;
         const bool behind_dashes = std::find(words.begin(), words.end(), "--") != words.end();
         if (looks_like_flag(word) && !behind_dashes) {
-            // CLI11 takes blanks off the ends of a word.
             const auto place = std::ranges::find(words, word, attn::trimmed);
             const bool has_value = words.end() - place > 1 && !looks_like_flag(place[1]);
             throw UnknownFlag(before(word, '='), meant_by(*this, word, has_value ? place[1] : ""));
@@ -333,10 +348,8 @@ std::vector<Flag> grouped(const std::string& group, std::vector<Flag> rows) {
 }
 
 bool Arguments::is_typed(const Flag& flag) const {
-    const Origin* place = origin(flag);
-    return (place == nullptr || !place->is_record) &&
-           std::any_of(said_.begin(), said_.end(),
-                       [&](const Said& said) { return said.flag == &flag && !said.implied; });
+    return std::ranges::any_of(
+        said_, [&](const Said& said) { return said.flag == &flag && !said.implied; });
 }
 
 void note_useless_flags(const std::vector<FlagUse>& uses) {

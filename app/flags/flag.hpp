@@ -47,9 +47,8 @@ enum Trait : unsigned {
     of_draws = 8,        ///< without an effect where nothing is drawn
     of_arithmetic = 16,  ///< how numbers are computed or named, not what they are of
     of_replay = 32,      ///< other numbers in the same lines of a notebook
-    filled_in = 64,      ///< told by a record of every walk, said or not
-    or_file = 128,       ///< takes a file as well as its words or its number
-    of_output = 256,     ///< where and how output is shown, which makes no number
+    or_file = 64,        ///< takes a file as well as its words or its number
+    of_output = 128,     ///< where and how output is shown, which makes no number
 };
 
 /// One flag, or one positional argument: all that the program knows of it. Parsing, messages, help,
@@ -160,7 +159,7 @@ struct UnexpectedWord : attn::ConfigError {
 std::string key_of(const Flag& flag);
 
 /// What was typed: flags and positional arguments with their texts, already checked against their
-/// rows. What is read by name must have a row here; std::logic_error otherwise.
+/// rows. A flag whose text is read must have a row here; std::logic_error otherwise.
 class Arguments {
 public:
     explicit Arguments(std::vector<FlagTable> tables) : tables_(std::move(tables)) {}
@@ -180,7 +179,9 @@ public:
     /// Errors  ConfigError for the first text that does not fit.
     void say(const std::vector<Said>& flags);
 
+    /// Whether it was said; false of flags that the command has not.
     bool has(std::string_view name) const;
+    bool has_any(std::initializer_list<std::string_view> names) const;
     /// Whether such a flag was said.
     bool has(Trait trait) const;
     /// What was said, else the default, else nothing.
@@ -195,13 +196,12 @@ public:
 
     /// Where what a flag says was read, if it was not typed.
     struct Origin {
-        std::string file;        ///< or `--preset llama3`
-        std::size_t line = 0;    ///< from 1; 0 where there are none
-        bool is_record = false;  ///< of a walk, which says every setting
+        std::string file;      ///< or `--preset llama3`
+        std::size_t line = 0;  ///< from 1; 0 where there are none
     };
     void came_from(const Flag& flag, Origin origin) { origins_[&flag] = std::move(origin); }
     const Origin* origin(const Flag& flag) const;
-    /// Whether the person said it, and not another flag or the record of a walk.
+    /// Whether the person said it, and not another flag.
     bool is_typed(const Flag& flag) const;
     /// Leaves what was typed alone.
     void forget_origins();
@@ -210,6 +210,9 @@ public:
 
     /// What is said here by flags of other tables, which another command has.
     Arguments narrowed_to(std::vector<FlagTable> tables) const;
+    /// What was said and not implied, in the order of help and without defaults: one walk has one
+    /// list, however it was typed.
+    std::vector<Said> in_order() const;
     /// Takes over what `base` says by flags that have said nothing here; `implied` by another flag,
     /// which says it all again.
     void put_under(const Arguments& base, bool implied = false);
@@ -263,6 +266,26 @@ constexpr const char* last_group = "Numbers of a notebook, bit by bit";
 
 /// The rows of one group, but for those that have one.
 std::vector<Flag> grouped(const std::string& group, std::vector<Flag> rows);
+
+/// A command line as it was typed, cut into flags and their values, which nothing has checked.
+struct TypedWords {
+    std::vector<Arguments::Said> said;   ///< in the order in which it was typed
+    const Flag* lacks_value = nullptr;   ///< the flag behind them that had no value
+    std::optional<std::string> unknown;  ///< the first word that has no row
+};
+
+/// Whether a word is meant as a flag; a number with its sign is none.
+bool looks_like_flag(const std::string& word);
+
+/// Reads `--name VALUE`, `--name=VALUE`, `-o FILE`, `-oFILE`, `-qo FILE`, positional arguments, and
+/// `--` before them, by the rows of these arguments.
+TypedWords read_words(const Arguments& rows, const std::vector<std::string>& words);
+
+// Words that may stand behind a flag: the steps of the walk, in its order; the ids of the catalogue
+// of mistakes; the trained models that the program holds.
+std::vector<std::string> step_names();
+std::vector<std::string> mistake_ids();
+std::vector<std::string> shipped_models();
 
 /// Shorthands for what a row takes.
 inline Takes integer(std::int64_t least = std::numeric_limits<std::int64_t>::min(),

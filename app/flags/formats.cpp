@@ -5,10 +5,7 @@
 
 #include "app/flags/parse.hpp"
 #include "attn/document/program.hpp"
-#include "attn/io/long_table.hpp"
-#include "attn/io/npy.hpp"
-#include "attn/io/npz.hpp"
-#include "attn/io/safetensors.hpp"
+#include "attn/io/array_files.hpp"
 #include "attn/render/html_page.hpp"
 #include "attn/render/ipynb.hpp"
 #include "attn/render/render.hpp"

@@ -1,12 +1,12 @@
-#include "app/flags/gradient_flags.hpp"
+#include "app/flags/walk_flags.hpp"
 
 #include "app/flags/model_flags.hpp"
 #include "app/flags/parse.hpp"
 #include "app/terminal/messages.hpp"
-#include "attn/backward/check.hpp"
-#include "attn/backward/model_loss.hpp"
+#include "attn/backward/backward.hpp"
+#include "attn/backward/graph.hpp"
 #include "attn/io/read_tensor.hpp"
-#include "attn/plan/draw.hpp"
+#include "attn/plan/draw_list.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/walk/walk.hpp"
 

@@ -1,5 +1,4 @@
 #include "app/flags/setting.hpp"
-#include "app/flags/walk_rows.hpp"
 
 namespace app {
 namespace {

@@ -1,6 +1,6 @@
 #include "app/flags/model_flags.hpp"
 
-#include "app/flags/known_words.hpp"
+#include "app/flags/flag.hpp"
 #include "app/flags/parse.hpp"
 #include "attn/models/open_model.hpp"
 

@@ -5,13 +5,12 @@
 #include <memory>
 #include <utility>
 
-#include "app/flags/known_words.hpp"
+#include "app/flags/flag.hpp"
 #include "app/flags/model_flags.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
 #include "app/flags/setting.hpp"
 #include "app/flags/walk_flags.hpp"
-#include "app/flags/walk_rows.hpp"
 #include "attn/models/runtime.hpp"
 #include "attn/text/strings.hpp"
 
@@ -34,8 +33,7 @@ void refuse_decided(const Arguments& arguments) {
     }
     const bool draws = arguments.has("--sink") || arguments.has("--position-bias");
     for (const Arguments::Said& said : arguments.said()) {
-        const Arguments::Origin* const origin = arguments.origin(*said.flag);
-        if (draws || said.implied || (origin != nullptr && origin->is_record)) continue;
+        if (draws || said.implied) continue;
         if (said.flag->is(of_draws)) {
             throw attn::ConfigError(said.flag->name +
                                     " has no effect on --model-file, of which nothing is drawn: "
@@ -127,12 +125,9 @@ void keep_own(const Arguments& arguments, const ModelRun& run, std::size_t layer
     for (const auto& [flag, text, implied] : arguments.said()) {
         if (flag->set == nullptr && flag->name != "--mask-file") continue;
         if (flag->is(of_arithmetic) || flag->is(of_draws)) continue;
-        const Arguments::Origin* const origin = arguments.origin(*flag);
-        const bool is_record = origin != nullptr && origin->is_record;
-        if (is_record && flag->is(filled_in)) continue;
         if (flag->said != nullptr) {
             const auto now = flag->said(config);
-            if (!is_record && flag->said(typed) != now) refuse_decided(flag->name);
+            if (flag->said(typed) != now) refuse_decided(flag->name);
             if (flag->said(*own) == now) continue;
         }
         config.changes += (config.changes.empty() ? "" : " ") + flag->name;
@@ -165,29 +160,23 @@ void set_model_layer(const Arguments& arguments, const ModelRun* run, WalkConfig
 std::string list_of_layers(const Arguments& arguments) {
     const Model model = model_of(arguments);
     const Architecture& a = model.architecture;
-    const bool json = wants_json(arguments);
     std::string text;
-    for (std::size_t n = 0; n < a.layers.size(); ++n) {
-        const LayerKind& kind = a.layers[n];
-        if (json) {
-            text += fmt::format(
-                "{}{{\"layer\": {}, \"heads\": {}, \"kv_heads\": {}, \"head_dim\": {}, "
-                "\"rope\": \"{}\", \"window\": {}}}",
-                n == 0 ? "[" : ",\n ", n, a.heads, a.kv_heads, a.head_dim,
-                kind.pairing ? attn::word(*kind.pairing) : "none",
-                kind.window ? std::to_string(*kind.window) : "null");
-            continue;
-        }
-        text += "layer " + std::to_string(n) + "  " + std::to_string(a.heads) + " heads on " +
-                std::to_string(a.kv_heads) + " key/value heads of " + std::to_string(a.head_dim) +
-                " features";
-        if (kind.pairing) {
-            text += ", rotary positions (" + std::string(attn::word(*kind.pairing)) + ")";
-        }
+    std::vector<attn::JsonText> rows;
+    for (const LayerKind& kind : a.layers) {
+        const std::string rope(kind.pairing ? attn::word(*kind.pairing) : "none");
+        rows.push_back({{"layer", rows.size()},
+                        {"heads", a.heads},
+                        {"kv_heads", a.kv_heads},
+                        {"head_dim", a.head_dim},
+                        {"rope", rope},
+                        {"window", kind.window}});
+        text += fmt::format("layer {}  {} heads on {} key/value heads of {} features",
+                            rows.size() - 1, a.heads, a.kv_heads, a.head_dim);
+        if (kind.pairing) text += ", rotary positions (" + rope + ")";
         if (kind.window) text += ", a window of " + std::to_string(*kind.window);
         text += "\n";
     }
-    return json ? text + "]\n" : text;
+    return wants_json(arguments) ? attn::JsonText(rows).text + "\n" : text;
 }
 
 }  // namespace app

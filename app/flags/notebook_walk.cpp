@@ -8,7 +8,7 @@
 #include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "attn/compare/compare.hpp"
-#include "attn/text/closest.hpp"
+#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {
@@ -52,7 +52,7 @@ struct Named {
 };
 
 std::optional<Named> named(const Arguments& arguments) {
-    if (arguments.find("--notebook") == nullptr || !arguments.has("--notebook")) return {};
+    if (!arguments.has("--notebook")) return {};
     const std::string said = arguments.text("--notebook");
     const attn::Notebook& notebook = attn::find_notebook(before(said, ':'));
     Named result{notebook, said.substr(std::min(said.size(), said.find(':'))),

@@ -1,8 +1,7 @@
 #include "app/flags/setting.hpp"
-#include "app/flags/walk_rows.hpp"
-#include "attn/plan/draw.hpp"
+#include "attn/plan/draw_list.hpp"
 #include "attn/plan/memory.hpp"
-#include "attn/tensor/same_numbers.hpp"
+#include "attn/tensor/tensor.hpp"
 
 namespace attn {
 static bool operator==(const Burn& a, const Burn& b) {

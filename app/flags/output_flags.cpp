@@ -1,16 +1,15 @@
 #include "app/flags/output_flags.hpp"
-#include "app/flags/known_words.hpp"
 
 #include <unistd.h>
 
 #include <algorithm>
 
+#include "app/flags/flag.hpp"
 #include "app/flags/parse.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/plan/tokenize.hpp"
 #include "attn/tensor/slice.hpp"
-#include "attn/text/closest.hpp"
 #include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/walk/step_rule.hpp"
@@ -56,6 +55,16 @@ std::size_t section_index(const attn::Document& document, const std::string& fla
 /// Whether the section is of that name, or is what becomes of it in a corrected notebook.
 bool shows(const attn::Section& section, const std::string& name) {
     return section.name == name || section.name == name + "_corrected";
+}
+
+/// What PyTorch says of a part of a tensor, by the last step of indexing.
+std::string index_function(const std::string& indices) {
+    std::string last = "Alias";
+    for (const std::string& index : split(indices, ',')) {
+        if (index == "...") continue;
+        last = index.find(':') != std::string::npos ? "Slice" : "Select";
+    }
+    return "grad_fn=<" + last + "Backward0>";
 }
 
 /// Says in the words of a section that it is a part.
@@ -167,9 +176,7 @@ std::vector<std::string> shadings() {
 
 // --- what flags need
 
-bool summarises(const Arguments& arguments) {
-    return arguments.find("--summary") != nullptr && arguments.has("--summary");
-}
+bool summarises(const Arguments& arguments) { return arguments.has("--summary"); }
 template <bool Format::*member>
 bool format_has(const Arguments& arguments) {
     return arguments.find("--format") == nullptr ||
@@ -287,33 +294,6 @@ const std::vector<Flag>& json_flags() {
     static const std::vector<Flag> all = grouped(
         "Output", {Flag{"--json", "", "print JSON"}.being(of_output).instead_of({"--format"})});
     return all;
-}
-
-attn::PrintOptions print_options(const Arguments& arguments) {
-    const auto said = [&](const char* name) -> std::optional<std::size_t> {
-        if (!arguments.has(name)) return std::nullopt;
-        return static_cast<std::size_t>(*arguments.integer(name));
-    };
-    attn::PrintOptions options;
-    if (arguments.has("--precision")) options.precision = *arguments.integer("--precision");
-    if (arguments.text("--threshold") == "inf") {
-        options.threshold = attn::no_threshold;
-    } else if (arguments.has("--threshold")) {
-        options.threshold = static_cast<std::size_t>(
-            parse_integer("--threshold", arguments.text("--threshold"), 0));
-    }
-    if (const auto items = said("--edgeitems")) options.edgeitems = *items;
-    if (const auto width = said("--linewidth")) options.linewidth = *width;
-    const std::string mode = arguments.text("--sci-mode");
-    if (mode != "auto") options.sci_mode = mode == "on" ? attn::SciMode::on : attn::SciMode::off;
-    return options;
-}
-
-void check_print_flags(const Arguments& arguments) {
-    print_options(arguments);
-    if (arguments.has("--only") && (arguments.has("--from") || arguments.has("--until"))) {
-        throw attn::ConfigError("--only already says which steps: leave --from and --until out");
-    }
 }
 
 void check_output_flags(const Arguments& arguments) {

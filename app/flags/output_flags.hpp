@@ -1,5 +1,7 @@
 #pragma once
 #include <filesystem>
+#include <string>
+#include <utility>
 
 #include "app/flags/flag.hpp"
 #include "app/flags/formats.hpp"
@@ -127,5 +129,20 @@ std::string list_of_steps(const Arguments& arguments, const std::vector<attn::Se
 /// the next line; elsewhere an entry is one line.
 std::string list_entry(const Arguments& arguments, std::string name, std::size_t indent,
                        const std::string& words);
+
+/// The flag of live pages.
+Flag live_flag();
+
+/// Whether the page of these flags shall be live.
+bool is_live(const Arguments& arguments);
+
+/// The walk of a live page: by loops, whose digits its core gives too, unless another way is said.
+///
+/// Errors  ConfigError for flags whose walk a page cannot make: of a file, a model, or two walks.
+Arguments as_live(const Arguments& arguments);
+
+/// The scripts of a live page beside its walk, by their ids: its core; as JSON the flags that it can
+/// turn and the words of all others; of a model the file, and what it writes next.
+std::vector<std::pair<std::string, std::string>> live_scripts(const Arguments& arguments);
 
 }  // namespace app

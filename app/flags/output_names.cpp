@@ -31,10 +31,6 @@ const std::vector<Foreign>& foreign() {
 
 constexpr std::array text_endings{".txt", ".text", ".log", ".out"};
 
-bool is_said(const Arguments& arguments, const char* flag) {
-    return arguments.find(flag) != nullptr && arguments.has(flag);
-}
-
 /// How the name of a file that this flag writes may end.
 std::vector<std::string_view> endings_of(const Arguments& arguments, const Flag& flag) {
     std::vector<std::string_view> endings = flag.endings;
@@ -74,9 +70,9 @@ void check_ending(const Arguments& arguments, const Flag& flag, const std::strin
     const std::string ending = ending_of(path);
     if (ending.empty()) return;
     const Format* by_file = format_of_file(path);
-    const std::string said = is_said(arguments, "--json")     ? "--json"
-                             : is_said(arguments, "--format") ? "--format"
-                                                              : "";
+    const std::string said = arguments.has("--json")     ? "--json"
+                             : arguments.has("--format") ? "--format"
+                                                         : "";
     const std::string form = said == "--format" ? arguments.text(said) : said.empty() ? "" : "json";
     if (is_written(ending)) {
         const bool differs = by_file != nullptr && !form.empty() && by_file->name != form;
@@ -114,9 +110,9 @@ std::filesystem::path real_path(const std::string& path) {
 }
 
 void check_written_files(const Arguments& arguments) {
-    if (is_said(arguments, "--format")) {
+    if (arguments.has("--format")) {
         const std::string name = arguments.text("--format");
-        if (is_said(arguments, "--json") && name != "json") {
+        if (arguments.has("--json") && name != "json") {
             throw attn::ConfigError("--json and --format " + name +
                                     " contradict each other: leave one out");
         }
@@ -156,10 +152,6 @@ const Format& format_of(const Arguments& arguments, attn::TextForm usual) {
 }
 
 bool wants_json(const Arguments& arguments) {
-    if (arguments.find("--format") == nullptr) {
-        const Format* by_file = format_of_file(arguments.text("--output"));
-        return arguments.has("--json") || (by_file != nullptr && by_file->name == "json");
-    }
     const Format& format = format_of(arguments);
     if (format.printed == nullptr && format.name != "json") {
         const std::string path = arguments.text("--output");

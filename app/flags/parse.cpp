@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "attn/text/closest.hpp"
 #include "attn/text/strings.hpp"
 
 namespace app {

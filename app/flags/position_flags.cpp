@@ -2,7 +2,6 @@
 #include <array>
 
 #include "app/flags/setting.hpp"
-#include "app/flags/walk_rows.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/io/read_tensor.hpp"
 
@@ -219,7 +218,6 @@ std::vector<Flag> position_rows() {
              "where the tokens stand: 7,8,9; behind a semicolon those of the memory",
              {},
              "0,1,2,..."}
-            .being(filled_in)
             .set_by(set_positions)
             .recorded("positions", positions_json)
             .needing(
@@ -234,7 +232,6 @@ std::vector<Flag> position_rows() {
             .needing(rope),
         setting<&WalkConfig::rotary, &Rotary::dim>(
             "--rotary-dim", "N", "features of each head that rotate, from the first", "head-dim")
-            .being(filled_in)
             .needing(rope),
         Flag{"--rope-scaling", "KIND:N:...",
              "rotary frequencies for inputs longer than those of training: linear:F, "

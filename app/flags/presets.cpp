@@ -1,4 +1,4 @@
-#include "app/flags/presets.hpp"
+#include "app/flags/config_file.hpp"
 
 #include <algorithm>
 
@@ -75,17 +75,15 @@ std::vector<std::string> preset_words(const std::string& name) {
 }
 
 std::string json_of_presets() {
-    std::string text;
-    for (const Preset& preset : presets()) {
-        text += (text.empty() ? "[" : ",\n ") + ("{\"name\": " + attn::json_string(preset.name)) +
-                ", \"title\": " + attn::json_string(preset.what) +
-                ", \"flags\": " + attn::json_string(preset.flags) + "}";
+    std::vector<attn::JsonText> rows;
+    for (const auto& [name, what, flags] : presets()) {
+        rows.push_back({{"name", name}, {"title", what}, {"flags", flags}});
     }
-    return text + "]\n";
+    return attn::JsonText(rows).text + "\n";
 }
 
 Arguments with_preset(Arguments typed) {
-    if (typed.find("--preset") != nullptr && typed.has("--preset")) {
+    if (typed.has("--preset")) {
         const std::string name = typed.text("--preset");
         Arguments preset(typed.tables());
         preset.parse(preset_words(name));

@@ -1,5 +1,6 @@
 #pragma once
 #include <algorithm>
+#include <vector>
 
 #include "app/flags/flag.hpp"
 #include "app/flags/parse.hpp"
@@ -135,6 +136,26 @@ Flag setting(const std::string& name, const std::string& value, const std::strin
         return text_of(now);
     };
     return flag;
+}
+
+/// The settings of a walk that have a file of their own.
+std::vector<Flag> input_rows();
+std::vector<Flag> position_rows();
+std::vector<Flag> trained_rows();
+std::vector<Flag> cache_rows();
+std::vector<Flag> number_rows();
+std::vector<Flag> variant_rows();
+
+/// Whether two walks start from other numbers. Of large walks it is taken for granted.
+bool start_apart(const attn::Plan& a, const attn::Plan& b);
+
+/// Whether a walk starts from other numbers than with the default of a setting; that itself is not
+/// asked.
+template <auto member>
+bool changes_draws(const attn::Plan& plan) {
+    attn::Plan usual = plan;
+    usual.config.*member = attn::WalkConfig().*member;
+    return usual.config.*member == plan.config.*member || start_apart(plan, usual);
 }
 
 }  // namespace app

@@ -1,9 +1,39 @@
-#include "app/flags/live_flags.hpp"
+#include <unistd.h>
+
+#include "app/flags/flag.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
-#include "app/flags/read_words.hpp"
+#include "app/terminal/color.hpp"
+#include "app/terminal/standard_output.hpp"
 
 namespace app {
+
+attn::PrintOptions print_options(const Arguments& arguments) {
+    const auto said = [&](const char* name) -> std::optional<std::size_t> {
+        if (!arguments.has(name)) return std::nullopt;
+        return static_cast<std::size_t>(*arguments.integer(name));
+    };
+    attn::PrintOptions options;
+    if (arguments.has("--precision")) options.precision = *arguments.integer("--precision");
+    if (arguments.text("--threshold") == "inf") {
+        options.threshold = attn::no_threshold;
+    } else if (arguments.has("--threshold")) {
+        options.threshold = static_cast<std::size_t>(
+            parse_integer("--threshold", arguments.text("--threshold"), 0));
+    }
+    if (const auto items = said("--edgeitems")) options.edgeitems = *items;
+    if (const auto width = said("--linewidth")) options.linewidth = *width;
+    const std::string mode = arguments.text("--sci-mode");
+    if (mode != "auto") options.sci_mode = mode == "on" ? attn::SciMode::on : attn::SciMode::off;
+    return options;
+}
+
+void check_print_flags(const Arguments& arguments) {
+    print_options(arguments);
+    if (arguments.has("--only") && (arguments.has("--from") || arguments.has("--until"))) {
+        throw attn::ConfigError("--only already says which steps: leave --from and --until out");
+    }
+}
 
 TextChoices text_choices(const Arguments& arguments, attn::TextForm usual,
                          attn::DType default_dtype) {
@@ -22,7 +52,7 @@ TextChoices text_choices(const Arguments& arguments, attn::TextForm usual,
     if (shades.end != attn::ScaleEnd::automatic) choices.figure.end = shades.end;
     choices.figure.kind = parse_word<attn::FigureKind>("--figure", arguments.text("--figure"));
     choices.figure.theme = parse_word<attn::Theme>("--theme", arguments.text("--theme"));
-    if (is_live(arguments)) choices.figure.knobs = knobs_json(arguments);
+    if (is_live(arguments)) choices.figure.live = live_scripts(arguments);
     choices.figure.embedded = arguments.has("--embed");
     // Numbers side by side are compared: one form without exponents, unless another is asked for.
     choices.figure.options = choices.options;
@@ -55,33 +85,57 @@ Shading shading(const Arguments& arguments) {
 
 std::string command_line(const std::string& command, const Arguments& arguments) {
     std::string line = "attn-explain" + (command.empty() ? "" : " " + command);
-    const auto has = [&](const char* name) {
-        return arguments.find(name) != nullptr && arguments.has(name);
-    };
-    const bool says_defaults = has("--model-file") || has("--notebook");
-    for (const FlagTable table : arguments.tables()) {
-        for (const Flag& flag : table()) {
-            // What --config and --preset say stands here itself; where output goes makes nothing.
-            if (flag.never_in_files || flag.is(of_output) || flag.name == "--preset") continue;
-            for (const auto& [said, text, implied] : arguments.said()) {
-                if (said != &flag || implied) continue;
-                // What is a default elsewhere may change what a model or a notebook says.
-                const bool is_usual = flag.takes_next_word() && text == flag.usual;
-                if (is_usual && !says_defaults) continue;
-                if (!flag.is_positional()) line += " " + flag.name;
-                if (text.empty()) continue;
-                const bool joins = flag.may_stand_alone || looks_like_flag(text);
-                line += (joins ? "=" : " ") + shell_quoted(text);
-            }
-        }
+    for (const auto& [flag, text, implied] : arguments.in_order()) {
+        // What --config and --preset say stands here itself; where output goes makes nothing.
+        if (flag->never_in_files || flag->is(of_output) || flag->name == "--preset") continue;
+        if (!flag->is_positional()) line += " " + flag->name;
+        if (text.empty()) continue;
+        const bool joins = flag->may_stand_alone || looks_like_flag(text);
+        line += (joins ? "=" : " ") + shell_quoted(text);
     }
     if (arguments.find("--format") == nullptr) return line;
     const Format& format = format_of(arguments);
-    const bool is_folder = has("--save-dir");
+    const bool is_folder = arguments.has("--save-dir");
     if (format.printed == nullptr || arguments.has("--format") || is_folder) {
         line += " --format " + std::string(is_folder ? "json" : format.name);
     }
     return line;
+}
+
+namespace {
+
+std::vector<std::string> auto_always_never() { return {"auto", "always", "never"}; }
+
+bool colors(const Arguments& arguments) {
+    return arguments.text("--color") != "always" || arguments.find("--format") == nullptr ||
+           format_of(arguments).printed != nullptr || format_of(arguments).is_program;
+}
+
+}  // namespace
+
+const std::vector<Flag>& color_flags() {
+    static const std::vector<Flag> all = grouped(
+        "Output", {Flag{"--color", "WHEN", "colours, bold and underlined words",
+                        one_of(auto_always_never), "auto"}
+                       .being(of_output)
+                       .needing({colors, nullptr, "a printed form: this format has none"})});
+    return all;
+}
+
+bool is_to_terminal(const Arguments& arguments) {
+    const std::string path = arguments.text("--output");
+    return (path.empty() || path == "-") && isatty(STDOUT_FILENO) != 0 &&
+           !KeptOutput::is_for_file();
+}
+
+attn::Ink ink_of(const Arguments& arguments) {
+    return ink_of(color_depth(arguments.text("--color"), is_to_terminal(arguments)));
+}
+
+bool takes_hints(const Arguments& arguments) {
+    return is_to_terminal(arguments) && format_of(arguments).printed != nullptr &&
+           !arguments.has("--no-notes") && !arguments.has("--pace") &&
+           !arguments.has("--summary") && !KeptOutput::is_kept();
 }
 
 }  // namespace app

@@ -1,5 +1,4 @@
-#include "app/flags/gradient_flags.hpp"
-#include "app/flags/known_words.hpp"
+#include "app/flags/flag.hpp"
 #include "app/flags/walk_flags.hpp"
 
 #include <algorithm>
@@ -279,7 +278,8 @@ const std::vector<Flag>& bug_flags() {
                                       "make a known mistake (attn-explain bugs lists them); none: "
                                       "not even those of --notebook",
                                       such_as(mistake_ids)}
-                                     .repeatable()});
+                                     .repeatable()
+                                     .recorded("bugs", nullptr)});
         for (Flag& flag : gradient_flags()) flags.push_back(std::move(flag));
         return flags;
     }();

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <set>
 
-#include "app/flags/presets.hpp"
+#include "app/flags/config_file.hpp"
 #include "app/flags/setting.hpp"
-#include "app/flags/walk_rows.hpp"
+#include "attn/cards/step_table.hpp"
+#include "attn/mistakes/mistake.hpp"
 #include "attn/plan/mask_kinds.hpp"
 
 namespace app {
@@ -213,7 +214,6 @@ std::vector<Flag> model_rows() {
         setting<&WalkConfig::output_bias>("--output-bias", "", "bias on the output projection")
             .being(of_model),
         setting<&WalkConfig::merge>("--merge", "", "concatenate the heads at the end")
-            .being(filled_in)
             .needing(heads),
         Flag{"--no-merge", "", "leave the heads apart"}
             .instead_of({"--merge"})
@@ -270,6 +270,20 @@ std::vector<Flag> model_rows() {
 }
 
 }  // namespace
+
+std::vector<std::string> step_names() {
+    std::vector<std::string> names;
+    for (const attn::Step& step : attn::step_table()) names.push_back(step.name);
+    return names;
+}
+
+std::vector<std::string> mistake_ids() {
+    std::vector<std::string> ids;
+    for (const attn::Mistake& mistake : attn::mistakes()) ids.push_back(mistake.id);
+    return ids;
+}
+
+std::vector<std::string> shipped_models() { return {"stories", "sorter"}; }
 
 const std::vector<Flag>& walk_flags() {
     static const std::vector<Flag> all = [] {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "app/flags/flag.hpp"
+#include "attn/backward/backward.hpp"
 #include "attn/plan/plan.hpp"
 #include "attn/walk/step.hpp"
 
@@ -76,5 +77,14 @@ std::vector<std::pair<std::string, std::string>> config_entries(const Arguments&
 ///
 /// Errors  ConfigError with --variant fused.
 void require_all_steps(const attn::WalkConfig& config, const std::string& who);
+
+/// The rows of --backward, --loss and --check-gradient.
+std::vector<Flag> gradient_flags();
+
+/// The table with the way back that --backward asks for; the table itself without it.
+///
+/// Errors  InputError for a file that cannot be read, and as attn::with_gradients.
+attn::StepTable with_gradients(const Arguments& arguments, const attn::Plan& plan,
+                               attn::StepTable table);
 
 }  // namespace app

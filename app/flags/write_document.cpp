@@ -4,20 +4,17 @@
 #include <functional>
 
 #include "app/flags/output_flags.hpp"
-#include "app/terminal/heatmap.hpp"
+#include "app/terminal/color.hpp"
 #include "app/terminal/messages.hpp"
-#include "app/terminal/signals.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
-#include "attn/document/changes.hpp"
 #include "attn/document/program.hpp"
 #include "attn/document/summary.hpp"
-#include "attn/io/npy.hpp"
+#include "attn/io/array_files.hpp"
 #include "attn/io/output_folder.hpp"
 #include "attn/render/render.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/width.hpp"
 
 namespace app {
 namespace {
@@ -153,17 +150,14 @@ std::string list_entry(const Arguments& arguments, std::string name, std::size_t
 
 std::string list_of_steps(const Arguments& arguments, const std::vector<attn::Section>& sections,
                           const std::string& others) {
-    const bool json = wants_json(arguments);
     std::string text;
+    std::vector<attn::JsonText> rows;
     for (const attn::Section& each : sections) {
-        text +=
-            json ? (text.empty() ? "[" : ",\n ") + ("{\"name\": " + attn::json_string(each.name)) +
-                       ", \"title\": " + attn::json_string(each.title) +
-                       ", \"shown\": " + (each.shown ? "true" : "false") + "}"
-                 : list_entry(arguments, each.name, 18,
-                              each.title + (each.shown ? "" : " (printed with " + others + ")"));
+        rows.push_back({{"name", each.name}, {"title", each.title}, {"shown", each.shown}});
+        text += list_entry(arguments, each.name, 18,
+                           each.title + (each.shown ? "" : " (printed with " + others + ")"));
     }
-    return json ? text + "]\n" : text;
+    return wants_json(arguments) ? attn::JsonText(rows).text + "\n" : text;
 }
 
 void write_text(const Arguments& arguments, const std::string& text) {

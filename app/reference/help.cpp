@@ -4,7 +4,6 @@
 #include "app/flags/parse.hpp"
 #include "app/reference/reference.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/width.hpp"
 
 namespace app {
 namespace {

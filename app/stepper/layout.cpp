@@ -6,7 +6,6 @@
 #include "attn/render/cell_view.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/width.hpp"
 
 namespace app {
 namespace {

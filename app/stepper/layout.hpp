@@ -1,11 +1,94 @@
 #pragma once
+#include <cstddef>
+#include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
-#include "app/stepper/frame.hpp"
 #include "app/stepper/session.hpp"
-#include "app/stepper/tensor_pane.hpp"
+#include "app/terminal/color.hpp"
+#include "attn/render/cell_view.hpp"
+#include "attn/text/strings.hpp"
 
 namespace app {
+
+/// How a piece of a line looks.
+struct Look {
+    std::optional<attn::Color>
+        background{};  ///< text on it is black or white, whichever reads best
+    bool bold = false;
+    bool reverse = false;
+    bool underline = false;
+    bool dim = false;
+};
+
+struct Span {
+    std::string text;
+    Look look{};
+};
+
+/// One line of a screen: its pieces from the left.
+using Line = std::vector<Span>;
+
+/// The content of a screen, from the top.
+struct Frame {
+    std::vector<Line> lines;
+    std::optional<std::size_t> typing_column{};  ///< where the terminal's cursor stands, last line
+};
+
+/// The line cut, or filled up with blanks, to exactly so many columns.
+inline Line fitted_line(const Line& line, std::size_t columns) {
+    Line result;
+    std::size_t used = 0;
+    for (const Span& span : line) {
+        const std::size_t width = attn::display_width(span.text);
+        if (used + width > columns) {
+            result.push_back({attn::fitted(span.text, columns - used, false), span.look});
+            return result;
+        }
+        result.push_back(span);
+        used += width;
+    }
+    result.push_back({std::string(columns - used, ' ')});
+    return result;
+}
+
+/// The window on the tensor: as many rows and columns as fit, around the cell looked at, with their
+/// labels. Only what is visible is formatted.
+class TensorPane {
+public:
+    /// Exactly `rows` lines of at most `columns` columns. `shaded` allows colours.
+    std::vector<Line> draw(const Session& session, std::size_t rows, std::size_t columns,
+                           bool shaded);
+
+    /// `head 1 (of 0-3); rows query 6, columns key 0-4 of 6, float32`: where the last drawing lies
+    /// in the tensor. Ranges stand for axes that it cuts.
+    std::string caption(const Session& session) const;
+
+    /// How many rows of cells the last drawing had room for: what PgDn moves by.
+    std::size_t visible_rows() const { return visible_rows_; }
+
+private:
+    void measure(const Session& session);
+    std::vector<Line> draw_text(const std::string& text, std::size_t rows) const;
+    Line column_labels(std::size_t axis, std::size_t label_width, std::size_t column,
+                       std::size_t count) const;
+    Span cell(const Session& session, std::vector<std::size_t> indices, bool shaded) const;
+
+    // The measured cells, their section and its tokens.
+    std::unique_ptr<attn::CellView> view_;
+    attn::Section section_;
+    attn::Document tokens_;  ///< without sections
+    std::size_t revision_ = 0;
+    std::string step_;
+
+    // Where the window stands.
+    std::size_t first_row_ = 0, first_column_ = 0;
+    std::size_t end_row_ = 0, end_column_ = 0;
+    std::size_t cell_width_ = 1;
+    std::size_t visible_rows_ = 1;
+    std::size_t batch_ = 0;
+};
 
 /// State of the screen beside the session.
 struct ScreenState {

@@ -9,9 +9,8 @@
 #include <utility>
 
 #include "app/stepper/layout.hpp"
-#include "app/stepper/modes.hpp"
 #include "app/stepper/step_commands.hpp"
-#include "app/terminal/signals.hpp"
+#include "app/stepper/step_flags.hpp"
 #include "app/terminal/terminal.hpp"
 #include "attn/tensor/error.hpp"
 

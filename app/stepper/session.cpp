@@ -6,7 +6,7 @@
 #include "app/flags/parse.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/render/render.hpp"
-#include "attn/tensor/same_numbers.hpp"
+#include "attn/tensor/tensor.hpp"
 
 namespace app {
 namespace {

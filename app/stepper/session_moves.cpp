@@ -3,7 +3,6 @@
 
 #include "app/stepper/session.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/closest.hpp"
 #include "attn/text/strings.hpp"
 
 namespace app {

@@ -6,7 +6,7 @@
 #include "attn/render/render.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 
 namespace app {
 namespace {

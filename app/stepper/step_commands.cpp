@@ -4,9 +4,7 @@
 #include <limits>
 
 #include "app/flags/parse.hpp"
-#include "attn/text/closest.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/width.hpp"
 
 namespace app {
 namespace {

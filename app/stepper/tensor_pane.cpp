@@ -1,10 +1,10 @@
-#include "app/stepper/tensor_pane.hpp"
+#include "app/stepper/layout.hpp"
 
 #include <algorithm>
 #include <sstream>
 
 #include "attn/render/shown.hpp"
-#include "attn/text/width.hpp"
+#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {
@@ -38,7 +38,7 @@ void TensorPane::measure(const Session& session) {
     if (options.sci_mode == attn::SciMode::automatic) options.sci_mode = attn::SciMode::off;
     options.precision = static_cast<int>(session.precision());
     view_ = std::make_unique<attn::CellView>(section_, tokens_, options,
-                                       attn::Shown(session.tensor()->shape()));
+                                             attn::Shown(session.tensor()->shape()));
 }
 
 std::vector<Line> TensorPane::draw_text(const std::string& text, std::size_t rows) const {
@@ -71,7 +71,8 @@ Span TensorPane::cell(const Session& session, std::vector<std::size_t> indices, 
     const double value = tensor.at(attn::flat_index(indices, tensor.shape()));
     const bool changed = session.is_changed(indices);
     Span span{" " + attn::fitted(view_->number(value), cell_width_, true) + (changed ? "*" : " ")};
-    if (shaded && view_->has_colors()) span.look.background = attn::terminal_color(view_->share(value), view_->kind());
+    if (shaded && view_->has_colors())
+        span.look.background = attn::terminal_color(view_->share(value), view_->kind());
     span.look.underline = session.is_source(indices);
     span.look.bold = changed;
     if (indices == session.cursor()) {

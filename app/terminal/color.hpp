@@ -1,6 +1,7 @@
 #pragma once
 #include <string>
 
+#include "attn/render/cell_view.hpp"
 #include "attn/render/color_scale.hpp"
 #include "attn/text/ink.hpp"
 
@@ -26,5 +27,23 @@ std::string colored(const std::string& text, attn::Color background, ColorDepth 
 
 /// How words are set apart: headings bold, formulas dim, mistakes red, other digits underlined.
 attn::Ink ink_of(ColorDepth depth);
+
+/// How a heatmap is drawn.
+struct HeatmapChoices {
+    attn::PrintOptions options;
+    ColorDepth depth = ColorDepth::none;
+    std::size_t columns = 80;  ///< of the terminal; wider matrices are broken into blocks
+    attn::ScaleEnd end = attn::ScaleEnd::automatic;
+    bool compact = false;  ///< two columns a cell, without digits
+};
+
+/// The tensor of a section as a grid of cells, shaded by value and labelled with the tokens along
+/// its axes, and a legend. Weights and masks are shaded from 0 on; other numbers by sign and size.
+/// Values that are not finite are grey. Without colours the grid alone, where a compact one has
+/// glyphs that are the denser the larger the value is.
+///
+/// The document holds the tokens. More elements than the threshold show their corners only.
+std::string heatmap_text(const attn::Section& section, const attn::Document& document,
+                         const HeatmapChoices& choices);
 
 }  // namespace app

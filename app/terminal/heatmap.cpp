@@ -1,4 +1,4 @@
-#include "app/terminal/heatmap.hpp"
+#include "app/terminal/color.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include "attn/render/cell_view.hpp"
 #include "attn/render/render.hpp"
 #include "attn/render/shown.hpp"
-#include "attn/text/width.hpp"
+#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {

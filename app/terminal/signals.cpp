@@ -1,4 +1,4 @@
-#include "app/terminal/signals.hpp"
+#include "app/terminal/terminal.hpp"
 
 #include <termios.h>
 #include <unistd.h>

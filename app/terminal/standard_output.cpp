@@ -14,7 +14,7 @@
 #include "app/terminal/messages.hpp"
 #include "app/terminal/terminal.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/width.hpp"
+#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {

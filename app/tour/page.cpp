@@ -1,8 +1,16 @@
-#include "app/tour/page.hpp"
+#include "app/tour/tour.hpp"
 
+#include <algorithm>
+#include <numeric>
 #include <sstream>
 
+#include "app/commands/commands.hpp"
+#include "app/flags/parse.hpp"
+#include "app/flags/walk_flags.hpp"
+#include "attn/notes/labels.hpp"
+#include "attn/plan/draw_list.hpp"
 #include "attn/text/strings.hpp"
+#include "attn/why/why.hpp"
 
 extern "C" const char attn_tour[];
 
@@ -52,11 +60,108 @@ TourDocument read_document() {
     return document;
 }
 
+/// The walk that an answer is read from.
+struct Walked {
+    explicit Walked(const std::string& command) : arguments(commands().front().tables) {
+        words = shell_words(command);
+        words.erase(words.begin());
+        arguments.parse(words);
+        plan = attn::resolve(config_of(arguments));
+        table = table_of(arguments, plan);
+        ledger = attn::walk(plan, attn::draw(plan), table);
+    }
+
+    attn::Cell cell(const std::string& text) const {
+        return attn::parse_cell(plan, table, ledger, text);
+    }
+    /// The cells of a row: those of `weights[eat]` lie on the last axis.
+    std::vector<attn::Cell> row(const std::string& text) const {
+        attn::Cell first = cell(text.substr(0, text.size() - 1) + ",0]");
+        std::vector<attn::Cell> cells(ledger[first.step].shape().back(), first);
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+            cells[i].indices.back() = i;
+            cells[i] = cell(attn::cell_text(cells[i]));
+        }
+        return cells;
+    }
+
+    std::vector<std::string> words;
+    Arguments arguments;
+    attn::Plan plan;
+    attn::StepTable table;
+    attn::Ledger ledger;
+};
+
+/// One operand of an answer: what is asked of which cells.
+struct Operand {
+    std::string asks;  ///< `the sum of`; empty for a cell
+    std::string of;
+};
+
+double number_of(const Operand& operand, const Walked& walked) {
+    if (operand.asks.empty()) return walked.cell(operand.of).value;
+    if (operand.asks == "the size of") {
+        return static_cast<double>(walked.ledger[operand.of].size());
+    }
+    const std::vector<attn::Cell> row = walked.row(operand.of);
+    const bool counts = operand.asks == "how many are not 0 of";
+    return std::accumulate(row.begin(), row.end(), 0.0, [&](double sum, const attn::Cell& cell) {
+        return sum + (counts ? (cell.value != 0 ? 1 : 0) : cell.value);
+    });
+}
+
+/// The word whose cell is the largest or the smallest of a row.
+TourAnswer name_of(const Operand& operand, const Walked& walked) {
+    const std::vector<attn::Cell> row = walked.row(operand.of);
+    const auto less = [](const attn::Cell& a, const attn::Cell& b) { return a.value < b.value; };
+    const auto best = operand.asks == "the largest of" ? std::ranges::max_element(row, less)
+                                                       : std::ranges::min_element(row, less);
+    TourAnswer answer;
+    answer.right.kind = attn::RightAnswer::Kind::names;
+    for (const attn::Cell& cell : row) {
+        const std::string& name = walked.plan.key_tokens.at(0).at(cell.indices.back());
+        if (&cell == &*best) {
+            answer.right.names = {{name, std::to_string(cell.indices.back())}};
+            answer.text = "'" + name + "'";
+            answer.shown_by = {"why", attn::cell_text(cell)};
+        } else {
+            answer.right.others.push_back(name);
+        }
+    }
+    return answer;
+}
+
 }  // namespace
 
 const TourDocument& tour_document() {
     static const TourDocument document = read_document();
     return document;
+}
+
+TourAnswer answer_of(const TourPage& page) {
+    const std::vector<std::string> parts = split(page.answer, '`');
+    std::vector<Operand> operands;
+    for (std::size_t i = 0; i + 3 < parts.size(); i += 2) {
+        const std::size_t begin = parts[i].starts_with("/") ? 1 : 0;
+        operands.push_back({std::string(attn::trimmed(parts[i].substr(begin))), parts[i + 1]});
+    }
+    const Walked walked(parts.at(parts.size() - 2));
+    const Operand& first = operands.at(0);
+    TourAnswer answer;
+    if (first.asks == "the largest of" || first.asks == "the smallest of") {
+        answer = name_of(first, walked);
+    } else {
+        answer.right.number = number_of(first, walked);
+        if (operands.size() > 1) answer.right.number /= number_of(operands[1], walked);
+        answer.text = attn::notes::number(answer.right.number);
+        const Operand& last = operands.back();
+        if (last.asks == "the size of") return answer;  // a number of cells is made of none
+        const attn::Cell cell =
+            last.asks.empty() ? walked.cell(last.of) : walked.row(last.of).front();
+        answer.shown_by = {"why", attn::cell_text(cell)};
+    }
+    answer.shown_by.insert(answer.shown_by.end(), walked.words.begin(), walked.words.end());
+    return answer;
 }
 
 }  // namespace app

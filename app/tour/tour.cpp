@@ -11,12 +11,10 @@
 #include "app/commands/commands.hpp"
 #include "app/flags/parse.hpp"
 #include "app/terminal/messages.hpp"
-#include "app/terminal/signals.hpp"
 #include "app/terminal/standard_output.hpp"
-#include "app/tour/page.hpp"
+#include "app/terminal/terminal.hpp"
 #include "attn/io/output_folder.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/width.hpp"
 
 namespace app {
 namespace {

@@ -3,8 +3,10 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "app/terminal/terminal.hpp"
+#include "attn/quiz/answer.hpp"
 #include "attn/text/ink.hpp"
 
 namespace app {
@@ -22,5 +24,33 @@ struct TourSetting {
 
 /// Shows the pages from the first one on.
 void make_tour(const TourSetting& setting);
+
+/// One screen of the tour: a question, what is said of it, the commands that answer it, and
+/// something to try. All of it stands in app/tour.md.
+struct TourPage {
+    struct Block {
+        bool is_command = false;
+        std::string text;
+    };
+    std::string question;
+    std::vector<Block> blocks;
+    std::string answer;  ///< how it is computed: "the largest of `weights[eat]` in `attn-explain`"
+};
+
+struct TourDocument {
+    std::vector<TourPage> pages;  ///< in their order
+    TourPage begin, end;          ///< what stands before the first and behind the last
+};
+const TourDocument& tour_document();
+
+/// The answer to what a page lets one try, and where it can be seen.
+struct TourAnswer {
+    attn::RightAnswer right{};
+    std::string text{};                   ///< `0.1553`, `'eat'`
+    std::vector<std::string> shown_by{};  ///< the words of the command that derives it, if any
+};
+
+/// Walks to find the answer of a page.
+TourAnswer answer_of(const TourPage& page);
 
 }  // namespace app

@@ -6,11 +6,9 @@
 #include <vector>
 
 #include "app/commands/commands.hpp"
-#include "app/flags/presets.hpp"
+#include "app/flags/config_file.hpp"
 #include "app/terminal/messages.hpp"
-#include "attn/text/told.hpp"
-
-#define ATTN_EXPORT(name) extern "C" __attribute__((export_name(#name)))
+#include "attn/text/strings.hpp"
 
 namespace {
 

@@ -1,25 +1,26 @@
-// What stands in for the rooms that the core leaves out: files, models, notebooks, BLAS and the
-// tables of Unicode, which the browser has. Text that only a terminal would see has no stand-in.
+// What stands in for the rooms that the core leaves out: files, other models, notebooks, BLAS and
+// the tables of Unicode, which the browser has. Text that only a terminal would see has no
+// stand-in.
 #include <fmt/format.h>
 #include <utf8proc.h>
 
 #include <cmath>
 #include <numbers>
 
-#include "app/commands/hints.hpp"
+#include "app/commands/walk.hpp"
 #include "app/flags/config_file.hpp"
-#include "app/flags/model_flags.hpp"
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
+#include "app/web/core.hpp"
 #include "attn/io/atomic_file.hpp"
 #include "attn/io/read_tensor.hpp"
+#include "attn/models/open_model.hpp"
 #include "attn/render/page/page_files.hpp"
 #include "attn/simd/matmul.hpp"
 #include "attn/text/pattern.hpp"
-#include "app/web/core.hpp"
 
 // --- numbers as text
 
@@ -199,8 +200,21 @@ template void blas_multiply(const double*, std::size_t, const double*, double*, 
 // --- files and patterns
 
 InputFile::InputFile(const std::string& path) { refuse("the file " + path); }
+InputFile::InputFile(std::string_view bytes, std::string label)
+    : label_(std::move(label)), size_(bytes.size()), view_(bytes) {}
 InputFile::Descriptor::~Descriptor() = default;
-std::string_view InputFile::all() { return {}; }
+std::string_view InputFile::all() { return view_; }
+std::string InputFile::text(std::uint64_t offset, std::size_t size) const {
+    return std::string(view_.substr(offset, size));
+}
+void InputFile::read(std::uint64_t offset, char* to, std::size_t size) const {
+    std::copy_n(view_.data() + offset, size, to);
+}
+std::uint64_t little_endian(std::string_view bytes, std::size_t size) {
+    std::uint64_t value = 0;
+    for (std::size_t i = size; i-- > 0;) value = value << 8U | static_cast<unsigned char>(bytes[i]);
+    return value;
+}
 Tensor read_tensor(const std::string& spec, const Sink&) { refuse("the file " + spec); }
 NamedTensor read_named_tensor(const std::string& spec, const Sink&) { refuse("the file " + spec); }
 std::vector<NamedTensor> read_tensors(const std::string& spec, const Sink&) {
@@ -215,6 +229,30 @@ std::vector<std::pair<std::size_t, std::size_t>> Pattern::matches(std::string_vi
     return {};
 }
 
+// --- models: the page lays the one that it holds here
+
+namespace models {
+namespace {
+
+char stories[(ATTN_STORIES_SIZE + ATTN_TOKENIZER_SIZE + 3) / 4 * 4];
+
+}  // namespace
+
+ATTN_EXPORT(attn_model) char* attn_model() { return stories; }
+
+const std::string_view stories_bin(stories, ATTN_STORIES_SIZE);
+const std::string_view stories_tokenizer(stories + ATTN_STORIES_SIZE, ATTN_TOKENIZER_SIZE);
+std::string packed_stories() { return {}; }
+
+Model open_model(const std::string& path, const std::string& tokenizer) {
+    if (path != "stories" || !tokenizer.empty()) refuse("the model " + path);
+    Model model = read_llama2c(std::make_shared<InputFile>(stories_bin, path));
+    model.tokenizer =
+        read_scored_tokenizer(InputFile(stories_tokenizer, path), model.architecture.vocab_size);
+    return model;
+}
+
+}  // namespace models
 }  // namespace attn
 
 namespace app {
@@ -233,9 +271,6 @@ std::string folded(std::string_view text, std::size_t) { return std::string(text
 void put_notebook_under(Arguments&) {}
 const std::vector<Flag>& notebook_walk_flags() { return no_flags; }
 const std::vector<Flag>& config_flags() { return no_flags; }
-void set_model_layer(const Arguments&, const ModelRun*, attn::WalkConfig&) {
-    attn::refuse("--model-file");
-}
 void set_given_weights(const Arguments& arguments, attn::WalkConfig&) {
     if (arguments.has("--weights")) attn::refuse("--weights");
 }

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "attn/io/npz.hpp"
+#include "attn/io/array_files.hpp"
 #include "tests/support/program.hpp"
 
 using program::run;
@@ -139,6 +139,25 @@ TEST_SUITE("app: config") {
             CHECK(without_command(again.out) == without_command(first.out));
         }
         CHECK(walked > 40);
+    }
+
+    TEST_CASE("a record is what was said: defaults and files of rules apart") {
+        const program::Folder folder;
+        const std::string rules = folder / "mine.txt";
+        std::ofstream(rules) << "# mine\nscaled_scores[q,k] = scores[q,k] / 3\n";
+        const std::string said = "--text 'b a' --heads 2 --embed-dim 4 --scale head-dim --rule ";
+        const std::string typed = run(said + "@" + rules + " --json").out;
+        std::filesystem::remove(rules);
+        std::ofstream(folder / "walk.json") << typed;
+        const auto record = nlohmann::json::parse(typed)["config"];
+        CHECK(record["said"] == nlohmann::json{{"text", {"b a"}},
+                                               {"heads", "2"},
+                                               {"embed_dim", "4"},
+                                               {"rule", record["rules"]}});
+        const std::string config = " --config " + (folder / "walk.json");
+        CHECK(run("-q" + config).out ==
+              run("-q " + said + "'scaled_scores[q,k] = scores[q,k] / 3'").out);
+        CHECK(run("-q --only weights --backward" + config).err.empty());
     }
 
     TEST_CASE("json, markdown, notebooks, figures and pages name the command that makes them") {

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <map>
 
-#include "attn/io/npz.hpp"
+#include "attn/io/array_files.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "tests/support/program.hpp"
 

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "attn/diagnose/readings.hpp"
-#include "attn/io/npz.hpp"
+#include "attn/io/array_files.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "tests/support/program.hpp"
 

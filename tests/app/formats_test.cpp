@@ -8,9 +8,9 @@
 #include <set>
 #include <sstream>
 
+#include "attn/io/array_files.hpp"
 #include "attn/io/atomic_file.hpp"
 #include "attn/io/elements.hpp"
-#include "attn/io/npy.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "attn/tensor/slice.hpp"
 #include "tests/support/program.hpp"
@@ -165,8 +165,7 @@ TEST_SUITE("app: formats") {
         CHECK(page.rfind("# Attention, step by step\n\n```sh\nattn-explain --text 'a*b `c` <d>' "
                          "--mask causal --precision 2 --format markdown\n```\n\n## `ids`: ",
                          0) == 0);
-        CHECK(page.find("(softmax(masked_scores) over the key axis)`\n") !=
-              std::string::npos);
+        CHECK(page.find("(softmax(masked_scores) over the key axis)`\n") != std::string::npos);
         CHECK(page.find("\n```text\ntensor([[1.00, 0.00, 0.00],") != std::string::npos);
         CHECK(page.find("'a\\*b'") != std::string::npos);
         std::size_t fences = 0;

@@ -1,9 +1,9 @@
 // Parameters out of files: those of this program, and those of models.
 #include <nlohmann/json.hpp>
 
+#include "attn/io/array_files.hpp"
 #include "attn/io/atomic_file.hpp"
 #include "attn/io/read_tensor.hpp"
-#include "attn/io/safetensors.hpp"
 #include "tests/support/program.hpp"
 
 using program::check_refused;

@@ -1,5 +1,9 @@
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "attn/render/html_page.hpp"
 #include "tests/support/program.hpp"
 
 using program::has;
@@ -10,7 +14,7 @@ TEST_SUITE("app: live pages") {
         const auto live = shell("attn-explain --text 'two owls' --bias --live --format html");
         REQUIRE(live.exit_code == 0);
         CHECK(has(live.out, "script-src 'unsafe-inline' 'wasm-unsafe-eval'; style-src"));
-        CHECK(has(live.out, "<script type=\"application/json\" id=\"core\">H4sI"));
+        CHECK(has(live.out, "<script type=\"application/json\" id=\"core\">"));
         CHECK(has(live.out, "\"words\":[\"--format=html\",\"--bias\"]"));
         CHECK(has(live.out, "\"said\":\"two owls\"}"));
         CHECK(has(live.out, "\"variant\":\"loop\""));
@@ -34,6 +38,42 @@ TEST_SUITE("app: live pages") {
         CHECK_FALSE(has(drawn, "{\"name\":\"--text\""));
     }
 
+    TEST_CASE("a model stands beside its page, with what it writes next and the flags it leaves") {
+        const auto live = shell(
+            "attn-explain --model-file stories --text 'A bird' --layer 4 --live --format html");
+        REQUIRE(live.exit_code == 0);
+        CHECK(live.out.size() < 2'500'000);
+        CHECK(has(live.out, "\"words\":[\"--format=html\",\"--live\",\"--model-file=stories\"]"));
+        CHECK(has(live.out, "{\"name\":\"--layer\""));
+        CHECK_FALSE(has(live.out, "{\"name\":\"--heads\""));
+        CHECK_FALSE(has(live.out, "{\"name\":\"--seed\""));
+        const std::string begin = "<script type=\"application/json\" id=\"next\">[";
+        const std::size_t at = live.out.find(begin);
+        REQUIRE(at != std::string::npos);
+        const nlohmann::json next = nlohmann::json::parse(live.out.substr(
+            at + begin.size() - 1, live.out.find("</script>", at) - at - begin.size() + 1));
+        REQUIRE(next.size() == 6);
+        for (const auto& token : next) {
+            const auto why = shell("attn-explain why 'next[" + token["id"].dump() +
+                                   "]' --model-file stories --text 'A bird' --json");
+            const auto told = nlohmann::json::parse(why.out);
+            CHECK(told["probability"] == token["probability"]);
+            CHECK(told["parts"].size() == token["parts"].size());
+            for (const auto& part : told["parts"]) {
+                CHECK(token["parts"][part["part"].get<std::string>()] == part["logit"]);
+            }
+        }
+    }
+
+    TEST_CASE("letters hold any bytes, and none that ends a script") {
+        CHECK(attn::as_letters("").empty());
+        CHECK(attn::as_letters(std::string_view("\0", 1)) == "((");
+        CHECK(attn::as_letters("\xff\xff\xff\xff") == "{@_4(");
+        std::string bytes;
+        for (int i = 0; i < 5000; ++i) bytes += static_cast<char>(i * i % 251);
+        CHECK(attn::as_letters(bytes).find_first_of("<&\"'\n ") == bytes.npos);
+    }
+
     TEST_CASE("what a page cannot walk is refused before it is made") {
         const auto refused = [](const std::string& flags, const std::string& says) {
             const auto result = shell("attn-explain --live --format html " + flags);
@@ -42,7 +82,8 @@ TEST_SUITE("app: live pages") {
             CHECK_MESSAGE(has(result.err, says), result.err);
         };
         refused("--x data/six-by-three.csv", "leave --x out");
-        refused("--model-file stories --text 'Once upon'", "leave --model-file out");
+        refused("--model-file sorter --ids 1,0", "pass --model-file stories");
+        refused("--model-file stories --text 'Once upon' --tokenizer mine.bin", "--tokenizer out");
         refused("--bug scale-missing --hide-mistake", "leave --hide-mistake out");
         refused("--notebook 001", "--as-flags");
         refused("--html-compare '--mask none'", "leave --html-compare out");

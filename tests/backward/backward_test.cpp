@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "attn/backward/check.hpp"
+#include "attn/backward/graph.hpp"
 #include "attn/cards/rule_step.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/tensor/error.hpp"

@@ -1,4 +1,4 @@
-#include "attn/bench/figures.hpp"
+#include "attn/bench/bench.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // Reports on made-up measurements. The table and the picture are kept as text in
 // tests/golden. To collect them anew, run
 //     ATTN_COLLECT_GOLDENS=1 build/dev/tests/attn_tests -ts='bench: report'
-#include "attn/bench/report.hpp"
+#include "attn/bench/bench.hpp"
 
 #include <clocale>
 #include <nlohmann/json.hpp>
@@ -115,7 +115,7 @@ TEST_SUITE("bench: report") {
         for (attn::BenchRow& row : report.rows) row.seconds = 1e-3;
         const std::string svg = attn::bench_svg(report);
         std::vector<double> heights;
-        const std::string label = "x=\"556.0\" y=\"";
+        const std::string label = "x=\"556\" y=\"";
         for (std::size_t i = svg.find(label); i != std::string::npos; i = svg.find(label, i + 1)) {
             heights.push_back(std::stod(svg.substr(i + label.size())));
         }
@@ -131,7 +131,8 @@ TEST_SUITE("bench: report") {
         report.rows.resize(1);
         report.growth.clear();
         CHECK(count_elements(attn::bench_svg(report)) > 5);
-        CHECK(attn::bench_svg(report).find("nan") == std::string::npos);
+        const std::string one = attn::bench_svg(report);
+        CHECK(one.find("nan", one.find("</style>")) == std::string::npos);
         report.rows.clear();
         CHECK(attn::bench_svg(report).find(">nothing was timed<") != std::string::npos);
         count_elements(attn::bench_svg(report));

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "attn/io/npy.hpp"
+#include "attn/io/array_files.hpp"
 #include "attn/render/render.hpp"
 
 namespace {

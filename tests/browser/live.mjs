@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 
 import { checkNumbers } from "./in_page.mjs";
-import { check, checkQuiet, jsonOf, pageOf, picture, withoutCommand } from "./pages.mjs";
+import { check, checkQuiet, jsonOf, pageOf, picture, printed, withoutCommand } from "./pages.mjs";
 
 const start = ["--text", "a red fox runs by", "--heads", "2", "--mask", "causal", "--live"];
 
@@ -69,6 +69,55 @@ export async function testLive() {
     });
     check(selected[0].startsWith("weights[1,3,2] = ") && selected[1] === "weights[1,3,2]", "the chosen cell stays", selected);
     for (const [title, look] of [["live-phone", { width: 390, height: 844 }], ["live-dark", { width: 1440, height: 900, dark: true }]]) {
+        await page.look(look);
+        await picture(page, title);
+    }
+    checkQuiet(opened);
+    await page.close();
+}
+
+/** The rows of the bars: what stands in each column. */
+const barsOf = (page) => page.run(() => [...document.querySelectorAll("#writes table")].map((table) =>
+    [...table.querySelectorAll("tbody tr")].map((row) => [row.querySelector("th").textContent, row.lastChild.textContent])));
+
+/** A live page with a model writes: the digits of its bars are those of `why next[...]`. */
+export async function testWriting() {
+    const opened = await pageOf(["--model-file", "stories", "--text", "The big dog", "--live"]);
+    const { page, file } = opened;
+    const size = readFileSync(file).length;
+    check(size <= 2.5e6, "a live page with its model has 2.5 MB", String(size));
+    check((await started(page)) === "", "the core is the program's own", await started(page));
+    let text = "The big dog";
+    for (let word = 0; word < 4; ++word) {
+        const [tokens, parts] = await barsOf(page);
+        const token = tokens[0][0].slice(1, -1);
+        const id = await page.run(() => JSON.parse(document.getElementById("next").textContent)[0].id);
+        const asked = ["why", `next[${id}]`, "--model-file", "stories", "--text", text];
+        const told = JSON.parse(printed([...asked, "--json"]));
+        check(Math.abs(told.probability - tokens[0][1]) <= 0.5001e-4, `${text}: the likeliest token`, tokens);
+        const logits = new Map(told.parts.map(({ part, logit }) => [part, logit]));
+        const isRight = ([part, shown]) => Math.abs(logits.get(part) - shown) <= 0.5001e-4;
+        check(parts.length > 5 && parts.every(isRight), `${text}: what added to it`, parts);
+        await page.run(() => document.getElementById("write").click());
+        text += token;
+        const field = await page.run(() => document.querySelector('[data-knob="--text"]').value);
+        check(field === text, "the token is written", field);
+    }
+    const walk = await page.run(() => JSON.parse(document.getElementById("walk").textContent));
+    const right = jsonOf(["--model-file", "stories", "--text", text, "--variant", "loop"]);
+    check(JSON.stringify(walk.steps) === JSON.stringify(right.steps), "the walk over what was written");
+    await picture(page, "writing");
+    const head = await page.run(() => {
+        const button = [...document.querySelectorAll("#writes button")].find((one) => /head/.test(one.textContent));
+        button.click();
+        const tab = document.querySelector('[data-axis=head] [aria-selected=true]').textContent;
+        return [button.textContent, `layer ${document.querySelector('[data-knob="--layer"]').value}, head ${tab}`];
+    });
+    check(head[0] === head[1], "a head that added to it is gone to", head);
+    await turn(page, "--text", "Lily saw");
+    const { read, wrong } = await page.run(checkNumbers);
+    check(read > 1000 && wrong.length === 0, "the numbers on the page", wrong);
+    for (const [title, look] of [["writing-phone", { width: 390, height: 844 }], ["writing-dark", { width: 1440, height: 900, dark: true }]]) {
         await page.look(look);
         await picture(page, title);
     }

@@ -50,10 +50,12 @@ export function checkQuiet({ page, flags }) {
     check(others.length === 0, `${flags.join(" ")}: no request`, others);
 }
 
-/** What the program prints as JSON with these flags. */
+/** What the program prints. */
+export function printed(words) {
+    return String(execFileSync(program, words, { stdio: ["ignore", "pipe", "ignore"], maxBuffer: 1 << 28 }));
+}
 export function jsonOf(flags) {
-    const quietly = { stdio: ["ignore", "pipe", "ignore"] };
-    return JSON.parse(execFileSync(program, [...flags, "--format", "json"], quietly));
+    return JSON.parse(printed([...flags, "--format", "json"]));
 }
 
 /** A walk's record without the command that makes it, which names the format. */

@@ -5,7 +5,7 @@
 
 #include "attn/codegen/code.hpp"
 #include "attn/notes/notes.hpp"
-#include "attn/tensor/same_numbers.hpp"
+#include "attn/tensor/tensor.hpp"
 #include "attn/why/why.hpp"
 #include "tests/plan/random_plans.hpp"
 

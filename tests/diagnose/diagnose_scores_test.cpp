@@ -6,7 +6,7 @@
 
 #include "attn/cards/step_table.hpp"
 #include "attn/diagnose/diagnose.hpp"
-#include "attn/plan/draw.hpp"
+#include "attn/plan/draw_list.hpp"
 
 using namespace attn;
 

@@ -4,7 +4,7 @@
 
 #include "attn/cards/step_table.hpp"
 #include "attn/diagnose/diagnose.hpp"
-#include "attn/plan/draw.hpp"
+#include "attn/plan/draw_list.hpp"
 #include "attn/walk/walk.hpp"
 
 /// Tensors as a user saves them of a walk, and their diagnosis.

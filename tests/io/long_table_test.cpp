@@ -1,4 +1,4 @@
-#include "attn/io/long_table.hpp"
+#include "attn/io/array_files.hpp"
 
 #include <doctest/doctest.h>
 

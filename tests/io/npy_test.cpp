@@ -1,4 +1,4 @@
-#include "attn/io/npy.hpp"
+#include "attn/io/array_files.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "attn/io/npz.hpp"
+#include "attn/io/array_files.hpp"
 
 #include <doctest/doctest.h>
 #include <numeric>
@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "attn/io/npy.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "tests/io/messages.hpp"
 #include "tests/io/scratch.hpp"

@@ -8,12 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "attn/io/array_files.hpp"
 #include "attn/io/elements.hpp"
-#include "attn/io/long_table.hpp"
-#include "attn/io/npy.hpp"
-#include "attn/io/npz.hpp"
 #include "attn/io/read_tensor.hpp"
-#include "attn/io/safetensors.hpp"
 #include "attn/render/render.hpp"
 #include "tests/io/scratch.hpp"
 

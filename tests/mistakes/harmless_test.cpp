@@ -7,7 +7,7 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/code.hpp"
 #include "attn/mistakes/mistake.hpp"
-#include "attn/plan/draw.hpp"
+#include "attn/plan/draw_list.hpp"
 #include "tests/mistakes/configurations.hpp"
 #include "tests/plan/random_plans.hpp"
 

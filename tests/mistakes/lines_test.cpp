@@ -8,7 +8,7 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/code.hpp"
 #include "attn/mistakes/mistake.hpp"
-#include "attn/plan/draw.hpp"
+#include "attn/plan/draw_list.hpp"
 #include "attn/walk/step_rule.hpp"
 #include "attn/walk/walk.hpp"
 #include "attn/why/why.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "attn/io/npz.hpp"
+#include "attn/io/array_files.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "tests/support/program.hpp"
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "attn/io/npz.hpp"
+#include "attn/io/array_files.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "tests/support/program.hpp"
 

@@ -1,4 +1,4 @@
-#include "attn/models/pieces.hpp"
+#include "attn/models/text_cuts.hpp"
 
 #include <doctest/doctest.h>
 

@@ -129,7 +129,7 @@ TEST_SUITE("models: sorter") {
         CHECK_THROWS_AS(runtime.last_logits(zeros({0, 48})), Error);
         CHECK_THROWS_AS(runtime.logits(zeros({2, 47})), ShapeError);
         CHECK_THROWS_AS(runtime.logits(zeros({2, 96})), ShapeError);
-        CHECK_THROWS_AS(next_token(model, nullptr, {}, 1), Error);
+        CHECK_THROWS_AS(NextTokens(model, nullptr, {}), Error);
         CHECK_THROWS_AS(inputs_of_layers(model, std::vector<std::int64_t>{0, 1}, 99), Error);
         const auto read = parameters_of<double>(model);
         CHECK_FALSE(first_parting(read, nullptr, {0, 1, 2}, 9).has_value());

@@ -7,7 +7,7 @@
 #include "attn/models/head_survey.hpp"
 #include "attn/models/model_mistakes.hpp"
 #include "attn/models/open_model.hpp"
-#include "attn/plan/draw.hpp"
+#include "attn/plan/draw_list.hpp"
 #include "attn/walk/walk.hpp"
 
 namespace {

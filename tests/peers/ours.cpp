@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "attn/bench/attend.hpp"
-#include "attn/bench/machine.hpp"
+#include "attn/bench/bench.hpp"
 #include "attn/fused/fused_attention.hpp"
 #include "tests/peers/peer.hpp"
 

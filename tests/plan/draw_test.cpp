@@ -1,4 +1,4 @@
-#include "attn/plan/draw.hpp"
+#include "attn/plan/draw_list.hpp"
 
 #include <doctest/doctest.h>
 

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "attn/quiz/question.hpp"
-#include "attn/quiz/sheet.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/why/why.hpp"
 #include "tests/support/refusal.hpp"

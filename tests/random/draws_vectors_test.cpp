@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "attn/random/numpy_generator.hpp"
-#include "attn/random/pcg64.hpp"
 #include "attn/random/torch_generator.hpp"
 #include "tests/support/vectors.hpp"
 

@@ -14,7 +14,6 @@
 
 #include "attn/random/mersenne_twister.hpp"
 #include "attn/random/numpy_generator.hpp"
-#include "attn/random/pcg64.hpp"
 #include "attn/random/torch_generator.hpp"
 #include "attn/tensor/error.hpp"
 

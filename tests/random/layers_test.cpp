@@ -1,4 +1,4 @@
-#include "attn/random/layers.hpp"
+#include "attn/random/generator.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "attn/plan/draw.hpp"
+#include "attn/plan/draw_list.hpp"
 #include "attn/random/torch_generator.hpp"
 #include "tests/support/vectors.hpp"
 

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "attn/cards/step_table.hpp"
-#include "attn/plan/draw.hpp"
-#include "attn/tensor/same_numbers.hpp"
+#include "attn/plan/draw_list.hpp"
+#include "attn/tensor/tensor.hpp"
 
 /// Whole walks, and how far apart two of their tensors are.
 namespace attn::testing {

@@ -1,4 +1,4 @@
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,18 +1,20 @@
 // Whether the core of live pages says what the program says, byte for byte.
 //
-//     node tests/web/core.mjs build/dev/app/attn-explain
+//     node tests/web/core.mjs build/dev/app/attn-explain [core.wasm.gz]
 //
-// The core is taken out of a page that the program makes. Where it is older than the program's
+// Without a file the core is taken out of a page that the program makes. Where it is older than the program's
 // sources, the digits or sentences below differ: cmake --workflow --preset web makes it anew.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { gunzipSync } from "node:zlib";
+import { gunzipSync, inflateSync } from "node:zlib";
 
-const program = process.argv[2];
-const source = join(dirname(fileURLToPath(import.meta.url)), "../../lib/attn/render/page/core.js");
-const Core = new Function(`${readFileSync(source, "utf8")}; return Core;`)();
+const [program, file] = process.argv.slice(2);
+const page = join(dirname(fileURLToPath(import.meta.url)), "../../lib/attn/render/page");
+const text = (name) => readFileSync(join(page, name), "utf8");
+const times = (count, act) => Array.from({ length: count }, (_, i) => act(i));
+const { Core, bytesOf } = new Function("times", `${text("core.js")}; return { Core, bytesOf };`)(times);
 
 const run = (words) => spawnSync(program, words, { encoding: "utf8", maxBuffer: 1 << 28 });
 const scripts = (page) =>
@@ -20,8 +22,9 @@ const scripts = (page) =>
         .map(([, id, text]) => ({ id, text }));
 const scriptIn = (page, name) => scripts(page).find(({ id }) => id === name).text;
 
-const live = run(["--live", "--format", "html"]).stdout;
-const core = await Core.from(gunzipSync(Buffer.from(scriptIn(live, "core"), "base64")));
+const live = run(["--live", "--format", "html", "--model-file", "stories", "--text", "a cat"]).stdout;
+const core = await Core.from(gunzipSync(file ? readFileSync(file) : bytesOf(scriptIn(live, "core"))));
+core.hold(inflateSync(bytesOf(scriptIn(live, "model"))));
 
 let failures = 0;
 function check(holds, what, more = "") {
@@ -52,6 +55,8 @@ const same = [
     "--text 'x y' --memory-text 'p q r' --seed 7 --qk-norm head",
     "--seq-len 24 --heads 2 --embed-dim 16 --rope interleaved --torch-build portable",
     "--text 'it was' --backward --heads 2",
+    "--model-file stories --text 'Once upon a time' --layer 3 --live",
+    "--model-file stories --ids 1,403,407,261 --mask window:2 --live",
 ];
 // Here logarithms of float64 and tanh of float32 have another last bit than the C library's.
 const near = [
@@ -68,8 +73,10 @@ for (const line of [...same, ...near]) {
     check(own.code === theirs.status, `${line}: exit code`, `${own.messages}\n${theirs.stderr}`);
     check(own.messages === theirs.stderr, `${line}: messages`, `${own.messages}\n${theirs.stderr}`);
     for (const { id, text } of scripts(theirs.stdout)) {
+        if (["core", "model"].includes(id)) continue; // the core holds neither
         const mine = own.code === 0 ? scriptIn(own.text, id) : "";
-        if (given(mine) !== given(text)) check(false, `${line}: ${id}`, parting(given(mine), given(text)));
+        const read = id === "next" ? shortened : given; // exponentials of float64, as above
+        if (read(mine) !== read(text)) check(false, `${line}: ${id}`, parting(read(mine), read(text)));
     }
 }
 
@@ -79,7 +86,10 @@ for (const words of [["--heads", "three"], ["--mask", "casual"], ["--bug", "nons
     const own = core.run([...words, "--format", "html"]);
     check(own.code === 2 && own.messages === theirs.stderr, words.join(" "), `${own.messages}${theirs.stderr}`);
 }
-check(core.run(["--x", "data.npy", "--format", "html"]).messages.includes("data.npy is not on this page"), "a file");
+for (const [flag, file] of [["--x", "data.npy"], ["--model-file", "model.bin"]]) {
+    const { messages } = core.run([flag, file, "--format", "html", ...(flag === "--x" ? [] : ["--ids", "1"])]);
+    check(messages.includes(`${file} is not on this page`), `${flag} ${file}`, messages);
+}
 const begin = performance.now();
 check(core.run(["--text", "the cat sat on the mat and slept", "--format", "html"]).code === 0, "a walk after all that");
 console.log(`${same.length} command lines, ${(performance.now() - begin).toFixed(0)} ms for the last walk`);

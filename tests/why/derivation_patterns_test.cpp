@@ -7,7 +7,7 @@
 
 #include "attn/cards/step_table.hpp"
 #include "attn/mistakes/mistake.hpp"
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 #include "tests/plan/random_plans.hpp"
 
 using namespace attn;

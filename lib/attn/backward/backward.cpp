@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "attn/backward/graph.hpp"
-#include "attn/backward/loss.hpp"
-#include "attn/backward/twins.hpp"
 #include "attn/cards/rule_step.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/notes/gradient_notes.hpp"
@@ -59,13 +57,13 @@ private:
                 line += ".index_fill(0, torch.tensor([" + std::to_string(*row->zero_row) +
                         "]), 0)  # Embedding learns nothing for padding";
             }
-            step.code = [line, numpy = step.code](const StepLines& of) {
-                return of.torch() ? line : numpy(of);
+            step.code = [line, by_rule = step.code](const StepLines& of) {
+                return goes_back_by_itself(of.table, of.language) ? line : by_rule(of);
             };
         }
         Step& loss = *std::ranges::find(table_, "loss", &Step::name);
         loss.code = [tensors, line = loss.code](const StepLines& of) {
-            if (!of.torch()) return line(of);
+            if (!goes_back_by_itself(of.table, of.language)) return line(of);
             return line(of) + "\nfor tensor in (" + tensors +
                    ",):\n    tensor.retain_grad()\nloss.backward()";
         };

@@ -1,7 +1,9 @@
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 
+#include "attn/models/model.hpp"
 #include "attn/walk/step.hpp"
 
 namespace attn {
@@ -28,8 +30,23 @@ struct Loss {
 /// of the rules that read the tensor; a parameter's follows that of the step that it is for.
 ///
 /// Errors  ConfigError under the fused variant, which keeps no weights to go back through, and
-/// where
-///         a step has no rule; ShapeError for a target of another shape.
+///         where a step has no rule; ShapeError for a target of another shape.
 StepTable with_gradients(StepTable table, const Plan& plan, const Loss& loss);
+
+/// A loss behind the attention of one layer, and its gradient there.
+struct ModelLoss {
+    double loss = 0;
+    Array<double> gradient;  ///< by each cell of that attention's output
+};
+
+/// The cross-entropy of a token behind the last one: what the rest of a model, its layer's MLP, the
+/// layers behind it and the logits, makes of the output of a layer's attention.
+///
+///     loss = -log(softmax(logits of the last row)[id])
+///
+/// Shapes  x and output (tokens, embed_dim): what the layer starts from, and what its attention
+/// adds. Errors  ConfigError for a model that says no next token, or that has experts.
+ModelLoss cross_entropy(const models::Model& model, std::size_t layer, std::int64_t id,
+                        const Array<double>& x, const Array<double>& output);
 
 }  // namespace attn

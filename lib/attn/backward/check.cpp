@@ -1,4 +1,4 @@
-#include "attn/backward/check.hpp"
+#include "attn/backward/graph.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "attn/notes/notes.hpp"
-#include "attn/plan/draw.hpp"
+#include "attn/plan/draw_list.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 #include "attn/walk/walk.hpp"
 
 namespace attn {

@@ -216,6 +216,7 @@ Mistake entry(const std::string& id, const std::string& step, const std::string&
         for (const auto& [name, text] : rules({table, plan})) {
             Step& made = *std::ranges::find(table, name, &Step::name);
             follow_rule(made, {plan, table, made}, parse_rule(text));
+            show_parts(made, table, plan);
             made.mistake_ids += (made.mistake_ids.empty() ? "" : ", ") + id;
             made.mistake = title + ": " + effect + ".";
         }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "attn/backward/backward.hpp"
 #include "attn/rules/rule.hpp"
 #include "attn/walk/step.hpp"
 
@@ -37,5 +38,27 @@ private:
     std::vector<BackwardNode> nodes_;  ///< in the order of the table
     std::map<std::string, std::size_t> places_;
 };
+
+/// Adds the steps that bring a walk to one number: `target` or `upstream` where the loss has one,
+/// and `loss`.
+void add_loss(StepTable& table, const Plan& plan, const Loss& loss);
+
+/// Makes a gradient by the functions of attn/steps/backward.hpp, in loops or in arrays.
+using GradientTwin = Step::Compute;
+
+/// The functions for the gradient that a tensor is given by one reader, by the form of its rule;
+/// none where its rule alone says how.
+GradientTwin gradient_twin(const BackwardNode& reader, const std::string& tensor,
+                           const RuleTree& gradient, const BackwardGraph& graph, const Plan& plan);
+
+GradientTwin row_dot_twin();
+GradientTwin softmax_twin();
+
+/// The table with two steps behind each gradient: `d_scores_central`, what the loss changes by when
+/// the cell is moved a little up and down in float64, and `d_scores_error`, how far the gradient is
+/// from that.
+///
+/// Errors  ConfigError, when it is walked, where that takes more than a hundred thousand walks.
+StepTable with_gradient_checks(const StepTable& table, const Plan& plan);
 
 }  // namespace attn

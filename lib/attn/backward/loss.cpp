@@ -1,13 +1,12 @@
-#include "attn/backward/loss.hpp"
-
 #include "attn/backward/graph.hpp"
+
 #include "attn/cards/rule_step.hpp"
 #include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 #include "attn/why/why.hpp"
 
 namespace attn {

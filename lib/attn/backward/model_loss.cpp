@@ -1,12 +1,11 @@
-#include "attn/backward/model_loss.hpp"
+#include "attn/backward/backward.hpp"
 
 #include <cmath>
 #include <numbers>
 
-#include "attn/backward/backward.hpp"
 #include "attn/cards/step_table.hpp"
+#include "attn/models/generate.hpp"
 #include "attn/models/layer.hpp"
-#include "attn/models/sampler.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/walk/walk.hpp"
 

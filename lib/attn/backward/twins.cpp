@@ -1,4 +1,4 @@
-#include "attn/backward/twins.hpp"
+#include "attn/backward/graph.hpp"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "attn/plan/plan.hpp"
-#include "attn/simd/instruction_set.hpp"
+#include "attn/simd/kernels.hpp"
 #include "attn/tensor/tensor.hpp"
 
 namespace attn {

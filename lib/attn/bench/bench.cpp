@@ -8,9 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "attn/bench/figures.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

@@ -5,9 +5,25 @@
 #include <vector>
 
 #include "attn/bench/attend.hpp"
-#include "attn/bench/machine.hpp"
 
 namespace attn {
+
+/// Conditions of a measurement besides the program.
+struct Machine {
+    std::string processor;                      ///< its name, or `unknown processor`
+    std::size_t cores = 1;                      ///< that this process may see
+    std::vector<std::string> instruction_sets;  ///< of those with kernels, narrowest first
+    std::string blas_core;                      ///< whose kernels OpenBLAS has chosen
+    double memory_bytes = 0;                    ///< the memory of the machine; 0 if unknown
+};
+
+Machine this_machine();
+
+/// GFLOP/s of multiply-adds on registers alone, of all threads at the same time: what no product of
+/// matrices can exceed. One short measurement; the largest of several is the peak.
+///
+/// Errors  ConfigError for an instruction set that this processor does not have.
+double measure_peak(InstructionSet instruction_set, std::size_t threads);
 
 /// The shapes and variants to time.
 struct BenchConfig {
@@ -105,5 +121,35 @@ BenchReport run_bench(const BenchConfig& config, const Machine& machine,
 
 /// The growth of each series over the rows that were timed, where they have more than one T.
 std::vector<BenchGrowth> growth_of(const std::vector<BenchRow>& rows);
+
+/// The measurements as a table for people, with a head that says on what machine.
+std::string bench_text(const BenchReport& report);
+
+/// The same as JSON. Times are seconds, memory is bytes.
+std::string bench_json(const BenchReport& report);
+
+/// Time over T as an SVG picture: both axes logarithmic, so that a power law is a straight line;
+/// one line for each series, with its name and its exponent at its end.
+std::string bench_svg(const BenchReport& report);
+
+/// Which cells of which variants differ, and by how much.
+std::string dispute_text(const BenchDispute& dispute);
+
+/// The exponent e of the power law y = c x^e that is nearest to the points: the slope of the
+/// straight line through (log x, log y) with the least squared distance in log y.
+///
+/// Shapes  points (x, y), all of them positive.
+/// Range   nothing when fewer than two different x are given.
+std::optional<double> fitted_exponent(const std::vector<std::pair<double, double>>& points);
+
+/// The middle one of the numbers in order; the mean of the two in the middle of an even count.
+/// There must be at least one.
+double median(std::vector<double> numbers);
+
+/// `1.23 ms`: three digits and the unit that suits them, from ns to s.
+std::string time_text(double seconds);
+
+/// `4.19 MB`: three digits, units of 1000.
+std::string bytes_text(double bytes);
 
 }  // namespace attn

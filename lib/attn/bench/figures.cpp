@@ -1,11 +1,11 @@
-#include "attn/bench/figures.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cassert>
 #include <cmath>
 
 #include <fmt/format.h>
+
+#include "attn/bench/bench.hpp"
 
 namespace attn {
 namespace {

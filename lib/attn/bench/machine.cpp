@@ -1,4 +1,4 @@
-#include "attn/bench/machine.hpp"
+#include "attn/bench/bench.hpp"
 
 #include <unistd.h>
 

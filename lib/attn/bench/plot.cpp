@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "attn/bench/report.hpp"
+#include "attn/bench/bench.hpp"
 #include "attn/render/svg.hpp"
 
 namespace attn {
@@ -20,31 +20,13 @@ struct Point {
 
 /// One series with all but T held still.
 struct Line {
+    const BenchRow* first;
     std::string label;
     std::vector<Point> points;
 };
 
-/// Hues that every kind of colour vision tells apart, dark enough for lines on white.
-/// Source  Okabe & Ito, Color Universal Design, 2008; its yellow and sky blue are too light here.
-constexpr std::array<const char*, 6> colors{"#0072b2", "#d55e00", "#009e73",
-                                            "#000000", "#b0608f", "#a66f00"};
-
-constexpr double least_width = 760;
-constexpr double height = 460;
-constexpr double left = 80;
-constexpr double right = 540;
-constexpr double top = 60;
-constexpr double bottom = 400;
+constexpr double left = 80, right = 540, top = 60, bottom = 400;
 constexpr double usual_label_distance = 17;
-
-/// Wide enough for the longest label: no letter of the font is wider than 8, on average.
-double width_of(const std::vector<Line>& lines) {
-    double width = least_width;
-    for (const Line& line : lines) {
-        width = std::max(width, right + 26 + 8 * static_cast<double>(line.label.size()));
-    }
-    return width;
-}
 
 bool same_line(const BenchRow& a, const BenchRow& b) {
     return a.series == b.series && a.shape.groups == b.shape.groups &&
@@ -74,21 +56,16 @@ std::vector<Line> lines_of(const BenchReport& report) {
                          row->shape.head_dim != timed.front()->shape.head_dim;
     }
     std::vector<Line> lines;
-    std::vector<const BenchRow*> firsts;
     for (const BenchRow* row : timed) {
-        const auto found = std::find_if(firsts.begin(), firsts.end(), [row](const BenchRow* first) {
-            return same_line(*first, *row);
-        });
-        const auto place = static_cast<std::size_t>(found - firsts.begin());
-        if (found == firsts.end()) {
-            firsts.push_back(row);
-            lines.push_back({label_of(report, *row, several_shapes), {}});
+        auto line = std::ranges::find_if(
+            lines, [row](const Line& known) { return same_line(*known.first, *row); });
+        if (line == lines.end()) {
+            line = lines.insert(line, {row, label_of(report, *row, several_shapes), {}});
         }
-        lines[place].points.push_back({static_cast<double>(row->shape.length), row->seconds});
+        line->points.push_back({static_cast<double>(row->shape.length), row->seconds});
     }
     for (Line& line : lines) {
-        std::stable_sort(line.points.begin(), line.points.end(),
-                         [](const Point& a, const Point& b) { return a.length < b.length; });
+        std::ranges::stable_sort(line.points, {}, &Point::length);
     }
     return lines;
 }
@@ -131,12 +108,6 @@ PlotAxes axes_of(const std::vector<Line>& lines) {
             {std::pow(10.0, first), std::pow(10.0, last), bottom, top}};
 }
 
-std::string text_at(double x, double y, const char* anchor, const std::string& text,
-                    const char* more = "") {
-    return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n", x, y,
-                       anchor, more, xml_text(text));
-}
-
 /// `10 ms`: ten to some power of seconds.
 std::string power_of_ten_text(int power) {
     static constexpr std::array<const char*, 4> units{"s", "ms", "us", "ns"};
@@ -148,76 +119,60 @@ std::string power_of_ten_text(int power) {
                        units[static_cast<std::size_t>(thousands)]);
 }
 
-std::string time_grid(const Axis& axis) {
-    std::string svg;
-    const int first = static_cast<int>(std::lround(std::log10(axis.low)));
-    const int last = static_cast<int>(std::lround(std::log10(axis.high)));
-    for (int power = first; power <= last; ++power) {
-        const double y = axis.place(std::pow(10.0, power));
-        svg += fmt::format(
-            "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"#d8d8d8\"/>\n",
-            left, y, right, y);
-        svg += text_at(left - 8, y + 4, "end", power_of_ten_text(power));
-    }
-    return svg;
+void draw_line(Svg& svg, double x1, double y1, double x2, double y2) {
+    svg.add(fmt::format("<path class=\"rule\" opacity=\".3\" d=\"M{} {}L{} {}\"/>\n", px(x1),
+                        px(y1), px(x2), px(y2)));
 }
 
-std::string length_grid(const Axis& axis, const std::vector<Line>& lines) {
+void draw_grid(Svg& svg, const PlotAxes& axes, const std::vector<Line>& lines) {
+    const int first = static_cast<int>(std::lround(std::log10(axes.seconds.low)));
+    const int last = static_cast<int>(std::lround(std::log10(axes.seconds.high)));
+    for (int power = first; power <= last; ++power) {
+        const double y = axes.seconds.place(std::pow(10.0, power));
+        draw_line(svg, left, y, right, y);
+        svg.text({.x = left - 8, .y = y + 4, .anchor = "end"}, power_of_ten_text(power));
+    }
     std::vector<double> lengths;
     for (const Line& line : lines) {
         for (const Point& point : line.points) lengths.push_back(point.length);
     }
     std::sort(lengths.begin(), lengths.end());
-    std::string svg;
-    double last = -std::numeric_limits<double>::infinity();
+    double before = -std::numeric_limits<double>::infinity();
     for (const double length : lengths) {
-        const double x = axis.place(length);
-        if (x < last + 40) continue;  // its text would run into the one before
-        last = x;
-        svg += fmt::format(
-            "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"#d8d8d8\"/>\n",
-            x, top, x, bottom);
-        svg += text_at(x, bottom + 18, "middle", fmt::format("{:.0f}", length));
+        const double x = axes.length.place(length);
+        if (x < before + 40) continue;  // its text would run into the one before
+        before = x;
+        draw_line(svg, x, top, x, bottom);
+        svg.text({.x = x, .y = bottom + 18, .anchor = "middle"}, fmt::format("{:.0f}", length));
     }
-    return svg;
+    svg.text({.x = (left + right) / 2, .y = bottom + 42, .anchor = "middle"},
+             "T, queries and keys");
 }
 
-/// A mark of its own for each line: circle, square, diamond, triangle.
-std::string mark(std::size_t number, double x, double y, const char* color) {
-    switch (number % 4) {
-        case 0:
-            return fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\"/>\n", x, y,
-                               color);
-        case 1:
-            return fmt::format(
-                "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"8\" height=\"8\" fill=\"{}\"/>\n", x - 4,
-                y - 4, color);
-        case 2:
-            return fmt::format("<path d=\"M{:.1f} {:.1f}l5 5l-5 5l-5 -5z\" fill=\"{}\"/>\n", x,
-                               y - 5, color);
-        default:
-            return fmt::format("<path d=\"M{:.1f} {:.1f}l5 9l-10 0z\" fill=\"{}\"/>\n", x, y - 5,
-                               color);
-    }
+/// A mark of its own for each line, round, square or three-cornered.
+void draw_mark(Svg& svg, std::size_t number, double x, double y) {
+    static constexpr std::array<const char*, 3> shapes{
+        "\" stroke-width=\"8\" stroke-linecap=\"round\" d=\"M{} {}h0",
+        "\" stroke-width=\"7\" d=\"M{} {}m-3.5 0h7",
+        "\" fill=\"none\" stroke-width=\"3\" d=\"M{} {}m0 -3l3 5h-6z"};
+    svg.add("<path class=\"" + line_class(number) +
+            fmt::format(fmt::runtime(shapes[number % shapes.size()]), px(x), px(y)) + "\"/>\n");
 }
 
-std::string curve(const Line& line, std::size_t number, const PlotAxes& axes) {
-    const char* const color = colors[number % colors.size()];
+void draw_curve(Svg& svg, const Line& line, std::size_t number, const PlotAxes& axes) {
     std::string path;
-    std::string marks;
     for (const Point& point : line.points) {
         const double x = axes.length.place(point.length);
         const double y = axes.seconds.place(point.seconds);
-        path += fmt::format("{}{:.1f},{:.1f}", path.empty() ? "" : " ", x, y);
-        marks += mark(number, x, y, color);
+        path += (path.empty() ? "" : " ") + px(x) + "," + px(y);
+        draw_mark(svg, number, x, y);
     }
-    return fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>\n",
-                       path, color) +
-           marks;
+    svg.add(fmt::format("<polyline class=\"{}\" points=\"{}\" fill=\"none\" stroke-width=\"2\"/>\n",
+                        line_class(number), path));
 }
 
 /// Each line's label at the height of its end, pushed apart where they would overlap.
-std::string labels(const std::vector<Line>& lines, const PlotAxes& axes) {
+void draw_labels(Svg& svg, const std::vector<Line>& lines, const PlotAxes& axes) {
     struct Label {
         std::size_t number;
         double y;
@@ -226,8 +181,7 @@ std::string labels(const std::vector<Line>& lines, const PlotAxes& axes) {
     for (std::size_t i = 0; i < lines.size(); ++i) {
         places.push_back({i, axes.seconds.place(lines[i].points.back().seconds)});
     }
-    std::stable_sort(places.begin(), places.end(),
-                     [](const Label& a, const Label& b) { return a.y < b.y; });
+    std::ranges::stable_sort(places, {}, &Label::y);
     const double label_distance =
         std::min(usual_label_distance, (bottom - top) / static_cast<double>(places.size()));
     for (std::size_t i = 1; i < places.size(); ++i) {
@@ -238,12 +192,12 @@ std::string labels(const std::vector<Line>& lines, const PlotAxes& axes) {
     for (std::size_t i = places.size(); i-- > 0; lowest -= label_distance) {
         places[i].y = std::min(places[i].y, lowest);
     }
-    std::string svg;
     for (const Label& label : places) {
-        svg += mark(label.number, right + 6, label.y, colors[label.number % colors.size()]);
-        svg += text_at(right + 16, label.y + 4, "start", lines[label.number].label);
+        const std::string& words = lines[label.number].label;
+        draw_mark(svg, label.number, right + 6, label.y);
+        svg.text({.x = right + 16, .y = label.y + 4}, words);
+        svg.reach(right + 16 + text_width(words), label.y);
     }
-    return svg;
 }
 
 }  // namespace
@@ -256,24 +210,20 @@ std::string bench_svg(const BenchReport& report) {
     const std::string machine = fmt::format(
         "{}, {} core{}; median of {} round{}", report.machine.processor, report.machine.cores,
         report.machine.cores == 1 ? "" : "s", report.rounds, report.rounds == 1 ? "" : "s");
-    std::string svg = fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
-        "viewBox=\"0 0 {0:.0f} {1:.0f}\" role=\"img\" font-family=\"sans-serif\" "
-        "font-size=\"13\" fill=\"#222222\">\n<title>{2}</title>\n"
-        "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
-        width_of(lines), height, xml_text(title));
-    svg += text_at(left, 24, "start", title, " font-size=\"17\"");
-    svg += text_at(left, 44, "start", machine, " fill=\"#555555\"");
+    Svg svg(Theme::light);
+    svg.text({.x = left, .y = 24, .style = "title"}, title);
+    svg.text({.x = left, .y = 44, .style = "soft"}, machine);
+    svg.reach(std::max(744.0, left + text_width(machine)), 444);
     if (lines.empty()) {
-        return svg +
-               text_at((left + right) / 2, (top + bottom) / 2, "middle", "nothing was timed") +
-               "</svg>\n";
+        svg.text({.x = (left + right) / 2, .y = (top + bottom) / 2, .anchor = "middle"},
+                 "nothing was timed");
+        return svg.finish(title);
     }
     const PlotAxes axes = axes_of(lines);
-    svg += time_grid(axes.seconds) + length_grid(axes.length, lines);
-    svg += text_at((left + right) / 2, bottom + 42, "middle", "T, queries and keys");
-    for (std::size_t i = 0; i < lines.size(); ++i) svg += curve(lines[i], i, axes);
-    return svg + labels(lines, axes) + "</svg>\n";
+    draw_grid(svg, axes, lines);
+    for (std::size_t i = 0; i < lines.size(); ++i) draw_curve(svg, lines[i], i, axes);
+    draw_labels(svg, lines, axes);
+    return svg.finish(title);
 }
 
 }  // namespace attn

@@ -1,8 +1,9 @@
 #include <cmath>
 #include <cstdint>
+
 #include <nlohmann/json.hpp>
 
-#include "attn/bench/report.hpp"
+#include "attn/bench/bench.hpp"
 #include "attn/plan/words.hpp"
 #include "attn/text/json.hpp"
 #include "attn/version.hpp"

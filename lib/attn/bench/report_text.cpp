@@ -4,9 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "attn/bench/figures.hpp"
-#include "attn/bench/report.hpp"
-#include "attn/text/width.hpp"
+#include "attn/bench/bench.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

@@ -11,7 +11,6 @@
 #include "attn/steps/rotary.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/number_text.hpp"
-#include "attn/text/numbers.hpp"
 #include "attn/why/why.hpp"
 
 namespace attn {

@@ -10,8 +10,8 @@
 #include "attn/notes/notes.hpp"
 #include "attn/plan/score_bias.hpp"
 #include "attn/plan/visibility.hpp"
-#include "attn/text/numbers.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/number_text.hpp"
+#include "attn/text/strings.hpp"
 #include "attn/why/why.hpp"
 
 namespace attn {

@@ -10,7 +10,7 @@
 #include "attn/plan/draw_list.hpp"
 #include "attn/steps/qk_norm.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 #include "attn/why/why.hpp"
 
 namespace attn {

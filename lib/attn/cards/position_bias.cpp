@@ -12,7 +12,7 @@
 #include "attn/notes/notes.hpp"
 #include "attn/plan/mask_kinds.hpp"
 #include "attn/plan/score_bias.hpp"
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 #include "attn/why/why.hpp"
 
 namespace attn {

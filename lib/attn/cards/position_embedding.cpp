@@ -9,7 +9,7 @@
 #include "attn/plan/draw_list.hpp"
 #include "attn/steps/embedding.hpp"
 #include "attn/steps/sinusoids.hpp"
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 #include "attn/why/why.hpp"
 
 namespace attn {

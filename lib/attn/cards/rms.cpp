@@ -7,7 +7,7 @@
 #include "attn/notes/notes.hpp"
 #include "attn/steps/norm.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 #include "attn/why/why.hpp"
 
 namespace attn {

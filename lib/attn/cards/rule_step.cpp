@@ -8,7 +8,6 @@
 #include "attn/rules/nodes.hpp"
 #include "attn/rules/python.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/closest.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/walk/step_rule.hpp"
 
@@ -51,20 +50,6 @@ bool overlooks_rules(const PlannedStep& of) {
                return find_step(of.table, name).mistake_ids == users_rule &&
                       std::ranges::count(seen, name) == 0;
            });
-}
-
-/// Details that a rule makes or reads are steps like all others: the program is to have them.
-void show_parts(Step& step, StepTable& table, const Plan& plan) {
-    if (step.kind == Step::Kind::detail) {
-        step.kind = Step::Kind::computed;
-        step.shown = true;
-    }
-    for (const Input& input : step.reads(plan)) {
-        const auto part = std::ranges::find(table, input.step, &Step::name);
-        if (part != table.end() && part->kind == Step::Kind::detail) {
-            show_parts(*part, table, plan);
-        }
-    }
 }
 
 }  // namespace
@@ -110,6 +95,19 @@ void follow_rule(Step& step, const PlannedStep& of, const Rule& told) {
         const RuleNames names = rule_names(lines);
         return rule_lines(completed(told, made, names), lines, made, names.outline);
     };
+}
+
+void show_parts(Step& step, StepTable& table, const Plan& plan) {
+    if (step.kind == Step::Kind::detail) {
+        step.kind = Step::Kind::computed;
+        step.shown = true;
+    }
+    for (const Input& input : step.reads(plan)) {
+        const auto part = std::ranges::find(table, input.step, &Step::name);
+        if (part != table.end() && part->kind == Step::Kind::detail) {
+            show_parts(*part, table, plan);
+        }
+    }
 }
 
 StepTable with_rules(StepTable table, const Plan& plan, const std::vector<std::string>& rules) {

@@ -19,6 +19,9 @@ std::string rule_lines(const Rule& rule, const StepLines& of, const Outline& mad
 ///         due.
 void follow_rule(Step& step, const PlannedStep& of, const Rule& rule);
 
+/// Details of softmax that a step is or reads, shown: its program is to have them.
+void show_parts(Step& step, StepTable& table, const Plan& plan);
+
 /// What a step of a user's rule is marked with, in the place of a mistake's id.
 inline constexpr const char* users_rule = "your rule";
 

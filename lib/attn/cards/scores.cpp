@@ -10,7 +10,6 @@
 #include "attn/notes/notes.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/number_text.hpp"
-#include "attn/text/numbers.hpp"
 #include "attn/why/why.hpp"
 
 namespace attn {

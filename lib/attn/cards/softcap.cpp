@@ -8,7 +8,6 @@
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/text/number_text.hpp"
-#include "attn/text/numbers.hpp"
 #include "attn/why/why.hpp"
 
 namespace attn {

@@ -11,7 +11,7 @@
 #include "attn/notes/weight_notes.hpp"
 #include "attn/plan/words.hpp"
 #include "attn/steps/sigmoid.hpp"
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 #include "attn/why/why.hpp"
 
 namespace attn {

@@ -6,7 +6,7 @@
 #include "attn/codegen/step_lines.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/number_text.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {
@@ -37,6 +37,14 @@ std::string seed_code(const WalkConfig& config) {
 }
 
 }  // namespace
+
+bool goes_back_by_itself(const StepTable& table, CodeLanguage language) {
+    const bool is_mistaken = std::ranges::any_of(table, [](const Step& step) {
+        return !step.gradient_of.empty() && !step.mistake_ids.empty();
+    });
+    return language == CodeLanguage::torch && !is_mistaken &&
+           std::ranges::count(table, "loss", &Step::name) > 0;
+}
 
 std::string print_option_code(CodeLanguage language, const PrintOptions& options) {
     const bool torch = language == CodeLanguage::torch;
@@ -86,11 +94,12 @@ std::string setup_code(const Plan& plan, CodeLanguage language, const PrintOptio
 std::vector<StepCode> program_of(const Plan& plan, const StepTable& table, CodeLanguage language,
                                  Gradients gradients) {
     const DrawList list = draw_list(plan);
+    const bool records = goes_back_by_itself(table, language);
     std::vector<StepCode> program;
     for (const Step& step : table) {
         if (!step.applies(plan)) continue;
         std::string code = draw_code(list, step.name, plan, language, gradients);
-        if (language == CodeLanguage::torch) code += recording(list, step, plan, table);
+        if (records) code += recording(list, step, plan, table);
         if (step.code && (step.replaces_given || !find_drawn(list, step.name))) {
             code += (code.empty() ? "" : "\n") + step.code({{plan, table, step}, language});
         }

@@ -38,6 +38,10 @@ std::vector<StepCode> program_of(const Plan& plan, const StepTable& table, CodeL
 std::string step_code(std::string_view step, const Plan& plan, const StepTable& table,
                       CodeLanguage language, Gradients gradients = Gradients::off);
 
+/// Whether the lines of a walk leave its way back to PyTorch: not where a gradient is another than
+/// PyTorch's.
+bool goes_back_by_itself(const StepTable& table, CodeLanguage language);
+
 /// The line that sets print options which are not the default; empty when all are.
 std::string print_option_code(CodeLanguage language, const PrintOptions& options);
 

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "attn/codegen/code.hpp"
-#include "attn/plan/draw.hpp"
+#include "attn/plan/draw_list.hpp"
 
 namespace attn {
 

@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 
 #include "attn/tensor/error.hpp"
-#include "attn/tensor/same_numbers.hpp"
 #include "attn/tensor/slice.hpp"
+#include "attn/tensor/tensor.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"
 
 namespace attn {
@@ -261,36 +261,36 @@ std::string comparison_text(const Comparison& comparison, const Ink& ink) {
 }
 
 std::string comparison_json(const Comparison& comparison) {
-    std::vector<std::string> steps;
+    std::vector<JsonText> steps;
     for (const StepComparison& step : comparison.steps) {
-        const auto shape = [](const Shape& lengths) {
-            return fmt::format("[{}]", fmt::join(lengths, ", "));
+        const auto list = [](const auto& numbers) {
+            return JsonText(std::vector<JsonText>(numbers.begin(), numbers.end()), ", ");
         };
-        std::string entry =
-            fmt::format(R"({{"name": {}, "equal": {}, "shape": [{}, {}])", json_string(step.name),
-                        step.equal(), shape(step.left), shape(step.right));
-        if (step.same_shape()) {
-            const Distance& far = step.distance;
-            entry += fmt::format(
-                R"(, "max_abs": {}, "max_rel": {}, "max_ulp": {}, "atol": {}, "rtol": {}, )"
-                R"("cells_beyond": {}, "cell": {}, "values": [{}, {}])",
-                json_number(far.absolute), json_number(far.relative), far.ulp,
-                json_number(step.tolerance.absolute), json_number(step.tolerance.relative),
-                far.beyond, index_text(step.cell), json_number(step.left_value),
-                json_number(step.right_value));
-        }
-        steps.push_back(entry + "}");
+        const JsonText entry{{"name", step.name},
+                             {"equal", step.equal()},
+                             {"shape", list(std::array{list(step.left), list(step.right)})}};
+        const Distance& far = step.distance;
+        steps.push_back(
+            !step.same_shape()
+                ? entry
+                : entry.with("max_abs", far.absolute)
+                      .with("max_rel", far.relative)
+                      .with("max_ulp", far.ulp)
+                      .with("atol", step.tolerance.absolute)
+                      .with("rtol", step.tolerance.relative)
+                      .with("cells_beyond", far.beyond)
+                      .with("cell", list(step.cell))
+                      .with("values", list(std::array{step.left_value, step.right_value})));
     }
     const StepComparison* first = comparison.first();
-    return fmt::format(
-        "{{\"equal\": {}, \"first_difference\": {},\n \"only_left\": {}, \"only_right\": {},\n "
-        "\"steps\": [\n  {}]}}\n",
-        comparison.equal(),
-        first == nullptr             ? "null"
-        : comparison.missing.empty() ? json_string(first->name)
-                                     : json_string(comparison.missing),
-        json_list(comparison.only_left), json_list(comparison.only_right),
-        fmt::join(steps, ",\n  "));
+    std::optional<std::string> name;
+    if (first != nullptr) name = comparison.missing.empty() ? first->name : comparison.missing;
+    return JsonText{{"equal", comparison.equal()}, {"first_difference", name}}
+               .with("only_left", comparison.only_left, ",\n ")
+               .with("only_right", comparison.only_right)
+               .with("steps", steps, ",\n ")
+               .text +
+           "\n";
 }
 
 }  // namespace attn

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <set>
 
-#include "attn/diagnose/examiner.hpp"
-#include "attn/plan/draw.hpp"
+#include "attn/diagnose/search.hpp"
+#include "attn/plan/draw_list.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/told.hpp"
 
 namespace attn {
 namespace {
@@ -218,21 +217,12 @@ Intake taken_in(const Plan& plan, const Ledger& given, const Ledger& theirs,
 /// What all readings have in common, and the tensors that there are to be read.
 struct Taken {
     Case about;
-    std::vector<TheirTensor> tensors{};
     std::vector<Skipped> skipped{};
+    std::vector<TheirTensor> tensors;
 
     Taken(const Plan& plan, const Intake& intake, const DiagnoseOptions& options, double epsilon)
-        : about{plan,
-                options,
-                intake,
-                Judge(plan, intake.given, options),
-                Candidates(plan),
-                Replay(plan, intake.given),
-                {}} {
-        about.judge.loosen(epsilon);
-        about.screens = Screen::of(plan, intake.given, about.judge.reference());
-        tensors = their_tensors(plan, about.judge, intake.theirs, options, skipped);
-    }
+        : about(plan, options, intake, epsilon),
+          tensors(their_tensors(plan, about.judge, intake.theirs, options, skipped)) {}
 };
 
 Diagnosis diagnosed(const Taken& taken) {
@@ -256,61 +246,7 @@ bool may_be_rounded(const Taken& taken, double epsilon) {
     });
 }
 
-std::string find_drawn_for(const Case& about, const std::string& step) {
-    if (about.plan.config.parameters.entries().empty() && !about.options.takes_projections) {
-        return {};
-    }
-    Plan plan = about.plan;
-    ++plan.config.seed;
-    const Ledger drawn = draw(plan);
-    for (const auto& [name, tensor] : drawn.entries()) {
-        const bool is_said = judged(tensor, about.intake.given[name], {}).right();
-        if (is_said || find_step(step_table(), name).kind != Step::Kind::parameter) continue;
-        Ledger given = about.intake.given;
-        given.record(name, tensor);
-        Replay again(about.plan, std::move(given));
-        const Tensor* made = again.step(step);
-        if (made && !judged(*made, about.judge.reference()[step], {}).right()) return name;
-    }
-    return {};
-}
-
 }  // namespace
-
-std::string drawn_for(const Case& about, const std::string& step) {
-    const auto [known, is_new] = about.drawn.try_emplace(step);
-    if (is_new) known->second = find_drawn_for(about, step);
-    return known->second;
-}
-
-bool have_same_product(const Case& about, Replay& theirs) {
-    for (const char* id : {"rope-missing", "rope-q-only"}) {
-        Replay ours = about.replay;
-        if (about.plan.rotates()) ours.make(find_mistake(id));
-        Replay other = ours;
-        for (const char* side : {"rotary_key", "query", "key"}) {
-            if (const Tensor* tensor = theirs.step(side)) other.take(side, *tensor);
-        }
-        const Tensor* product = other.step("scores");
-        for (const Tensor* right : {ours.step("scores"), about.judge.reference().find("scores")}) {
-            if (product && about.judge("scores", {}, *product, *right, true).right()) return true;
-        }
-    }
-    return false;
-}
-
-bool is_refuted(const Case& about, const Diagnosis& diagnosis, const Mistake& mistake) {
-    Replay replay = about.replay;
-    for (const Finding& finding : diagnosis.findings) {
-        if (finding.mistake != nullptr) replay.make(*finding.mistake);
-    }
-    return std::ranges::any_of(diagnosis.steps, [&](const StepVerdict& each) {
-        if (each.global != Verdict::right || each.name == "mask") return false;
-        const std::optional<Tensor> wrong = replay.step_with({&mistake}, each.name);
-        const Tensor& right = about.judge.reference()[each.name];
-        return wrong && !about.judge(each.name, {}, *wrong, right, false).right();
-    });
-}
 
 bool Diagnosis::has_mistake() const {
     return std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {

@@ -6,9 +6,8 @@
 
 #include "attn/diagnose/diagnose.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/width.hpp"
 
 namespace attn {
 namespace {

@@ -2,10 +2,10 @@
 #include <cmath>
 
 #include "attn/diagnose/diagnose.hpp"
-#include "attn/tensor/groups.hpp"
-#include "attn/tensor/same_numbers.hpp"
-#include "attn/text/numbers.hpp"
-#include "attn/text/told.hpp"
+#include "attn/tensor/matrix_view.hpp"
+#include "attn/tensor/tensor.hpp"
+#include "attn/text/number_text.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

@@ -1,8 +1,8 @@
-#include "attn/diagnose/examiner.hpp"
+#include "attn/diagnose/search.hpp"
 
 #include <algorithm>
 
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 
 namespace attn {
 namespace {
@@ -110,16 +110,11 @@ private:
         if (replay_.step(step) == nullptr) return std::nullopt;
         std::optional<Match> match = found_at(theirs, step, true).match;
         if (!match || match->finding.harmless) return std::nullopt;
-        Replay mistaken = replay_;
-        mistaken.make(*match->finding.mistake);
-        const Tensor* ours = mistaken.step(step);
-        if (ours != nullptr && ours->shape() == match->reading.tensor.shape()) {
-            mistaken.take(step, match->reading.tensor);
-        }
-        Replay laid_out = replay_;
-        laid_out.take(step, reading.tensor);
-        const bool more = explained_by(std::move(mistaken), judge_, later()) >
-                          explained_by(std::move(laid_out), judge_, later());
+        const auto explains = [&](const Mistake* mistake, const Tensor& tensor) {
+            return explained_behind(replay_, mistake, step, tensor, judge_, later());
+        };
+        const bool more = explains(match->finding.mistake, match->reading.tensor) >
+                          explains(nullptr, reading.tensor);
         return more ? std::move(match) : std::nullopt;
     }
 
@@ -299,17 +294,21 @@ private:
         const auto [quick, is_new] = case_.found.try_emplace(key);
         const auto [place, is_first] = case_.found.try_emplace(thorough_ ? key + " thorough" : key);
         if (!is_new && !is_first) return place->second;
-        Candidates candidates = case_.candidates;
-        if (!spares) candidates.mistakes.clear();
-        candidates.refuted = [this](const Mistake& mistake) {
-            return is_refuted(case_, diagnosis_, mistake);
-        };
-        Search search(plan_, std::move(candidates), judge_, replay_, screens_, options_, theirs,
-                      step, uses_theirs_);
-        if (is_new) quick->second = search.best(later());
+        const Scene scene{case_,
+                          judge_,
+                          replay_,
+                          screens_,
+                          theirs,
+                          step,
+                          uses_theirs_,
+                          later(),
+                          !spares,
+                          [this](const Mistake& mistake) {
+                              return is_refuted(case_, diagnosis_, mistake); }};
+        if (is_new) quick->second = best_of(scene);
         if (is_first) {
-            place->second =
-                quick->second.match ? quick->second : search.thorough(quick->second, later());
+            const Found& found = quick->second;
+            place->second = found.match ? found : thorough_of(scene, found);
         }
         return place->second;
     }

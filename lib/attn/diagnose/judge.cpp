@@ -3,9 +3,8 @@
 #include <numeric>
 
 #include "attn/diagnose/their_tensors.hpp"
-#include "attn/tensor/broadcast.hpp"
-#include "attn/tensor/same_numbers.hpp"
 #include "attn/tensor/slice.hpp"
+#include "attn/tensor/tensor.hpp"
 
 namespace attn {
 namespace {
@@ -213,6 +212,27 @@ std::optional<Reading> Judge::reading_as(const TheirTensor& theirs, const std::s
         }
     }
     return std::nullopt;
+}
+
+bool Judge::right_where_read(const std::string& step, const TheirTensor& theirs,
+                             const Tensor& tensor, const Tensor& expected, bool from_theirs) const {
+    const Shape shape = tensor.shape();
+    const StepTable& table = step_table(plan_);
+    // A bias has rows of queries too, but none for each sequence, whose padding differs.
+    const bool by_sequence = !plan_.has_batch || expected.has_axis("batch");
+    const bool by_query = place_of(table, step) >= place_of(table, "scores") && shape.size() > 1 &&
+                          shape == expected.shape() && by_sequence &&
+                          shape[shape.size() - 2] == plan_.query_len;
+    if (!by_query || !pads_queries(plan_)) return false;
+    constexpr double lowest = -std::numeric_limits<double>::infinity();
+    // nan, or a row that will be, spreads to what reads this as keys and values later.
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+        const bool is_number = tensor.at(i) > lowest;
+        if (!is_number && expected.at(i) > lowest) return false;
+    }
+    return (*this)(step, theirs, without_padded_rows(plan_, tensor),
+                   without_padded_rows(plan_, expected), from_theirs)
+        .right();
 }
 
 }  // namespace attn

@@ -1,12 +1,35 @@
 #include <algorithm>
 
-#include "attn/diagnose/examiner.hpp"
 #include "attn/diagnose/mutations.hpp"
+#include "attn/diagnose/search.hpp"
+#include "attn/plan/draw_list.hpp"
 #include "attn/rules/print.hpp"
 
 // What a reading of all tensors costs, and what of it is harmless.
 
 namespace attn {
+namespace {
+
+std::string find_drawn_for(const Case& about, const std::string& step) {
+    if (about.plan.config.parameters.entries().empty() && !about.options.takes_projections) {
+        return {};
+    }
+    Plan plan = about.plan;
+    ++plan.config.seed;
+    const Ledger drawn = draw(plan);
+    for (const auto& [name, tensor] : drawn.entries()) {
+        const bool is_said = judged(tensor, about.intake.given[name], {}).right();
+        if (is_said || find_step(step_table(), name).kind != Step::Kind::parameter) continue;
+        Ledger given = about.intake.given;
+        given.record(name, tensor);
+        Replay again(about.plan, std::move(given));
+        const Tensor* made = again.step(step);
+        if (made && !judged(*made, about.judge.reference()[step], {}).right()) return name;
+    }
+    return {};
+}
+
+}  // namespace
 
 double weight_of(const Finding& finding) {
     if (finding.mistake == nullptr) return finding.follows.empty() ? of_unknown : of_mutation;
@@ -84,6 +107,57 @@ void mark_if_harmless(Finding& finding, Diagnosis& diagnosis, bool undone) {
     if (finding.mistake != nullptr && judged && right) finding.harmless = true;
     for (StepVerdict& verdict : diagnosis.steps) {
         if (verdict.name == finding.step && finding.harmless) verdict.harmless = true;
+    }
+}
+
+std::string drawn_for(const Case& about, const std::string& step) {
+    const auto [known, is_new] = about.drawn.try_emplace(step);
+    if (is_new) known->second = find_drawn_for(about, step);
+    return known->second;
+}
+
+bool have_same_product(const Case& about, Replay& theirs) {
+    for (const char* id : {"rope-missing", "rope-q-only"}) {
+        Replay ours = about.replay;
+        if (about.plan.rotates()) ours.make(find_mistake(id));
+        Replay other = ours;
+        for (const char* side : {"rotary_key", "query", "key"}) {
+            if (const Tensor* tensor = theirs.step(side)) other.take(side, *tensor);
+        }
+        const Tensor* product = other.step("scores");
+        for (const Tensor* right : {ours.step("scores"), about.judge.reference().find("scores")}) {
+            if (product && about.judge("scores", {}, *product, *right, true).right()) return true;
+        }
+    }
+    return false;
+}
+
+bool is_refuted(const Case& about, const Diagnosis& diagnosis, const Mistake& mistake) {
+    Replay replay = about.replay;
+    for (const Finding& finding : diagnosis.findings) {
+        if (finding.mistake != nullptr) replay.make(*finding.mistake);
+    }
+    return std::ranges::any_of(diagnosis.steps, [&](const StepVerdict& each) {
+        if (each.global != Verdict::right || each.name == "mask") return false;
+        const std::optional<Tensor> wrong = replay.step_with({&mistake}, each.name);
+        const Tensor& right = about.judge.reference()[each.name];
+        return wrong && !about.judge(each.name, {}, *wrong, right, false).right();
+    });
+}
+
+Case::Case(const Plan& walked, const DiagnoseOptions& asked, Intake taken, double epsilon)
+    : plan(walked),
+      options(asked),
+      intake(std::move(taken)),
+      judge(plan, intake.given, options),
+      replay(plan, intake.given),
+      screens(Screen::of(plan, intake.given, judge.reference())) {
+    judge.loosen(epsilon);
+    for (const auto& [all, entries] :
+         {std::pair{&attn::mistakes(), &mistakes}, std::pair{&harmless_differences(), &harmless}}) {
+        for (const Mistake& entry : *all) {
+            if (entry.applies(plan)) entries->push_back(&entry);
+        }
     }
 }
 

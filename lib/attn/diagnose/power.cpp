@@ -9,7 +9,7 @@
 #include "attn/compare/compare.hpp"
 #include "attn/diagnose/diagnose.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/width.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

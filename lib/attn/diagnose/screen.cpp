@@ -1,9 +1,9 @@
-#include "attn/diagnose/screen.hpp"
+#include "attn/diagnose/replay.hpp"
 
 #include <algorithm>
 
 #include "attn/diagnose/their_tensors.hpp"
-#include "attn/plan/draw.hpp"
+#include "attn/plan/draw_list.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/slice.hpp"
 
@@ -72,18 +72,6 @@ std::optional<Prefix> prefix_of(const Plan& plan, const Ledger& given, std::size
     }
 }
 
-bool Screen::Pair::begins_alike(const Mistake* mistake, const std::string& name) {
-    const auto of = [&](Replay& replay) -> std::optional<Tensor> {
-        if (mistake != nullptr) return replay.step_with({mistake}, name);
-        const Tensor* right = replay.step(name);
-        return right != nullptr ? std::optional(*right) : std::nullopt;
-    };
-    const std::optional<Tensor> whole = of(of_longer);
-    const std::optional<Tensor> part = of(of_shorter);
-    if (!whole || !part) return !whole && !part;
-    return judged(*part, Prefix::of(*whole, part->shape()), {1e-4, 1e-4}).right();
-}
-
 std::vector<Screen> Screen::of(const Plan& plan, const Ledger& given, const Ledger& reference) {
     std::vector<Screen> screens;
     if (plan.batch * plan.heads * plan.query_len * plan.key_len < many_scores) return screens;
@@ -98,9 +86,9 @@ std::vector<Screen> Screen::of(const Plan& plan, const Ledger& given, const Ledg
         auto longer = prefix_of(plan, all, 2, few);
         auto shorter = prefix_of(plan, all, 1, tokens == few ? few / 2 : few);
         if (!prefix || !longer || !shorter || (tokens > few && plan.batch == 1)) continue;
-        screens.push_back(Screen(std::make_shared<const Prefix>(std::move(*prefix)),
-                                 std::make_shared<Pair>(std::move(*longer), std::move(*shorter))));
-        if (!screens.back().pair_->begins_alike(nullptr, last)) screens.pop_back();
+        screens.push_back(Screen(
+            std::make_shared<Walks>(std::move(*prefix), std::move(*longer), std::move(*shorter))));
+        if (!screens.back().begins_alike(nullptr, last)) screens.pop_back();
     }
     return screens;
 }
@@ -110,12 +98,22 @@ void Screen::take(const std::string& step, const Tensor& tensor) {
     if (ours != nullptr) replay_.take(step, Prefix::of(tensor, ours->shape()));
 }
 
-bool Screen::begins_alike(const Mistake& mistake, const std::string& name) {
-    const auto [known, is_new] = pair_->known.try_emplace({&mistake, name}, false);
-    if (is_new) {
-        known->second = mistake.applies(pair_->longer.plan) &&
-                        mistake.applies(pair_->shorter.plan) && pair_->begins_alike(&mistake, name);
+/// Whether the step, with the mistake made, of a shorter walk is the beginning of a longer one's.
+bool Screen::begins_alike(const Mistake* mistake, const std::string& name) {
+    const auto [known, is_new] = walks_->known.try_emplace({mistake, name}, false);
+    if (!is_new) return known->second;
+    const auto of = [&](Replay& replay) -> std::optional<Tensor> {
+        if (mistake != nullptr) return replay.step_with({mistake}, name);
+        const Tensor* right = replay.step(name);
+        return right != nullptr ? std::optional(*right) : std::nullopt;
+    };
+    for (const Prefix* each : {&walks_->longer, &walks_->shorter}) {
+        if (mistake != nullptr && !mistake->applies(each->plan)) return false;
     }
+    const std::optional<Tensor> whole = of(walks_->of_longer), part = of(walks_->of_shorter);
+    known->second = whole && part
+                        ? judged(*part, Prefix::of(*whole, part->shape()), {1e-4, 1e-4}).right()
+                        : !whole && !part;
     return known->second;
 }
 
@@ -124,7 +122,7 @@ std::optional<Tensor> Screen::step_with(const std::vector<const Mistake*>& made,
     std::optional<Tensor> wrong = replay_.step_with(made, name);
     // Asked last: most mistakes do not reach the step.
     for (const Mistake* mistake : made) {
-        if (wrong && !begins_alike(*mistake, name)) return std::nullopt;
+        if (wrong && !begins_alike(mistake, name)) return std::nullopt;
     }
     return wrong;
 }

@@ -1,31 +1,250 @@
 #include "attn/diagnose/search.hpp"
 
 #include <algorithm>
-#include <limits>
 
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 
 namespace attn {
 namespace {
 
-std::vector<const Mistake*> applicable(const std::vector<Mistake>& entries, const Plan& plan) {
-    std::vector<const Mistake*> result;
-    for (const Mistake& entry : entries) {
-        if (entry.applies(plan)) result.push_back(&entry);
-    }
-    return result;
-}
-
 bool is_in(const std::vector<const Mistake*>& entries, const Mistake* entry) {
-    return std::find(entries.begin(), entries.end(), entry) != entries.end();
+    return std::ranges::find(entries, entry) != entries.end();
 }
 
 bool has_nan(const Tensor& tensor) {
-    for (std::size_t i = 0; i < tensor.size(); ++i) {
-        if (std::isnan(tensor.at(i))) return true;
-    }
-    return false;
+    const std::vector<double> numbers = tensor.numbers();
+    return std::ranges::any_of(numbers, [](double number) { return std::isnan(number); });
 }
+
+using Made = std::vector<const Mistake*>;
+
+/// Looks for the mistakes that make one of somebody's tensors.
+class Search {
+public:
+    explicit Search(const Scene& scene) : scene_(scene), case_(scene.about) {
+        if (!scene.only_harmless) mistakes_ = case_.mistakes;
+        // A harmless difference would have been found where it begins, if that is there.
+        std::ranges::copy_if(
+            case_.harmless, std::back_inserter(harmless_), [&](const Mistake* one) {
+                return one->step == scene.step || !scene.replay.is_given(one->step);
+            });
+    }
+
+    Found best() {
+        const auto all = static_cast<double>(mistakes_.size() + harmless_.size());
+        std::size_t count = 0;
+        for (const auto* entries : {&mistakes_, &harmless_}) {
+            for (const Mistake* mistake : *entries) {
+                report(static_cast<double>(count++) / all);
+                try_made({mistake});
+            }
+        }
+        Found found;
+        found.unexplained.step = scene_.step;
+        found.unexplained.difference = HUGE_VAL;
+        found.unexplained.runner_up = runner_up_;
+        found.unexplained.runner_up_difference = runner_up_difference_;
+        found.match = matches_.empty() ? without_replay() : best_match();
+        found.left_nan = std::move(left_nan_);
+        return found;
+    }
+
+    /// A harmless difference may change what a mistake looks like: where nobody can be seen, a
+    /// finite fill and -inf part ways. Code may have two: a fill, and rows set to zero.
+    std::optional<Match> beside_harmless(const Made& left_nan) {
+        const StepTable& table = step_table(case_.plan);
+        const auto in_place = [&](const Mistake* one) { return place_of(table, one->step); };
+        const std::size_t masking = place_of(table, "masked_scores");
+        std::vector<Made> ways_to_write;
+        for (const Mistake* one : harmless_) ways_to_write.push_back({one});
+        for (const Mistake* fill : case_.harmless) {
+            for (const Mistake* rows : case_.harmless) {
+                if (in_place(fill) == masking && in_place(rows) > masking) {
+                    ways_to_write.push_back({fill, rows});
+                }
+            }
+        }
+        for (const Made& harmless : ways_to_write) {
+            const std::optional<Tensor> alone = scene_.replay.step_with(harmless, scene_.step);
+            const bool shows =
+                alone &&
+                !scene_.judge(scene_.step, scene_.theirs, *alone, scene_.expected, true).right();
+            const bool fills = in_place(harmless.front()) >= masking;
+            Search tried(scene_);
+            for (const Mistake* mistake : mistakes_) {
+                const bool empties = is_in(left_nan, mistake);
+                if (harmless.size() == 1 ? !shows && !(fills && empties) : !empties) continue;
+                Made made = harmless;
+                made.push_back(mistake);
+                tried.try_made(made);
+            }
+            if (tried.matches_.empty()) continue;
+            Match match = tried.best_match();
+            match.finding.beside = harmless.front();
+            if (harmless.size() > 1) match.finding.also_beside = harmless.back();
+            return match;
+        }
+        return std::nullopt;
+    }
+
+    std::optional<Match> pairs() {
+        std::optional<Match> result;
+        for (std::size_t i = 0; i < mistakes_.size(); ++i) {
+            report(static_cast<double>(i) / static_cast<double>(mistakes_.size()));
+            for (std::size_t j = i + 1; j < mistakes_.size(); ++j) {
+                const Mistake *one = mistakes_[i], *two = mistakes_[j];
+                matches_.clear();
+                left_nan_.clear();
+                try_made({one, two});
+                // What hides all keys of a row leaves nan, but with a finite fill.
+                if (matches_.empty() && !left_nan_.empty() && case_.plan.masks()) {
+                    try_made({&finite_fill(-1e9), one, two});
+                }
+                if (matches_.empty()) continue;
+                if (result) {
+                    result->finding.pairs.emplace_back(one, two);
+                    continue;
+                }
+                const Candidate& found = matches_.front();
+                result = scene_.match_of(*one, found.reading, found.difference);
+                result->finding.second = two;
+            }
+        }
+        return result;
+    }
+
+private:
+    struct Candidate {
+        const Mistake* mistake;
+        Reading reading;
+        double difference;
+        std::size_t explains = 0;  ///< so many later tensors
+        bool refuted = false;      ///< by what is right before
+    };
+
+    void report(double done) const {
+        if (case_.options.progress) case_.options.progress(scene_.step, done);
+    }
+
+    void note_runner_up(const Mistake* mistake, double difference) {
+        if (difference >= runner_up_difference_) return;
+        runner_up_ = mistake;
+        runner_up_difference_ = difference;
+    }
+
+    /// Whether the mistakes make another beginning than theirs is, however it is read.
+    bool is_ruled_out(const Made& made) {
+        std::optional<Tensor> wrong;
+        for (Screen& screen : scene_.screens) {
+            if (!wrong) wrong = screen.step_with(made, scene_.step);
+        }
+        if (!wrong) return false;
+        if (!tolerance_) {
+            tolerance_ = scene_.judge.tolerance(scene_.step, scene_.theirs, scene_.expected,
+                                                scene_.uses_theirs);
+            readings_ = scene_.ways(scene_.expected);
+        }
+        double nearest = HUGE_VAL;
+        for (const Reading& reading : readings_) {
+            const Tensor beginning = Prefix::of(reading.tensor, wrong->shape());
+            const Judged answer = judged(beginning, *wrong, *tolerance_);
+            if (answer.right() || answer.verdict == Verdict::shape) return false;
+            nearest = std::min(nearest, answer.difference);
+        }
+        note_runner_up(made.back(), nearest);
+        return nearest < HUGE_VAL;
+    }
+
+    /// Compares their tensor with what these mistakes make together.
+    void try_made(const Made& made) {
+        if (is_ruled_out(made)) return;
+        const std::optional<Tensor> wrong = scene_.replay.step_with(made, scene_.step);
+        if (!wrong || judged(*wrong, scene_.expected, {}).right()) return;
+        if (made.size() <= 2 && has_nan(*wrong)) left_nan_.push_back(made.back());
+        for (Reading& reading : scene_.ways(*wrong)) {
+            const Judged answer = scene_.judged_as(reading.tensor, *wrong);
+            if (answer.right()) {
+                matches_.push_back({made.back(), std::move(reading), answer.difference});
+                return;
+            }
+            note_runner_up(made.back(), answer.difference);
+        }
+    }
+
+    /// Of several that match: what leaves right what is right, what explains later tensors too,
+    /// what shows first at this very step, mistakes before harmless differences, and the nearest.
+    Match best_match() {
+        std::vector<Candidate>& all = matches_;
+        for (Candidate& each : all) {
+            if (all.size() == 1) break;
+            each.explains = explained_behind(scene_.replay, each.mistake, scene_.step,
+                                             each.reading.tensor, scene_.judge, scene_.later);
+            each.refuted = scene_.refuted(*each.mistake);
+        }
+        std::ranges::stable_sort(all, {}, [&](const Candidate& each) {
+            return std::tuple(each.refuted, scene_.later.size() - each.explains,
+                              each.mistake->step != scene_.step,
+                              is_in(case_.harmless, each.mistake), each.difference);
+        });
+        Match match = scene_.match_of(*all[0].mistake, all[0].reading, all[0].difference);
+        for (std::size_t i = 1; i < all.size(); ++i) {
+            // What is before and what comes after tells the others apart.
+            const bool is_tie =
+                all[i].refuted == all[0].refuted && all[i].explains == all[0].explains;
+            if (is_tie) match.finding.ties.push_back(all[i].mistake);
+        }
+        const Tensor& tensor = match.reading.tensor;
+        match.finding.harmless =
+            is_in(case_.harmless, match.finding.mistake) ||
+            (is_scores(scene_.step) && tensor.shape() == scene_.expected.shape() &&
+             scene_.gives_same_weights(tensor)) ||
+            scene_.is_right_where_read(tensor);
+        match.finding.runner_up = runner_up_;
+        match.finding.runner_up_difference = runner_up_difference_;
+        return match;
+    }
+
+    /// What no entry of the catalogue makes by itself.
+    std::optional<Match> without_replay() const {
+        for (const Reading& reading : scene_.ways(scene_.expected)) {
+            if (scene_.is_right_where_read(reading.tensor)) {
+                return scene_.written_otherwise("padded-rows-other", reading);
+            }
+        }
+        if (std::optional<Match> match = dropout()) return match;
+        if (std::optional<Match> match = otherwise_filled(scene_)) return match;
+        return numbered(scene_);
+    }
+
+    /// A replay draws other cells than their dropout did, so its traces are looked for instead.
+    std::optional<Match> dropout() const {
+        if (scene_.step != "weights") return std::nullopt;
+        const Tolerance tolerance =
+            scene_.judge.tolerance(scene_.step, scene_.theirs, scene_.expected, true);
+        for (const Reading& reading : scene_.ways(scene_.expected)) {
+            const auto found = dropout_in(reading.tensor, scene_.expected, tolerance);
+            if (!found) continue;
+            Match match =
+                scene_.match_of(find_mistake("dropout-at-eval"), reading, found->difference);
+            match.finding.evidence.push_back(std::to_string(found->dropped) +
+                                             " weights are 0, the others " + brief(found->factor) +
+                                             " times what they should be: p is " +
+                                             brief(1 - 1 / found->factor));
+            return match;
+        }
+        return std::nullopt;
+    }
+
+    const Scene& scene_;
+    const Case& case_;
+    Made mistakes_, harmless_;
+    std::vector<Candidate> matches_;
+    Made left_nan_;  ///< gave nan, which a finite fill would not
+    const Mistake* runner_up_ = nullptr;
+    double runner_up_difference_ = HUGE_VAL;
+    std::optional<Tolerance> tolerance_;  ///< where a part is judged
+    std::vector<Reading> readings_;       ///< of the tensor, in each way to read it
+};
 
 }  // namespace
 
@@ -51,266 +270,66 @@ std::size_t explained_by(Replay replay, const Judge& judge, std::span<const Thei
     return count;
 }
 
-Candidates::Candidates(const Plan& plan)
-    : mistakes(applicable(attn::mistakes(), plan)),
-      harmless(applicable(harmless_differences(), plan)) {}
+std::size_t explained_behind(Replay replay, const Mistake* mistake, const std::string& step,
+                             const Tensor& tensor, const Judge& judge,
+                             std::span<const TheirTensor> later) {
+    if (mistake != nullptr) replay.make(*mistake);
+    const Tensor* ours = replay.step(step);
+    if (ours != nullptr && ours->shape() == tensor.shape()) replay.take(step, tensor);
+    return explained_by(std::move(replay), judge, later);
+}
 
-Search::Search(const Plan& plan, Candidates candidates, const Judge& judge, Replay& replay,
-               std::span<Screen> screens, const DiagnoseOptions& options, const TheirTensor& theirs,
-               std::string step, bool uses_theirs)
-    : plan_(plan),
-      candidates_(std::move(candidates)),
-      judge_(judge),
-      replay_(replay),
-      screens_(screens),
-      options_(options),
-      theirs_(theirs),
-      step_(std::move(step)),
-      uses_theirs_(uses_theirs),
-      expected_(*replay.step(step_)) {}
-
-/// Their tensor as one of that shape: as it is where it has the shape, else in every layout.
-std::vector<Reading> Search::ways(const TheirTensor& theirs, const Tensor& like) const {
+std::vector<Reading> Scene::ways(const Tensor& like) const {
     std::vector<Reading> all = readings(theirs.tensor, like);
     if (theirs.tensor.shape() == like.shape()) all.resize(1);
     return all;
 }
 
-/// Whether the mistakes make another beginning than theirs is, however it is read.
-bool Search::is_ruled_out(const TheirTensor& theirs, const std::vector<const Mistake*>& made,
-                          Tried& tried) const {
-    std::optional<Tensor> wrong;
-    for (Screen& screen : screens_) {
-        if (!wrong) wrong = screen.step_with(made, step_);
+bool Scene::gives_same_weights(const Tensor& tensor) const {
+    // A later tensor of theirs would be what softmax reads, whatever this one is.
+    const StepTable& table = step_table(about.plan);
+    for (std::size_t i = place_of(table, step) + 1; i < table.size(); ++i) {
+        if (is_scores(table[i].name) && replay.is_given(table[i].name)) return false;
     }
-    if (!wrong) return false;
-    if (!tried.tolerance) {
-        tried.tolerance = judge_.tolerance(step_, theirs, expected_, uses_theirs_);
-        tried.readings = ways(theirs, expected_);
-    }
-    double nearest = HUGE_VAL;
-    for (const Reading& reading : tried.readings) {
-        const Tensor beginning = Prefix::of(reading.tensor, wrong->shape());
-        const Judged answer = judged(beginning, *wrong, *tried.tolerance);
-        if (answer.right() || answer.verdict == Verdict::shape) return false;
-        nearest = std::min(nearest, answer.difference);
-    }
-    if (nearest == HUGE_VAL) return false;
-    if (nearest < tried.runner_up_difference) {
-        tried.runner_up = made.back();
-        tried.runner_up_difference = nearest;
-    }
-    return true;
+    Replay other = replay;
+    other.take(step, tensor);
+    const Tensor* made = other.step("weights");
+    const Tensor* ours = replay.step("weights");
+    return made != nullptr && ours != nullptr &&
+           judge("weights", theirs, *made, *ours, true).right();
 }
 
-void Search::try_one(const TheirTensor& theirs, const std::vector<const Mistake*>& made,
-                     Tried& tried) const {
-    if (is_ruled_out(theirs, made, tried)) return;
-    const std::optional<Tensor> wrong = replay_.step_with(made, step_);
-    if (!wrong || judged(*wrong, expected_, {}).right()) return;
-    if (made.size() <= 2 && has_nan(*wrong)) tried.left_nan.push_back(made.back());
-    for (Reading& reading : ways(theirs, *wrong)) {
-        const Judged answer = judge_(step_, theirs, reading.tensor, *wrong, uses_theirs_);
-        if (answer.right()) {
-            tried.matches.push_back({made.back(), std::move(reading), answer.difference});
-            return;
-        }
-        if (answer.difference < tried.runner_up_difference) {
-            tried.runner_up = made.back();
-            tried.runner_up_difference = answer.difference;
-        }
-    }
-}
-
-void Search::report(double done) const {
-    if (options_.progress) options_.progress(step_, done);
-}
-
-/// A harmless difference would have been found where it begins, if that is there.
-bool Search::is_possible(const Mistake& harmless) const {
-    return harmless.step == step_ || !replay_.is_given(harmless.step);
-}
-
-Search::Tried Search::try_each(const TheirTensor& theirs) const {
-    Tried tried;
-    std::size_t count = 0;
-    const std::vector<const Mistake*>& all_mistakes = candidates_.mistakes;
-    const std::vector<const Mistake*>& all_harmless = candidates_.harmless;
-    for (const auto* entries : {&all_mistakes, &all_harmless}) {
-        for (const Mistake* mistake : *entries) {
-            if (entries == &all_harmless && !is_possible(*mistake)) continue;
-            const std::size_t all = all_mistakes.size() + all_harmless.size();
-            report(static_cast<double>(count++) / static_cast<double>(all));
-            try_one(theirs, {mistake}, tried);
-        }
-    }
-    return tried;
-}
-
-Found Search::best(std::span<const TheirTensor> later) {
-    Tried singles = try_each(theirs_);
-    Found found{match_among(singles, later)};
-    found.unexplained.step = step_;
-    found.unexplained.difference = HUGE_VAL;
-    found.unexplained.runner_up = singles.runner_up;
-    found.unexplained.runner_up_difference = singles.runner_up_difference;
-    found.left_nan = std::move(singles.left_nan);
-    return found;
-}
-
-Found Search::thorough(const Found& quick, std::span<const TheirTensor> later) const {
-    Found found = quick;
-    found.match = beside_harmless(quick.left_nan, later);
-    for (const Reading& reading : ways(theirs_, expected_)) {
-        if (found.match || step_ != "masked_scores") break;
-        found.match = far_below(reading, later, true);
-    }
-    if (!found.match && options_.pairs) found.match = pairs();
-    const std::vector<Reading> all = ways(theirs_, expected_);
-    found.unexplained.evidence =
-        evidence_of(step_, all.empty() ? theirs_.tensor : all.front().tensor, expected_);
-    return found;
-}
-
-std::optional<Match> Search::match_among(const Tried& singles,
-                                         std::span<const TheirTensor> later) const {
-    if (!singles.matches.empty()) {
-        Match match = chosen(singles, later);
-        if (is_scores(step_) && match.reading.tensor.shape() == expected_.shape() &&
-            gives_same_weights(match.reading.tensor)) {
-            match.finding.harmless = true;
-        }
-        if (is_right_where_read(match.reading.tensor)) match.finding.harmless = true;
-        return match;
-    }
-    if (std::optional<Match> match = in_padded_rows()) return match;
-    if (std::optional<Match> match = dropout()) return match;
-    if (std::optional<Match> match = otherwise_filled(later)) return match;
-    return numbered();
-}
-
-Match Search::match_of(const Mistake& mistake, Reading reading, double difference) const {
+Match Scene::match_of(const Mistake& mistake, Reading reading, double difference) const {
     Match match;
-    match.finding.step = step_;
+    match.finding.step = step;
     match.finding.mistake = &mistake;
     match.finding.difference = difference;
-    match.finding.evidence = evidence_of(step_, reading.tensor, expected_);
+    match.finding.evidence = evidence_of(step, reading.tensor, expected);
     match.reading = std::move(reading);
     return match;
 }
 
-/// Of several that match: what leaves right what is right, what explains later tensors too, what
-/// shows first at this very step, mistakes before harmless differences, and the nearest.
-Match Search::chosen(Tried tried, std::span<const TheirTensor> later) const {
-    std::vector<Candidate>& all = tried.matches;
-    if (all.size() > 1) {
-        for (Candidate& candidate : all) {
-            Replay replay = replay_;
-            replay.make(*candidate.mistake);
-            const Tensor* ours = replay.step(step_);
-            if (ours != nullptr && ours->shape() == candidate.reading.tensor.shape()) {
-                replay.take(step_, candidate.reading.tensor);
-            }
-            candidate.explains = explained_by(std::move(replay), judge_, later);
-            candidate.refuted = candidates_.refuted(*candidate.mistake);
-        }
-        const auto rank = [&](const Candidate& c) {
-            return std::tuple(c.refuted, later.size() - c.explains, c.mistake->step != step_,
-                              is_in(candidates_.harmless, c.mistake), c.difference);
-        };
-        std::stable_sort(all.begin(), all.end(),
-                         [&](const Candidate& a, const Candidate& b) { return rank(a) < rank(b); });
-    }
-    Match match = match_of(*all.front().mistake, all.front().reading, all.front().difference);
-    for (std::size_t i = 1; i < all.size(); ++i) {
-        // What is before and what comes after tells the others apart.
-        const bool is_tie = all[i].refuted == all[0].refuted && all[i].explains == all[0].explains;
-        if (is_tie) match.finding.ties.push_back(all[i].mistake);
-    }
-    match.finding.harmless = is_in(candidates_.harmless, match.finding.mistake);
-    match.finding.runner_up = tried.runner_up;
-    match.finding.runner_up_difference = tried.runner_up_difference;
+Match Scene::written_otherwise(const char* id, Reading reading) const {
+    Match match = match_of(find_mistake(id), std::move(reading), 0);
+    match.finding.harmless = true;
+    match.finding.replayed = false;
     return match;
 }
 
-/// A replay draws other cells than their dropout did, so its traces are looked for instead.
-std::optional<Match> Search::dropout() const {
-    if (step_ != "weights") return std::nullopt;
-    for (const Reading& reading : ways(theirs_, expected_)) {
-        const auto found = dropout_in(reading.tensor, expected_,
-                                      judge_.tolerance(step_, theirs_, expected_, true));
-        if (!found) continue;
-        Match match = match_of(find_mistake("dropout-at-eval"), reading, found->difference);
-        match.finding.evidence.push_back(
-            std::to_string(found->dropped) + " weights are 0, the others " + brief(found->factor) +
-            " times what they should be: p is " + brief(1 - 1 / found->factor));
-        return match;
-    }
-    return std::nullopt;
-}
+Found best_of(const Scene& scene) { return Search(scene).best(); }
 
-/// A harmless difference may change what a mistake looks like: where nobody can be seen, a finite
-/// fill and -inf part ways. Code may have two: a fill, and rows set to zero.
-std::optional<Match> Search::beside_harmless(const std::vector<const Mistake*>& left_nan,
-                                             std::span<const TheirTensor> later) const {
-    std::vector<std::vector<const Mistake*>> ways_to_write;
-    for (const Mistake* one : candidates_.harmless) {
-        if (is_possible(*one)) ways_to_write.push_back({one});
+Found thorough_of(const Scene& scene, const Found& quick) {
+    Found found = quick;
+    found.match = Search(scene).beside_harmless(quick.left_nan);
+    const std::vector<Reading> ways = scene.ways(scene.expected);
+    for (const Reading& reading : ways) {
+        if (found.match || scene.step != "masked_scores") break;
+        found.match = far_below(scene, reading, true);
     }
-    const StepTable& table = step_table(plan_);
-    const auto in_place = [&](const Mistake* one) { return place_of(table, one->step); };
-    const std::size_t masking = place_of(table, "masked_scores");
-    for (const Mistake* fill : candidates_.harmless) {
-        for (const Mistake* rows : candidates_.harmless) {
-            if (in_place(fill) == masking && in_place(rows) > masking) {
-                ways_to_write.push_back({fill, rows});
-            }
-        }
-    }
-    for (const std::vector<const Mistake*>& harmless : ways_to_write) {
-        const std::optional<Tensor> alone = replay_.step_with(harmless, step_);
-        const bool shows = alone && !judge_(step_, theirs_, *alone, expected_, true).right();
-        const bool fills = in_place(harmless.front()) >= masking;
-        Tried tried;
-        for (const Mistake* mistake : candidates_.mistakes) {
-            const bool empties = is_in(left_nan, mistake);
-            if (harmless.size() == 1 ? !shows && !(fills && empties) : !empties) continue;
-            std::vector<const Mistake*> made = harmless;
-            made.push_back(mistake);
-            try_one(theirs_, made, tried);
-        }
-        if (tried.matches.empty()) continue;
-        Match match = chosen(std::move(tried), later);
-        match.finding.beside = harmless.front();
-        if (harmless.size() > 1) match.finding.also_beside = harmless.back();
-        return match;
-    }
-    return std::nullopt;
-}
-
-std::optional<Match> Search::pairs() const {
-    std::optional<Match> result;
-    const std::vector<const Mistake*>& all = candidates_.mistakes;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        report(static_cast<double>(i) / static_cast<double>(all.size()));
-        for (std::size_t j = i + 1; j < all.size(); ++j) {
-            Tried tried;
-            try_one(theirs_, {all[i], all[j]}, tried);
-            // What hides all keys of a row leaves nan, but with a finite fill.
-            if (tried.matches.empty() && !tried.left_nan.empty() && plan_.masks()) {
-                try_one(theirs_, {&finite_fill(-1e9), all[i], all[j]}, tried);
-            }
-            if (tried.matches.empty()) continue;
-            const Candidate& found = tried.matches.front();
-            if (result) {
-                result->finding.pairs.emplace_back(all[i], all[j]);
-                continue;
-            }
-            result = match_of(*all[i], found.reading, found.difference);
-            result->finding.second = all[j];
-        }
-    }
-    return result;
+    if (!found.match && scene.about.options.pairs) found.match = Search(scene).pairs();
+    found.unexplained.evidence = evidence_of(
+        scene.step, ways.empty() ? scene.theirs.tensor : ways.front().tensor, scene.expected);
+    return found;
 }
 
 }  // namespace attn

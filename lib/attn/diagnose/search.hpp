@@ -1,8 +1,9 @@
 #pragma once
-#include <cmath>
+#include <functional>
+#include <map>
 #include <span>
 
-#include "attn/diagnose/screen.hpp"
+#include "attn/diagnose/replay.hpp"
 #include "attn/diagnose/their_tensors.hpp"
 
 namespace attn {
@@ -20,90 +21,72 @@ struct Found {
     std::vector<const Mistake*> left_nan{};  ///< gave nan, which a finite fill would not
 };
 
-/// What can show in a walk.
-struct Candidates {
-    std::vector<const Mistake*> mistakes;
-    std::vector<const Mistake*> harmless;
-    std::function<bool(const Mistake&)> refuted{};  ///< something is right that would not be
-
-    explicit Candidates(const Plan& plan);
+/// Somebody's tensors as they come in.
+struct Intake {
+    Ledger given;   ///< what the walk starts from, some of theirs perhaps
+    Ledger theirs;  ///< the others, which it is compared with
+    std::vector<std::string> remarks{};
 };
 
-/// Looks for the mistake that makes one of somebody's tensors.
-class Search {
-public:
-    /// What is passed must outlive the search.
-    Search(const Plan& plan, Candidates candidates, const Judge& judge, Replay& replay,
-           std::span<Screen> screens, const DiagnoseOptions& options, const TheirTensor& theirs,
-           std::string step, bool uses_theirs);
+/// What all readings of somebody's tensors have in common.
+struct Case {
+    const Plan& plan;
+    const DiagnoseOptions& options;
+    Intake intake;
+    Judge judge;
+    Replay replay;
+    std::vector<Screen> screens{};
+    std::vector<const Mistake*> mistakes{}, harmless{};  ///< those that can show in the walk
+    /// What searches have found, by what they started from: readings share most of them.
+    mutable std::map<std::string, Found> found{};
+    mutable std::map<std::string, std::string> drawn{};  ///< what drawn_for has said
 
-    /// The mistake that matches; of several, the one that also explains the most of `later`, the
-    /// tensors that come afterwards.
-    Found best(std::span<const TheirTensor> later);
+    Case(const Plan& plan, const DiagnoseOptions& options, Intake intake, double epsilon);
+};
 
-    /// What takes long, where `quick` is what `best` found: nothing. A mistake on top of a harmless
-    /// difference, two mistakes, what the numbers say by themselves.
-    Found thorough(const Found& quick, std::span<const TheirTensor> later) const;
+/// One of somebody's tensors, read as one step, when those before it have been looked at. What it
+/// refers to must outlive it.
+struct Scene {
+    const Case& about;
+    const Judge& judge;
+    Replay& replay;
+    std::span<Screen> screens;  ///< none where a walk is short
+    const TheirTensor& theirs;
+    std::string step;
+    bool uses_theirs;                             ///< something before it was theirs
+    std::span<const TheirTensor> later;           ///< the tensors that come afterwards
+    bool only_harmless;                           ///< a mistake would cost more than is left
+    std::function<bool(const Mistake&)> refuted;  ///< something is right that would not be
+    Tensor expected = *replay.step(step);
 
-private:
-    struct Candidate {
-        const Mistake* mistake;
-        Reading reading;
-        double difference;
-        std::size_t explains = 0;  ///< so many later tensors
-        bool refuted = false;      ///< by what is right before
-    };
-    struct Tried {
-        std::vector<Candidate> matches;
-        std::vector<const Mistake*> left_nan;  ///< gave nan, which a finite fill would not
-        const Mistake* runner_up = nullptr;
-        double runner_up_difference = HUGE_VAL;
-        std::optional<Tolerance> tolerance{};  ///< where a part is judged
-        std::vector<Reading> readings{};       ///< of the tensor, in each way to read it
-    };
-
-    bool is_ruled_out(const TheirTensor& theirs, const std::vector<const Mistake*>& made,
-                      Tried& tried) const;
-    void try_one(const TheirTensor& theirs, const std::vector<const Mistake*>& made,
-                 Tried& tried) const;
-    void report(double done) const;
-    bool is_possible(const Mistake& harmless) const;
-    Tried try_each(const TheirTensor& theirs) const;
-    Match chosen(Tried tried, std::span<const TheirTensor> later) const;
-    Match match_of(const Mistake& mistake, Reading reading, double difference) const;
-    std::optional<Match> dropout() const;
-    std::optional<Match> otherwise_filled(std::span<const TheirTensor> later) const;
-    std::optional<Match> far_below(const Reading& reading, std::span<const TheirTensor> later,
-                                   bool thorough) const;
-    std::optional<Match> one_fill(const Reading& reading) const;
-    std::optional<Match> beside_harmless(const std::vector<const Mistake*>& left_nan,
-                                         std::span<const TheirTensor> later) const;
-    std::optional<Match> pairs() const;
-    std::optional<Match> numbered() const;
-    double read_off(const NumberedEntry& family, double start, Replay& replay,
-                    const Tensor& theirs) const;
-    /// What hidden cells hold: one number, or their scores plus one number; nullptr otherwise.
-    const Mistake* name_of_fill(const Tensor& theirs, const std::vector<bool>& hidden,
-                                bool harmless) const;
+    /// Their tensor as one of that shape: as it is where it has the shape, else in every layout.
+    std::vector<Reading> ways(const Tensor& like) const;
+    Judged judged_as(const Tensor& tensor, const Tensor& wrong) const {
+        return judge(step, theirs, tensor, wrong, uses_theirs);
+    }
+    /// Whether softmax makes the same of a tensor, read as this step, as of the expected one.
     bool gives_same_weights(const Tensor& tensor) const;
-    /// Whether all that differs stands in rows of padded queries, which nobody reads.
-    bool is_right_where_read(const Tensor& tensor) const;
-    std::optional<Match> in_padded_rows() const;
-    std::optional<Match> match_among(const Tried& singles,
-                                     std::span<const TheirTensor> later) const;
-    std::vector<Reading> ways(const TheirTensor& theirs, const Tensor& like) const;
-
-    const Plan& plan_;
-    const Candidates candidates_;
-    const Judge& judge_;
-    Replay& replay_;
-    std::span<Screen> screens_;  ///< none where a walk is short
-    const DiagnoseOptions& options_;
-    const TheirTensor& theirs_;
-    std::string step_;
-    bool uses_theirs_;
-    Tensor expected_;
+    bool is_right_where_read(const Tensor& tensor) const {
+        return judge.right_where_read(step, theirs, tensor, expected, uses_theirs);
+    }
+    Match match_of(const Mistake& mistake, Reading reading, double difference) const;
+    /// The same of what is only written otherwise, which no replay makes.
+    Match written_otherwise(const char* id, Reading reading) const;
 };
+
+/// The mistake that makes a tensor; of several, the one that also explains the most of what comes
+/// later.
+Found best_of(const Scene& scene);
+/// What takes long, where `quick` is what best_of found: nothing. A mistake on top of a harmless
+/// difference, two mistakes, what the numbers say by themselves.
+Found thorough_of(const Scene& scene, const Found& quick);
+
+/// Scores whose hidden cells hold a number in the place of minus infinity, judged by the weights
+/// that they give; another mistake beside that.
+std::optional<Match> otherwise_filled(const Scene& scene);
+std::optional<Match> far_below(const Scene& scene, const Reading& reading, bool thorough);
+/// A mistake with a number of its own: a scale, a fill, a base, an offset.
+std::optional<Match> numbered(const Scene& scene);
 
 /// What a mask of somebody's is.
 struct MaskAnswer {
@@ -119,5 +102,59 @@ MaskAnswer answer_of_mask(const Plan& plan, const Judge& judge, const Replay& re
 
 /// How many of `later` a replay explains, one after the other, before the first that it does not.
 std::size_t explained_by(Replay replay, const Judge& judge, std::span<const TheirTensor> later);
+/// The same behind a mistake, whose tensor they have; nullptr makes none.
+std::size_t explained_behind(Replay replay, const Mistake* mistake, const std::string& step,
+                             const Tensor& tensor, const Judge& judge,
+                             std::span<const TheirTensor> later);
+
+/// What one reading of all tensors comes to: what has no name weighs most, then a mistake, then
+/// what is only written otherwise, then a step that the name would mean less likely.
+struct Outcome {
+    Diagnosis diagnosis;
+    double cost = 0;
+    std::vector<std::size_t> troubled{};  ///< the tensors that have a finding or no verdict
+};
+
+/// Replays a walk from somebody's own tensors, each read as one of its steps, and compares the
+/// outcome with what they have; nothing once it would cost as much as `bound`. A thorough one tries
+/// what takes long.
+///
+/// Shapes  theirs in the order of the walk.
+std::optional<Outcome> examined(const Case& about, const std::vector<TheirTensor>& theirs,
+                                double bound, bool thorough);
+
+// What the examiner asks of a reading.
+
+/// What a tensor without a verdict, a step that two wrong tensors claim, a mistake, a harmless
+/// difference, a tensor that is set aside and a less likely name add to the cost.
+inline constexpr double of_unknown = 100, of_mutation = 60, of_clash = 50, of_unjudged = 40,
+                        of_mistake = 10, of_harmless = 1, of_aside = 2, of_later_name = 0.05;
+double weight_of(const Finding& finding);
+double cost_of(const Diagnosis& diagnosis, const std::vector<TheirTensor>& theirs);
+
+/// The first parameter that the step needs and nobody gave, where they gave others: its numbers are
+/// chance, so another seed makes another step. Empty where there is none.
+std::string drawn_for(const Case& about, const std::string& step);
+
+/// Whether the query and key of a replay, some of them rotated already, have the product of ours.
+bool have_same_product(const Case& about, Replay& theirs);
+
+/// Whether something of theirs is right that would be wrong with this mistake.
+bool is_refuted(const Case& about, const Diagnosis& diagnosis, const Mistake& mistake);
+
+/// Their name may stand for a step before the one that matches, which the numbers are: says so.
+void note_saved_before(const Case& about, const TheirTensor& theirs, const std::string& step,
+                       Replay& replay, Match& match);
+
+/// Notes the rule that their numbers follow, where one is near the right one.
+void follow_a_rule(const Case& about, const TheirTensor& theirs, const std::string& step,
+                   const Tensor& tensor, Replay& replay, Finding& finding);
+
+/// Whether a step is made of weights, or is these.
+bool is_result_step(const std::string& step);
+
+/// A step that differs is harmless where the weights and all after them are right; `undone` says
+/// that what is unknown of query and key leaves their product.
+void mark_if_harmless(Finding& finding, Diagnosis& diagnosis, bool undone);
 
 }  // namespace attn

@@ -3,14 +3,36 @@
 #include <limits>
 
 #include "attn/diagnose/search.hpp"
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 
-// What hidden scores hold in the place of minus infinity.
+// Mistakes with a number of their own: what hidden scores hold in the place of minus infinity, a
+// scale, a base, an offset.
 
 namespace attn {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double nowhere = std::numeric_limits<double>::quiet_NaN();
+
+/// One step of Newton's method towards the number whose tensor is nearest: `near` is made with it,
+/// `next` with `more` added to it.
+struct Newton {
+    double step = 0;
+    double distance = 0;
+
+    Newton(const Tensor& theirs, const Tensor& near, const Tensor& next, double more) {
+        double along = 0, slope = 0;
+        for (std::size_t i = 0; i < theirs.size(); ++i) {
+            const double missing = theirs.at(i) - near.at(i);
+            const double change = (next.at(i) - near.at(i)) / more;
+            if (!std::isfinite(missing) || !std::isfinite(change)) continue;
+            distance += missing * missing;
+            along += missing * change;
+            slope += change * change;
+        }
+        step = slope > 0 ? along / slope : nowhere;
+    }
+};
 
 /// `tensor` with -inf where `hidden` says so.
 Tensor with_infinity(const Tensor& tensor, const std::vector<bool>& hidden) {
@@ -40,40 +62,21 @@ bool differ_by_rows(const Tensor& theirs, const Tensor& expected) {
     return true;
 }
 
-}  // namespace
-
-bool Search::gives_same_weights(const Tensor& tensor) const {
-    // A later tensor of theirs would be what softmax reads, whatever this one is.
-    const StepTable& table = step_table(plan_);
-    for (std::size_t i = place_of(table, step_) + 1; i < table.size(); ++i) {
-        if (is_scores(table[i].name) && replay_.is_given(table[i].name)) return false;
-    }
-    Replay other = replay_;
-    other.take(step_, tensor);
-    const Tensor* theirs = other.step("weights");
-    const Tensor* ours = replay_.step("weights");
-    return theirs != nullptr && ours != nullptr &&
-           judge_("weights", theirs_, *theirs, *ours, true).right();
-}
-
-const Mistake* Search::name_of_fill(const Tensor& theirs, const std::vector<bool>& hidden,
-                                    bool harmless) const {
-    const StepTable& table = step_table(plan_);
-    const PlannedStep masked{plan_, table, find_step(table, "masked_scores")};
-    const Tensor* scores = replay_.step(masked.latest(Chain::scores));
-    std::optional<double> fill;
-    std::optional<double> added;
-    bool one_fill = true;
-    bool one_added = true;
+/// What hidden cells hold: one number, or their scores plus one number; nullptr otherwise.
+const Mistake* name_of_fill(const Scene& scene, const Tensor& theirs,
+                            const std::vector<bool>& hidden, bool harmless) {
+    const StepTable& table = step_table(scene.about.plan);
+    const PlannedStep masked{scene.about.plan, table, find_step(table, "masked_scores")};
+    const Tensor* scores = scene.replay.step(masked.latest(Chain::scores));
+    std::optional<double> fill, added;
+    bool one_fill = true, one_added = true;
     for (std::size_t i = 0; i < theirs.size(); ++i) {
         if (!hidden[i]) continue;
         const double cell = theirs.at(i);
         if (!std::isfinite(cell)) return nullptr;
         const double more = cell - scores->at(i);
-        if (!fill) {
-            fill = cell;
-            added = more;
-        }
+        fill = fill.value_or(cell);
+        added = added.value_or(more);
         one_fill = one_fill && cell == *fill;
         one_added = one_added && std::abs(more - *added) <= 1e-4 * (std::abs(*added) + 1);
     }
@@ -85,35 +88,77 @@ const Mistake* Search::name_of_fill(const Tensor& theirs, const std::vector<bool
     return harmless ? &added_fill(number) : &mistaken_addition(number);
 }
 
+/// Any other number on every hidden cell is judged by the weights that it gives.
+std::optional<Match> one_fill(const Scene& scene, const Reading& reading) {
+    std::vector<bool> hidden(scene.expected.size());
+    for (std::size_t i = 0; i < hidden.size(); ++i) hidden[i] = scene.expected.at(i) == -infinity;
+    const Tensor visible = with_infinity(reading.tensor, hidden);
+    const Judged answer = scene.judged_as(visible, scene.expected);
+    if (!answer.right()) return std::nullopt;
+    const bool harmless = scene.gives_same_weights(reading.tensor);
+    const Mistake* fill = name_of_fill(scene, reading.tensor, hidden, harmless);
+    if (fill == nullptr) return std::nullopt;
+    Match match = scene.match_of(*fill, reading, answer.difference);
+    match.finding.harmless = harmless;
+    return match;
+}
+
+/// The number for which an entry makes their tensor, or comes nearest to it.
+double read_off(const NumberedEntry& family, double start, Replay& replay, const Tensor& theirs,
+                const std::string& step) {
+    if (family.whole) return start;
+    const auto number = [&](double at) { return family.positive ? std::exp(at) : at; };
+    double at = family.positive ? std::log(start) : start;
+    double before = HUGE_VAL;
+    for (int tries = 0; tries < 12; ++tries) {
+        const double more = 1e-3 * std::max(1.0, std::abs(at));
+        const auto near = replay.step_once(family.entry(number(at)), step);
+        const auto next = replay.step_once(family.entry(number(at + more)), step);
+        if (!near || !next || near->shape() != theirs.shape()) return nowhere;
+        const Newton newton(theirs, *near, *next, more);
+        if (!std::isfinite(newton.step)) return nowhere;
+        at += std::clamp(newton.step, -2.0, 2.0);
+        if (std::abs(newton.step) < 1e-6 * std::max(1.0, std::abs(at))) break;
+        if (tries > 3 && newton.distance > 0.5 * before) return nowhere;
+        before = newton.distance;
+    }
+    return number(at);
+}
+
+}  // namespace
+
 /// Numbers so low that softmax makes nothing of them stand for -inf, whatever they are.
-std::optional<Match> Search::far_below(const Reading& reading, std::span<const TheirTensor> later,
-                                       bool thorough) const {
+std::optional<Match> far_below(const Scene& scene, const Reading& reading, bool thorough) {
     double lowest = infinity;
-    for (std::size_t i = 0; i < expected_.size(); ++i) {
-        if (std::isfinite(expected_.at(i))) lowest = std::min(lowest, expected_.at(i));
+    for (std::size_t i = 0; i < scene.expected.size(); ++i) {
+        const double cell = scene.expected.at(i);
+        if (std::isfinite(cell)) lowest = std::min(lowest, cell);
     }
     // exp() of less is 0 in every type.
-    const double floor = lowest - (expected_.dtype() == DType::float64 ? 750 : 110);
+    const double floor = lowest - (scene.expected.dtype() == DType::float64 ? 750 : 110);
     const Tensor& tensor = reading.tensor;
     std::vector<bool> hidden(tensor.size());
     for (std::size_t i = 0; i < tensor.size(); ++i) hidden[i] = tensor.at(i) <= floor;
-    const Mistake* fill = name_of_fill(tensor, hidden, true);
+    const Mistake* fill = name_of_fill(scene, tensor, hidden, true);
     if (fill == nullptr) return std::nullopt;
-    TheirTensor read = theirs_;
+    TheirTensor read = scene.theirs;
     read.tensor = with_infinity(tensor, hidden);
-    const Judged answer = judge_(step_, theirs_, read.tensor, expected_, uses_theirs_);
+    const Judged answer = scene.judged_as(read.tensor, scene.expected);
     if (answer.right()) {
         const Mistake& empty_row = find_mistake("fully-masked-row");
-        const bool uniform = !gives_same_weights(tensor) && empty_row.applies(plan_);
-        Match match = match_of(uniform ? empty_row : *fill, reading, answer.difference);
+        const bool uniform =
+            !scene.gives_same_weights(tensor) && empty_row.applies(scene.about.plan);
+        Match match = scene.match_of(uniform ? empty_row : *fill, reading, answer.difference);
         match.finding.harmless = !uniform;
         match.finding.evidence = {fill->title};
         return match;
     }
-    Search inner(plan_, candidates_, judge_, replay_, screens_, options_, read, step_,
-                 uses_theirs_);
-    Found found = inner.best(later);
-    if (!found.match && thorough) found = inner.thorough(found, later);
+    const Scene inner{scene.about,       scene.judge,   scene.replay,
+                      scene.screens,     read,          scene.step,
+                      scene.uses_theirs, scene.later,   scene.only_harmless,
+                      scene.refuted,     scene.expected};
+    Found found = best_of(inner);
+    if (!found.match && thorough) found = thorough_of(inner, found);
     if (!found.match) return std::nullopt;
     Finding& finding = found.match->finding;
     (finding.beside == nullptr ? finding.beside : finding.also_beside) = fill;
@@ -121,73 +166,57 @@ std::optional<Match> Search::far_below(const Reading& reading, std::span<const T
     return found.match;
 }
 
-/// Any other number on every hidden cell is judged by the weights that it gives.
-std::optional<Match> Search::one_fill(const Reading& reading) const {
-    std::vector<bool> hidden(expected_.size());
-    for (std::size_t i = 0; i < hidden.size(); ++i) hidden[i] = expected_.at(i) == -infinity;
-    const Tensor visible = with_infinity(reading.tensor, hidden);
-    const Judged answer = judge_(step_, theirs_, visible, expected_, uses_theirs_);
-    if (!answer.right()) return std::nullopt;
-    const bool harmless = gives_same_weights(reading.tensor);
-    const Mistake* fill = name_of_fill(reading.tensor, hidden, harmless);
-    if (fill == nullptr) return std::nullopt;
-    Match match = match_of(*fill, reading, answer.difference);
-    match.finding.harmless = harmless;
-    return match;
-}
-
-std::optional<Match> Search::otherwise_filled(std::span<const TheirTensor> later) const {
-    if (!is_scores(step_)) return std::nullopt;
-    for (const Reading& reading : ways(theirs_, expected_)) {
-        if (step_ == "masked_scores") {
-            if (std::optional<Match> match = far_below(reading, later, false)) return match;
-            if (std::optional<Match> match = one_fill(reading)) return match;
+std::optional<Match> otherwise_filled(const Scene& scene) {
+    if (!is_scores(scene.step)) return std::nullopt;
+    for (const Reading& reading : scene.ways(scene.expected)) {
+        if (scene.step == "masked_scores") {
+            if (std::optional<Match> match = far_below(scene, reading, false)) return match;
+            if (std::optional<Match> match = one_fill(scene, reading)) return match;
         }
-        const bool beside_sink = plan_.has_sink() && !reading.layout.empty() &&
-                                 differ_by_rows(reading.tensor, expected_);
-        if (!beside_sink && !gives_same_weights(reading.tensor)) continue;
-        Match match = match_of(find_mistake("same-after-softmax"), reading, 0);
-        match.finding.harmless = true;
-        match.finding.replayed = false;
-        return match;
+        const bool beside_sink = scene.about.plan.has_sink() && !reading.layout.empty() &&
+                                 differ_by_rows(reading.tensor, scene.expected);
+        if (!beside_sink && !scene.gives_same_weights(reading.tensor)) continue;
+        return scene.written_otherwise("same-after-softmax", reading);
     }
     return std::nullopt;
 }
 
-// Rows of padded queries, which nobody reads.
-
-bool Judge::right_where_read(const std::string& step, const TheirTensor& theirs,
-                             const Tensor& tensor, const Tensor& expected, bool from_theirs) const {
-    const Shape shape = tensor.shape();
-    const StepTable& table = step_table(plan_);
-    // A bias has rows of queries too, but none for each sequence, whose padding differs.
-    const bool by_sequence = !plan_.has_batch || expected.has_axis("batch");
-    const bool by_query = place_of(table, step) >= place_of(table, "scores") && shape.size() > 1 &&
-                          shape == expected.shape() && by_sequence &&
-                          shape[shape.size() - 2] == plan_.query_len;
-    if (!by_query || !pads_queries(plan_)) return false;
-    constexpr double lowest = -std::numeric_limits<double>::infinity();
-    // nan, or a row that will be, spreads to what reads this as keys and values later.
-    for (std::size_t i = 0; i < tensor.size(); ++i) {
-        const bool is_number = tensor.at(i) > lowest;
-        if (!is_number && expected.at(i) > lowest) return false;
-    }
-    return (*this)(step, theirs, without_padded_rows(plan_, tensor),
-                   without_padded_rows(plan_, expected), from_theirs)
-        .right();
-}
-
-bool Search::is_right_where_read(const Tensor& tensor) const {
-    return judge_.right_where_read(step_, theirs_, tensor, expected_, uses_theirs_);
-}
-
-std::optional<Match> Search::in_padded_rows() const {
-    for (const Reading& reading : ways(theirs_, expected_)) {
-        if (!is_right_where_read(reading.tensor)) continue;
-        Match match = match_of(find_mistake("padded-rows-other"), reading, 0);
-        match.finding.harmless = true;
-        match.finding.replayed = false;
-        return match;
+std::optional<Match> numbered(const Scene& scene) {
+    const Plan& plan = scene.about.plan;
+    // A number is read off a part as well as off the whole.
+    Replay& replay = scene.screens.empty() ? scene.replay : scene.screens.front().replay();
+    if (replay.step(scene.step) == nullptr) return std::nullopt;
+    const Shape like = replay.step(scene.step)->shape();
+    const auto match = [&](const Reading& reading, const Tensor& part, const NumberedEntry& family,
+                           double number) -> std::optional<Match> {
+        if (std::abs(number) > 1e6) return std::nullopt;
+        const Mistake& mistake = family.entry(number);
+        if (!mistake.applies(plan)) return std::nullopt;
+        const auto begun = replay.step_once(mistake, scene.step);
+        if (!begun || !scene.judge(scene.step, scene.theirs, part, *begun, true).right()) return {};
+        const auto wrong = scene.replay.step_once(mistake, scene.step);
+        if (!wrong || judged(*wrong, scene.expected, {}).right()) return std::nullopt;
+        const Judged answer = scene.judged_as(reading.tensor, *wrong);
+        if (!answer.right()) return std::nullopt;
+        Match found = scene.match_of(mistake, reading, answer.difference);
+        if (family.right != nullptr) {
+            found.finding.evidence.push_back("the number is " + brief(number) +
+                                             " where it should be " + brief(family.right(plan)));
+        }
+        return found;
+    };
+    for (const Reading& reading : scene.ways(scene.expected)) {
+        const Tensor part = Prefix::of(reading.tensor, like);
+        for (const NumberedEntry& family : numbered_entries()) {
+            for (const double start : family.starts) {
+                if (!family.entry(start).applies(plan)) break;
+                const double exact = read_off(family, start, replay, part, scene.step);
+                if (!std::isfinite(exact)) continue;
+                for (const double number : {std::stod(brief(exact)), exact}) {
+                    if (auto found = match(reading, part, family, number)) return found;
+                }
+            }
+        }
     }
     return std::nullopt;
 }

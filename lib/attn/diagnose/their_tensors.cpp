@@ -7,7 +7,7 @@
 
 #include "attn/compare/compare.hpp"
 #include "attn/diagnose/replay.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

@@ -18,7 +18,7 @@ std::string_view step_of(const Section& section) {
 void add_code(Document& document, const Plan& plan, const StepTable& table, CodeLanguage language,
               const PrintOptions& options) {
     const std::vector<StepCode> program = program_of(plan, table, language);
-    const bool goes_back = language == CodeLanguage::torch && has_step(table, plan, "loss");
+    const bool goes_back = goes_back_by_itself(table, language);
     for (Section& section : document.sections) {
         const auto part = std::find_if(program.begin(), program.end(), [&](const StepCode& code) {
             return code.step == step_of(section);

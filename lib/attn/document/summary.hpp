@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <string_view>
 
 #include "attn/document/document.hpp"
 
@@ -10,5 +11,13 @@ namespace attn {
 ///
 /// Range   numbers that are not finite count for none of the rest.
 std::string summary_text(const Document& document);
+
+/// Which printed tensors have other cells than before, and how many: `x 1 of 12 cells, context
+/// all`; `nothing` where none has.
+std::string changes_of(const Document& document, const Document& before);
+
+/// A printed tensor with the numbers set apart that it printed otherwise before. Where it is laid
+/// out otherwise too, all stays plain.
+std::string marked(std::string_view text, std::string_view before, const Ink& ink);
 
 }  // namespace attn

@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <span>
 
-#include "attn/simd/instruction_set.hpp"
+#include "attn/simd/kernels.hpp"
 #include "attn/tensor/attention_shape.hpp"
 
 namespace attn {

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "attn/io/long_table.hpp"
+#include "attn/io/array_files.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
 

@@ -13,7 +13,6 @@
 #include "attn/io/number_lists.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/told.hpp"
 
 namespace attn {
 namespace {

@@ -7,7 +7,6 @@
 
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/told.hpp"
 
 namespace attn {
 namespace {

@@ -20,7 +20,6 @@
 #include "attn/io/json.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/told.hpp"
 
 namespace attn {
 namespace {

@@ -5,13 +5,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "attn/io/array_files.hpp"
 #include "attn/io/csv.hpp"
 #include "attn/io/json.hpp"
-#include "attn/io/npy.hpp"
-#include "attn/io/npz.hpp"
 #include "attn/io/number_lists.hpp"
-#include "attn/io/safetensors.hpp"
-#include "attn/io/torch_file.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
 

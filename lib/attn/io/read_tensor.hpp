@@ -6,7 +6,7 @@
 
 #include "attn/io/elements.hpp"
 #include "attn/io/input_file.hpp"
-#include "attn/text/sink.hpp"
+#include "attn/text/text_pieces.hpp"
 
 namespace attn {
 
@@ -16,8 +16,7 @@ namespace attn {
 /// where it leaves a doubt does the name's ending.
 ///
 /// Shapes  those of the file, with axes `axis0`, `axis1`, ... except where the file names them:
-/// this
-///         program's own .json and .csv.
+///         this program's own .json and .csv.
 /// Range   float32 (also for 16-bit types), float64, int64 or bool; .csv gives float64 or bool.
 /// Errors  InputError naming the file, the offset or line, and what to do.
 class TensorFile {

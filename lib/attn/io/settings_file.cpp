@@ -42,11 +42,8 @@ std::map<std::string, std::size_t> lines_of_keys(std::string_view text,
 }
 
 FileSetting setting_of(const std::string& key, const nlohmann::json& value, std::size_t line) {
-    FileSetting setting{key, {}, line, value.is_string()};
-    if (value.is_object()) {
-        setting.source = value.contains("source") ? text_of(value["source"]) : "other";
-        if (value.contains("random")) setting.values.push_back(text_of(value["random"]));
-    } else if (value.is_array() && !value.empty() && value.front().is_array()) {
+    FileSetting setting{key, {}, line, value.is_string(), value.is_object()};
+    if (value.is_array() && !value.empty() && value.front().is_array()) {
         setting.values.emplace_back();
         for (const auto& row : value)
             setting.values[0] += (&row == &value.front() ? "" : ";") + text_of(row);
@@ -60,31 +57,25 @@ FileSetting setting_of(const std::string& key, const nlohmann::json& value, std:
 
 }  // namespace
 
-FileSettings read_settings(std::string_view text, const std::string& label) {
+std::vector<FileSetting> read_settings(std::string_view text, const std::string& label) {
     nlohmann::json file = parse_json(text, label);
-    FileSettings settings;
     std::vector<std::string> place{""};
+    const auto enter = [&](const char* key) {
+        place.emplace_back(key);
+        file = nlohmann::json(file[key]);
+    };
     if (file.is_object() && file.contains("attn_explain") && file.contains("config")) {
-        settings.is_record = true;
-        place.emplace_back("config");
-        file = nlohmann::json(file["config"]);
+        enter("config");
+        if (file.is_object() && file.contains("said")) enter("said");
     }
     if (!file.is_object()) {
         throw InputError(label + ": holds no settings: write an object, {\"heads\": 2}");
     }
-    const auto add = [&](const nlohmann::json& object, const std::vector<std::string>& at) {
-        const std::map<std::string, std::size_t> lines = lines_of_keys(text, at);
-        for (const auto& [key, value] : object.items()) {
-            if (value.is_null() || (key == "said" && value.is_object())) continue;
-            settings.all.push_back(setting_of(key, value, lines.at(key)));
-        }
-    };
-    if (file.contains("said") && file["said"].is_object()) {
-        std::vector<std::string> inside = place;
-        inside.emplace_back("said");
-        add(file["said"], inside);
+    std::vector<FileSetting> settings;
+    const std::map<std::string, std::size_t> lines = lines_of_keys(text, place);
+    for (const auto& [key, value] : file.items()) {
+        if (!value.is_null()) settings.push_back(setting_of(key, value, lines.at(key)));
     }
-    add(file, place);
     return settings;
 }
 

@@ -1,4 +1,4 @@
-#include "attn/io/torch_file.hpp"
+#include "attn/io/array_files.hpp"
 
 #include <algorithm>
 #include <cstdint>

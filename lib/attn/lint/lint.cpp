@@ -1,7 +1,7 @@
 #include "attn/lint/lint.hpp"
 
 #include "attn/lint/lint_checks.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 

@@ -9,51 +9,20 @@ namespace attn::lint_checks {
 
 using Answer = std::optional<std::string>;
 
+using Check = Answer(const Plan&, const Ledger&);
+
 // Scale, softmax and what the scores look like.
-Answer softmax_axis(const Plan& plan, const Ledger& ledger);
-Answer scale_dmodel(const Plan& plan, const Ledger& ledger);
-Answer scale_missing(const Plan& plan, const Ledger& ledger);
-Answer scale_number(const Plan& plan, const Ledger& ledger);
-Answer saturated(const Plan& plan, const Ledger& ledger);
-Answer no_gradient(const Plan& plan, const Ledger& ledger);
-Answer exp_overflow(const Plan& plan, const Ledger& ledger);
-Answer rank_one(const Plan& plan, const Ledger& ledger);
-
+Check softmax_axis, scale_dmodel, scale_missing, scale_number, saturated, no_gradient, exp_overflow,
+    rank_one;
 // Tokens, masks and parameters.
-Answer hidden_rows(const Plan& plan, const Ledger& ledger);
-Answer unmasked_padding(const Plan& plan, const Ledger& ledger);
-Answer not_finite(const Plan& plan, const Ledger& ledger);
-Answer huge_numbers(const Plan& plan, const Ledger& ledger);
-Answer positive_init(const Plan& plan, const Ledger& ledger);
-Answer no_position(const Plan& plan, const Ledger& ledger);
-Answer vocabulary_gaps(const Plan& plan, const Ledger& ledger);
-Answer blind_padding(const Plan& plan, const Ledger& ledger);
-
-// Positions.
-Answer beyond_training(const Plan& plan, const Ledger& ledger);
-Answer equal_positions(const Plan& plan, const Ledger& ledger);
-Answer unseen_scaling(const Plan& plan, const Ledger& ledger);
-Answer rotary_width(const Plan& plan, const Ledger& ledger);
-
-// Windows, caps and biases.
-Answer window_not_causal(const Plan& plan, const Ledger& ledger);
-Answer window_holds_all(const Plan& plan, const Ledger& ledger);
-Answer t5_scale(const Plan& plan, const Ledger& ledger);
-Answer t5_cross(const Plan& plan, const Ledger& ledger);
-Answer cap_without_effect(const Plan& plan, const Ledger& ledger);
-
-// Sizes and layouts.
-Answer coincident_sizes(const Plan& plan, const Ledger& ledger);
-Answer causal_lengths(const Plan& plan, const Ledger& ledger);
-Answer no_output_projection(const Plan& plan, const Ledger& ledger);
-Answer fused_by_head(const Plan& plan, const Ledger& ledger);
-Answer three_heads(const Plan& plan, const Ledger& ledger);
-Answer no_power(const Plan& plan, const Ledger& ledger);
-
-// Shared heads, sinks and caches.
-Answer equal_groups(const Plan& plan, const Ledger& ledger);
-Answer sink_share(const Plan& plan, const Ledger& ledger);
-Answer past_positions(const Plan& plan, const Ledger& ledger);
+Check hidden_rows, unmasked_padding, not_finite, huge_numbers, positive_init, no_position,
+    vocabulary_gaps, blind_padding;
+// Positions, sizes and layouts.
+Check beyond_training, equal_positions, unseen_scaling, rotary_width, coincident_sizes,
+    causal_lengths, no_output_projection, fused_by_head, three_heads, no_power;
+// Windows, caps and biases; shared heads, sinks and caches.
+Check window_not_causal, window_holds_all, t5_scale, t5_cross, cap_without_effect, equal_groups,
+    sink_share, past_positions;
 
 /// True where this key (or query, without a memory) only fills up a shorter sequence.
 bool is_padding(const Plan& plan, std::size_t batch, std::size_t position);

@@ -5,7 +5,7 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/lint/lint_checks.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 
 namespace attn::lint_checks {
 namespace {

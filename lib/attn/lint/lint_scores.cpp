@@ -4,9 +4,9 @@
 #include "attn/lint/lint_checks.hpp"
 #include "attn/notes/gradient_notes.hpp"
 #include "attn/plan/words.hpp"
-#include "attn/tensor/groups.hpp"
+#include "attn/tensor/matrix_view.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 
 namespace attn::lint_checks {
 namespace {

@@ -7,7 +7,7 @@
 #include "attn/plan/visibility.hpp"
 #include "attn/rules/evaluate.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

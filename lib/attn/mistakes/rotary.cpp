@@ -3,7 +3,7 @@
 #include "attn/mistakes/change.hpp"
 #include "attn/plan/projected.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 

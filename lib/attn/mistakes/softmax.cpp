@@ -9,7 +9,7 @@
 #include "attn/mistakes/change.hpp"
 #include "attn/rules/inline.hpp"
 #include "attn/rules/print.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 #include "attn/walk/step_rule.hpp"
 
 namespace attn {

@@ -1,7 +1,7 @@
 #include "attn/models/contributions.hpp"
 
+#include "attn/models/generate.hpp"
 #include "attn/models/runtime.hpp"
-#include "attn/models/sampler.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn::models {
@@ -61,47 +61,57 @@ std::vector<double> of_head(const Array<double>& w_output, const std::vector<dou
 
 }  // namespace
 
-NextToken next_token(const Model& model, const ModelMistake* mistake,
-                     const std::vector<std::int64_t>& ids, std::int64_t id) {
+NextTokens::NextTokens(const Model& model, const ModelMistake* mistake,
+                       const std::vector<std::int64_t>& ids)
+    : model_(model), merged_(model.architecture.layers.size()), mlp_(merged_.size()) {
     const Architecture& a = model.architecture;
-    model.check_ids({id});
     if (!a.causal || a.norm_after_sum || a.logit_softcap > 0 || model.has("0.g_attention_output") ||
         model.has("0.g_mlp_output")) {
         throw ConfigError(model.label +
                           " takes a norm of what its layers add, or caps its logits: "
                           "a logit is no sum over heads there");
     }
-    std::vector<double> embedding;
-    std::vector<std::vector<double>> merged(a.layers.size()), mlp(a.layers.size());
     Runtime<double> runtime(parameters_of<double>(model), mistake);
     const auto keep = [&](const Passing& passing) {
-        if (passing.layer == 0 && passing.name == "x") embedding = last_row(passing.tensor);
-        if (passing.name == "merged") merged[passing.layer] = last_row(passing.tensor);
-        if (passing.name == "mlp_output") mlp[passing.layer] = last_row(passing.tensor);
+        if (passing.layer == 0 && passing.name == "x") embedding_ = last_row(passing.tensor);
+        if (passing.name == "merged") merged_[passing.layer] = last_row(passing.tensor);
+        if (passing.name == "mlp_output") mlp_[passing.layer] = last_row(passing.tensor);
     };
     runtime.watch(keep, {"x", "merged", "mlp_output"});
-    const Array<double> x = runtime.advance(ids);
-    const Array<double> logits = runtime.last_logits(x);
+    x_ = runtime.advance(ids);
+    logits_ = runtime.last_logits(x_);
+}
 
+std::vector<std::int64_t> NextTokens::likeliest(std::size_t count) const {
+    std::vector<std::int64_t> ids;
+    for (const Candidate& each : candidates<double>({logits_.data(), logits_.size()}, 1, count)) {
+        ids.push_back(each.id);
+    }
+    return ids;
+}
+
+NextToken NextTokens::of(std::int64_t id) const {
+    const Architecture& a = model_.architecture;
+    model_.check_ids({id});
     NextToken next;
     next.id = id;
     const Candidate chosen =
-        distribution<double>({logits.data(), logits.size()})[static_cast<std::size_t>(id)];
+        distribution<double>({logits_.data(), logits_.size()})[static_cast<std::size_t>(id)];
     next.logit = chosen.logit;
     next.probability = chosen.probability;
-    const Direction direction(model, x, id);
+    const Direction direction(model_, x_, id);
     double biases = direction.constant();
-    next.parts.push_back({"embedding", direction.of(embedding)});
+    next.parts.push_back({"embedding", direction.of(embedding_)});
     for (std::size_t n = 0; n < a.layers.size(); ++n) {
         const std::string layer = "layer " + std::to_string(n) + ", ";
-        const Tensor w_output = cast(model.read(in_layer(n, "w_output")), DType::float64);
+        const Tensor w_output = cast(model_.read(in_layer(n, "w_output")), DType::float64);
         for (std::size_t head = 0; head < a.heads; ++head) {
             next.parts.push_back(
                 {layer + "head " + std::to_string(head),
-                 direction.of(of_head(w_output.as<double>(), merged[n], head, a.head_dim))});
+                 direction.of(of_head(w_output.as<double>(), merged_[n], head, a.head_dim))});
         }
-        next.parts.push_back({layer + "MLP", direction.of(mlp[n])});
-        const Array<double> bias = numbers_of<double>(model, in_layer(n, "b_output"));
+        next.parts.push_back({layer + "MLP", direction.of(mlp_[n])});
+        const Array<double> bias = numbers_of<double>(model_, in_layer(n, "b_output"));
         if (bias.size() > 0) biases += direction.of({bias.begin(), bias.end()});
     }
     if (biases != 0) next.parts.push_back({"biases", biases});

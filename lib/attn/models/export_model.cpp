@@ -1,4 +1,4 @@
-#include "attn/models/export_model.hpp"
+#include "attn/models/open_model.hpp"
 
 #include <cmath>
 #include <numeric>
@@ -7,7 +7,7 @@
 #include "attn/models/hugging_face.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn::models {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "attn/models/runtime.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn::models {
 namespace {

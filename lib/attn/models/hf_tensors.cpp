@@ -4,9 +4,9 @@
 #include <set>
 #include <utility>
 
-#include "attn/models/hf_names.hpp"
+#include "attn/models/hf_config.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/tensor/same_numbers.hpp"
+#include "attn/tensor/tensor.hpp"
 #include "attn/text/strings.hpp"
 
 namespace attn::models {

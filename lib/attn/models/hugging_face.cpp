@@ -7,12 +7,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "attn/io/array_files.hpp"
 #include "attn/io/json.hpp"
-#include "attn/io/safetensors.hpp"
 #include "attn/models/open_model.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/told.hpp"
 
 namespace attn::models {
 namespace {

@@ -6,13 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "attn/io/json.hpp"
-#include "attn/models/pieces.hpp"
 #include "attn/models/text_cuts.hpp"
 #include "attn/models/tokenizer.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/pattern.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/told.hpp"
 
 namespace attn::models {
 namespace {

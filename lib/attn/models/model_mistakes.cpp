@@ -6,9 +6,7 @@
 #include "attn/models/layer_walk.hpp"
 #include "attn/models/runtime.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/closest.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/told.hpp"
 
 namespace attn::models {
 namespace {

@@ -4,9 +4,8 @@
 #include <utility>
 
 #include "attn/models/hugging_face.hpp"
-#include "attn/models/shipped.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn::models {
 namespace {

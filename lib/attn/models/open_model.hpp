@@ -2,9 +2,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "attn/io/elements.hpp"
 #include "attn/io/input_file.hpp"
 #include "attn/models/model.hpp"
+#include "attn/text/text_pieces.hpp"
 
 namespace attn::models {
 
@@ -36,5 +39,29 @@ Model read_llama2c(std::shared_ptr<const InputFile> file);
 ///
 /// Errors  InputError, starting with the label.
 Model read_llm_viz(std::string_view text, const std::string& label);
+
+/// Files of data/models that the program holds, byte for byte (see shipped.S).
+extern const std::string_view stories_bin;
+extern const std::string_view stories_tokenizer;
+extern const std::string_view sorter_json;
+
+/// stories_bin and stories_tokenizer one behind the other, as zlib packs them. Of each four bytes
+/// the bits are turned once to the left, so that the exponent of a float is a byte of its own, and
+/// then stand all first bytes, all second ones, and so on: exponents are much alike.
+std::string packed_stories();
+
+/// A model of the Llama kind as Hugging Face's transformers keep it: config.json and tensors. Where
+/// features rotate with their neighbours, the rows of w_query and w_key are put into the order of
+/// halves: row 2i + b of a head goes to row b * head_dim / 2 + i.
+///
+/// Errors  ConfigError for a model of another kind, which these names cannot say.
+std::string config_json(const Model& model);
+std::vector<NamedTensor> tensors_for_hugging_face(const Model& model);
+
+/// Writes such a model tensor by tensor as llama2.c keeps it (version 0), with the rows in the
+/// order of neighbours.
+///
+/// Errors  ConfigError as above, and for what that file cannot say: biases, windows, another theta.
+void write_llama2c(const Model& model, const Sink& sink);
 
 }  // namespace attn::models

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "attn/models/experts.hpp"
+#include "attn/models/layer.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace attn::models {

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "attn/models/pieces.hpp"
+#include "attn/models/text_cuts.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"

@@ -1,73 +1,70 @@
 #pragma once
-#include <initializer_list>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "attn/notebooks/notebook.hpp"
-#include "attn/walk/walk.hpp"
 
 namespace attn {
 
-/// What a notebook shows, section after section. The calls after `tensor`, `shape` or `text`
-/// describe the section that was begun last; what stands on its page describes it already.
+/// What a notebook shows, made of the walks and the page that lie in the program.
 ///
 /// A page has a block for each section: `[name]`, then a field on each line, `title: words`. Lines
-/// that begin with blanks go on with the field before, those of `code` as they are. The fields are
-/// named as the calls below; ` if corrected` or ` if not corrected` behind the name restricts one.
-/// Words in braces are left for `fill`.
+/// that begin with blanks go on with the field before, those of `code` as they are. Behind a name
+/// or a field ` if corrected` or ` if not corrected` restricts it. The fields:
+///
+///     title, made, note, code, printed_by   as they stand; words in braces are left for `fill`
+///     walk       the walk that makes this section and those after it; empty: none does
+///     from       the parts of its steps that these numbers are, `weights[0]`, side by side where
+///                there are several; by default the step whose name the section has. Empty: none
+///     shape      it is the shape of its part, as that of each section `x_shape`, which `x.shape`
+///                prints
+///     grad       PyTorch's name of the function behind the tensor
+///     kept       not printed by the notebook
+///     mistake ID the notebook makes it here: a remark that, in a corrected replay, says how it was
+///                corrected
 class NotebookBuilder {
 public:
-    NotebookBuilder(CodeLanguage language, const ReplayOptions& replay, const char* page);
+    NotebookBuilder(CodeLanguage language, const ReplayOptions& replay, const char* page,
+                    std::vector<NotebookWalk> walks);
 
-    /// The walk that makes the numbers of the sections from here on; empty: no walk does.
-    void within(std::string walk) { walk_ = std::move(walk); }
+    /// The walk of that name, performed when it is first asked for.
+    const Walked& walked(const std::string& name);
 
-    /// The lines of this plan's steps stand for `{scores}` and their like in the code of the
-    /// sections from here on, and its first lines for `{setup}`.
-    void codes(const Plan& plan, Gradients gradients = Gradients::off);
+    /// The lines of this plan's steps stand for `{scores}` and their like in code, and its first
+    /// lines for `{setup}`; of one section, or of all.
+    void codes(const Plan& plan, Gradients gradients = Gradients::off,
+               const std::string& section = {});
 
-    /// Begins a section.
-    NotebookBuilder& tensor(std::string name, Tensor content);
-    NotebookBuilder& text(std::string name, std::string content);
-    /// The printed form of a shape. A section `x_shape` is printed by `x.shape`.
-    NotebookBuilder& shape(std::string name, const Shape& shape);
-
-    /// The parts of the walk's steps that these numbers are, side by side where there are several:
-    /// `weights[0]`; by itself the step whose name the section has. Empty: no walk makes them.
-    NotebookBuilder& from(std::string parts);
-    /// How it is made of the walk where it is not simply that part, or the shape of it.
-    NotebookBuilder& remade(Section::Remake remake);
-
-    NotebookBuilder& title(std::string words);
-    NotebookBuilder& made(std::string formula);
-    NotebookBuilder& code(std::string lines);
-    NotebookBuilder& printed_by(std::string expression);
-    NotebookBuilder& note(std::string words);
-    NotebookBuilder& grad(const std::string& function);
-    /// Not printed by the notebook.
-    NotebookBuilder& kept();
-    /// The notebook makes this mistake here: a remark that, in a corrected replay, says how it was
-    /// corrected.
-    NotebookBuilder& mistake(const std::string& id, const std::string& words);
-
+    /// How a section is made of its walk where it is not simply a part, or the shape of it.
+    void remade(const std::string& section, Section::Remake remake);
+    /// The content of a section that no walk makes.
+    void own(const std::string& section, decltype(Section::content) content);
     /// Puts what was computed in the place of `{name}` in code, note and remarks.
-    NotebookBuilder& fill(const std::string& name, const std::string& words);
+    void fill(const std::string& section, const std::string& name, const std::string& words);
 
     /// The document, with the settings of this plan above it and its tokens along the axes.
     Document finish(const std::string& notebook, const Plan& plan);
 
 private:
-    Section& begin(std::string name);
-    void describe(const std::string& field, const std::string& text);
+    using Fields = std::vector<std::pair<std::string, std::string>>;
+
+    /// Takes the condition off a name; whether it is met.
+    bool applies(std::string& name) const;
+    Section section_of(const std::string& name, const Fields& fields);
+    void describe(Section& section, const std::string& field, const std::string& text);
 
     CodeLanguage language_;
     ReplayOptions replay_;
-    std::map<std::string, std::vector<std::pair<std::string, std::string>>> page_;
-    std::vector<std::pair<std::string, std::string>> codes_;
-    std::string walk_;
-    Document document_;
+    std::vector<NotebookWalk> walks_;
+    std::map<std::string, Walked> walked_;
+    std::vector<std::pair<std::string, Fields>> page_;
+    Fields codes_;
+    std::map<std::string, Section::Remake> remade_;
+    std::map<std::string, decltype(Section::content)> own_;
+    std::map<std::string, Fields> fills_;
+    std::string walk_;  ///< of the sections from here on
 };
 
 /// The pages that lie in the program.

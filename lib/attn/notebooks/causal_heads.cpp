@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "attn/cards/step_table.hpp"
 #include "attn/notebooks/builder.hpp"
@@ -7,10 +8,83 @@
 #include "attn/tensor/slice.hpp"
 
 // Notebook 002: the mean of all earlier tokens, by loop, by matrix and by masked softmax; the same
-// with weights that depend on the tokens; two heads; five heads.
+// with weights that depend on the tokens; two heads; five heads. Each cell draws on where the one
+// above it stopped.
 
 namespace attn {
 namespace {
+
+/// What the attention cells have in common: 4 samples of 8 tokens, 16 features for each head, keys
+/// drawn before queries, each token seeing itself and the past.
+WalkConfig cell(std::int64_t heads, std::int64_t embed_dim) {
+    WalkConfig config;
+    config.batch = 4;
+    config.query_len = 8;
+    config.heads = heads;
+    config.head_dim = 16;
+    config.embed_dim = embed_dim;
+    config.draw_order = "kqv";
+    config.mask.causal = true;
+    config.seed = 1337;
+    config.variant = Variant::loop;
+    return config;
+}
+
+/// Averages of the past: scores that know nothing, and x itself as value.
+WalkConfig averages(std::int64_t embed_dim) {
+    WalkConfig config = cell(1, embed_dim);
+    config.projection = Projection::matrix;
+    config.head_dim = embed_dim;
+    config.init = std::array{Init::zeros, Init::zeros, Init::identity};
+    config.draw_order = "qkv";
+    return config;
+}
+
+/// The page divides by the root of the whole width instead of that of a head.
+ScaleChoice scale_of(const ReplayOptions& replay) {
+    if (replay.corrected) return {};
+    return {ScaleChoice::By::embed_dim};
+}
+
+/// One head after `cells` others with draws of the same sizes.
+NotebookWalk one_head(const ReplayOptions& replay, std::string name, std::size_t cells,
+                      std::vector<std::string> mistakes = {}) {
+    WalkConfig config = cell(1, 32);
+    config.scale = scale_of(replay);
+    for (std::size_t i = 0; i < cells; ++i) {
+        config.burn_before.push_back({Distribution::normal, 4 * 8 * 32});
+        config.burn_before.push_back({Distribution::uniform, 3 * 16 * 32});
+    }
+    return walk_of(replay, std::move(name), config, std::move(mistakes));
+}
+
+/// The weights of cell 41 in an older state: scaled rightly, softmax over the wrong axis.
+NotebookWalk older(const ReplayOptions& replay) {
+    WalkConfig config = cell(1, 32);
+    if (!replay.corrected) config.softmax_axis = SoftmaxAxis::query;
+    return walk_of(replay, "older", config);
+}
+
+NotebookWalk two_heads(const ReplayOptions& replay) {
+    WalkConfig config = cell(2, 32);
+    config.scale = scale_of(replay);
+    config.output_projection = true;
+    config.burn_before = one_head(replay, "", 2).config.burn_before;
+    return walk_of(replay, "two-heads", config);
+}
+
+/// One fused projection; three mistakes in a cell that died.
+NotebookWalk five_heads(const ReplayOptions& replay) {
+    WalkConfig config = cell(5, 80);
+    config.scale = scale_of(replay);
+    config.draw_order = "qkv";
+    config.projection = Projection::fused_by_head;
+    config.output_projection = true;
+    config.burn_before = two_heads(replay).config.burn_before;
+    config.burn_before.push_back({Distribution::normal, 4 * 8 * 32});
+    config.burn_before.push_back({Distribution::uniform, 4 * 32 * 32});
+    return walk_of(replay, "five-heads", config, {"k-dot-k", "einsum-diagonal"});
+}
 
 /// The mean of each token's features and those of all tokens before it, sample by sample.
 Tensor running_mean(const Tensor& of) {
@@ -54,8 +128,6 @@ Tensor variance_tensor(const Tensor& tensor) {
     return {{}, Array<float>(static_cast<float>(variance_of(tensor)))};
 }
 
-constexpr const char* died = "NameError: name 'torch' is not defined";
-
 /// Each row divided by its sum.
 Tensor normalised(const Tensor& matrix) {
     Array<float> rows = matrix.as<float>();
@@ -67,149 +139,110 @@ Tensor normalised(const Tensor& matrix) {
     return {matrix.axes(), std::move(rows)};
 }
 
-/// The lines of every step of a cell, from the draws on, under names of its own.
+/// The lines of every step of a cell, from the draws on, under names of its own. A cell keeps its
+/// mistakes, unless they are corrected.
 std::string cell_code(const ReplayOptions& replay, const Plan& plan,
-                      std::initializer_list<std::pair<const char*, const char*>> replaced,
-                      bool continues) {
-    if (!replay.code) return {};
-    std::string lines;
+                      std::map<std::string, std::string> replaced = {}) {
+    if (!replay.corrected) {
+        replaced["scaled_scores"] =
+            "scaled_scores = scores * " + std::to_string(plan.embed_dim) + "**-0.5";
+    }
     Plan own = plan;  // what other cells draw stands in their lines
     own.config.burn_before.clear();
+    std::string lines;
     for (const StepCode& step : program_of(own, step_table(), CodeLanguage::torch, Gradients::on)) {
         if (step.code.empty() || step.step == "row_max" || step.step == "exponentials" ||
             step.step == "row_sum") {
             continue;
         }
-        std::string code = step.code;
-        for (const auto& [name, instead] : replaced) {
-            if (step.step == name) code = instead;
-        }
-        lines += (lines.empty() ? "" : "\n") + code;
+        const auto instead = replaced.find(step.step);
+        lines +=
+            (lines.empty() ? "" : "\n") + (instead == replaced.end() ? step.code : instead->second);
     }
-    const std::string seed = "torch.manual_seed(" + std::to_string(plan.config.seed) + ")\n";
-    return continues ? lines : seed + lines;
+    return lines;
+}
+
+/// The averages of the past in three ways, without weights that know anything.
+void fill_averages(NotebookBuilder& page, const Walked& averaged) {
+    page.fill("x_shape", "setup", setup_code(averaged.plan, CodeLanguage::torch));
+    page.remade("running_mean", [](const Plan&, const Ledger& walk) {
+        return slice(running_mean(walk["x"]), "0");
+    });
+    page.remade("lower_triangle", [](const Plan&, const Ledger& walk) {
+        return lower_triangle(walk["mask"].as<bool>());
+    });
+    page.remade("average_by_triangle", [](const Plan&, const Ledger& walk) {
+        const Tensor ones = lower_triangle(walk["mask"].as<bool>());
+        return slice(means_by(normalised(ones), walk["x"]), "0");
+    });
+    page.fill("uniform_weights", "sums", row_sums(slice(averaged.ledger["weights"], "0")));
+    page.fill("average_by_softmax_shape", "seed", std::to_string(averaged.plan.config.seed));
+    page.remade("average_by_softmax", [](const Plan&, const Ledger& walk) {
+        return slice(walk["context"], "0").renamed({"token", "feature"});
+    });
+}
+
+/// The lines of the cells with one, two and five heads.
+void fill_cells(NotebookBuilder& page, const ReplayOptions& replay) {
+    const auto einsum = [&](const char* name, const char* wrong, const char* right,
+                            const char* of) {
+        return std::string(name) + " = torch.einsum(\"" + (replay.corrected ? right : wrong) +
+               "\", " + of + ")";
+    };
+    const Plan& one = page.walked("one-head").plan;
+    const std::string seed = "torch.manual_seed(" + std::to_string(one.config.seed) + ")\n";
+    page.fill("context_shape", "cell", seed + cell_code(replay, one));
+    page.fill("context_by_einsum_shape", "cell",
+              cell_code(replay, one,
+                        {{"context", einsum("context_by_einsum", "bkk,bkf->bkf", "bqk,bkf->bqf",
+                                            "weights, value")}}));
+    page.fill("two_heads_shape", "cell", cell_code(replay, page.walked("two-heads").plan));
+    const std::string five = cell_code(
+        replay, page.walked("five-heads").plan,
+        {{"scores", einsum("scores", "bhqf,bhkf->bhqk", "bhqf,bhkf->bhqk",
+                           replay.corrected ? "query, key" : "key, key")},
+         {"context", einsum("context", "bhkk,bhkf->bhkf", "bhqk,bhkf->bhqf", "weights, value")}});
+    page.fill("five_heads", "cell", five);
+    page.fill("five_heads_scores", "cell", five);
 }
 
 }  // namespace
 
+std::vector<NotebookWalk> causal_heads_walks(const ReplayOptions& replay) {
+    return {one_head(replay, "one-head", 0),
+            walk_of(replay, "averages", averages(2)),
+            walk_of(replay, "wide-averages", averages(32)),
+            one_head(replay, "by-einsum", 1, {"einsum-diagonal"}),
+            two_heads(replay),
+            five_heads(replay),
+            older(replay)};
+}
+
 Document causal_heads(const ReplayOptions& replay) {
-    NotebookBuilder notebook(CodeLanguage::torch, replay, attn_notebook_causal_heads);
-    const bool corrected = replay.corrected;
-
-    // Average the past in three ways.
-    const std::vector<NotebookWalk> walks = causal_heads_walks(replay);
-    const auto walked = [&](const char* name) { return performed(find_walk(walks, name)); };
-    const Walked averaged = walked("averages");
-    const Tensor& x_small = averaged.ledger["x"];
-    const Tensor average = running_mean(x_small);
-    const Tensor triangle = lower_triangle(averaged.ledger["mask"].as<bool>());
-    const Tensor uniform = slice(averaged.ledger["weights"], "0");
-    notebook.within("averages");
-
-    notebook.shape("x_shape", x_small.shape())
-        .fill("setup", setup_code(averaged.plan, CodeLanguage::torch));
-    notebook.tensor("x_small", slice(x_small, "0"));
-    notebook.tensor("running_mean", slice(average, "0"))
-        .remade(
-            [](const Plan&, const Ledger& walk) { return slice(running_mean(walk["x"]), "0"); });
-    notebook.tensor("lower_triangle", triangle).remade([](const Plan&, const Ledger& walk) {
-        return lower_triangle(walk["mask"].as<bool>());
-    });
-    notebook.tensor("average_by_triangle", slice(means_by(normalised(triangle), x_small), "0"))
-        .remade([](const Plan&, const Ledger& walk) {
-            const Tensor ones = lower_triangle(walk["mask"].as<bool>());
-            return slice(means_by(normalised(ones), walk["x"]), "0");
-        });
-    notebook.tensor("masked_zeros", slice(averaged.ledger["masked_scores"], "0"));
-    notebook.tensor("uniform_weights", uniform).fill("sums", row_sums(uniform));
-
-    // Let the tokens decide: one head, drawn anew from the same seed.
-    const Walked one = walked("one-head");
-    const Plan& plan = one.plan;
-    const Ledger& ledger = one.ledger;
-
-    notebook.within(corrected ? "averages" : "wide-averages");
-    notebook
-        .shape("average_by_softmax_shape",
-               (corrected ? averaged : walked("wide-averages")).ledger["context"].shape())
-        .fill("seed", std::to_string(plan.config.seed));
-    notebook.within("averages");
-    notebook.tensor("average_by_softmax",
-                    slice(averaged.ledger["context"], "0").renamed({"token", "feature"}));
-
-    // The lines of a cell keep its mistakes, unless they are corrected.
-    const auto scaled = [&](const Plan& of, const char* faithful) {
-        return corrected ? step_code("scaled_scores", of, step_table(), CodeLanguage::torch)
-                         : faithful;
-    };
-    notebook.within("one-head");
-    const std::string narrow = scaled(plan, "scaled_scores = scores * 32**-0.5");
-    notebook.shape("context_shape", ledger["context"].shape())
-        .fill("cell", cell_code(replay, plan, {{"scaled_scores", narrow.c_str()}}, false));
-    notebook.tensor("context", ledger["context"]);
-
-    // The same with einsum, which takes the diagonal.
-    const Ledger diagonal = walked("by-einsum").ledger;
-    notebook.within("by-einsum");
-    const char* einsum = corrected
-                             ? "context_by_einsum = torch.einsum(\"bqk,bkf->bqf\", weights, value)"
-                             : "context_by_einsum = torch.einsum(\"bkk,bkf->bkf\", weights, value)";
-    notebook.shape("context_by_einsum_shape", diagonal["context"].shape())
-        .fill("cell", cell_code(replay, plan,
-                                {{"scaled_scores", narrow.c_str()}, {"context", einsum}}, true));
-    notebook.tensor("context_by_einsum", diagonal["context"]);
-
-    // Two heads and an output projection.
-    const Walked two_walked = walked("two-heads");
-    const Plan& two = two_walked.plan;
-    const Ledger& both = two_walked.ledger;
-    notebook.within("two-heads");
-    const std::string narrow_two = scaled(two, "scaled_scores = scores * 32**-0.5");
-    notebook.shape("two_heads_shape", both["output"].shape())
-        .fill("cell", cell_code(replay, two, {{"scaled_scores", narrow_two.c_str()}}, true));
-    notebook.tensor("two_heads_weights", both["weights"]);
-    notebook.tensor("two_heads_output", both["output"]);
-
-    // Five heads from one fused projection: the cell died in the notebook.
-    const Walked five_walked = walked("five-heads");
-    const Plan& five = five_walked.plan;
-    const Ledger& fused = five_walked.ledger;
-    notebook.within("five-heads");
-    const std::string wide = scaled(five, "scaled_scores = scores * 80**-0.5");
-    const std::string five_code = cell_code(
-        replay, five,
-        {{"scores", corrected ? "scores = torch.einsum(\"bhqf,bhkf->bhqk\", query, key)"
-                              : "scores = torch.einsum(\"bhqf,bhkf->bhqk\", key, key)"},
-         {"scaled_scores", wide.c_str()},
-         {"context", corrected ? "context = torch.einsum(\"bhqk,bhkf->bhqf\", weights, value)"
-                               : "context = torch.einsum(\"bhkk,bhkf->bhkf\", weights, value)"}},
-        true);
-    if (corrected) {
-        notebook.shape("five_heads", fused["output"].shape()).fill("cell", five_code);
-    } else {
-        notebook.text("five_heads", died).remade([](const Plan&, const Ledger&) {
-            return std::string(died);
+    NotebookBuilder page(CodeLanguage::torch, replay, attn_notebook_causal_heads,
+                         causal_heads_walks(replay));
+    const Walked& averaged = page.walked("averages");
+    fill_averages(page, averaged);
+    if (replay.code) fill_cells(page, replay);
+    page.own("transposed_alike", "True");
+    if (!replay.corrected) {
+        page.remade("five_heads", [](const Plan&, const Ledger&) {
+            return std::string("NameError: name 'torch' is not defined");
         });
     }
-    notebook.tensor("five_heads_scores", fused["scores"]).fill("cell", five_code);
-    notebook.tensor("five_heads_output", fused["output"]);
 
-    // What is left: a transposition, and two looks at the weights of cell 41.
-    notebook.within("");
-    notebook.text("transposed_alike", "True");
-    notebook.within("one-head");
-    notebook.tensor("weights", slice(ledger["weights"], "0"))
-        .fill("sums", row_sums(slice(ledger["weights"], "0")));
-    notebook.tensor("weights_variance", variance_tensor(ledger["weights"]))
-        .remade([](const Plan&, const Ledger& walk) { return variance_tensor(walk["weights"]); })
-        .fill("equal", four(variance_of(uniform)))
-        .fill("scaled", four(variance_of(ledger["scaled_scores"])));
-    notebook.within("older");
-    const Tensor stale = slice(walked("older").ledger["weights"], "0");
-    notebook.tensor("older_weights", stale)
-        .fill("columns", column_sums(stale))
-        .fill("rows", row_sums(stale));
-    return notebook.finish("causal-heads", plan);
+    // Two looks at the weights of cell 41.
+    const Walked& one = page.walked("one-head");
+    page.fill("weights", "sums", row_sums(slice(one.ledger["weights"], "0")));
+    page.remade("weights_variance",
+                [](const Plan&, const Ledger& walk) { return variance_tensor(walk["weights"]); });
+    page.fill("weights_variance", "equal",
+              four(variance_of(slice(averaged.ledger["weights"], "0"))));
+    page.fill("weights_variance", "scaled", four(variance_of(one.ledger["scaled_scores"])));
+    const Tensor older = slice(page.walked("older").ledger["weights"], "0");
+    page.fill("older_weights", "columns", column_sums(older));
+    page.fill("older_weights", "rows", row_sums(older));
+    return page.finish("causal-heads", one.plan);
 }
 
 }  // namespace attn

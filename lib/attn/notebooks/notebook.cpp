@@ -1,14 +1,15 @@
 #include "attn/notebooks/notebook.hpp"
 #include "attn/render/render.hpp"
+#include "attn/render/torch_text.hpp"
 
 #include <algorithm>
 #include <stdexcept>
 
 #include "attn/cards/step_table.hpp"
 #include "attn/mistakes/mistake.hpp"
-#include "attn/plan/draw.hpp"
+#include "attn/plan/draw_list.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/tensor/same_numbers.hpp"
+#include "attn/tensor/tensor.hpp"
 
 namespace attn {
 namespace {
@@ -103,6 +104,21 @@ const NotebookWalk& find_walk(const std::vector<NotebookWalk>& walks, std::strin
     const auto walk = std::ranges::find(walks, name, &NotebookWalk::name);
     if (walk == walks.end()) throw std::out_of_range("no walk " + std::string(name));
     return *walk;
+}
+
+decltype(Section::content) content_of(const Section& section, const Plan& plan,
+                                      const Ledger& ledger, CodeLanguage language) {
+    if (section.remake) return section.remake(plan, ledger);
+    const std::string step = section.parts.substr(0, section.parts.find('['));
+    if (!ledger.has(step)) throw ConfigError("there is no " + step + " with these settings");
+    const bool is_part = step != section.parts;
+    const Tensor tensor =
+        is_part ? slice(ledger[step], section.parts.substr(step.size() + 1,
+                                                           section.parts.size() - step.size() - 2))
+                : ledger[step];
+    if (std::holds_alternative<Tensor>(section.content)) return tensor;
+    return language == CodeLanguage::torch ? torch_size_text(tensor.shape())
+                                           : shape_text(tensor.shape());
 }
 
 Walked performed(const NotebookWalk& walk) {

@@ -59,6 +59,13 @@ struct Walked {
     Ledger ledger;
 };
 
+/// The content of a section that a walk makes: the part of its steps, its remake, or, where the
+/// section holds a text, the printed shape.
+///
+/// Errors  ConfigError, ShapeError where the walk lacks the part.
+decltype(Section::content) content_of(const Section& section, const Plan& plan,
+                                      const Ledger& ledger, CodeLanguage language);
+
 /// Performs it; without the parts of softmax, which no notebook shows.
 /// Errors  as resolve and with_mistakes.
 Walked performed(const NotebookWalk& walk);

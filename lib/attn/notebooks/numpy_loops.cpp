@@ -8,7 +8,7 @@
 #include "attn/render/torch_text.hpp"
 #include "attn/steps/projection.hpp"
 #include "attn/tensor/slice.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 // Notebook 001: attention of one word, of all words in loops, of all words in whole arrays, and
 // with eight heads. The notebook was run without a seed, so its draws cannot be had again.
@@ -98,8 +98,8 @@ std::vector<NotebookWalk> numpy_loops_walks(const ReplayOptions& replay) {
 }
 
 Document numpy_loops(const ReplayOptions& replay) {
-    NotebookBuilder notebook(CodeLanguage::numpy, replay, attn_notebook_numpy_loops);
-    const bool corrected = replay.corrected;
+    NotebookBuilder page(CodeLanguage::numpy, replay, attn_notebook_numpy_loops,
+                         numpy_loops_walks(replay));
 
     // One word: the query is made from x3, key and value are plain draws.
     WalkConfig config = base(replay, Projection::none, 20);
@@ -108,7 +108,7 @@ Document numpy_loops(const ReplayOptions& replay) {
     config.key_len = 4;
     settle(config, replay);
     const Plan one = resolve(config);
-    notebook.codes(one);
+    page.codes(one);
     const auto generator = generator_of(one);
     Ledger given = draw({normals("x3", 1, 20), normals("w_query", 20, 20), normals("key", 4, 20),
                          normals("value", 4, 20)},
@@ -120,41 +120,23 @@ Document numpy_loops(const ReplayOptions& replay) {
     const Ledger word = walk_with(one, given, replay, {"softmax-overflow", "softmax-axis=one"});
     const Tensor scores = as_column(word["scores"]);
     const Tensor weights = as_column(word["weights"]);
+    page.own("scores_shape", shape_text(scores.shape()));
+    page.own("scores", scores);
+    page.own("weights", weights);
+    page.fill("weights", "sum", four(sum_of(weights)));
+    page.own("one_weight", python_float_text(weights.at(1)));
+    page.own("context_shape", shape_text(word["context"].shape()));
+    page.own("context", word["context"]);
 
-    notebook.shape("scores_shape", scores.shape());
-    if (replay.seed) notebook.note("");
-    notebook.tensor("scores", scores);
-    notebook.tensor("weights", weights).fill("sum", four(sum_of(weights)));
-    notebook.text("one_weight", python_float_text(weights.at(1)));
-    notebook.shape("context_shape", word["context"].shape());
-    notebook.tensor("context", word["context"]);
-
-    // All words, in loops.
-    const Ledger by_loops = performed(in_loops(replay)).ledger;
-    notebook.within("loops");
-    notebook.shape("loop_context_shape", by_loops["context"].shape())
-        .fill("largest", largest_score(by_loops));
-    notebook.tensor("loop_context", by_loops["context"]);
-
-    // All words, in whole arrays.
-    const Ledger by_arrays = performed(in_arrays(replay)).ledger;
-    notebook.within("arrays");
-    notebook.shape("array_context_shape", by_arrays["context"].shape())
-        .fill("largest", largest_score(by_arrays));
-    notebook.tensor("array_weights", by_arrays["weights"]);
-    notebook.tensor("array_context", by_arrays["context"]);
-
-    // Eight heads, one after the other.
-    const Walked eight = performed(eight_heads(replay));
-    const Ledger& multi = eight.ledger;
-    notebook.within("eight-heads");
-    notebook.shape("head_context_shape", multi["context"].shape())
-        .fill("largest", largest_score(multi));
-    notebook.tensor("head_context", multi["context"]);
-    if (corrected) {
-        notebook.tensor("output", projected_heads(eight_heads(replay))["output"]);
+    for (const auto& [section, walk] : {std::pair{"loop_context_shape", "loops"},
+                                        {"array_context_shape", "arrays"},
+                                        {"head_context_shape", "eight-heads"}}) {
+        page.fill(section, "largest", largest_score(page.walked(walk).ledger));
     }
-    return notebook.finish("numpy-loops", one);
+    if (replay.corrected) page.own("output", projected_heads(eight_heads(replay))["output"]);
+    Document document = page.finish("numpy-loops", one);
+    if (replay.seed) document.sections.front().note.clear();  // it tells of the page's own draws
+    return document;
 }
 
 }  // namespace attn

@@ -55,56 +55,31 @@ std::vector<NotebookWalk> padding_heads_walks(const ReplayOptions& replay) {
 }
 
 Document padding_heads(const ReplayOptions& replay) {
-    const Walked walked = performed(attention(replay));
-    const Plan& plan = walked.plan;
-    const Ledger& ledger = walked.ledger;
-    const Tensor by_token = cut_into_heads(plan, ledger["qkv"]);
-    const Tensor by_head = cut_by_head(plan, ledger["qkv"]);
-    const auto shape_by_token = [](const Plan& of, const Ledger& walk) {
+    NotebookBuilder page(CodeLanguage::torch, replay, attn_notebook_padding_heads,
+                         padding_heads_walks(replay));
+    const auto& [plan, table, ledger] = page.walked("attention");
+    page.codes(plan, Gradients::on);
+    page.remade("qkv_by_token_shape", [](const Plan& of, const Ledger& walk) {
         return torch_size_text(cut_into_heads(of, walk["qkv"]).shape());
-    };
-    const auto first_by_token = [](const Plan& of, const Ledger& walk) {
-        return slice(cut_into_heads(of, walk["qkv"]), "0");
-    };
-    const Tensor on_padding = slice(ledger["weights"], "0,0,0,2:");
-    // Show what the notebook shows, in its order.
-    NotebookBuilder notebook(CodeLanguage::torch, replay, attn_notebook_padding_heads);
-    notebook.codes(plan, Gradients::on);
-    notebook.within("attention");
-    notebook.tensor("ids", ledger["ids"]);
-    notebook.tensor("x", ledger["x"]);
-    notebook.shape("qkv_shape", ledger["qkv"].shape());
-    notebook.shape("qkv_by_token_shape", by_token.shape()).remade(shape_by_token);
-    notebook.tensor("qkv_by_token", slice(by_token, "0")).remade(first_by_token);
-    notebook.shape("qkv_of_one_shape", slice(by_token, "0").shape())
-        .remade([=](const Plan& of, const Ledger& walk) {
-            return torch_size_text(first_by_token(of, walk).shape());
-        });
-    notebook.shape("qkv_by_head_shape", by_head.shape())
-        .remade([](const Plan& of, const Ledger& walk) {
-            return torch_size_text(cut_by_head(of, walk["qkv"]).shape());
-        });
-    notebook.tensor("qkv_by_head", slice(by_head, "0"))
-        .remade([](const Plan& of, const Ledger& walk) {
-            return slice(cut_by_head(of, walk["qkv"]), "0");
-        });
-    notebook.shape("query_shape", ledger["query"].shape());
-    notebook.tensor("query", ledger["query"]);
-    notebook.shape("scaled_scores_shape", ledger["scaled_scores"].shape());
-    notebook.tensor("is_padding", padding_of(plan)).remade([](const Plan& of, const Ledger&) {
-        return padding_of(of);
     });
-    notebook.tensor("mask", ledger["mask"]);
-    notebook.tensor("masked_scores", ledger["masked_scores"]);
-    notebook.tensor("weights", ledger["weights"])
-        .fill("first", four(on_padding.at(0)))
-        .fill("second", four(on_padding.at(1)))
-        .fill("both", four(sum_of(on_padding)));
-    notebook.tensor("merged", ledger["merged"]);
-    if (replay.corrected) {
-        notebook.tensor("output", ledger["output"]);
-    }
-    return notebook.finish("padding-heads", plan);
+    page.remade("qkv_by_token", [](const Plan& of, const Ledger& walk) {
+        return slice(cut_into_heads(of, walk["qkv"]), "0");
+    });
+    page.remade("qkv_of_one_shape", [](const Plan& of, const Ledger& walk) {
+        return torch_size_text(slice(cut_into_heads(of, walk["qkv"]), "0").shape());
+    });
+    page.remade("qkv_by_head_shape", [](const Plan& of, const Ledger& walk) {
+        return torch_size_text(cut_by_head(of, walk["qkv"]).shape());
+    });
+    page.remade("qkv_by_head", [](const Plan& of, const Ledger& walk) {
+        return slice(cut_by_head(of, walk["qkv"]), "0");
+    });
+    page.remade("is_padding", [](const Plan& of, const Ledger&) { return padding_of(of); });
+    const Tensor on_padding = slice(ledger["weights"], "0,0,0,2:");
+    page.fill("weights", "first", four(on_padding.at(0)));
+    page.fill("weights", "second", four(on_padding.at(1)));
+    page.fill("weights", "both", four(sum_of(on_padding)));
+    return page.finish("padding-heads", plan);
 }
 
 }  // namespace attn

@@ -79,9 +79,6 @@ NotebookWalk three_heads(const ReplayOptions& replay) {
     return walk_of(replay, "three-heads", config);
 }
 
-/// The row of the first word, as a vector.
-Tensor vector_of(const Tensor& matrix) { return slice(matrix, "0"); }
-
 /// Matrices with rows and columns exchanged: shapes are all that is shown of them.
 Shape transposed(Shape shape) {
     std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
@@ -106,94 +103,37 @@ std::vector<NotebookWalk> sentence_walks(const ReplayOptions& replay) {
 }
 
 Document sentence(const ReplayOptions& replay) {
-    NotebookBuilder notebook(CodeLanguage::torch, replay, attn_notebook_sentence);
-    notebook.within("all-words");
-    const Walked whole = performed(all_words(replay));
-    const Plan& plan = whole.plan;
-    const Ledger& all = whole.ledger;
-    const Ledger word = performed(first_word(replay)).ledger;
-
-    // Words and their numbers.
-    notebook.codes(plan);
-    notebook.text("vocabulary", numbered().dictionary).remade([](const Plan&, const Ledger&) {
-        return numbered().dictionary;
+    NotebookBuilder page(CodeLanguage::torch, replay, attn_notebook_sentence,
+                         sentence_walks(replay));
+    const Walked& whole = page.walked("all-words");
+    page.codes(whole.plan);
+    page.remade("vocabulary", [](const Plan&, const Ledger&) { return numbered().dictionary; });
+    page.remade("first_score_of_fifth", [](const Plan&, const Ledger& walk) {
+        return python_float_text(slice(walk["scores"], "0,4").at(0));
     });
-    notebook.tensor("ids", all["ids"]);
-    notebook.shape("x_shape", all["x"].shape());
-
-    // The first two words.
-    for (const char* nth : {"first", "second"}) {
-        for (const std::string part : {"query", "key", "value"}) {
-            notebook.shape(nth + ("_" + part) + "_shape", slice(all[part], "0").shape());
-        }
-    }
-
-    // All words.
-    for (const std::string part : {"query", "key", "value"}) {
-        notebook.shape(part + "_shape", all[part].shape());
-    }
-    const Tensor word_scores = vector_of(word["scores"]);
-    notebook.within("first-word");
-    notebook.text("first_score_of_fifth", python_float_text(word_scores.at(4)))
-        .remade([](const Plan&, const Ledger& walk) {
-            return python_float_text(slice(walk["scores"], "0,4").at(0));
-        });
-    notebook.tensor("first_scores", word_scores);
-    notebook.within("all-words");
-    notebook.tensor("scores", all["scores"]);
-    notebook.shape("scores_shape", all["scores"].shape());
-    const Tensor word_weights = vector_of(word["weights"]);
-    notebook.within("first-word");
-    notebook.tensor("first_weights", word_weights);
-    notebook.text("first_weights_sum", sum_text(word_weights)).remade(sum_of_step("weights", "0"));
-    notebook.within("all-words");
-    notebook.tensor("weights", all["weights"]).fill("rows", row_sums(all["weights"]));
-    notebook.text("weights_sum", sum_text(all["weights"])).remade(sum_of_step("weights", "..."));
-    notebook.within("first-word");
-    notebook.shape("first_context_shape", vector_of(word["context"]).shape());
-    notebook.tensor("first_context", vector_of(word["context"]));
-    notebook.within("all-words");
-    notebook.shape("context_shape", all["context"].shape());
-    notebook.tensor("context", all["context"]);
+    page.remade("first_weights_sum", sum_of_step("weights", "0"));
+    page.fill("weights", "rows", row_sums(whole.ledger["weights"]));
+    page.remade("weights_sum", sum_of_step("weights", "..."));
 
     // Three heads.
-    const Walked stacked = performed(three_heads(replay));
-    const Plan& heads = stacked.plan;
-    const Ledger& multi = stacked.ledger;
-    notebook.within("three-heads");
+    const Walked& three = page.walked("three-heads");
+    page.remade("repeated_x_shape", [](const Plan& of, const Ledger&) {
+        return torch_size_text({of.heads, of.embed_dim, of.query_len});
+    });
     for (const std::string part : {"query", "key", "value"}) {
-        notebook.shape("head_first_" + part + "_shape", slice(multi[part], ":,0").shape());
-    }
-    notebook.shape("repeated_x_shape", {heads.heads, heads.embed_dim, heads.query_len})
-        .remade([](const Plan& of, const Ledger&) {
-            return torch_size_text({of.heads, of.embed_dim, of.query_len});
+        page.remade("head_" + part + "_by_feature_shape", [part](const Plan&, const Ledger& walk) {
+            return torch_size_text(transposed(walk[part].shape()));
         });
-    for (const std::string part : {"query", "key", "value"}) {
-        notebook.shape("head_" + part + "_by_feature_shape", transposed(multi[part].shape()))
-            .remade([part](const Plan&, const Ledger& walk) {
-                return torch_size_text(transposed(walk[part].shape()));
-            });
     }
-    for (const std::string part : {"query", "key", "value"}) {
-        notebook.shape("head_" + part + "_shape", multi[part].shape());
-    }
-    notebook.tensor("head_scores", multi["scores"]);
-    notebook.shape("head_scores_shape", multi["scores"].shape());
+    const Tensor& weights = three.ledger["weights"];
     std::string terms;
     for (const char* first : {"0,0,0", "1,0,0", "2,0,0"}) {
-        terms += (terms.empty() ? "" : " + ") + four(slice(multi["weights"], first).at(0));
+        terms += (terms.empty() ? "" : " + ") + four(slice(weights, first).at(0));
     }
-    notebook.tensor("head_weights", multi["weights"])
-        .fill("sum", terms + " = " + four(sum_of(slice(multi["weights"], ":,0,0"))));
-    notebook.text("head_weights_sum", sum_text(multi["weights"]))
-        .remade(sum_of_step("weights", "..."));
-    notebook.shape("head_context_shape", multi["context"].shape());
-    notebook.tensor("head_context", multi["context"]);
-    if (replay.corrected) {
-        notebook.codes(stacked.plan);
-        notebook.tensor("output", multi["output"]);
-    }
-    return notebook.finish("sentence", plan);
+    page.fill("head_weights", "sum", terms + " = " + four(sum_of(slice(weights, ":,0,0"))));
+    page.remade("head_weights_sum", sum_of_step("weights", "..."));
+    page.codes(three.plan, Gradients::off, "output");
+    return page.finish("sentence", whole.plan);
 }
 
 }  // namespace attn

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "attn/notes/labels.hpp"
-#include "attn/tensor/groups.hpp"
+#include "attn/tensor/matrix_view.hpp"
 
 namespace attn::notes {
 

@@ -7,7 +7,7 @@
 
 #include "attn/notes/findings.hpp"
 #include "attn/notes/labels.hpp"
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 
 namespace attn::notes {
 namespace {

@@ -6,7 +6,7 @@
 #include "attn/notes/attention_rows.hpp"
 #include "attn/notes/chunks.hpp"
 #include "attn/notes/labels.hpp"
-#include "attn/tensor/groups.hpp"
+#include "attn/tensor/matrix_view.hpp"
 
 namespace attn::notes {
 namespace {

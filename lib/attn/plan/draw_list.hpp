@@ -3,8 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "attn/plan/ledger.hpp"
 #include "attn/plan/plan.hpp"
-#include "attn/random/layers.hpp"
+#include "attn/random/generator.hpp"
 
 namespace attn {
 
@@ -72,5 +73,20 @@ std::int64_t given_kv_heads(const WalkConfig& config, WeightLayout layout);
 ///
 /// Errors  ShapeError when the features of a matrix do not divide into the heads.
 void take_given_sizes(Plan& plan);
+
+/// The tensor of a row that is taken: ids, or x and memory in this dtype, a lone sequence repeated
+/// for every one of the batch.
+Tensor taken_tensor(const DrawnTensor& row, DType dtype);
+
+/// Makes every tensor of the list, floating ones in this dtype.
+Ledger draw(const DrawList& list, DType dtype, Generator& generator);
+
+/// Draws, or takes as given, all that a walk starts from, in the plan's compute dtype, with a
+/// generator freshly seeded or with one that goes on. Given parameters replace drawn ones, so that
+/// the rest is the same with and without them.
+///
+/// Errors  ShapeError when a given parameter does not have the shape of the one it replaces.
+Ledger draw(const Plan& plan);
+Ledger draw(const Plan& plan, Generator& generator);
 
 }  // namespace attn

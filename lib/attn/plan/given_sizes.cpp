@@ -3,7 +3,7 @@
 #include "attn/plan/draw_list.hpp"
 #include "attn/plan/words.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 // What the shapes of given parameters tell of the sizes that nobody set, and what no setting may
 // be.

@@ -1,7 +1,6 @@
 #include "attn/plan/ledger.hpp"
 
 #include "attn/tensor/error.hpp"
-#include "attn/text/closest.hpp"
 #include "attn/text/strings.hpp"
 
 namespace attn {

@@ -4,10 +4,10 @@
 #include <array>
 #include <functional>
 
-#include "attn/plan/where_true.hpp"
-#include "attn/tensor/broadcast.hpp"
+#include "attn/plan/visibility.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/told.hpp"
+#include "attn/tensor/tensor.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

@@ -3,18 +3,17 @@
 #include <algorithm>
 #include <cmath>
 
-#include "attn/plan/differential.hpp"
 #include "attn/plan/draw_list.hpp"
-#include "attn/plan/latent.hpp"
 #include "attn/plan/mask_kinds.hpp"
 #include "attn/plan/memory.hpp"
-#include "attn/plan/positions.hpp"
 #include "attn/plan/prefill.hpp"
+#include "attn/plan/resolve.hpp"
 #include "attn/plan/score_bias.hpp"
-#include "attn/plan/token_names.hpp"
+#include "attn/plan/tokenize.hpp"
 #include "attn/plan/words.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/told.hpp"
+#include "attn/tensor/matrix_view.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {
@@ -79,13 +78,10 @@ SourceSizes sizes_of(const Source& source) {
     }
     if (const auto* tensor = std::get_if<Tensor>(&source)) {
         const Shape shape = tensor->shape();
-        if (shape.size() != 2 && shape.size() != 3) {
-            throw ShapeError("x has shape " + shape_text(shape) +
-                             ": it must be (tokens, features) or (batch, tokens, features)");
-        }
-        if (element_count(shape) == 0) {
-            throw ShapeError("x has shape " + shape_text(shape) + ": it has no elements");
-        }
+        const std::string has = "x has shape " + shape_text(shape) + ": it ";
+        require_fit(shape.size() == 2 || shape.size() == 3,
+                    has + "must be (tokens, features) or (batch, tokens, features)");
+        require_fit(element_count(shape) > 0, has + "has no elements");
         const bool batched = shape.size() == 3;
         return {batched ? shape[0] : 1, shape[shape.size() - 2], shape.back(), batched};
     }

@@ -1,4 +1,4 @@
-#include "attn/plan/positions.hpp"
+#include "attn/plan/resolve.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include "attn/plan/memory.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "attn/plan/words.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 

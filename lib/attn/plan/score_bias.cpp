@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "attn/plan/mask_kinds.hpp"
-#include "attn/tensor/broadcast.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/told.hpp"
+#include "attn/tensor/tensor.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

@@ -1,5 +1,8 @@
 #pragma once
+#include <string>
+
 #include "attn/plan/mask_kinds.hpp"
+#include "attn/tensor/tensor.hpp"
 
 namespace attn {
 
@@ -35,5 +38,9 @@ MaskView view_of(const Array<bool>& mask, const Plan& plan);
 
 /// The sizes of the walk's attention.
 AttentionShape attention_shape(const Plan& plan);
+
+/// Where the cells of a tensor of truths are true, in runs, as a rule says it: `k >= 3`,
+/// `b == 1 and k < 2 or ...`. `letters` are the indices of its axes.
+std::string where_true(const Array<bool>& cells, const std::string& letters);
 
 }  // namespace attn

@@ -3,7 +3,7 @@
 
 #include "attn/plan/tokenize.hpp"
 #include "attn/quiz/question.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

@@ -3,7 +3,7 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/quiz/question.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/tensor/same_numbers.hpp"
+#include "attn/tensor/tensor.hpp"
 #include "attn/walk/step_rule.hpp"
 
 namespace attn {

@@ -12,7 +12,6 @@
 #include "attn/tensor/slice.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/told.hpp"
 #include "attn/walk/step_rule.hpp"
 #include "attn/why/why.hpp"
 

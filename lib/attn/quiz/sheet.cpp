@@ -1,14 +1,13 @@
-#include "attn/quiz/sheet.hpp"
+#include "attn/quiz/question.hpp"
 
 #include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "attn/render/ipynb.hpp"
 #include "attn/render/svg.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/markdown.hpp"
-#include "attn/text/width.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

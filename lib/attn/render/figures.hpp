@@ -32,7 +32,9 @@ struct FigureChoices {
     PrintOptions options{};
     bool with_words = true;  ///< titles, formulas and axes
     bool embedded = false;   ///< a page as a fragment for another one
-    std::string knobs{};     ///< JSON of the flags that a live page can turn; empty: no such page
+    /// The scripts of a live page beside its walk, by their ids: its core, the flags that it can
+    /// turn, the model that it holds. None: no live page.
+    std::vector<std::pair<std::string, std::string>> live{};
 };
 
 /// Writes the shown sections as one SVG picture, one figure below the other.

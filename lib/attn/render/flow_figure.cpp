@@ -6,7 +6,7 @@
 #include "attn/render/flow_layout.hpp"
 #include "attn/render/svg.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

@@ -1,6 +1,6 @@
 #include "attn/render/html_page.hpp"
 #include "attn/render/render.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,6 @@
 #include "attn/render/page/squeeze.hpp"
 #include "attn/render/svg.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {
@@ -131,7 +130,7 @@ void write_view(TextPieces& out, const Document& document, const Section& sectio
         if (view.has_colors()) write_scale(out, document, section, choices, view);
         std::vector<std::string> sides;
         for (const std::string& axis : tensor->axes()) sides.push_back(section.counted_by(axis));
-        out << ",\"sides\":" << json_list(sides);
+        if (sides != tensor->axes()) out << ",\"sides\":" << json_list(sides);
     }
     if (!section.notes.empty()) out << ",\"notes\":" << json_list(section.notes);
     if (!section.derivations.empty()) {
@@ -226,24 +225,6 @@ std::string plain_weights(const Document& document, const FigureChoices& choices
     return text + "</noscript>\n";
 }
 
-/// Bytes as letters.
-std::string base64(std::string_view bytes) {
-    constexpr std::string_view letters =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    std::string text;
-    text.reserve(bytes.size() / 3 * 4 + 4);
-    for (std::size_t i = 0; i < bytes.size(); i += 3) {
-        std::uint32_t three = 0;
-        for (std::size_t k = i; k < i + 3; ++k) {
-            three = three << 8 | (k < bytes.size() ? static_cast<unsigned char>(bytes[k]) : 0U);
-        }
-        for (std::size_t k = 0; k < 4; ++k) {
-            text += i + k > bytes.size() ? '=' : letters[three >> (18 - 6 * k) & 63U];
-        }
-    }
-    return text;
-}
-
 /// What a page has beside its walks.
 struct Frame {
     std::string command;
@@ -293,14 +274,32 @@ void write_page(const Sink& sink, const Frame& frame, const FigureChoices& choic
 
 }  // namespace
 
+std::string as_letters(std::string_view bytes) {
+    constexpr std::uint32_t base = 85;
+    std::string text;
+    text.reserve(bytes.size() / 4 * 5 + 5);
+    for (std::size_t i = 0; i < bytes.size(); i += 4) {
+        std::uint32_t four = 0;
+        for (std::size_t k = i; k < i + 4; ++k) {
+            four = four << 8U | (k < bytes.size() ? static_cast<unsigned char>(bytes[k]) : 0U);
+        }
+        std::array<char, 5> five{};
+        for (std::size_t k = five.size(); k-- > 0; four /= base) {
+            const auto letter = static_cast<char>('(' + four % base);
+            five[k] = static_cast<char>(letter < '<' ? letter : letter + 1);
+        }
+        text.append(five.data(), std::min(bytes.size() - i, std::size_t{4}) + 1);
+    }
+    return text;
+}
+
 void render_html(const Document& document, const FigureChoices& choices, const Sink& sink) {
-    const bool is_live = !choices.knobs.empty();
+    const bool is_live = !choices.live.empty();
     write_page(sink, {document.command, false, plain_weights(document, choices), is_live}, choices,
                [&](TextPieces& out) {
                    write_walk(out, document, choices, "");
-                   if (is_live) {
-                       write_script(out, "knobs", [&](const Sink& to) { to(choices.knobs); });
-                       write_script(out, "core", [&](const Sink& to) { to(base64(page_core)); });
+                   for (const auto& one : choices.live) {
+                       write_script(out, one.first, [&](const Sink& to) { to(one.second); });
                    }
                    if (document.other == nullptr) return;
                    Document other = *document.other;

@@ -2,7 +2,7 @@
 #include "attn/render/plain_text.hpp"
 #include "attn/render/render.hpp"
 #include "attn/render/torch_text.hpp"
-#include "attn/text/width.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

@@ -8,8 +8,6 @@
 
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/told.hpp"
-#include "attn/text/width.hpp"
 
 namespace attn {
 namespace {

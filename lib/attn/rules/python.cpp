@@ -262,6 +262,12 @@ private:
         }
         if (node.word == "half") return rounded("(" + part(0) + ")");
         if (node.word == "sigmoid" && !with_.is_torch) return "1 / (1 + np.exp(-" + part(0) + "))";
+        if (node.word == "floor" && whole) {
+            // Of a number, whose division does not round down.
+            whole = false;
+            return module_ + ".floor(" + part(0) + ")" +
+                   (with_.is_torch ? ".long()" : ".astype(np.int64)");
+        }
         return module_ + "." + node.word + "(" + part(0) + ")";
     }
 

@@ -1,13 +1,24 @@
 #pragma once
-#include <cstddef>
-#include <type_traits>
-
-#include "attn/simd/instruction_set.hpp"
-
 // Interface to the code compiled once for each instruction set, and the one place that chooses
 // among them: tables of numbers and pointers only, so that no inline function can end up in code
 // for another processor.
+
+#include <cstddef>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
 namespace attn {
+
+/// The instruction sets that the kernels are compiled for. `automatic` is the widest that the
+/// processor offers.
+enum class InstructionSet { automatic, sse2, avx2, avx512, neon64 };
+
+/// `automatic`, `sse2`, `avx2`, `avx512` or `neon64`.
+std::string_view instruction_set_name(InstructionSet set);
+
+/// The instruction sets that this processor can run, narrowest first.
+std::vector<InstructionSet> available_instruction_sets();
 
 /// Operations of the steps on one row of numbers in plain memory. `result` may be `row` itself.
 template <class Real>

@@ -5,7 +5,7 @@
 #include "attn/simd/kernels.hpp"
 #include "attn/simd/parallel.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/tensor/groups.hpp"
+#include "attn/tensor/matrix_view.hpp"
 
 namespace attn {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "attn/steps/twins.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/tensor/groups.hpp"
+#include "attn/tensor/matrix_view.hpp"
 #include "attn/tensor/xtensor.hpp"
 
 namespace attn {

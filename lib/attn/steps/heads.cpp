@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "attn/tensor/error.hpp"
-#include "attn/tensor/groups.hpp"
+#include "attn/tensor/matrix_view.hpp"
 #include "attn/tensor/xtensor.hpp"
 
 namespace attn {

@@ -4,7 +4,6 @@
 
 #include "attn/simd/matmul.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/tensor/groups.hpp"
 #include "attn/tensor/matrix_view.hpp"
 #include "attn/tensor/xtensor.hpp"
 

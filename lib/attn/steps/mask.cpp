@@ -4,7 +4,7 @@
 
 #include "attn/steps/rows.hpp"
 #include "attn/steps/twins.hpp"
-#include "attn/tensor/broadcast.hpp"
+#include "attn/tensor/tensor.hpp"
 
 namespace attn {
 

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "attn/steps/rows.hpp"
-#include "attn/tensor/broadcast.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/tensor/groups.hpp"
+#include "attn/tensor/matrix_view.hpp"
+#include "attn/tensor/tensor.hpp"
 
 namespace attn {
 std::vector<double> alibi_slopes(std::size_t heads) {

@@ -2,7 +2,7 @@
 
 #include "attn/simd/matmul.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/tensor/groups.hpp"
+#include "attn/tensor/matrix_view.hpp"
 
 namespace attn {
 namespace {

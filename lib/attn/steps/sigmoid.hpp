@@ -13,8 +13,8 @@ namespace attn {
 /// Shapes  masked_scores (..., query_len, key_len); result the same.
 /// Range   from 0, where the mask hides, to 1; rows sum to anything from 0 to key_len.
 /// Source  Ramapuram et al. 2024, "Theory, Analysis, and Best Practices for Sigmoid
-/// Self-Attention",
-///         whose bias of -log(key_len) is a number on the scores and not added here.
+///         Self-Attention", whose bias of -log(key_len) is a number on the scores and not added
+///         here.
 namespace loop {
 template <class T>
 Array<T> sigmoid(Array<T> scores) {

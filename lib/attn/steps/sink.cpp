@@ -4,7 +4,7 @@
 
 #include "attn/steps/softmax.hpp"
 #include "attn/steps/twins.hpp"
-#include "attn/tensor/groups.hpp"
+#include "attn/tensor/matrix_view.hpp"
 
 namespace attn {
 namespace {

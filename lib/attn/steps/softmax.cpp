@@ -8,8 +8,8 @@
 #include "attn/steps/sink.hpp"
 #include "attn/steps/twins.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/tensor/groups.hpp"
-#include "attn/tensor/move_axis.hpp"
+#include "attn/tensor/matrix_view.hpp"
+#include "attn/tensor/xtensor.hpp"
 
 namespace attn {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 #include "attn/tensor/error.hpp"
 
@@ -119,6 +120,43 @@ Tensor cast(const Tensor& tensor, DType dtype) {
     };
     return dtype == DType::float64 ? converted(tensor.as<float>(), double{})
                                    : converted(tensor.as<double>(), float{});
+}
+
+std::vector<std::size_t> broadcast_strides(const std::string& name, const Shape& from,
+                                           const std::string& name_of_to, const Shape& to) {
+    std::vector<std::size_t> strides(to.size());
+    std::size_t stride = 1;
+    bool fits = from.size() <= to.size();
+    for (std::size_t i = 1; fits && i <= from.size(); ++i) {
+        const std::size_t length = from[from.size() - i];
+        fits = length == 1 || length == to[to.size() - i];
+        if (length != 1) strides[to.size() - i] = stride;
+        stride *= length;
+    }
+    if (!fits) {
+        throw ShapeError(name + " " + shape_text(from) + " does not broadcast to " + name_of_to +
+                         " " + shape_text(to) + ": from the right, each length must be equal or 1");
+    }
+    return strides;
+}
+
+Shape broadcast_shape(Shape a, Shape b) {
+    if (a.size() < b.size()) a.swap(b);
+    for (std::size_t i = 1; i <= b.size(); ++i) {
+        a[a.size() - i] = std::max(a[a.size() - i], b[b.size() - i]);
+    }
+    return a;
+}
+
+std::size_t differing_cells(const Tensor& a, const Tensor& b) {
+    assert(a.shape() == b.shape());
+    std::size_t cells = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) cells += same_number(a.at(i), b.at(i)) ? 0 : 1;
+    return cells;
+}
+
+bool same_numbers(const Tensor& a, const Tensor& b) {
+    return a.shape() == b.shape() && a.dtype() == b.dtype() && differing_cells(a, b) == 0;
 }
 
 }  // namespace attn

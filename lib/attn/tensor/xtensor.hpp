@@ -1,7 +1,12 @@
 #pragma once
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
 #include <xtensor/xadapt.hpp>
 
 #include "attn/tensor/array.hpp"
+#include "attn/tensor/matrix_view.hpp"
 
 namespace attn {
 
@@ -20,6 +25,30 @@ Array<T> evaluated(const Expression& expression) {
     auto view = xt::adapt(result.data(), result.size(), xt::no_ownership(), result.shape());
     view = expression;
     return result;
+}
+
+/// The array with its axis number `axis` after all others, so that what belongs together along it
+/// is contiguous; with_last_axis_at() undoes it.
+///
+/// Errors  ShapeError when there is no such axis.
+template <class T>
+Array<T> with_axis_last(Array<T> array, std::size_t axis) {
+    axis_view(array.shape(), axis);
+    if (axis + 1 == array.dimension()) return array;
+    std::vector<std::size_t> order(array.dimension());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::rotate(order.begin() + static_cast<std::ptrdiff_t>(axis),
+                order.begin() + static_cast<std::ptrdiff_t>(axis) + 1, order.end());
+    return evaluated<T>(xt::transpose(as_xtensor(array), order));
+}
+
+template <class T>
+Array<T> with_last_axis_at(Array<T> array, std::size_t axis) {
+    if (axis + 1 == array.dimension()) return array;
+    std::vector<std::size_t> order(array.dimension());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::rotate(order.begin() + static_cast<std::ptrdiff_t>(axis), order.end() - 1, order.end());
+    return evaluated<T>(xt::transpose(as_xtensor(array), order));
 }
 
 }  // namespace attn

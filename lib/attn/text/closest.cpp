@@ -1,8 +1,6 @@
-#include "attn/text/closest.hpp"
+#include "attn/text/strings.hpp"
 
 #include <algorithm>
-
-#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

@@ -49,4 +49,27 @@ std::string json_list(const std::vector<std::string>& texts) {
     return "[" + json + "]";
 }
 
+JsonText::JsonText(std::initializer_list<std::pair<std::string_view, JsonText>> members,
+                   std::string_view between) {
+    for (const auto& [key, value] : members) {
+        text += (text.empty() ? "{" : std::string(between)) + json_string(key) + ": " + value.text;
+    }
+    text += "}";
+}
+
+JsonText::JsonText(const std::vector<JsonText>& values, std::string_view between) {
+    for (const JsonText& value : values) {
+        text += (text.empty() ? "[" : std::string(between)) + value.text;
+    }
+    text += values.empty() ? "[]" : "]";
+}
+
+JsonText JsonText::with(std::string_view key, const JsonText& value,
+                        std::string_view between) const {
+    JsonText object = *this;
+    object.text.pop_back();
+    object.text += std::string(between) + json_string(key) + ": " + value.text + "}";
+    return object;
+}
+
 }  // namespace attn

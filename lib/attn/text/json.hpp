@@ -1,6 +1,10 @@
 #pragma once
+#include <concepts>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace attn {
@@ -23,5 +27,30 @@ std::string json_number(double number);
 
 /// A list of strings.
 std::string json_list(const std::vector<std::string>& texts);
+
+/// The text of a JSON value, made of what it says.
+struct JsonText {
+    JsonText(const std::string& said) : text(json_string(said)) {}
+    JsonText(std::string_view said) : text(json_string(said)) {}
+    JsonText(const char* said) : text(json_string(said)) {}
+    JsonText(bool said) : text(said ? "true" : "false") {}
+    JsonText(std::integral auto said) : text(std::to_string(said)) {}
+    JsonText(double said) : text(json_number(said)) {}
+    template <class T>
+    JsonText(const std::optional<T>& said) : text(said ? JsonText(*said).text : "null") {}
+    JsonText(const std::vector<std::string>& said) : text(json_list(said)) {}
+    /// An object of these members, in this order.
+    JsonText(std::initializer_list<std::pair<std::string_view, JsonText>> members,
+             std::string_view between = ", ");
+    /// A list, by default a line each.
+    JsonText(const std::vector<JsonText>& values, std::string_view between = ",\n ");
+    JsonText(const std::vector<std::int64_t>& said) : JsonText({said.begin(), said.end()}, ", ") {}
+
+    /// An object with another member behind.
+    JsonText with(std::string_view key, const JsonText& value,
+                  std::string_view between = ", ") const;
+
+    std::string text;
+};
 
 }  // namespace attn

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <fmt/format.h>
+
 namespace attn {
 namespace {
 
@@ -47,8 +49,7 @@ char* write_scalar_as(char* out, T value) {
 
     // Only the identifying digits are shown, the rest of a whole number is zeros.
     NumberBuffer buffer;
-    const std::string_view shortest =
-        written(buffer.data(), write_shortest(buffer.data(), value));
+    const std::string_view shortest = written(buffer.data(), write_shortest(buffer.data(), value));
     const std::size_t exponent_at = shortest.find('e');
     int zeros = 1;
     std::from_chars(buffer.data() + exponent_at + 2, shortest.end(), zeros);
@@ -214,5 +215,22 @@ char* write_integer(char* out, std::int64_t value) {
 char* write_scalar(char* out, double value) { return write_scalar_as(out, value); }
 
 char* write_scalar(char* out, float value) { return write_scalar_as(out, value); }
+
+std::string brief(double number) {
+    return std::isnan(number) ? "nan" : fmt::format("{:.4g}", number);
+}
+
+std::string six_digits(double number) {
+    const bool is_whole = number == std::floor(number) && std::abs(number) < 1e15;
+    return is_whole ? fmt::format("{:.0f}", number) : fmt::format("{:.6g}", number);
+}
+
+std::string four_decimals(double number) {
+    if (std::isnan(number)) return "nan";  // of either sign
+    if (!std::isfinite(number)) return fmt::format("{}", number);
+    const double size = std::abs(number);
+    if (size != 0 && (size < 5e-5 || size >= 1e7)) return fmt::format("{:.3e}", number);
+    return fmt::format("{:.4f}", number);
+}
 
 }  // namespace attn

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace attn {
@@ -54,5 +55,14 @@ std::size_t written_length(Write&& write) {
     NumberBuffer buffer;
     return static_cast<std::size_t>(write(buffer.data()) - buffer.data());
 }
+
+/// A number for a sentence: four significant digits, `nan`, `inf`, `-inf`.
+std::string brief(double number);
+
+/// A number for a formula: a whole one as it is, others with six significant digits.
+std::string six_digits(double number);
+
+/// A number with four decimals, or in powers of ten where that would show nothing of it.
+std::string four_decimals(double number);
 
 }  // namespace attn

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -59,5 +60,48 @@ std::string visible_lines(std::string_view text, bool keeps_colors);
 
 /// The same as `visible` in quotes, cut to 40 characters: foreign text for a message of one line.
 std::string shown(std::string_view text);
+
+/// What texts write before the name of a setting. Nothing: whoever calls the library knows `heads`.
+/// A program whose flags they are says so once, before anything else: `--`.
+inline std::string_view setting_prefix;
+
+/// A text that names settings, each behind a dollar: `"pass $head-dim 4"_told`. Words of users join
+/// it afterwards, and keep dollars of their own.
+inline std::string operator""_told(const char* text, std::size_t size) {
+    std::string told;
+    for (const char letter : std::string_view(text, size)) {
+        if (letter == '$') {
+            told += setting_prefix;
+        } else {
+            told += letter;
+        }
+    }
+    return told;
+}
+
+/// The number of terminal columns that UTF-8 text takes: 2 for wide East Asian characters and
+/// emoji, 0 for combining and formatting ones. A byte that is no UTF-8 counts as one column.
+std::size_t display_width(std::string_view text);
+
+/// Breaks text at blanks into lines of at most `columns`; a longer word stands alone.
+std::vector<std::string> wrap(std::string_view text, std::size_t columns);
+
+/// `text` cut after so many columns; what is cut is marked by an ellipsis.
+std::string cut_to(std::string_view text, std::size_t columns);
+
+/// `text` cut or filled up to a number of columns, with blanks on the left or on the right.
+std::string fitted(std::string_view text, std::size_t columns, bool to_the_right);
+
+/// The candidate that `word` was most likely meant to be, or nothing when none is near: the same
+/// but for case and dashes, else what others call so, else one that is spelt nearly so.
+std::string closest(std::string_view word, const std::vector<std::string>& candidates);
+
+/// How an error about an unknown word ends: `; did you mean weights?`, or as `otherwise` says.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates,
+                         const std::string& otherwise);
+
+/// The candidate, with its value, for which `word` is another name, without leading dashes:
+/// `kv-heads` for `num_kv_heads`, `mask causal` for `is_causal`; empty when there is none.
+std::string called_here(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace attn

@@ -1,12 +1,14 @@
 #pragma once
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
-#include "attn/text/sink.hpp"
-
 namespace attn {
+
+/// Receives output piece by piece, so that large tensors need not be held as text.
+using Sink = std::function<void(std::string_view)>;
 
 /// Gathers text in a buffer of one size and sends it to an output in large pieces, so that
 /// printing takes the same memory for any tensor. Only `flush()` sends what was gathered last.

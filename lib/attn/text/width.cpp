@@ -1,10 +1,8 @@
-#include "attn/text/width.hpp"
+#include "attn/text/strings.hpp"
 
 #include <utf8proc.h>
 
 #include <algorithm>
-
-#include "attn/text/strings.hpp"
 
 namespace attn {
 namespace {

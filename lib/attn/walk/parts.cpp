@@ -5,7 +5,7 @@
 #include "attn/plan/mask_kinds.hpp"
 #include "attn/plan/memory.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 #include "attn/walk/walk.hpp"
 
 namespace attn {

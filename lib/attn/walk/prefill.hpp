@@ -10,9 +10,8 @@ namespace attn {
 /// keys and values that the chunks before it left.
 ///
 /// Range   every row of each ledger is that of the whole walk. With the loops scores and weights
-/// are
-///         so bit for bit, and the context wherever a chunk ends at an even number of keys: an odd
-///         last key is added after the others (loop::Dot).
+///         are so bit for bit, and the context wherever a chunk ends at an even number of keys: an
+///         odd last key is added after the others (loop::Dot).
 /// Errors  ConfigError as refuse_prefill.
 std::vector<Ledger> walk_chunks(const Plan& plan, const Ledger& whole, const StepTable& table);
 

@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "attn/tensor/error.hpp"
-#include "attn/text/closest.hpp"
-#include "attn/text/told.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 

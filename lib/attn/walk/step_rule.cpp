@@ -9,9 +9,8 @@
 #include "attn/plan/mask_kinds.hpp"
 #include "attn/rules/inline.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/text/closest.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"
 
 namespace attn {

@@ -1,7 +1,7 @@
 #pragma once
 #include <span>
 
-#include "attn/plan/draw.hpp"
+#include "attn/plan/draw_list.hpp"
 #include "attn/plan/ledger.hpp"
 #include "attn/plan/plan.hpp"
 #include "attn/walk/step.hpp"

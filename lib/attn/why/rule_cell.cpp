@@ -10,7 +10,7 @@
 #include "attn/rules/evaluate.hpp"
 #include "attn/rules/nodes.hpp"
 #include "attn/rules/print.hpp"
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 
 namespace attn {
 namespace {

@@ -5,9 +5,8 @@
 
 #include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/numbers.hpp"
+#include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/text/told.hpp"
 #include "attn/walk/step_rule.hpp"
 #include "attn/why/rule_cell.hpp"
 

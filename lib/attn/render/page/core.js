@@ -16,6 +16,17 @@ function askedOf(what, point) {
     return [...small].length === 1 ? small.codePointAt(0) : point;
 }
 
+/** The bytes that letters of a page stand for: five of base 85 for four bytes (html_page.hpp). */
+function bytesOf(letters) {
+    const bytes = new Uint8Array(Math.floor((letters.length * 4) / 5));
+    for (let at = 0, byte = 0; at < letters.length; at += 5) {
+        const digit = (k) => (letters[at + k] ?? "}").charCodeAt(0) - (letters[at + k] < "<" ? 40 : 41);
+        const four = times(5, digit).reduce((sum, one) => 85 * sum + one, 0);
+        for (let shift = 24; shift >= 0; shift -= 8) bytes[byte++] = four >>> shift;
+    }
+    return bytes;
+}
+
 class Core {
     /** The core in these bytes. */
     static async from(bytes) {
@@ -38,6 +49,15 @@ class Core {
         /** @type {any} */
         this.calls = instance.exports;
         this.calls._initialize();
+    }
+
+    /** Lays the model of the page where the core looks for it; the program packs it so (shipped.hpp). */
+    hold(packed) {
+        const count = packed.length / 4;
+        const words = new Uint32Array(count);
+        packed.forEach((byte, i) => (words[i % count] |= byte << (8 * Math.floor(i / count))));
+        const turned = words.map((bits) => (bits >>> 1) | (bits << 31));
+        new Uint32Array(this.calls.memory.buffer, this.calls.attn_model(), count).set(turned);
     }
 
     /** What the core writes to standard error, as the system takes it. */

@@ -49,7 +49,7 @@ function commandOf(walk, section, flat) {
 }
 
 /**
- * The derivation of one cell: `rule`, `arithmetic`, `terms` (each with its `factors` and its
+ * The derivation of one cell: `rule`, or the `words` for what has none, `arithmetic`, `terms` (each with its `factors` and its
  * `value`: their product, or the exponential of their difference), what the terms lack of the
  * value (`rounding`), and all `sources`.
  */
@@ -57,10 +57,11 @@ function derive(walk, section, flat) {
     const value = section.values[flat];
     const found = patternOf(section, flat);
     if (!found) {
-        const left = `${section.name} = `;
         const formula = section.formula ?? "";
-        const own = formula.startsWith(left) ? formula.slice(left.length) : formula;
-        return { ...nothing, value, rule: own || givenText(walk, section) };
+        const [, left, rule] = /^(\w+)(?:\[[^\]]*\])? = (.*)$/s.exec(formula) ?? [];
+        if (left === section.name) return { ...nothing, value, rule };
+        const isName = formula.startsWith(`${section.name}[`); // which says nothing here
+        return { ...nothing, value, words: (isName ? "" : formula) || givenText(walk, section) };
     }
     const terms = termsOf(walk, found, section.indices(flat));
     const sources = terms.flatMap((term) => term.factors);
@@ -72,9 +73,9 @@ function derive(walk, section, flat) {
     });
     if (!isSum) return { ...nothing, value, rule, arithmetic, sources };
     const rounding = value - terms.reduce((sum, term) => sum + term.value, 0);
-    return { value, rule, arithmetic, isSum, terms, rounding, sources };
+    return { ...nothing, value, rule, arithmetic, isSum, terms, rounding, sources };
 }
-const nothing = { rule: "", arithmetic: "", isSum: false, terms: [], rounding: 0, sources: [] };
+const nothing = { words: "", rule: "", arithmetic: "", isSum: false, terms: [], rounding: 0, sources: [] };
 
 /** A rule of indices alone with the numbers of a cell: `k > q` as `3 > 0`. */
 function ofIndices(section, flat, rule) {

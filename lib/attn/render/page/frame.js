@@ -96,7 +96,9 @@ function firstStop(app) {
 
 /** Lays the parts of the app out on the page. */
 function layOut(app) {
-    const title = app.model ? `Layers and heads of ${app.model.name}` : "Attention, step by step";
+    const [, notebook] = /^attn-explain notebook (\w+)/.exec(app.command) ?? [];
+    const plain = notebook ? `Notebook ${notebook}` : "Attention, step by step";
+    const title = app.model ? `Layers and heads of ${app.model.name}` : plain;
     const command = element("p.command", "made by ", element("code", app.command));
     const below = element("div.below", app.steps.nav, app.steps.element);
     const role = app.walk.extent("head") > 1 ? "tabpanel" : undefined;

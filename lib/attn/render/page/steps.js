@@ -167,13 +167,16 @@ class Steps {
 
     /** Makes what the tabs brought to the front: what is seen at once, what is near soon. */
     buildFront() {
-        const later = [];
-        for (const [name, { part, built }] of this.parts) {
-            if (!(built.size > 0 || part.open) || !(this.isSmall || this.inSight.has(name))) continue;
+        const isSeen = ({ part }) => {
             const { top, bottom } = part.getBoundingClientRect();
-            if (this.isSmall || (top < innerHeight && bottom > 0)) this.build(name);
-            else later.push(name);
-        }
+            return this.isSmall || (top < innerHeight && bottom > 0);
+        };
+        const near = [...this.parts].filter(([name, { part, built }]) => {
+            return (built.size > 0 || part.open) && (this.isSmall || this.inSight.has(name));
+        });
+        const seen = near.filter(([, one]) => isSeen(one)); // all are asked before any is made anew
+        const later = near.filter((one) => !seen.includes(one)).map(([name]) => name);
+        for (const [name] of seen) this.build(name);
         clearTimeout(this.soon);
         const next = () => {
             const name = later.shift();

@@ -59,7 +59,7 @@ class Section {
     constructor(step, view, tokens) {
         Object.assign(this, step);
         const low = view.high === "largest of its row" ? "-largest" : `-${view.high}`;
-        this.view = { form: "fixed", precision: 4, scale: "d", low, ...view };
+        this.view = { form: "fixed", precision: 4, scale: "d", low, sides: this.axes, ...view };
         this.tokens = tokens;
         this.isTensor = step.data !== undefined;
         if (!this.isTensor) return;

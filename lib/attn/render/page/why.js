@@ -79,6 +79,7 @@ function showWhy(app, panel, section, flat) {
     const title = `${section.address(flat)} = ${section.exact(flat)}`;
     const lines = [element("h2", { "data-value": section.exact(flat) }, title)];
     app.player.take([], []);
+    if (derivation.words) lines.push(element("p.rule", derivation.words));
     for (const kind of ["rule", "arithmetic"]) {
         const text = derivation[kind];
         if (text) lines.push(element(`p.${kind}`, withButtons(app, "= " + text)));
@@ -93,5 +94,5 @@ function showWhy(app, panel, section, flat) {
     lines.push(elsewhere(app, section, flat));
     if (section.margin) lines.push(element("p.margin", section.margin));
     panel.replaceChildren(...lines.filter((line) => line !== ""));
-    return derivation.rule ? `${title} = ${derivation.rule}` : title;
+    return [title, derivation.rule].filter(Boolean).join(" = ");
 }

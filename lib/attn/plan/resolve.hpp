@@ -1,0 +1,23 @@
+#pragma once
+#include "attn/plan/plan.hpp"
+
+namespace attn {
+
+/// Fills in where tokens stand and which features rotate, and checks that they and the norms of
+/// query and key fit the sizes, which the plan must have.
+///
+/// Errors  ConfigError naming the setting.
+void resolve_positions(Plan& plan);
+
+/// Checks multi-head latent attention and says which features of a head rotate: the widths of the
+/// heads must be known. Does nothing without a latent.
+///
+/// Errors  ConfigError naming the setting.
+void resolve_latent(Plan& plan);
+
+/// Checks differential attention against the rest of the walk; does nothing without it.
+///
+/// Errors  ConfigError naming the setting.
+void check_differential(const Plan& plan);
+
+}  // namespace attn

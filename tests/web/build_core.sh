@@ -1,0 +1,22 @@
+#!/bin/sh
+# Builds the core of live pages from these sources, apart from the one in data/live, and compares it
+# with the program:
+#
+#     tests/web/build_core.sh build/dev/app/attn-explain
+#
+# Ends with 77 (skipped) where there is no emscripten or no node.
+set -eu
+program=$1
+for tool in emcc node; do
+    command -v "$tool" >/dev/null && continue
+    echo "SKIPPED: the core of live pages was not built: there is no $tool"
+    exit 77
+done
+source=$(cd "$(dirname "$0")/../.." && pwd)
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+export NODE_PATH=/usr/share/nodejs EM_FROZEN_CACHE=
+cmake -S "$source" -B "$folder" -G Ninja -D CMAKE_BUILD_TYPE=MinSizeRel -D ATTN_CORE_FOLDER="$folder" \
+    -D CMAKE_TOOLCHAIN_FILE=/usr/share/emscripten/cmake/Modules/Platform/Emscripten.cmake >/dev/null
+cmake --build "$folder"
+node "$(dirname "$0")/core.mjs" "$program" "$folder/core.wasm.gz"
