@@ -2,7 +2,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "attn/cards/rule_step.hpp"
+#include "attn/cards/step_table.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
 #include "attn/tensor/error.hpp"

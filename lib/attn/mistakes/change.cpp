@@ -157,19 +157,6 @@ Grid hidden_cells(const Plan& plan, const Mistake& mistake) {
     return spread(plan, find_step(table, "mask").compute(plan, Ledger(chains_of(table))));
 }
 
-std::string replaced_all(std::string text, const std::string& word, const std::string& by) {
-    for (std::size_t at = 0; (at = text.find(word, at)) != text.npos; at += by.size()) {
-        text.replace(at, word.size(), by);
-    }
-    return text;
-}
-
-std::string replaced_all(std::string text,
-                         const std::vector<std::pair<std::string, std::string>>& words) {
-    for (const auto& [word, by] : words) text = replaced_all(std::move(text), word, by);
-    return text;
-}
-
 double effect_of(const ScaleFactor& factor) {
     return factor.operation == ScaleFactor::Operation::divide ? 1 / factor.number : factor.number;
 }

@@ -7,6 +7,7 @@
 
 #include "attn/mistakes/edits.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 
@@ -102,11 +103,6 @@ Grid hidden_cells(const Plan& plan, const Mistake& mistake);
 Outline score_cells(const Plan& plan);
 /// The mask of another choice, which also hides where `more` says so.
 TableEdit masked_as(std::function<void(MaskChoice&)> change, Text more = {});
-
-/// The text with words in the place of others, wherever they stand, one after the other.
-std::string replaced_all(std::string text, const std::string& word, const std::string& by);
-std::string replaced_all(std::string text,
-                         const std::vector<std::pair<std::string, std::string>>& words);
 
 /// What a factor multiplies the scores by.
 double effect_of(const ScaleFactor& factor);

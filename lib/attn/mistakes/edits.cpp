@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "attn/cards/rule_step.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/rules/inline.hpp"

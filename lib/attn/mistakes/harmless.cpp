@@ -1,6 +1,6 @@
 #include "attn/cards/step_table.hpp"
 #include "attn/mistakes/change.hpp"
-#include "attn/plan/where_true.hpp"
+#include "attn/plan/visibility.hpp"
 
 namespace attn {
 namespace {

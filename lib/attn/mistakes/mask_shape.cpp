@@ -2,7 +2,7 @@
 
 #include "attn/mistakes/change.hpp"
 #include "attn/plan/mask_kinds.hpp"
-#include "attn/plan/where_true.hpp"
+#include "attn/plan/visibility.hpp"
 
 namespace attn {
 namespace {

@@ -103,11 +103,15 @@ void bias_missing(std::vector<Mistake>& list, const char* id, const std::string&
 
 /// query, key and value are x itself, only cut into heads.
 TableEdit skip_projection() {
-    std::vector<TableEdit> edits{
-        with_plan(head_steps, [](Plan& plan) { plan.config.projection = Projection::none; })};
+    std::vector<TableEdit> edits;
     for (const Projected& part : query_key_value()) {
-        edits.push_back(follows([part](const Plan& plan) {
-            return "projected_" + part.name + "[t,o] = " + part.source(plan) + "[t,o]";
+        const std::string whole = "projected_" + part.name;
+        edits.push_back(follows(
+            [=](const Plan& plan) { return whole + "[t,o] = " + part.source(plan) + "[t,o]"; }));
+        edits.push_back(follows([=](const Plan& plan) {
+            const std::string from = walk_has(plan, whole) ? whole : part.source(plan);
+            return part.name + (plan.has_head ? "[h,t,f] = " + from + "[t, h * D + f]"
+                                              : "[t,f] = " + from + "[t,f]");
         }));
     }
     return all_of(edits);
