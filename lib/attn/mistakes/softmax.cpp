@@ -217,7 +217,9 @@ void add_softmax_mistakes(std::vector<Mistake>& list) {
           "A sigmoid stands for softmax whole: nothing is divided afterwards.", by_sigmoid,
           follows("weights[q,k] = weights[q,k] / (sum j: weights[q,j])"));
     entry(list, "sigmoid-hidden-half", "weights", "Hidden scores were set to 0, not to -inf",
-          "a hidden key keeps a weight of 0.5", fill_with_inf,
+          "a hidden key keeps a weight of 0.5",
+          Fix("weights = torch.sigmoid(scores.masked_fill(hidden, float('-inf')))",
+              "weights = 1 / (1 + np.exp(-np.where(hidden, -np.inf, scores)))"),
           "The sigmoid of 0 is a half: hide with -inf, whose sigmoid is 0.",
           {by_sigmoid, needs_mask},
           follows("weights[q,k] = if mask[q,k] then 0.5 else weights[q,k]"));
