@@ -59,10 +59,8 @@ void note_useless(const Arguments& arguments, const Side& left, const Side& righ
     }
     note_useless_flags(walks);
     if (!walks.empty()) return;
-    const Arguments settings = arguments.narrowed_to({walk_flags, bug_flags});
-    for (const Arguments::Said& said : settings.said()) {
-        report_note(said.flag->name + " has no effect here: it needs a walk, and both are files");
-    }
+    note_unused_flags(arguments.narrowed_to({walk_flags, bug_flags}), {},
+                      "a walk, and both are files");
 }
 
 int run_compare(const Arguments& arguments) {

@@ -1,22 +1,43 @@
+#include "app/commands/written_text.hpp"
+
 #include <fmt/format.h>
 
 #include "app/commands/commands.hpp"
-#include "app/commands/written_text.hpp"
 #include "app/flags/model_flags.hpp"
 #include "app/flags/output_flags.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "attn/models/model_mistakes.hpp"
+#include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
+#include "attn/version.hpp"
 
 namespace app {
-namespace {
 
 using attn::models::Architecture;
 using attn::models::Candidate;
 using attn::models::Model;
 using attn::models::ModelMistake;
+using attn::models::Parameters;
+using attn::models::Runtime;
+using attn::models::Sampler;
 using attn::models::Sampling;
 using attn::models::WrittenToken;
+
+namespace {
+
+attn::JsonText token_json(const Model& model, const WrittenToken& token) {
+    const auto piece = [&](std::int64_t id) {
+        return model.tokenizer ? model.tokenizer->label(id) : "";
+    };
+    const attn::JsonText json{
+        {"id", token.id}, {"piece", piece(token.id)}, {"probability", token.probability}};
+    std::vector<attn::JsonText> likeliest;
+    for (const auto& [id, logit, probability] : token.likeliest) {
+        likeliest.push_back(
+            {{"id", id}, {"piece", piece(id)}, {"probability", probability}, {"logit", logit}});
+    }
+    return likeliest.empty() ? json : json.with("top", {likeliest, ", "});
+}
 
 std::string heading(const Arguments& arguments, const Model& model) {
     const Architecture& a = model.architecture;
@@ -115,6 +136,121 @@ const std::vector<Flag>& generate_flags() {
 }
 
 }  // namespace
+
+TokenIds WrittenText::ids() const {
+    TokenIds all;
+    for (const WrittenToken& token : tokens) all.push_back(token.id);
+    return all;
+}
+
+Sampling sampling_of(const Arguments& arguments) {
+    Sampling sampling;
+    const bool samples =
+        arguments.has("--top-k") || arguments.has("--top-p") || arguments.has("--seed");
+    sampling.temperature = arguments.has("--temperature") ? *arguments.number("--temperature")
+                           : samples                      ? 1
+                                                          : 0;
+    if (!(sampling.temperature >= 0)) {
+        throw attn::ConfigError(
+            "--temperature must be 0 (always the likeliest token) or more, "
+            "not " +
+            arguments.text("--temperature"));
+    }
+    if (arguments.has("--top-k")) {
+        sampling.top_k = static_cast<std::size_t>(*arguments.integer("--top-k"));
+    }
+    if (arguments.has("--top-p")) sampling.top_p = *arguments.number("--top-p");
+    if (!(sampling.top_p > 0 && sampling.top_p <= 1)) {
+        throw attn::ConfigError("--top-p is a probability above 0, and 1 at most, not " +
+                                arguments.text("--top-p"));
+    }
+    sampling.seed = static_cast<std::uint64_t>(*arguments.integer("--seed"));
+    return sampling;
+}
+
+Writer::Writer(const Arguments& arguments, const Model& model)
+    : arguments_(arguments), model_(model) {
+    if (!model.architecture.causal) {
+        throw attn::ConfigError(model.label + " is a " + model.architecture.family +
+                                ", which fills gaps and writes no text: use heads, or a walk");
+    }
+    prompt_ = prompt_of(arguments, model);
+    const bool precise = arguments.has("--dtype")
+                             ? arguments.text("--dtype") == "float64"
+                             : arguments.has("--bug") || arguments.has("--all-bugs");
+    if (precise) {
+        parameters_ = parameters_of<double>(model);
+    } else {
+        parameters_ = parameters_of<float>(model);
+    }
+}
+
+WrittenText Writer::write(const ModelMistake* mistake, const Emit& emit) const {
+    WrittenText written{prompt_, {}};
+    Sampler sampler(sampling_of(arguments_));
+    const auto count = static_cast<std::size_t>(*arguments_.integer("--tokens"));
+    const auto top = static_cast<std::size_t>(arguments_.integer("--top").value_or(0));
+    const auto keep = [&](const WrittenToken& token) {
+        written.tokens.push_back(token);
+        if (emit) emit(token);
+    };
+    std::visit(
+        [&](const auto& parameters) {
+            Runtime runtime(parameters, mistake);
+            generate(runtime, prompt_, count, sampler, top, keep);
+        },
+        parameters_);
+    return written;
+}
+
+std::shared_ptr<const Parameters<double>> Writer::precise() const {
+    using Precise = std::shared_ptr<const Parameters<double>>;
+    const auto* const read = std::get_if<Precise>(&parameters_);
+    return read != nullptr ? *read : parameters_of<double>(model_);
+}
+
+std::string piece_of(const Model& model, std::int64_t id, std::int64_t previous) {
+    if (model.tokenizer == nullptr) return (previous < 0 ? "" : " ") + std::to_string(id);
+    return model.tokenizer->piece(id, previous);
+}
+
+std::string text_of_ids(const Model& model, const TokenIds& ids) {
+    return model.tokenizer ? attn::models::text_of(*model.tokenizer, ids)
+                           : fmt::format("{}", fmt::join(ids, " "));
+}
+
+std::string whole_text(const Model& model, const WrittenText& written) {
+    TokenIds all = written.prompt;
+    for (const WrittenToken& token : written.tokens) all.push_back(token.id);
+    return text_of_ids(model, all);
+}
+
+std::string quoted(const Model& model, std::int64_t id) {
+    return model.tokenizer == nullptr ? std::to_string(id) : "'" + model.tokenizer->label(id) + "'";
+}
+
+std::size_t unfinished(const std::string& text) {
+    for (std::size_t back = 1; back <= 3 && back <= text.size(); ++back) {
+        const auto byte = static_cast<unsigned char>(text[text.size() - back]);
+        if ((byte & 0xC0U) == 0x80U) continue;
+        const std::size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
+        return length > back ? back : 0;
+    }
+    return 0;
+}
+
+attn::JsonText with_text(const attn::JsonText& json, const Model& model,
+                         const WrittenText& written) {
+    std::vector<attn::JsonText> tokens;
+    for (const WrittenToken& token : written.tokens) tokens.push_back(token_json(model, token));
+    return json.with("prompt", written.prompt, ",\n ")
+        .with("text", whole_text(model, written), ",\n ")
+        .with("tokens", tokens, ",\n ");
+}
+
+attn::JsonText json_head(const Model& model) {
+    return {{{"attn_explain", attn::version()}, {"model", model.label}}, ",\n "};
+}
 
 Command generate_command() {
     return {"generate",

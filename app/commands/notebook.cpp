@@ -56,6 +56,11 @@ attn::ReplayOptions replay_of(const Arguments& arguments) {
     return replay;
 }
 
+attn::TextForm form_of(const attn::Notebook& notebook) {
+    return notebook.language == attn::CodeLanguage::torch ? attn::TextForm::torch
+                                                          : attn::TextForm::numpy;
+}
+
 /// Refuses the language that the notebook is not written in.
 void check_language(const Arguments& arguments, const attn::Notebook& notebook) {
     if (code_language(arguments, notebook.language) == notebook.language) return;
@@ -131,6 +136,18 @@ attn::Document on_one_page(const Arguments& arguments, const attn::Notebook& not
     return document;
 }
 
+/// The page; where it is corrected, or a format answers, both versions of it.
+attn::Document replayed(const Arguments& arguments, const attn::Notebook& notebook,
+                        attn::ReplayOptions replay, const Format& format) {
+    attn::Document document = changed_page(arguments, notebook, replay);
+    if (format.answers) return on_one_page(arguments, notebook, replay, std::move(document));
+    if (!replay.corrected) return document;
+    replay.corrected = false;
+    // A program has one course of events: there the corrected notebook runs after the other.
+    const auto both = format.runs ? attn::one_after_the_other : attn::both_replays;
+    return both(changed_page(arguments, notebook, replay), document);
+}
+
 /// For each cell, or those that CELL names, the command of a walk that gives its numbers; a shell
 /// runs the whole text.
 std::string as_flags(const Arguments& arguments, const attn::Notebook& notebook,
@@ -166,6 +183,30 @@ std::string as_flags(const Arguments& arguments, const attn::Notebook& notebook,
     return json ? attn::JsonText(rows).text + "\n" : text;
 }
 
+/// Prints what the flags select of a page.
+void print_notebook(const Arguments& arguments, const attn::Notebook& notebook,
+                    attn::Document document, const NoteOfPart& note_of_part) {
+    const attn::PrintOptions options = print_options(arguments);
+    const Format& format = format_of(arguments, form_of(notebook));
+    if (wants_code(arguments) && !document.sections.empty()) {
+        attn::add_print_options(document, notebook.language, options);
+    }
+    select_sections(arguments, document, note_of_part, format.keeps_all());
+    if (document.other != nullptr) {
+        const auto other = std::make_shared<attn::Document>(*document.other);
+        select_sections(arguments, *other, note_of_part, format.keeps_all());
+        document.other = other;
+    }
+    if (arguments.has("--corrected") && format.printed != nullptr) {
+        // As many columns as the terminal has, or as two lines need.
+        const std::size_t columns =
+            terminal_columns(arguments).value_or(2 * options.linewidth.value_or(80) + 3);
+        document = attn::side_by_side(document, *format.printed, options, columns);
+    }
+    document.command = command_line("notebook", arguments);
+    write_document(arguments, document, form_of(notebook), attn::DType::float32);
+}
+
 int run_notebook(const Arguments& arguments) {
     check_output_flags(arguments);
     check_stepping(arguments);
@@ -183,11 +224,6 @@ int run_notebook(const Arguments& arguments) {
     }
     const attn::Notebook& notebook = attn::find_notebook(arguments.text("NAME"));
     check_language(arguments, notebook);
-    const auto usual = notebook.language == attn::CodeLanguage::torch ? attn::TextForm::torch
-                                                                      : attn::TextForm::numpy;
-    const attn::PrintOptions options = print_options(arguments);
-    const Format& format = format_of(arguments, usual);
-
     const attn::ReplayOptions replay = replay_of(arguments);
     note_useless_settings(arguments, notebook, replay);
     if (arguments.has("--as-flags")) {
@@ -195,16 +231,8 @@ int run_notebook(const Arguments& arguments) {
         return 0;
     }
     check_changes(arguments);
-    attn::Document document = changed_page(arguments, notebook, replay);
-    if (format.answers) {
-        document = on_one_page(arguments, notebook, replay, std::move(document));
-    } else if (replay.corrected) {
-        attn::ReplayOptions faithful = replay;
-        faithful.corrected = false;
-        // A program has one course of events: there the corrected notebook runs after the other.
-        const auto both = format.runs ? attn::one_after_the_other : attn::both_replays;
-        document = both(changed_page(arguments, notebook, faithful), document);
-    }
+    attn::Document document =
+        replayed(arguments, notebook, replay, format_of(arguments, form_of(notebook)));
     if (arguments.has("--list-steps")) {
         note_unused_flags(arguments.narrowed_to({step_flags, output_flags, print_flags}),
                           {"--format", "--color"},
@@ -216,45 +244,20 @@ int run_notebook(const Arguments& arguments) {
     if (arguments.has("--step")) {
         Arguments walks = arguments.narrowed_to({walk_flags, bug_flags, notebook_walk_flags});
         walks.set("--notebook", notebook.number);
-        Scene scene{std::move(document), usual};
+        Scene scene{std::move(document), form_of(notebook)};
         scene.page = std::move(walks);
         scene.note_of_page_part = note_of_part;
         step_through(std::move(scene), arguments);
         return 0;
     }
-    if (wants_code(arguments) && !document.sections.empty()) {
-        attn::add_print_options(document, notebook.language, options);
-    }
-    select_sections(arguments, document, note_of_part, format.keeps_all());
-    if (document.other != nullptr) {
-        attn::Document other = *document.other;
-        select_sections(arguments, other, note_of_part, format.keeps_all());
-        document.other = std::make_shared<const attn::Document>(std::move(other));
-    }
-    if (replay.corrected && format.printed != nullptr) {
-        // As many columns as the terminal has, or as two lines need.
-        const std::size_t columns =
-            terminal_columns(arguments).value_or(2 * options.linewidth.value_or(80) + 3);
-        document = attn::side_by_side(document, *format.printed, options, columns);
-    }
-    document.command = command_line("notebook", arguments);
-    write_document(arguments, document, usual, attn::DType::float32);
+    print_notebook(arguments, notebook, std::move(document), note_of_part);
     return 0;
-}
-
-std::vector<std::string> names() {
-    std::vector<std::string> all;
-    for (const attn::Notebook& notebook : attn::notebooks()) {
-        all.push_back(notebook.number);
-        all.push_back(notebook.name);
-    }
-    return all;
 }
 
 const std::vector<Flag>& notebook_flags() {
     static const std::vector<Flag> all{
         {"NAME", "NAME", "name or number of a notebook; without one they are listed",
-         such_as(names)},
+         such_as(notebook_names)},
         {"CELL", "CELL", "one cell, by its name or number: for --as-flags"},
         {"--as-flags", "",
          "print for each cell the command of a plain walk that gives its numbers"},

@@ -60,9 +60,8 @@ std::shared_ptr<const attn::StepTable> shown_table(const Arguments& arguments,
 
 /// The rules of a walk: those of its steps that are computed, as they are told or, as JSON,
 /// completed.
-std::string list_of_rules(const Arguments& arguments, const attn::Plan& plan) {
-    const auto shown = shown_table(arguments, plan);
-    const attn::StepTable& table = *shown;
+std::string list_of_rules(const Arguments& arguments, const attn::Plan& plan,
+                          const attn::StepTable& table) {
     std::string text;
     std::vector<attn::JsonText> rows;
     for (const attn::Step& step : table) {
@@ -300,18 +299,15 @@ int run_walk(const Arguments& typed) {
     if (plan.config.projection == attn::Projection::mha && !plan.config.bias) {
         report_note("nn.MultiheadAttention has biases, 0 when it is new: --bias --output-bias");
     }
-    if (arguments.has("--list-steps")) {
+    for (const std::string list : {"--list-steps", "--list-rules"}) {
+        if (!arguments.has(list)) continue;
         note_unused_flags(arguments.narrowed_to({output_flags, print_flags}),
-                          {"--format", "--color"}, "a walk: leave --list-steps out");
-        write_text(
-            arguments,
-            list_of_steps(arguments, steps_of(plan, *shown_table(arguments, plan)), "--detail"));
-        return 0;
-    }
-    if (arguments.has("--list-rules")) {
-        note_unused_flags(arguments.narrowed_to({output_flags, print_flags}),
-                          {"--format", "--color"}, "a walk: leave --list-rules out");
-        write_text(arguments, list_of_rules(arguments, plan));
+                          {"--format", "--color"}, "a walk: leave " + list + " out");
+        const auto shown = shown_table(arguments, plan);
+        const attn::StepTable& table = *shown;
+        write_text(arguments, list == "--list-rules"
+                                  ? list_of_rules(arguments, plan, table)
+                                  : list_of_steps(arguments, steps_of(plan, table), "--detail"));
         return 0;
     }
     if (arguments.has("--watch")) watch(arguments, walk_once);

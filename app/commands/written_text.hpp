@@ -63,9 +63,6 @@ attn::JsonText json_head(const attn::models::Model& model);
 attn::JsonText with_text(const attn::JsonText& json, const attn::models::Model& model,
                          const WrittenText& written);
 
-/// `why next[TOKEN]`: what each part of a model adds to the logit of a token.
-void why_next(const Arguments& arguments);
-
 /// `--bug ID` and `--all-bugs`.
 void generate_with_bugs(const Arguments& arguments, const attn::models::Model& model);
 

@@ -165,10 +165,11 @@ std::vector<Arguments::Said> Arguments::in_order() const {
     std::vector<Said> ordered;
     for (const FlagTable table : tables_) {
         for (const Flag& flag : table()) {
-            std::ranges::copy_if(said_, std::back_inserter(ordered), [&](const Said& said) {
-                const bool is_usual = flag.takes_next_word() && said.text == flag.usual;
-                return said.flag == &flag && !said.implied && (!is_usual || says_defaults);
-            });
+            std::copy_if(
+                said_.begin(), said_.end(), std::back_inserter(ordered), [&](const Said& said) {
+                    const bool is_usual = flag.takes_next_word() && said.text == flag.usual;
+                    return said.flag == &flag && !said.implied && (!is_usual || says_defaults);
+                });
         }
     }
     return ordered;

@@ -277,8 +277,8 @@ struct TypedWords {
 /// Whether a word is meant as a flag; a number with its sign is none.
 bool looks_like_flag(const std::string& word);
 
-/// Reads `--name VALUE`, `--name=VALUE`, `-o FILE`, `-oFILE`, `-qo FILE`, positional arguments, and
-/// `--` before them, by the rows of these arguments.
+/// Reads words by CLI11 and the rows of these arguments: `--name VALUE`, `--name=VALUE`, `-o FILE`,
+/// `-oFILE`, `-qo FILE`, positional arguments, `--` before them.
 TypedWords read_words(const Arguments& rows, const std::vector<std::string>& words);
 
 // Words that may stand behind a flag: the steps of the walk, in its order; the ids of the catalogue

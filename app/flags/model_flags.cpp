@@ -1,11 +1,142 @@
 #include "app/flags/model_flags.hpp"
 
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
 #include "app/flags/flag.hpp"
+#include "app/flags/output_flags.hpp"
 #include "app/flags/parse.hpp"
+#include "app/flags/setting.hpp"
+#include "app/flags/walk_flags.hpp"
 #include "attn/models/open_model.hpp"
+#include "attn/models/runtime.hpp"
+#include "attn/text/strings.hpp"
 
 namespace app {
 namespace {
+
+using attn::Tensor;
+using attn::WalkConfig;
+using attn::models::Architecture;
+using attn::models::LayerKind;
+using attn::models::Model;
+
+[[noreturn]] void refuse_decided(const std::string& flag) {
+    throw attn::ConfigError(flag + " contradicts --model-file, which decides that: leave it out");
+}
+
+void refuse_decided(const Arguments& arguments) {
+    for (const Flag& flag : walk_flags()) {
+        if (flag.is(of_model) && arguments.has(flag.name)) refuse_decided(flag.name);
+    }
+    const bool draws = arguments.has("--sink") || arguments.has("--position-bias");
+    for (const Arguments::Said& said : arguments.said()) {
+        if (draws || said.implied) continue;
+        if (said.flag->is(of_draws)) {
+            throw attn::ConfigError(said.flag->name +
+                                    " has no effect on --model-file, of which nothing is drawn: "
+                                    "leave it out");
+        }
+    }
+    if (arguments.all("--text").size() > 1) {
+        throw attn::ConfigError("--model-file takes one --text: leave the others out");
+    }
+}
+
+std::size_t layer_of(const Arguments& arguments, const Model& model) {
+    const auto layer = static_cast<std::size_t>(*arguments.integer("--layer"));
+    const std::size_t layers = model.architecture.layers.size();
+    if (layer >= layers) {
+        throw attn::ConfigError("--layer " + std::to_string(layer) + ": " + model.label +
+                                " has the layers 0 to " + std::to_string(layers - 1));
+    }
+    return layer;
+}
+
+/// What a token is called in rows and columns: the blank in front of a word is left out.
+std::string label_of(const Model& model, std::int64_t id) {
+    if (model.tokenizer == nullptr) return std::to_string(id);
+    const std::string label = model.tokenizer->label(id);
+    const std::string_view word = attn::trimmed(label);
+    return word.empty() ? label : std::string(word);
+}
+
+attn::Tokens tokens_of(const Model& model, const std::vector<std::int64_t>& ids) {
+    attn::Tokens tokens;
+    tokens.sequences = {ids};
+    tokens.labels.emplace_back();
+    for (const std::int64_t id : ids) tokens.labels[0].push_back(label_of(model, id));
+    tokens.vocab_size = static_cast<std::int64_t>(model.architecture.vocab_size);
+    tokens.embedded = true;
+    return tokens;
+}
+
+/// Gives the walk the rows that the layer starts from.
+void give_inputs(const ModelRun& run, std::size_t layer, WalkConfig& config) {
+    const attn::models::Runtime<double> none(
+        std::make_shared<attn::models::Parameters<double>>(run.model, 0));
+    const attn::models::Embedded<double> rows = none.embedding_of(run.ids);
+    const auto give = [&](const char* name, const attn::Array<double>& numbers) {
+        config.parameters.record(name, Tensor({"token", "feature"}, numbers));
+    };
+    give("token_embedding", rows.tokens);
+    if (rows.positions.size() > 0) give("position_embedding", rows.positions);
+    if (layer > 0 || rows.normed) give("x", run.inputs[layer]);
+}
+
+/// Puts back what flags say of the attention of a layer.
+void keep_typed(const Arguments& arguments, const WalkConfig& typed, WalkConfig& config) {
+    const auto has = [&](const char* flag) { return arguments.has(flag); };
+    if (has("--scale")) config.scale = typed.scale;
+    if (has("--mask")) config.mask = typed.mask;
+    if (has("--softcap")) config.softcap = typed.softcap;
+    if (has("--sink")) config.sink = typed.sink;
+    if (has("--rope")) {
+        config.rotary = typed.rotary;
+        return;
+    }
+    if (has("--rope-theta")) config.rotary.theta = typed.rotary.theta;
+    if (has("--rotary-dim")) config.rotary.dim = typed.rotary.dim;
+    if (has("--rope-scaling")) config.rotary.scaling = typed.rotary.scaling;
+}
+
+/// Makes it the walk through this layer.
+void set_layer(const Arguments& arguments, const ModelRun& run, std::size_t layer,
+               WalkConfig& config) {
+    const WalkConfig typed = config;
+    config.input = tokens_of(run.model, run.ids);
+    attn::models::set_layer(run.model, layer, config);
+    keep_typed(arguments, typed, config);
+    give_inputs(run, layer, config);
+    attn::models::give_parameters(run.model, layer, config);
+}
+
+/// Says which flags made it another walk than the model's own, and keeps that one. What was typed
+/// and is not what the walk has now contradicts the model.
+void keep_own(const Arguments& arguments, const ModelRun& run, std::size_t layer,
+              const WalkConfig& typed, WalkConfig& config) {
+    auto own = std::make_shared<WalkConfig>();
+    for (const auto& [flag, text, implied] : arguments.said()) {
+        if (flag->set != nullptr && flag->is(of_arithmetic)) flag->set(*own, *flag, text);
+    }
+    set_layer(Arguments(arguments.tables()), run, layer, *own);
+    for (const auto& [flag, text, implied] : arguments.said()) {
+        if (flag->set == nullptr && flag->name != "--mask-file") continue;
+        if (flag->is(of_arithmetic) || flag->is(of_draws)) continue;
+        if (flag->said != nullptr) {
+            const auto now = flag->said(config);
+            if (flag->said(typed) != now) refuse_decided(flag->name);
+            if (flag->said(*own) == now) continue;
+        }
+        config.changes += (config.changes.empty() ? "" : " ") + flag->name;
+        if (!text.empty()) config.changes += " " + shell_quoted(text);
+    }
+    if (!config.changes.empty()) config.models_own = std::move(own);
+}
 
 /// The token that a word of several begins with.
 std::string first_piece(const attn::models::Model& model, const std::string& word,
@@ -27,6 +158,47 @@ std::string first_piece(const attn::models::Model& model, const std::string& wor
 }
 
 }  // namespace
+
+void set_model_layer(const Arguments& arguments, const ModelRun* run, WalkConfig& config) {
+    refuse_decided(arguments);
+    if (!arguments.has("--text") && !arguments.has("--ids")) {
+        throw attn::ConfigError(
+            "--model-file needs words to walk over: pass --text 'Once upon a time' or --ids");
+    }
+    if (run == nullptr) {
+        const Model model = model_of(arguments);
+        const std::size_t layer = layer_of(arguments, model);
+        const std::vector<std::int64_t> ids = prompt_of(arguments, model);
+        const ModelRun own{model, ids, attn::models::inputs_of_layers(model, ids, layer)};
+        return set_model_layer(arguments, &own, config);
+    }
+    const WalkConfig typed = config;
+    const std::size_t layer = layer_of(arguments, run->model);
+    set_layer(arguments, *run, layer, config);
+    keep_own(arguments, *run, layer, typed, config);
+}
+
+std::string list_of_layers(const Arguments& arguments) {
+    const Model model = model_of(arguments);
+    const Architecture& a = model.architecture;
+    std::string text;
+    std::vector<attn::JsonText> rows;
+    for (const LayerKind& kind : a.layers) {
+        const std::string rope(kind.pairing ? attn::word(*kind.pairing) : "none");
+        rows.push_back({{"layer", rows.size()},
+                        {"heads", a.heads},
+                        {"kv_heads", a.kv_heads},
+                        {"head_dim", a.head_dim},
+                        {"rope", rope},
+                        {"window", kind.window}});
+        text += fmt::format("layer {}  {} heads on {} key/value heads of {} features",
+                            rows.size() - 1, a.heads, a.kv_heads, a.head_dim);
+        if (kind.pairing) text += ", rotary positions (" + rope + ")";
+        if (kind.window) text += ", a window of " + std::to_string(*kind.window);
+        text += "\n";
+    }
+    return wants_json(arguments) ? attn::JsonText(rows).text + "\n" : text;
+}
 
 const std::vector<Flag>& model_flags() {
     static const std::vector<Flag> all = grouped(

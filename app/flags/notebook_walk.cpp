@@ -13,15 +13,6 @@
 namespace app {
 namespace {
 
-std::vector<std::string> notebook_names() {
-    std::vector<std::string> all;
-    for (const attn::Notebook& notebook : attn::notebooks()) {
-        all.push_back(notebook.number);
-        all.push_back(notebook.name);
-    }
-    return all;
-}
-
 /// The page, without lines of code; replayed once, as it never changes.
 const attn::Document& page_of(const attn::Notebook& notebook, bool corrected) {
     static std::map<std::pair<std::string, bool>, attn::Document> pages;
@@ -100,7 +91,46 @@ std::string index_text(const std::vector<attn::AxisPart>& part,
     return text;
 }
 
+/// The cell of a tensor that is made of parts side by side, one number of each: the same count from
+/// the first one of its part on. Empty where it is made otherwise.
+std::string cell_of_parts(const std::vector<attn::WantedPart>& parts, const attn::Ledger& ledger,
+                          const attn::Tensor& made, std::vector<std::size_t> indices) {
+    std::vector<attn::Shape> shapes;
+    std::size_t count = 0;
+    for (const attn::WantedPart& part : parts) {
+        shapes.push_back(attn::slice(ledger[part.name], indices_of(part)).shape());
+        count += attn::element_count(shapes.back());
+    }
+    if (count != made.size()) return {};
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        attn::Shape side = made.shape();
+        side.back() = side.back() * attn::element_count(shapes[i]) / count;
+        if (indices.back() >= side.back()) {
+            indices.back() -= side.back();
+            continue;
+        }
+        std::vector<std::string> there;
+        for (const std::size_t index :
+             attn::indices_of(attn::flat_index(indices, side), shapes[i])) {
+            there.push_back(std::to_string(index));
+        }
+        return parts[i].name + "[" +
+               index_text(attn::slice_parts(ledger[parts[i].name], indices_of(parts[i])), there) +
+               "]";
+    }
+    return {};
+}
+
 }  // namespace
+
+std::vector<std::string> notebook_names() {
+    std::vector<std::string> all;
+    for (const attn::Notebook& notebook : attn::notebooks()) {
+        all.push_back(notebook.number);
+        all.push_back(notebook.name);
+    }
+    return all;
+}
 
 const std::vector<Flag>& notebook_walk_flags() {
     static const std::vector<Flag> all = grouped(
@@ -198,8 +228,6 @@ std::string cell_of_walk(const attn::Section& section, const attn::Plan& plan,
         if (words.size() != static_cast<std::size_t>(kept)) return cell;
         return parts.front().name + "[" + index_text(place, words) + "]";
     }
-
-    // Made of the parts side by side, one number of each: the same count from the first one on.
     const auto made = section.remake(plan, ledger);
     const auto* tensor = std::get_if<attn::Tensor>(&made);
     if (tensor == nullptr || words.empty()) return {};
@@ -215,31 +243,7 @@ std::string cell_of_walk(const attn::Section& section, const attn::Plan& plan,
         const auto most = static_cast<std::int64_t>(tensor->shape()[axis]) - 1;
         indices.push_back(static_cast<std::size_t>(parse_integer(cell, words[axis], 0, most)));
     }
-    std::size_t count = 0;
-    for (const attn::WantedPart& part : parts) {
-        count += attn::slice(ledger[part.name], indices_of(part)).size();
-    }
-    if (count != tensor->size()) return {};
-    std::size_t column = indices.back();
-    for (const attn::WantedPart& part : parts) {
-        const attn::Tensor taken = attn::slice(ledger[part.name], indices_of(part));
-        const std::size_t width = tensor->shape().back() * taken.size() / tensor->size();
-        if (column >= width) {
-            column -= width;
-            continue;
-        }
-        attn::Shape shape = tensor->shape();
-        shape.back() = width;
-        indices.back() = column;
-        std::vector<std::string> there;
-        for (const std::size_t index :
-             attn::indices_of(attn::flat_index(indices, shape), taken.shape())) {
-            there.push_back(std::to_string(index));
-        }
-        return part.name + "[" +
-               index_text(attn::slice_parts(ledger[part.name], indices_of(part)), there) + "]";
-    }
-    return {};
+    return cell_of_parts(parts, ledger, *tensor, std::move(indices));
 }
 
 }  // namespace app

@@ -10,6 +10,8 @@ namespace app {
 
 /// --notebook, for the commands that walk.
 const std::vector<Flag>& notebook_walk_flags();
+/// The numbers and names of notebooks.
+std::vector<std::string> notebook_names();
 
 /// What makes a walk: `--heads 2`.
 std::vector<Arguments::Said> flags_of(const attn::NotebookWalk& walk);

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "app/flags/output_flags.hpp"
+#include "app/flags/parse.hpp"
 #include "attn/render/render.hpp"
 #include "attn/text/strings.hpp"
 
@@ -54,10 +55,7 @@ std::string listed(const std::vector<std::string_view>& endings) {
     for (const std::string_view ending : endings) {
         if (std::ranges::find(second_names, ending) == second_names.end()) all.emplace_back(ending);
     }
-    if (all.size() < 2) return attn::joined(all);
-    const std::string last = all.back();
-    all.pop_back();
-    return attn::joined(all) + " or " + last;
+    return listed(all);
 }
 
 namespace {

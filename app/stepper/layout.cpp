@@ -208,6 +208,60 @@ Frame draw_page(const ScreenState& state, std::size_t rows, std::size_t columns)
     return frame;
 }
 
+/// The step, its cell and the last lines.
+Frame draw_step(const Session& session, const ScreenState& state, TensorPane& pane,
+                std::size_t rows, std::size_t columns, bool shaded) {
+    Frame frame;
+    Parts parts = divide(rows);
+    const attn::Section& section = session.section();
+    const auto add = [&](std::string text, Look look = {}) {
+        frame.lines.push_back({{std::move(text), look}});
+    };
+
+    // A long note takes the lines that the tensor leaves empty.
+    const StepList list(session, columns);
+    const std::size_t width = columns - list.columns();
+    std::vector<std::string> note = attn::wrap(session.note_here(), columns - 2);
+    std::vector<Line> tensor = pane.draw(session, parts.tensor, width, shaded);
+    while (parts.note > 0 && note.size() > parts.note && tensor.size() > 1 &&
+           tensor.back().empty()) {
+        tensor.pop_back();
+        --parts.tensor;
+        ++parts.note;
+    }
+
+    // Above: what this step is.
+    add(attn::fitted(title_of(session), columns, false), {.bold = true, .reverse = true});
+    if (parts.formula > 0) add(attn::cut_to(" " + section.formula, columns));
+    const bool cut = note.size() > parts.note;
+    note.resize(parts.note);
+    if (cut && parts.note > 0) note.back() = attn::cut_to(note.back() + " …", columns - 2);
+    for (const std::string& line : note) add(" " + line, {.dim = true});
+
+    // In the middle: the steps, and the tensor.
+    const std::size_t middle = parts.tensor + 1;
+    tensor.insert(tensor.begin(),
+                  {{attn::cut_to(pane.caption(session), width), {.underline = true}}});
+    const std::vector<Line> lines = list.lines(middle);
+    for (std::size_t i = 0; i < middle; ++i) {
+        Line line = fitted_line(lines[i], list.columns());
+        line.insert(line.end(), tensor[i].begin(), tensor[i].end());
+        frame.lines.push_back(std::move(line));
+    }
+
+    // Below: where the number comes from.
+    if (parts.why > 0) {
+        std::string rule;
+        for (std::size_t i = 0; i < columns; ++i) rule += "─";
+        add(rule, {.dim = true});
+        for (std::string& line : explanation(session, parts.why, columns)) add(std::move(line));
+    }
+    std::vector<Line> bottom = bottom_lines(state, rows, columns);
+    frame.lines.resize(rows - bottom.size());
+    for (Line& line : bottom) frame.lines.push_back(std::move(line));
+    return frame;
+}
+
 }  // namespace
 
 std::size_t page_lines(const ScreenState& state, std::size_t columns) {
@@ -218,58 +272,8 @@ Frame draw_screen(const Session& session, const ScreenState& state, TensorPane& 
                   std::size_t rows, std::size_t columns, bool shaded) {
     rows = std::max<std::size_t>(rows, 2);
     columns = std::max<std::size_t>(columns, 4);
-    Frame frame;
-    if (!state.page.empty()) {
-        frame = draw_page(state, rows, columns);
-    } else {
-        Parts parts = divide(rows);
-        const attn::Section& section = session.section();
-        const auto add = [&](std::string text, Look look = {}) {
-            frame.lines.push_back({{std::move(text), look}});
-        };
-
-        // A long note takes the lines that the tensor leaves empty.
-        const StepList list(session, columns);
-        const std::size_t width = columns - list.columns();
-        std::vector<std::string> note = attn::wrap(session.note_here(), columns - 2);
-        std::vector<Line> tensor = pane.draw(session, parts.tensor, width, shaded);
-        while (parts.note > 0 && note.size() > parts.note && tensor.size() > 1 &&
-               tensor.back().empty()) {
-            tensor.pop_back();
-            --parts.tensor;
-            ++parts.note;
-        }
-
-        // Above: what this step is.
-        add(attn::fitted(title_of(session), columns, false), {.bold = true, .reverse = true});
-        if (parts.formula > 0) add(attn::cut_to(" " + section.formula, columns));
-        const bool cut = note.size() > parts.note;
-        note.resize(parts.note);
-        if (cut && parts.note > 0) note.back() = attn::cut_to(note.back() + " …", columns - 2);
-        for (const std::string& line : note) add(" " + line, {.dim = true});
-
-        // In the middle: the steps, and the tensor.
-        const std::size_t middle = parts.tensor + 1;
-        tensor.insert(tensor.begin(),
-                      {{attn::cut_to(pane.caption(session), width), {.underline = true}}});
-        const std::vector<Line> lines = list.lines(middle);
-        for (std::size_t i = 0; i < middle; ++i) {
-            Line line = fitted_line(lines[i], list.columns());
-            line.insert(line.end(), tensor[i].begin(), tensor[i].end());
-            frame.lines.push_back(std::move(line));
-        }
-
-        // Below: where the number comes from.
-        if (parts.why > 0) {
-            std::string rule;
-            for (std::size_t i = 0; i < columns; ++i) rule += "─";
-            add(rule, {.dim = true});
-            for (std::string& line : explanation(session, parts.why, columns)) add(std::move(line));
-        }
-        std::vector<Line> bottom = bottom_lines(state, rows, columns);
-        frame.lines.resize(rows - bottom.size());
-        for (Line& line : bottom) frame.lines.push_back(std::move(line));
-    }
+    Frame frame = state.page.empty() ? draw_step(session, state, pane, rows, columns, shaded)
+                                     : draw_page(state, rows, columns);
     // Tokens, names and typed text may hold what would disturb the terminal.
     for (Line& line : frame.lines) {
         for (Span& span : line) span.text = attn::visible(span.text);

@@ -199,21 +199,11 @@ void Session::select(const Arguments& print) {
     // Choose what is listed; the other steps can still be reached.
     check_print_flags(print);
     attn::Document selected = scene_.document;
-    select_sections(print, selected, [this](const auto& section, const auto& part) {
+    const auto note = [this](const auto& section, const auto& part) {
         return note_of(section, part);
-    });
-    std::vector<attn::Section> sections;
-    for (const attn::Section& section : scene_.document.sections) {
-        bool found = false;
-        for (attn::Section& one : selected.sections) {
-            if (one.name != section.name) continue;
-            sections.push_back(one);
-            found = true;
-        }
-        if (found) continue;
-        sections.push_back(section);
-        sections.back().shown = false;
-    }
+    };
+    select_sections(print, selected, note, true);
+    const std::vector<attn::Section>& sections = selected.sections;
     const auto is_shown = [](const attn::Section& section) { return section.shown; };
     const auto first = std::find_if(sections.begin(), sections.end(), is_shown);
     if (first == sections.end()) throw attn::ConfigError("there is no step to show");
@@ -224,8 +214,7 @@ void Session::select(const Arguments& print) {
         return one.name == now && one.shown;
     });
     step_ = static_cast<std::size_t>((same == sections.end() ? first : same) - sections.begin());
-    document_ = scene_.document;
-    document_.sections = std::move(sections);
+    document_ = std::move(selected);
     print_ = print;
     leave_trail();
     count_changes();

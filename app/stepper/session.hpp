@@ -154,7 +154,7 @@ private:
         std::string step;
         std::map<std::string, std::size_t> place;
         std::vector<attn::Cell> sources;
-        std::size_t source;
+        std::size_t targets, source;
         attn::Cell from;  ///< the cell that was dived into
     };
 

@@ -216,7 +216,7 @@ void Session::dive() {
                                 " is where the walk starts: " + derivation.rule);
     }
 
-    Visit visit{section().name, place_, sources_, source_, from};
+    Visit visit{section().name, place_, sources_, targets_, source_, from};
     look_at(targets.front());
     trail_.push_back(std::move(visit));
     targets_ = targets.size();
@@ -244,13 +244,7 @@ void Session::back() {
     place_ = visit.place;
     sources_ = visit.sources;
     source_ = visit.source;
-    targets_ = 0;
-    std::vector<std::string> names;
-    for (const attn::Cell& cell : sources_) {
-        if (std::find(names.begin(), names.end(), cell.step) != names.end()) break;
-        names.push_back(cell.step);
-        ++targets_;
-    }
+    targets_ = visit.targets;
 }
 
 }  // namespace app

@@ -11,19 +11,12 @@ namespace {
 
 using Shows = Reply::Shows;
 
-constexpr std::ptrdiff_t all_the_way = std::numeric_limits<std::ptrdiff_t>::max() / 2;
-
 /// A count after a command's name; 1 without one.
 std::ptrdiff_t count_of(const std::string& name, const std::string& text) {
     if (text.empty()) return 1;
     const std::int64_t count = parse_integer(name, text);
     if (count < 1) throw attn::ConfigError(name + " takes a number from 1 on, not " + text);
     return count;
-}
-
-std::optional<std::int64_t> index_of(const std::string& name, const std::string& text) {
-    if (text.empty()) return std::nullopt;
-    return parse_integer(name, text);
 }
 
 const std::string& needed(const std::string& arguments, const std::string& example) {
@@ -39,114 +32,29 @@ Reply next_step(Session& session, std::ptrdiff_t count) {
     return {Shows::message, count > 0 ? "this is the last step\n" : "this is the first step\n"};
 }
 
-Reply moved(Session& session, std::ptrdiff_t rows, std::ptrdiff_t columns) {
-    session.move(rows, columns);
+/// Moves by a count of rows or columns.
+template <int rows, int columns>
+Reply moved(Session& session, const std::string& count) {
+    const std::ptrdiff_t by = count_of(rows < 0      ? "up"
+                                       : rows > 0    ? "down"
+                                       : columns < 0 ? "left"
+                                                     : "right",
+                                       count);
+    session.move(rows * by, columns * by);
     return {Shows::cell};
 }
 
-// One function for each command, in the order of the table below.
-
-Reply next(Session& s, const std::string& count) { return next_step(s, count_of("next", count)); }
-Reply previous(Session& s, const std::string& count) {
-    return next_step(s, -count_of("previous", count));
-}
-Reply go_to(Session& s, const std::string& step) {
-    s.go_to(needed(step, "goto weights"));
-    return {Shows::step};
-}
-Reply search(Session& s, const std::string& text) {
-    s.search(needed(text, "search softmax"));
-    return {Shows::step};
-}
-Reply list(Session& s, const std::string&) { return {Shows::page, s.list_text()}; }
-
-Reply left(Session& s, const std::string& count) { return moved(s, 0, -count_of("left", count)); }
-Reply down(Session& s, const std::string& count) { return moved(s, count_of("down", count), 0); }
-Reply up(Session& s, const std::string& count) { return moved(s, -count_of("up", count), 0); }
-Reply right(Session& s, const std::string& count) { return moved(s, 0, count_of("right", count)); }
-Reply first(Session& s, const std::string&) { return moved(s, 0, -all_the_way); }
-Reply last(Session& s, const std::string&) { return moved(s, 0, all_the_way); }
-Reply most(Session& s, const std::string&) {
-    s.go_to_most();
-    return {Shows::cell};
-}
-Reply cell(Session& s, const std::string& indices) {
-    if (!indices.empty()) s.go_to_cell(indices);
-    return {Shows::cell};
+/// What a command does before the screen, or a line, shows what it leaves.
+template <auto act, Shows shows>
+Reply done(Session& session, const std::string&) {
+    (session.*act)();
+    return {shows};
 }
 
-Reply page(Session& s, const std::string&) {
-    s.turn_page(true);
+Reply turned(Session& session, const std::string& axis, const std::string& number) {
+    session.turn(axis, number.empty() ? std::nullopt : std::optional(parse_integer(axis, number)));
     return {Shows::cell};
 }
-Reply page_back(Session& s, const std::string&) {
-    s.turn_page(false);
-    return {Shows::cell};
-}
-Reply head(Session& s, const std::string& number) {
-    s.turn("head", index_of("head", number));
-    return {Shows::cell};
-}
-Reply batch(Session& s, const std::string& number) {
-    s.turn("batch", index_of("batch", number));
-    return {Shows::cell};
-}
-
-Reply why(Session& s, const std::string& depth) {
-    const std::ptrdiff_t levels = count_of("why", depth);
-    if (levels > 20) throw attn::ConfigError("why goes at most 20 levels deep");
-    return {Shows::page, s.why(static_cast<std::size_t>(levels), 12)};
-}
-Reply dive(Session& s, const std::string&) {
-    s.dive();
-    return {Shows::cell, s.trail_line()};
-}
-Reply other(Session& s, const std::string&) {
-    s.other_source();
-    return {Shows::cell, s.trail_line()};
-}
-Reply back(Session& s, const std::string&) {
-    s.back();
-    return {Shows::cell};
-}
-
-Reply gradient(Session& s, const std::string&) {
-    s.go_to_gradient();
-    return {Shows::step};
-}
-
-Reply set(Session& s, const std::string& settings) {
-    return {Shows::message, s.set(settings) + "\n"};
-}
-Reply undo(Session& s, const std::string&) { return {Shows::message, s.undo() + "\n"}; }
-Reply only(Session& s, const std::string& steps) {
-    s.only(steps);
-    return {Shows::step};
-}
-Reply detail(Session& s, const std::string&) {
-    s.toggle_detail();
-    return {Shows::page, s.list_text()};
-}
-Reply precision(Session& s, const std::string& decimals) {
-    s.set_precision(parse_integer("precision", needed(decimals, "precision 6")));
-    return {Shows::step};
-}
-Reply more_digits(Session& s, const std::string&) {
-    s.set_precision(s.precision() + 1);
-    return {Shows::step};
-}
-Reply fewer_digits(Session& s, const std::string&) {
-    s.set_precision(s.precision() - 1);
-    return {Shows::step};
-}
-
-Reply print(Session& s, const std::string&) { return {Shows::page, s.step_text()}; }
-Reply write(Session& s, const std::string& path) {
-    s.write(needed(path, "write weights.npy"));
-    return {Shows::message, "wrote " + attn::visible(path) + "\n"};
-}
-Reply help(Session&, const std::string&) { return {Shows::page, step_help()}; }
-Reply quit(Session&, const std::string&) { return {Shows::end}; }
 
 /// `w` writes, as in an editor; `why` can be written out.
 const StepCommand& find_command(const std::string& name) {
@@ -169,41 +77,127 @@ const StepCommand& find_command(const std::string& name) {
 }  // namespace
 
 const std::vector<StepCommand>& step_commands() {
+    constexpr std::ptrdiff_t all_the_way = std::numeric_limits<std::ptrdiff_t>::max() / 2;
+    using Words = const std::string&;
     static const std::vector<StepCommand> all{
-        {"next", "[N]", "n Space Shift-Right", "the next step", next},
-        {"previous", "[N]", "p Shift-Left", "the step before", previous},
-        {"goto", "STEP", "g", "a step by its name or number", go_to},
-        {"search", "TEXT", "/", "the next step whose words contain TEXT", search},
-        {"list", "", "", "the steps with their shapes", list},
-        {"left", "[N]", "h Left", "move the cell", left},
-        {"down", "[N]", "j Down", "", down},
-        {"up", "[N]", "k Up", "", up},
-        {"right", "[N]", "l Right", "", right},
-        {"first", "", "Home 0", "the first cell of the row", first},
-        {"last", "", "End $", "the last cell of the row", last},
-        {"most", "", "m", "the largest number of the row", most},
-        {"cell", "I,J,...", "", "a cell by numbers or words: cell 0,short,eat", cell},
-        {"page", "", "Tab", "the next head", page},
-        {"page-back", "", "Shift-Tab", "the head before", page_back},
-        {"head", "[N]", "", "head number N; the next one", head},
-        {"batch", "[N]", "B", "sequence number N; the next one", batch},
-        {"why", "[DEPTH]", "w", "where the number comes from, all of it", why},
-        {"dive", "", "Enter", "go to the cell that the number came from", dive},
-        {"other", "", "x", "go to the other cell that it came from", other},
-        {"back", "", "Backspace", "return from a dive", back},
+        {"next", "[N]", "n Space Shift-Right", "the next step",
+         [](Session& s, Words count) { return next_step(s, count_of("next", count)); }},
+        {"previous", "[N]", "p Shift-Left", "the step before",
+         [](Session& s, Words count) { return next_step(s, -count_of("previous", count)); }},
+        {"goto", "STEP", "g", "a step by its name or number",
+         [](Session& s, Words step) {
+             s.go_to(needed(step, "goto weights"));
+             return Reply{Shows::step};
+         }},
+        {"search", "TEXT", "/", "the next step whose words contain TEXT",
+         [](Session& s, Words text) {
+             s.search(needed(text, "search softmax"));
+             return Reply{Shows::step};
+         }},
+        {"list", "", "", "the steps with their shapes",
+         [](Session& s, Words) {
+             return Reply{Shows::page, s.list_text()};
+         }},
+        {"left", "[N]", "h Left", "move the cell", moved<0, -1>},
+        {"down", "[N]", "j Down", "", moved<1, 0>},
+        {"up", "[N]", "k Up", "", moved<-1, 0>},
+        {"right", "[N]", "l Right", "", moved<0, 1>},
+        {"first", "", "Home 0", "the first cell of the row",
+         [](Session& s, Words) {
+             s.move(0, -all_the_way);
+             return Reply{Shows::cell};
+         }},
+        {"last", "", "End $", "the last cell of the row",
+         [](Session& s, Words) {
+             s.move(0, all_the_way);
+             return Reply{Shows::cell};
+         }},
+        {"most", "", "m", "the largest number of the row", done<&Session::go_to_most, Shows::cell>},
+        {"cell", "I,J,...", "", "a cell by numbers or words: cell 0,short,eat",
+         [](Session& s, Words indices) {
+             if (!indices.empty()) s.go_to_cell(indices);
+             return Reply{Shows::cell};
+         }},
+        {"page", "", "Tab", "the next head",
+         [](Session& s, Words) {
+             s.turn_page(true);
+             return Reply{Shows::cell};
+         }},
+        {"page-back", "", "Shift-Tab", "the head before",
+         [](Session& s, Words) {
+             s.turn_page(false);
+             return Reply{Shows::cell};
+         }},
+        {"head", "[N]", "", "head number N; the next one",
+         [](Session& s, Words number) { return turned(s, "head", number); }},
+        {"batch", "[N]", "B", "sequence number N; the next one",
+         [](Session& s, Words number) { return turned(s, "batch", number); }},
+        {"why", "[DEPTH]", "w", "where the number comes from, all of it",
+         [](Session& s, Words depth) {
+             const std::ptrdiff_t levels = count_of("why", depth);
+             if (levels > 20) throw attn::ConfigError("why goes at most 20 levels deep");
+             return Reply{Shows::page, s.why(static_cast<std::size_t>(levels), 12)};
+         }},
+        {"dive", "", "Enter", "go to the cell that the number came from",
+         [](Session& s, Words) {
+             s.dive();
+             return Reply{Shows::cell, s.trail_line()};
+         }},
+        {"other", "", "x", "go to the other cell that it came from",
+         [](Session& s, Words) {
+             s.other_source();
+             return Reply{Shows::cell, s.trail_line()};
+         }},
+        {"back", "", "Backspace", "return from a dive", done<&Session::back, Shows::cell>},
         {"gradient", "", "b", "to the gradient of this step, with --backward, and back to it",
-         gradient},
-        {"set", "NAME=VALUE", "", "walk again with it, mark what changed: set mask=causal", set},
-        {"undo", "", "u", "take the last set back", undo},
-        {"only", "[STEPS]", "", "keep steps or parts: only weights[0],x; alone: all again", only},
-        {"detail", "", "d", "show or hide parameters and the parts of softmax", detail},
-        {"precision", "N", "", "decimals of the numbers", precision},
-        {"more-digits", "", "+ =", "one decimal more", more_digits},
-        {"fewer-digits", "", "-", "one decimal less", fewer_digits},
-        {"print", "", "t", "the step as the walk prints it", print},
-        {"write", "FILE", "", "write the step, as the ending says: weights.npy, .csv, .svg", write},
-        {"help", "", "? F1", "this page", help},
-        {"quit", "", "q", "end", quit},
+         done<&Session::go_to_gradient, Shows::step>},
+        {"set", "NAME=VALUE", "", "walk again with it, mark what changed: set mask=causal",
+         [](Session& s, Words settings) {
+             return Reply{Shows::message, s.set(settings) + "\n"};
+         }},
+        {"undo", "", "u", "take the last set back",
+         [](Session& s, Words) {
+             return Reply{Shows::message, s.undo() + "\n"};
+         }},
+        {"only", "[STEPS]", "", "keep steps or parts: only weights[0],x; alone: all again",
+         [](Session& s, Words steps) {
+             s.only(steps);
+             return Reply{Shows::step};
+         }},
+        {"detail", "", "d", "show or hide parameters and the parts of softmax",
+         [](Session& s, Words) {
+             s.toggle_detail();
+             return Reply{Shows::page, s.list_text()};
+         }},
+        {"precision", "N", "", "decimals of the numbers",
+         [](Session& s, Words decimals) {
+             s.set_precision(parse_integer("precision", needed(decimals, "precision 6")));
+             return Reply{Shows::step};
+         }},
+        {"more-digits", "", "+ =", "one decimal more",
+         [](Session& s, Words) {
+             s.set_precision(s.precision() + 1);
+             return Reply{Shows::step};
+         }},
+        {"fewer-digits", "", "-", "one decimal less",
+         [](Session& s, Words) {
+             s.set_precision(s.precision() - 1);
+             return Reply{Shows::step};
+         }},
+        {"print", "", "t", "the step as the walk prints it",
+         [](Session& s, Words) {
+             return Reply{Shows::page, s.step_text()};
+         }},
+        {"write", "FILE", "", "write the step, as the ending says: weights.npy, .csv, .svg",
+         [](Session& s, Words path) {
+             s.write(needed(path, "write weights.npy"));
+             return Reply{Shows::message, "wrote " + attn::visible(path) + "\n"};
+         }},
+        {"help", "", "? F1", "this page",
+         [](Session&, Words) {
+             return Reply{Shows::page, step_help()};
+         }},
+        {"quit", "", "q", "end", [](Session&, Words) { return Reply{Shows::end}; }},
     };
     return all;
 }

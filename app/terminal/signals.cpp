@@ -19,19 +19,12 @@ constexpr std::array fatal_signals{SIGINT,  SIGTERM, SIGHUP,    SIGQUIT,   SIGPI
                                    SIGPWR,  SIGTRAP, SIGSTKFLT, SIGSEGV,   SIGABRT, SIGBUS,
                                    SIGFPE,  SIGILL,  SIGSYS};
 
-void clean_up_and_end(int signal) {
-    attn::remove_pending_files();
-    attn::remove_pending_folder();
-    std::signal(signal, SIG_DFL);
-    std::raise(signal);
-}
-
 // Read by signal handlers: plain data, set before the handlers are.
 termios modes_before;
 bool has_modes = false;
-std::string leaving_text;
+std::string leaving_text;  ///< of a full screen, while there is one
 
-void restore_and_end(int signal) {
+void clean_up_and_end(int signal) {
     attn::remove_pending_files();
     attn::remove_pending_folder();
     // A failure to write changes nothing: the program ends.
@@ -60,7 +53,7 @@ TerminalGuard::TerminalGuard() { has_modes = tcgetattr(STDIN_FILENO, &modes_befo
 
 void TerminalGuard::watch(std::string leaving) {
     leaving_text = std::move(leaving);
-    for (const int signal : fatal_signals) std::signal(signal, restore_and_end);
+    for (const int signal : fatal_signals) std::signal(signal, clean_up_and_end);
 }
 
 TerminalGuard::~TerminalGuard() {

@@ -9,6 +9,7 @@ endmacro()
 
 attn_need(xtensor libxtensor-dev)
 attn_need(xsimd libxsimd-dev)
+attn_need(CLI11 libcli11-dev)
 attn_need(fmt libfmt-dev)
 attn_need(nlohmann_json nlohmann-json3-dev)
 attn_need(Threads libc6-dev)

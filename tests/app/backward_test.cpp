@@ -32,6 +32,15 @@ TEST_SUITE("app: backward") {
         const std::string names = run("--heads 2 --mask causal --backward --only d_scores").out;
         CHECK(has(names, "# d_scores[h,q,k] = d_scaled_scores[h,q,k] / sqrt(4)"));
     }
+    TEST_CASE("a walk in chunks goes back too, and its program with a mistake is the whole way") {
+        const std::string chunks = run("--mask causal --prefill 4 --backward --only weights").out;
+        CHECK(has(chunks, "every row is the same"));
+        const std::string code =
+            run("--backward --bug grad-row-max-counted --code torch -q --format python").out;
+        CHECK(has(code, "row_max = "));
+        CHECK(!has(code, ".grad"));
+        CHECK(!has(code, "requires_grad"));
+    }
     TEST_CASE("the loss of a model's next word is that of its probability, in every layer") {
         const auto next = nlohmann::json::parse(
             run("why 'next[big]' --model-file stories --text 'Lily had a' --json").out);

@@ -1,5 +1,7 @@
 // Nothing typed is silently ignored: it works, or is refused with advice, or is said to have no
 // effect.
+#include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -37,6 +39,26 @@ std::vector<std::string> lines_of(const std::string& text) {
 }  // namespace
 
 TEST_SUITE("app: flags") {
+    TEST_CASE("each flag that the program asks for is one that a command has") {
+        std::string all = run("completions bash").out;
+        std::ranges::replace(all, '\'', ' ');
+        std::size_t asked = 0;
+        for (const auto& entry :
+             std::filesystem::recursive_directory_iterator(ATTN_SOURCE_DIR "/app")) {
+            if (entry.path().extension() != ".cpp") continue;
+            const std::string text = program::read_file(entry.path().string());
+            const std::string begin = "has(\"--";
+            for (std::size_t at = 0; (at = text.find(begin, at)) != std::string::npos; ++at) {
+                const std::size_t name = at + begin.size() - 2;
+                const std::string flag = text.substr(name, text.find('"', name) - name);
+                INFO(entry.path().string());
+                CHECK_MESSAGE(all.find(" " + flag + " ") != std::string::npos, flag);
+                ++asked;
+            }
+        }
+        CHECK(asked > 100);
+    }
+
     TEST_CASE("a command after flags is refused with the right order") {
         check_refused("--heads 2 lint", "the command comes first: attn-explain lint --heads 2");
         check_refused("--no-pager notebook", "attn-explain notebook --no-pager");

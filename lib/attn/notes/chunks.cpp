@@ -44,7 +44,9 @@ std::string chunk_check(const Subject& subject) {
     if (!subject.plan.config.prefill || !subject.excerpt.is_whole()) return {};
     if (subject.tensor.size() > most_cells) return {};
     const std::vector<PrefillChunk> chunks = prefill_chunks(subject.plan);
-    const std::vector<Ledger> ledgers = walk_chunks(subject.plan, subject.ledger, subject.table);
+    const auto step = std::ranges::find(subject.table, subject.step.name, &Step::name);
+    const std::vector<Ledger> ledgers =
+        walk_chunks(subject.plan, subject.ledger, StepTable(subject.table.begin(), step + 1));
     const std::size_t columns = subject.tensor.shape().back();
     const std::size_t matrices = subject.tensor.size() / (columns * subject.plan.query_len);
     double apart = 0;

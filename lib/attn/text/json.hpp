@@ -33,8 +33,9 @@ struct JsonText {
     JsonText(const std::string& said) : text(json_string(said)) {}
     JsonText(std::string_view said) : text(json_string(said)) {}
     JsonText(const char* said) : text(json_string(said)) {}
-    JsonText(bool said) : text(said ? "true" : "false") {}
-    JsonText(std::integral auto said) : text(std::to_string(said)) {}
+    JsonText(std::integral auto said) : text(std::to_string(said)) {
+        if constexpr (std::same_as<decltype(said), bool>) text = said ? "true" : "false";
+    }
     JsonText(double said) : text(json_number(said)) {}
     template <class T>
     JsonText(const std::optional<T>& said) : text(said ? JsonText(*said).text : "null") {}
