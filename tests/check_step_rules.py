@@ -12,6 +12,7 @@ import json
 import math
 import re
 import shlex
+import struct
 import subprocess
 import sys
 
@@ -81,12 +82,21 @@ WALKS = """
 """
 
 TOKEN = re.compile(r"\s*(\d+(?=\.\.)|\d*\.?\d+(?:[eE][-+]?\d+)?|\w+|<=|>=|==|!=|\.\.|.)")
+
+
+def half(x):
+    try:
+        return struct.unpack("e", struct.pack("e", x))[0]
+    except OverflowError:
+        return math.copysign(math.inf, x)
+
+
 FUNCTIONS = {
     "exp": lambda x: math.inf if x >= 700 else math.exp(x),
     "log": lambda x: math.log(x) if x > 0 else -math.inf,
     "sqrt": lambda x: math.sqrt(x) if x >= 0 else math.nan, "tanh": math.tanh, "cos": math.cos,
     "sin": math.sin, "abs": abs, "sigmoid": lambda x: 0.0 if x < -700 else 1 / (1 + math.exp(-x)),
-    "relu": lambda x: max(x, 0), "floor": lambda x: math.floor(x), "min": min, "max": max}
+    "half": half, "relu": lambda x: max(x, 0), "floor": lambda x: math.floor(x), "min": min, "max": max}
 
 
 def divide(a, b):

@@ -27,7 +27,7 @@ struct Side {
 Side walked(const Arguments& arguments) {
     Side side{{}, arguments};
     side.plan = attn::resolve(config_of(arguments));
-    side.ledger = attn::walk(*side.plan, attn::draw(*side.plan), table_of(arguments, *side.plan));
+    side.ledger = attn::walk(*side.plan, attn::draw(*side.plan), *table_of(arguments, *side.plan));
     return side;
 }
 

@@ -94,7 +94,7 @@ int run_lint(const Arguments& arguments) {
     const attn::Plan plan = attn::resolve(config);
     note_useless_flags(arguments, &plan);
     std::vector<attn::LintFinding> findings =
-        attn::lint(plan, attn::walk(plan, attn::draw(plan), table_of(arguments, plan)));
+        attn::lint(plan, attn::walk(plan, attn::draw(plan), *table_of(arguments, plan)));
     for (const std::string& bug : bugs_of(arguments, plan)) {
         report_note("--bug " + bug + " makes a mistake: attn-explain bugs " + bug + " explains it");
     }

@@ -51,7 +51,7 @@ ChangedWalk changed_walk(const Arguments& arguments, const attn::NotebookWalk& w
     changed.before = attn::performed(walk).ledger;
     try {
         changed.now.plan = attn::resolve(config_of(flags));
-        changed.now.table = table_of(flags, changed.now.plan);
+        changed.now.table = *table_of(flags, changed.now.plan);
     } catch (const attn::ConfigError& error) {
         changed.trouble = error.what();
         return changed;

@@ -50,10 +50,12 @@ Arguments without_mistake(Arguments arguments) {
 }
 
 /// The steps of a walk. A hidden mistake changes numbers alone.
-attn::StepTable shown_table(const Arguments& arguments, const attn::Plan& plan) {
-    attn::StepTable table = table_of(arguments, plan);
+std::shared_ptr<const attn::StepTable> shown_table(const Arguments& arguments,
+                                                   const attn::Plan& plan) {
+    const auto table = table_of(arguments, plan);
     if (!arguments.has("--hide-mistake")) return table;
-    return with_mistakes_hidden(table_of(without_mistake(arguments), plan), table);
+    return std::make_shared<const attn::StepTable>(
+        with_mistakes_hidden(*table_of(without_mistake(arguments), plan), *table));
 }
 
 /// The rules of a walk: those of its steps that are computed, as they are told or, as JSON,
@@ -143,7 +145,7 @@ attn::DType default_dtype_of(const attn::Plan& plan) {
 void mark_changes(const Arguments& arguments, const attn::Plan& plan, const attn::Ledger& ledger,
                   attn::Document& document) {
     const attn::Plan own = attn::resolve(*plan.config.models_own);
-    const attn::Ledger models = attn::walk(own, attn::draw(own), table_of(arguments, own));
+    const attn::Ledger models = attn::walk(own, attn::draw(own), *table_of(arguments, own));
     for (attn::Section& section : document.sections) {
         const attn::Tensor* const before = models.find(section.name);
         const attn::Tensor* const now = ledger.find(section.name);
@@ -233,7 +235,7 @@ std::shared_ptr<const attn::Document> other_document(const Arguments& arguments)
     const std::string flags = arguments.text("--html-compare");
     const Arguments others = with_flags(arguments, shell_words(flags));
     const attn::Plan plan = attn::resolve(config_of(others));
-    attn::Document other = walk_document(others, plan, shown_table(others, plan));
+    attn::Document other = walk_document(others, plan, *shown_table(others, plan));
     other.name = flags;
     return std::make_shared<const attn::Document>(std::move(other));
 }
@@ -241,7 +243,8 @@ std::shared_ptr<const attn::Document> other_document(const Arguments& arguments)
 /// Computes and prints one walk.
 attn::Document print_walk(const Arguments& arguments, const attn::Plan& plan,
                           std::shared_ptr<const attn::Document> before) {
-    const attn::StepTable table = shown_table(arguments, plan);
+    const auto shown = shown_table(arguments, plan);
+    const attn::StepTable& table = *shown;
     attn::Document document = walk_document(arguments, plan, table);
     if (format_of(arguments).has_rules || arguments.has("--save-dir"))
         attn::add_rules(document, plan, table);
@@ -300,7 +303,8 @@ int run_walk(const Arguments& typed) {
         if (!arguments.has(list)) continue;
         note_unused_flags(arguments.narrowed_to({output_flags, print_flags}),
                           {"--format", "--color"}, "a walk: leave " + list + " out");
-        const attn::StepTable table = shown_table(arguments, plan);
+        const auto shown = shown_table(arguments, plan);
+        const attn::StepTable& table = *shown;
         write_text(arguments, list == "--list-rules"
                                   ? list_of_rules(arguments, plan, table)
                                   : list_of_steps(arguments, steps_of(plan, table), "--detail"));

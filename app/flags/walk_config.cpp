@@ -312,7 +312,8 @@ std::vector<std::string> bugs_of(const Arguments& arguments, const attn::Plan& p
     return bugs;
 }
 
-attn::StepTable table_of(const Arguments& arguments, const attn::Plan& plan) {
+std::shared_ptr<const attn::StepTable> table_of(const Arguments& arguments,
+                                                const attn::Plan& plan) {
     std::vector<std::string> bugs = bugs_of(arguments, plan);
     std::vector<std::string> back;  // those of the way back
     std::erase_if(bugs, [&](const std::string& id) {
@@ -326,8 +327,11 @@ attn::StepTable table_of(const Arguments& arguments, const attn::Plan& plan) {
     }
     if (!bugs.empty()) require_all_steps(plan.config, "--bug");
     if (arguments.has("--backward")) require_all_steps(plan.config, "--backward");
-    const attn::StepTable forward = attn::with_mistakes(attn::step_table(plan), plan, bugs);
-    return attn::with_gradient_mistakes(with_gradients(arguments, plan, forward), plan, back);
+    const attn::StepTable& right = attn::step_table(plan);
+    if (bugs.empty() && !arguments.has("--backward")) return {std::shared_ptr<void>(), &right};
+    const attn::StepTable forward = attn::with_mistakes(right, plan, bugs);
+    return std::make_shared<const attn::StepTable>(
+        attn::with_gradient_mistakes(with_gradients(arguments, plan, forward), plan, back));
 }
 
 }  // namespace app

@@ -1,4 +1,5 @@
 #pragma once
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,11 +24,11 @@ std::vector<std::string> bugs_of(const Arguments& arguments, const attn::Plan& p
 /// The rules of --rule, those of files line by line.  Errors  InputError for a file.
 std::vector<std::string> rules_of(const Arguments& arguments);
 
-/// The step table with these mistakes.
+/// The step table with these mistakes: the reference table itself without any.
 ///
 /// Errors  ConfigError for an unknown id, for a mistake that cannot show in this walk, and with
 ///         --variant fused, which leaves out the steps that they replace.
-attn::StepTable table_of(const Arguments& arguments, const attn::Plan& plan);
+std::shared_ptr<const attn::StepTable> table_of(const Arguments& arguments, const attn::Plan& plan);
 
 /// `arguments` with the flags in `words` (`--scale`, `none`) on top; of --notebook all that it
 /// says.

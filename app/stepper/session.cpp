@@ -28,7 +28,7 @@ Scene walk_scene(const Arguments& arguments) {
     Scene scene;
     scene.plan = attn::resolve(config_of(arguments));
     const attn::Plan& plan = *scene.plan;
-    scene.table = table_of(arguments, plan);
+    scene.table = *table_of(arguments, plan);
     scene.ledger = attn::walk(plan, attn::draw(plan), scene.table);
     scene.document = attn::document_of(plan, scene.ledger, scene.table);
     scene.document.config = config_entries(arguments, plan);

@@ -67,7 +67,7 @@ struct Walked {
         words.erase(words.begin());
         arguments.parse(words);
         plan = attn::resolve(config_of(arguments));
-        table = table_of(arguments, plan);
+        table = *table_of(arguments, plan);
         ledger = attn::walk(plan, attn::draw(plan), table);
     }
 

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "attn/backward/graph.hpp"
-#include "attn/cards/rule_step.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/walk/step_rule.hpp"

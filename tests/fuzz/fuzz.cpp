@@ -30,7 +30,6 @@
 #include "attn/io/read_tensor.hpp"
 #include "attn/models/open_model.hpp"
 #include "attn/models/runtime.hpp"
-#include "attn/cards/rule_step.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/walk/walk.hpp"
 #include "tests/fuzz/mutate.hpp"

@@ -69,6 +69,14 @@ TEST_SUITE("rules") {
         CHECK(scores("key[(k + ids[q] / 2) % 3, q]") == Numbers{0, 1, 1, 0, 1, 1});
         CHECK(scores("(sum j in 0..7 / 2: 1) + 7 / 2") == Numbers(6, 6.5));
     }
+    TEST_CASE("half is the nearest 16-bit float, ties to even, inf beyond the last") {
+        CHECK(scores("half(2048 + k)") == Numbers{2048, 2048, 2050, 2048, 2048, 2050});
+        CHECK(scores("half(1 + k / 4096)") == Numbers{1, 1, 1, 1, 1, 1});
+        CHECK(scores("half(0.1)")[0] == 0.0999755859375);
+        CHECK(scores("half(-65504 - 16 * q)") ==
+              Numbers{-65504, -65504, -65504, -INFINITY, -INFINITY, -INFINITY});
+        CHECK(scores("half(2 ^ -25 * (q + 1))") == Numbers{0, 0, 0, 0x1p-24, 0x1p-24, 0x1p-24});
+    }
     TEST_CASE("nan and inf are as IEEE says") {
         CHECK(std::isnan(scores("0 * (0 / 0)")[0]));
         CHECK(std::isnan(scores("relu(0 / 0)")[0]));

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "attn/backward/graph.hpp"
-#include "attn/cards/rule_step.hpp"
+#include "attn/cards/step_table.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/notes/gradient_notes.hpp"
 #include "attn/plan/draw_list.hpp"

@@ -5,7 +5,7 @@
 
 #include "attn/backward/graph.hpp"
 #include "attn/cards/cards.hpp"
-#include "attn/cards/rule_step.hpp"
+#include "attn/cards/step_table.hpp"
 #include "attn/rules/index_arithmetic.hpp"
 #include "attn/rules/print.hpp"
 #include "attn/tensor/error.hpp"

@@ -1,4 +1,5 @@
 #pragma once
+#include "attn/codegen/step_lines.hpp"
 #include "attn/plan/projected.hpp"
 #include "attn/walk/step.hpp"
 
@@ -70,6 +71,68 @@ Step sink_weight_card();
 Tensor blockwise_context(const Plan& plan, const Ledger& ledger);
 std::string blockwise_context_rule(const PlannedStep& of);
 std::string blockwise_context_note(const notes::Subject& subject);
+
+/// The tokens of x, or those of the memory, and the names of the steps on their positions.
+struct Standing {
+    bool of_memory;
+
+    std::string name(const std::string& step) const { return of_memory ? "memory_" + step : step; }
+    bool applies(const Plan& plan) const {
+        return plan.rotates() && (!of_memory || plan.has_memory);
+    }
+    /// Whether there is a step for the positions alone.
+    bool counts(const Plan& plan) const {
+        return applies(plan) || (!of_memory && plan.adds_positions());
+    }
+    const std::vector<std::int64_t>& positions(const Plan& plan) const {
+        return of_memory ? plan.config.memory_positions : plan.config.positions;
+    }
+};
+
+/// A step that divides every row by its root mean square and multiplies it by a gain.
+struct RmsStep {
+    std::string name, title;
+    Input before;  ///< what it normalises
+    std::string gain;
+    double eps;
+    std::string why_here;  ///< a sentence for the note
+    std::function<bool(const Plan&)> applies;
+    std::function<Outline(const Plan&)> outline;
+    Chain chain = Chain::none;     ///< that it extends
+    std::string tokens = "query";  ///< whose positions a token axis counts
+};
+
+/// The parameter and the step.
+Step rms_gain_card(const RmsStep& rms);
+Step rms_card(const RmsStep& rms);
+
+// What a bias by distance is made of: ALiBi's slopes, T5's table and the buckets that read it.
+
+bool is_alibi(const Plan& plan);
+bool is_t5(const Plan& plan);
+
+/// `torch.arange(3, 7)[:, None]`: where the queries stand, one below the other.
+std::string query_positions_code(const StepLines& of);
+/// `torch.arange(7)`: where the keys stand.
+std::string key_positions_code(const StepLines& of);
+
+/// The lines that make the buckets.
+std::string buckets_code(const StepLines& of);
+
+Step buckets_card();
+
+// x as a trained model makes it: the embedding of each token, a row for its position in models that
+// learn positions, and what the layers before the walk's own have added.
+
+/// The card of `token_embedding` or `position_embedding`.
+Step embedded_card(const std::string& name);
+
+/// What the card of x says in such a walk.
+std::vector<Input> embedded_x_inputs(const Plan& plan);
+std::string embedded_x_rule(const Plan& plan);
+std::string embedded_x_formula(const Plan& plan);
+Tensor embedded_x(const Plan& plan, const Ledger& ledger);
+std::string embedded_x_note(const notes::Subject& subject);
 
 /// True where attention keeps a score for each query and key.
 inline bool keeps_scores(const Plan& plan) { return !plan.fused(); }

@@ -5,7 +5,6 @@
 
 #include "attn/cards/cards.hpp"
 #include "attn/cards/products.hpp"
-#include "attn/cards/rms.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/notes/attention_rows.hpp"
 #include "attn/notes/findings.hpp"

@@ -1,4 +1,3 @@
-#include "attn/cards/distances.hpp"
 
 #include <bit>
 

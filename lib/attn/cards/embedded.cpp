@@ -1,4 +1,3 @@
-#include "attn/cards/embedded.hpp"
 
 #include "attn/cards/cards.hpp"
 #include "attn/notes/findings.hpp"

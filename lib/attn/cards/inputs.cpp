@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <map>
 
-#include "attn/cards/embedded.hpp"
+#include "attn/cards/cards.hpp"
 #include "attn/cards/products.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/notes/findings.hpp"

@@ -1,7 +1,6 @@
 #include "attn/cards/latent.hpp"
 #include "attn/cards/cards.hpp"
 #include "attn/cards/products.hpp"
-#include "attn/cards/rms.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"

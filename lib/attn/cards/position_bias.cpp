@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "attn/cards/cards.hpp"
-#include "attn/cards/distances.hpp"
 #include "attn/cards/products.hpp"
 #include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"

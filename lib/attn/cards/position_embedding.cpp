@@ -1,6 +1,5 @@
 #include "attn/cards/cards.hpp"
 #include "attn/cards/products.hpp"
-#include "attn/cards/standing.hpp"
 #include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/notes/findings.hpp"

@@ -12,7 +12,6 @@ using namespace notes;
 
 // repeated_key and repeated_value: of grouped-query attention, once for each head of queries.
 
-
 /// `heads 0 to 1 hold the same numbers here`; of some heads, which one the first of them is.
 std::string same_numbers_text(const Subject& subject, const Projected& part) {
     const std::size_t times = subject.plan.queries_per_key();

@@ -1,4 +1,4 @@
-#include "attn/cards/rms.hpp"
+#include "attn/cards/cards.hpp"
 
 #include "attn/cards/products.hpp"
 #include "attn/codegen/step_lines.hpp"

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "attn/cards/cards.hpp"
-#include "attn/cards/standing.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/notes/findings.hpp"
 #include "attn/notes/labels.hpp"

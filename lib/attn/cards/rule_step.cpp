@@ -1,4 +1,4 @@
-#include "attn/cards/rule_step.hpp"
+#include "attn/cards/step_table.hpp"
 
 #include <algorithm>
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "attn/cards/cards.hpp"
-#include "attn/cards/rule_step.hpp"
 #include "attn/cards/sinks.hpp"
+#include "attn/cards/step_table.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/notes/attention_rows.hpp"
 #include "attn/notes/labels.hpp"

@@ -5,7 +5,6 @@
 #include <mutex>
 
 #include "attn/cards/cards.hpp"
-#include "attn/cards/rule_step.hpp"
 
 namespace attn {
 

@@ -1,4 +1,9 @@
 #pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "attn/rules/rule.hpp"
 #include "attn/walk/walk.hpp"
 
 namespace attn {
@@ -14,5 +19,29 @@ const StepTable& step_table(const Plan& plan);
 
 /// Walks the reference table.
 Ledger walk(const Plan& plan, const Ledger& given);
+
+/// The lines of Python that make the tensor of a completed rule in the type of the walk.
+std::string rule_lines(const Rule& rule, const StepLines& of, const Outline& made,
+                       const std::function<Outline(const std::string&)>& outline);
+
+/// Makes a step follow another rule: its number in the type of the walk, from the steps before it,
+/// its formula, its code and where its cells come from. `of` is the step in its table.
+///
+/// Errors  ConfigError with a caret, of names that are not there, and of a truth where a number is
+///         due.
+void follow_rule(Step& step, const PlannedStep& of, const Rule& rule);
+
+/// Details of softmax that a step is or reads, shown: its program is to have them.
+void show_parts(Step& step, StepTable& table, const Plan& plan);
+
+/// What a step of a user's rule is marked with, in the place of a mistake's id.
+inline constexpr const char* users_rule = "your rule";
+
+/// The table with rules of a user in the place of steps: each makes its tensor in the type of the
+/// walk, from the steps before it. Rules without their step in this walk are refused.
+///
+/// Errors  ConfigError as parse_rule; for a name that is no computed step of this walk, for a
+///         tensor that is not there or made later, and under the fused variant.
+StepTable with_rules(StepTable table, const Plan& plan, const std::vector<std::string>& rules);
 
 }  // namespace attn

@@ -27,17 +27,16 @@ TableEdit one_slot_early(const std::string& step, const std::string& chain,
 
 }  // namespace
 
-Mistake slots_that_take_part(double number, const std::string& word) {
+void slots_that_take_part(std::vector<Mistake>& list, double number, const std::string& word) {
     const std::string some = word + (number == 1 ? " empty slot" : " empty slots");
-    return entry(
-        "cache-empty-slot=" + word, "weights", some + " of the cache took part in softmax",
-        "rows sum to less than 1, and all weights of a row are too small by one factor",
-        Fix("scores = scores.masked_fill(slots >= cache_length, float('-inf'))",
-            "scores = np.where(slots >= cache_length, -np.inf, scores)"),
-        "A score of 0 is a score: what a static cache has not filled yet must be hidden.",
-        {with_step("past_key", "there is no cache: pass $past"),
-         without_step("sink", "the sink takes such a share")},
-        follows("weights[q,k] = weights[q,k] / (1 + " + word + " / (sum j: exp(scores[q,j])))"));
+    entry(list, "cache-empty-slot=" + word, "weights", some + " of the cache took part in softmax",
+          "rows sum to less than 1, and all weights of a row are too small by one factor",
+          Fix("scores = scores.masked_fill(slots >= cache_length, float('-inf'))",
+              "scores = np.where(slots >= cache_length, -np.inf, scores)"),
+          "A score of 0 is a score: what a static cache has not filled yet must be hidden.",
+          {with_step("past_key", "there is no cache: pass $past"),
+           without_step("sink", "the sink takes such a share")},
+          follows("weights[q,k] = weights[q,k] / (1 + " + word + " / (sum j: exp(scores[q,j])))"));
 }
 
 void add_cache_mistakes(std::vector<Mistake>& list) {
@@ -91,7 +90,7 @@ void add_cache_mistakes(std::vector<Mistake>& list) {
                         "exp(scores[q,j] - (max n: scores[q,n])))"),
                 follows(
                     "sink_weight[q] = 1 / (1 + sum j: exp(scores[q,j] - (max n: scores[q,n])))")}));
-    list.push_back(slots_that_take_part(1, "1"));
+    slots_that_take_part(list, 1, "1");
     entry(list, "cache-overwrite=slot", "present_key", "New keys were written one slot too early",
           "the last cached token is lost and the newest counts twice",
           "torch.cat([past_key, key], dim=-2)  # and the values",

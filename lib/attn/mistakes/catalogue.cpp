@@ -2,7 +2,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "attn/cards/rule_step.hpp"
+#include "attn/cards/step_table.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
 #include "attn/tensor/error.hpp"
@@ -52,28 +52,24 @@ const Mistake* fill_of_id(std::string_view id) {
 }  // namespace
 
 const Mistake& find_mistake(std::string_view id) {
-    for (const std::vector<Mistake>* entries : {&mistakes(), &harmless_differences()}) {
-        for (const Mistake& mistake : *entries) {
-            if (mistake.id == id) return mistake;
-        }
-    }
-    if (const Mistake* fill = fill_of_id(id)) return *fill;
     std::vector<const Mistake*> family;
     for (const std::vector<Mistake>* entries : {&mistakes(), &harmless_differences()}) {
         for (const Mistake& mistake : *entries) {
+            if (mistake.id == id) return mistake;
             if (mistake.family() == id) family.push_back(&mistake);
         }
     }
+    if (const Mistake* fill = fill_of_id(id)) return *fill;
     if (family.size() == 1) return *family.front();
     // Offer what is spelt or begins alike.
     const std::string start =
         family.empty() ? std::string(id.substr(0, id.find_first_of("-="))) : std::string(id) + "=";
     std::string close;
+    std::vector<std::string> families;
     for (const Mistake& mistake : mistakes()) {
         if (!start.empty() && mistake.id.starts_with(start)) close += " " + mistake.id;
+        families.push_back(mistake.family());
     }
-    std::vector<std::string> families;
-    for (const Mistake& mistake : mistakes()) families.push_back(mistake.family());
     if (const std::string meant = closest(id, families); close.empty() && !meant.empty()) {
         close = " " + meant;
     }

@@ -39,21 +39,6 @@ std::string meaning(const std::string& name, const Plan& plan) {
     throw std::logic_error("texts of mistakes have no place {" + name + "}");
 }
 
-/// What NumPy calls otherwise, and names that stand for themselves there.
-constexpr std::array<std::pair<const char*, const char*>, 11> numpy_words{{
-    {fill_with_inf, "np.where(hidden, -np.inf, scores)"},
-    {"F.softmax(scores, dim=-1)", "softmax(scores)"},
-    {"torch.cat(", "np.concatenate("},
-    {"torch.", "np."},
-    {"math.", "np."},
-    {"config.", ""},
-    {".transpose(", ".swapaxes("},
-    {".view(", ".reshape("},
-    {".size(-1)", ".shape[-1]"},
-    {"keepdim=", "keepdims="},
-    {"dim=", "axis="},
-}};
-
 }  // namespace
 
 Text::Text(std::string pattern) {
@@ -101,24 +86,29 @@ Need rows_beside_positions() {
             "rows and positions are the same"};
 }
 
-Fix::Fix(const std::string& line) : torch(line), numpy(line) {
-    for (const auto& [word, by] : numpy_words) numpy = replaced_all(numpy, word, by);
+Fix::Fix(const std::string& line) : torch(line) {
+    // What NumPy calls otherwise, and names that stand for themselves there.
+    static const std::vector<std::pair<std::string, std::string>> numpy_words{
+        {fill_with_inf, "np.where(hidden, -np.inf, scores)"},
+        {"F.softmax(scores, dim=-1)", "softmax(scores)"},
+        {"torch.cat(", "np.concatenate("},
+        {"torch.", "np."},
+        {"math.", "np."},
+        {"config.", ""},
+        {".transpose(", ".swapaxes("},
+        {".view(", ".reshape("},
+        {".size(-1)", ".shape[-1]"},
+        {"keepdim=", "keepdims="},
+        {"dim=", "axis="}};
+    numpy = replaced_all(line, numpy_words);
 }
 
-Mistake entry(std::string id, std::string step, std::string title, std::string effect,
-              const Fix& fix, std::string lesson, Need needs, TableEdit apply,
-              std::string same_as) {
-    return {std::move(id),    std::move(step), std::move(title),  std::move(effect),
-            fix.torch,        fix.numpy,       std::move(lesson), std::move(same_as),
-            std::move(needs), std::move(apply)};
-}
-
-void entry(std::vector<Mistake>& list, std::string id, std::string step, std::string title,
-           std::string effect, const Fix& fix, std::string lesson, Need needs, TableEdit apply,
-           std::string same_as) {
-    list.push_back(entry(std::move(id), std::move(step), std::move(title), std::move(effect), fix,
-                         std::move(lesson), std::move(needs), std::move(apply),
-                         std::move(same_as)));
+Mistake& entry(std::vector<Mistake>& list, std::string id, std::string step, std::string title,
+               std::string effect, const Fix& fix, std::string lesson, Need needs, TableEdit apply,
+               std::string same_as) {
+    return list.emplace_back(Mistake{std::move(id), std::move(step), std::move(title),
+                                     std::move(effect), fix.torch, fix.numpy, std::move(lesson),
+                                     std::move(same_as), std::move(needs), std::move(apply)});
 }
 
 TableEdit without_sink(const std::vector<std::string>& steps) {
@@ -165,21 +155,6 @@ Grid hidden_cells(const Plan& plan) { return spread(plan, Visibility(plan).mask(
 Grid hidden_cells(const Plan& plan, const Mistake& mistake) {
     const StepTable table = mistake.apply(step_table(plan), plan);
     return spread(plan, find_step(table, "mask").compute(plan, Ledger(chains_of(table))));
-}
-
-std::string replaced_all(std::string text, const std::string& word, const std::string& by) {
-    for (std::size_t at = 0; (at = text.find(word, at)) != text.npos; at += by.size()) {
-        text.replace(at, word.size(), by);
-    }
-    return text;
-}
-
-double in_float16(double number) {
-    if (number == 0 || !std::isfinite(number)) return number;
-    const int exponent = std::max(std::ilogb(number), -14);
-    const double step = std::ldexp(1.0, exponent - 10);
-    const double rounded = std::nearbyint(number / step) * step;
-    return std::abs(rounded) > 65504 ? std::copysign(infinity, number) : rounded;
 }
 
 double effect_of(const ScaleFactor& factor) {

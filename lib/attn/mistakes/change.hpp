@@ -7,6 +7,7 @@
 
 #include "attn/mistakes/edits.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/text/strings.hpp"
 
 namespace attn {
 
@@ -59,13 +60,10 @@ struct Fix {
 };
 inline constexpr const char* fill_with_inf = "scores.masked_fill(hidden, float('-inf'))";
 
-/// An entry of the catalogue; `same_as` is what entries with the same numbers have in common.
-Mistake entry(std::string id, std::string step, std::string title, std::string effect,
-              const Fix& fix, std::string lesson, Need needs, TableEdit apply,
-              std::string same_as = "");
-void entry(std::vector<Mistake>& list, std::string id, std::string step, std::string title,
-           std::string effect, const Fix& fix, std::string lesson, Need needs, TableEdit apply,
-           std::string same_as = "");
+/// Adds an entry to the catalogue; `same_as` is what entries with the same numbers have in common.
+Mistake& entry(std::vector<Mistake>& list, std::string id, std::string step, std::string title,
+               std::string effect, const Fix& fix, std::string lesson, Need needs, TableEdit apply,
+               std::string same_as = "");
 
 /// The steps compute and write as without a sink.
 TableEdit without_sink(const std::vector<std::string>& steps);
@@ -106,12 +104,6 @@ Outline score_cells(const Plan& plan);
 /// The mask of another choice, which also hides where `more` says so.
 TableEdit masked_as(std::function<void(MaskChoice&)> change, Text more = {});
 
-/// The text with a word in the place of another, wherever it stands.
-std::string replaced_all(std::string text, const std::string& word, const std::string& by);
-
-/// The nearest number that a 16-bit float can hold.
-double in_float16(double number);
-
 /// What a factor multiplies the scores by.
 double effect_of(const ScaleFactor& factor);
 
@@ -122,6 +114,13 @@ bool walk_has(const Plan& plan, std::string_view step);
 inline std::string angle_prefix(const Plan& plan, const std::string& step) {
     return step == "rotated_key" && plan.has_memory ? "memory_" : "";
 }
+/// A rule about the pairs that rotate, of the features from `first` on: `FIRST` and `END` of these,
+/// `PAIRS` how many there are, `PLACE` that of the feature, `IS_FIRST` of its pair, which is number
+/// `PAIR` and in the other pairing `OTHER`, `APART` its features.
+std::string of_pairs(const Plan& plan, const std::string& rule, std::size_t first,
+                     std::size_t pairs);
+/// Both rotations by such a rule, for `STEP` of the latest of `CHAIN`, angles behind `ANGLES_`.
+TableEdit rotations_follow(const Text& rule);
 /// The rule of a rotation: `left` is turned by `angle`, of which `PAIR` is the number of the pair.
 std::string rotation_rule(const Plan& plan, const std::string& left, const std::string& right,
                           std::size_t first, std::size_t pairs, const std::string& angle);
@@ -131,36 +130,23 @@ inline bool is_partial(const Plan& plan) {
 }
 
 /// A mask that is used otherwise.
-Mistake in_mask_use(std::string id, std::string title, std::string effect, const Fix& fix,
-                    std::string lesson, const std::string& cell, std::string same_as = "");
+void in_mask_use(std::vector<Mistake>& list, std::string id, std::string title, std::string effect,
+                 const Fix& fix, std::string lesson, const std::string& cell,
+                 std::string same_as = "");
 /// The query rotated so many tokens too far.
-Mistake rotated_too_far(double tokens, const std::string& word);
+void rotated_too_far(std::vector<Mistake>& list, double tokens, const std::string& word);
 /// Slots of a cache that hold nothing, and are not hidden.
-Mistake slots_that_take_part(double number, const std::string& word);
+void slots_that_take_part(std::vector<Mistake>& list, double number, const std::string& word);
 /// ALiBi in the form of a number for each key: harmless where later keys are hidden.
-Mistake alibi_of_keys(bool harmless);
+void alibi_of_keys(std::vector<Mistake>& list, bool harmless);
 
 // The catalogue is written in parts, one file for each place in the walk.
-void add_input_mistakes(std::vector<Mistake>& list);
-void add_projection_mistakes(std::vector<Mistake>& list);
-void add_qk_norm_mistakes(std::vector<Mistake>& list);
-/// Values that rotate with query and key.
-void add_rotated_value_mistakes(std::vector<Mistake>& list);
-void add_pairing_mistakes(std::vector<Mistake>& list);
-void add_harmless_pairings(std::vector<Mistake>& list);
-void add_rotary_mistakes(std::vector<Mistake>& list);
-void add_harmless_rotations(std::vector<Mistake>& list);
-void add_frequency_mistakes(std::vector<Mistake>& list);
-void add_grouped_mistakes(std::vector<Mistake>& list);
-void add_cache_mistakes(std::vector<Mistake>& list);
-void add_latent_mistakes(std::vector<Mistake>& list);
-void add_score_mistakes(std::vector<Mistake>& list);
-void add_scale_mistakes(std::vector<Mistake>& list);
-void add_score_bias_mistakes(std::vector<Mistake>& list);
-void add_mask_kind_mistakes(std::vector<Mistake>& list);
-void add_mask_use_mistakes(std::vector<Mistake>& list);
-void add_mask_shape_mistakes(std::vector<Mistake>& list);
-void add_softmax_mistakes(std::vector<Mistake>& list);
-void add_context_mistakes(std::vector<Mistake>& list);
+using CataloguePart = void(std::vector<Mistake>& list);
+CataloguePart add_input_mistakes, add_projection_mistakes, add_qk_norm_mistakes,
+    add_pairing_mistakes, add_rotary_mistakes, add_frequency_mistakes, add_grouped_mistakes,
+    add_cache_mistakes, add_latent_mistakes, add_score_mistakes, add_scale_mistakes,
+    add_score_bias_mistakes, add_mask_kind_mistakes, add_mask_use_mistakes, add_mask_shape_mistakes,
+    add_softmax_mistakes, add_context_mistakes;
+CataloguePart add_rotated_value_mistakes, add_harmless_rotations, add_harmless_pairings;
 
 }  // namespace attn

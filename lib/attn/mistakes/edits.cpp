@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "attn/cards/rule_step.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/rules/inline.hpp"
@@ -48,21 +47,6 @@ Tensor evaluated(const std::string& rule, const Outline& made, DType type, const
         throw ShapeError("one of these mistakes reads what another has cut off, " +
                          reason.substr(0, reason.find('\n')) + ": make one");
     }
-}
-
-/// `[h,t,f]`: the first letters of the last axes.
-std::string index_letters(const Outline& outline, std::size_t most = 4) {
-    std::vector<std::string> letters;
-    for (const std::string& axis : outline.axes) {
-        std::string letter = axis.substr(0, 1);
-        while (std::ranges::count(letters, letter) > 0) letter += axis.front();
-        letters.push_back(letter);
-    }
-    std::string text;
-    for (std::size_t i = letters.size() - std::min(letters.size(), most); i < letters.size(); ++i) {
-        text += (text.empty() ? "[" : ",") + letters[i];
-    }
-    return text + "]";
 }
 
 /// Makes the step follow the rule.
@@ -138,13 +122,11 @@ struct Instead {
     Rule rule(const PlannedStep& of, const std::string& name) const {
         const RuleNames names = rule_names(of);
         const Outline outline = names.outline(name);
-        std::string rule = text(of.plan);
-        if (!is_rule(of.plan)) {
-            rule.insert(0, name + index_letters(outline) + " = ");
-            rule += index_letters(outline);
-        }
-        Rule whole = completed(parse_rule(rule), outline, names);
+        const std::string other = text(of.plan), letters = index_letters(outline);
+        Rule whole = parse_rule(is_rule(of.plan) ? other : name + letters + " = " + name + letters);
+        whole = completed(whole, outline, names);
         whole.step = name;
+        if (!is_rule(of.plan)) whole.value = read_from(whole.value, name, names.step(other));
         return whole;
     }
 
@@ -183,7 +165,7 @@ void read_instead(Step& step, const Instead& other) {
         const std::optional<Rule> before = rule_of({of.plan, of.table, *right});
         if (!before) return {};
         const std::string name = instead->name(of);
-        if (!reads_tensor(*before, name)) return rule_text(*before);
+        if (!reads_tensor(*before, name)) return told_rule({of.plan, of.table, *right});
         Rule body = instead->rule(of, name);
         const std::string mark = "right " + name;
         body.value = read_from(body.value, name, mark);
@@ -240,6 +222,20 @@ std::string latest_of_chain(const std::string& step) {
 }
 
 }  // namespace
+
+std::string index_letters(const Outline& outline, std::size_t most) {
+    std::vector<std::string> letters;
+    for (const std::string& axis : outline.axes) {
+        std::string letter = axis.substr(0, 1);
+        while (std::ranges::count(letters, letter) > 0) letter += axis.front();
+        letters.push_back(letter);
+    }
+    std::string text;
+    for (std::size_t i = letters.size() - std::min(letters.size(), most); i < letters.size(); ++i) {
+        text += (text.empty() ? "[" : ",") + letters[i];
+    }
+    return text + "]";
+}
 
 TableEdit follows(WrongRule wrong) {
     return [wrong = std::move(wrong)](StepTable table, const Plan& plan) {

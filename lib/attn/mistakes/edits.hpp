@@ -63,6 +63,9 @@ TableEdit with_plan(std::vector<std::string> steps, PlanEdit alter);
 /// Leaves the named steps as their chain was in front of them.
 TableEdit left_out(const std::vector<std::string>& steps);
 
+/// `[h,t,f]`: the first letters of the last axes.
+std::string index_letters(const Outline& outline, std::size_t most = 4);
+
 /// Makes several edits, one after the other.
 TableEdit all_of(std::vector<TableEdit> edits);
 /// Makes one edit for each of these steps.

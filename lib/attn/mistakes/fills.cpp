@@ -30,69 +30,67 @@ std::string in_full(double number, const std::string& word) {
 }
 
 /// A number that hides a key as well as -inf does.
-Mistake harmless_fill(const std::string& id, const std::string& title, const std::string& cell) {
-    return entry(id, "masked_scores", title,
-                 "after softmax there is no difference as long as a row keeps one visible key", "",
-                 "A number far below every score hides a key as well as -inf does.", needs_mask,
-                 follows("masked_scores[q,k] = if mask[q,k] then " + cell + " else scores[q,k]"));
+void harmless_fill(std::vector<Mistake>& list, const std::string& id, const std::string& title,
+                   const std::string& cell) {
+    entry(list, id, "masked_scores", title,
+          "after softmax there is no difference as long as a row keeps one visible key", "",
+          "A number far below every score hides a key as well as -inf does.", needs_mask,
+          follows("masked_scores[q,k] = if mask[q,k] then " + cell + " else scores[q,k]"));
 }
 
-Mistake filled(double, const std::string& word) {
-    return harmless_fill("finite-fill=" + word, "Hidden scores hold " + word + " instead of -inf",
-                         word);
+void filled(std::vector<Mistake>& list, double, const std::string& word) {
+    harmless_fill(list, "finite-fill=" + word, "Hidden scores hold " + word + " instead of -inf",
+                  word);
 }
 
-Mistake added(double, const std::string& word) {
-    return harmless_fill("added-fill=" + word, word + " was added to hidden scores",
-                         "scores[q,k] + " + word);
+void added(std::vector<Mistake>& list, double, const std::string& word) {
+    harmless_fill(list, "added-fill=" + word, word + " was added to hidden scores",
+                  "scores[q,k] + " + word);
 }
 
-Mistake wrongly_filled(double fill, const std::string& word) {
+void wrongly_filled(std::vector<Mistake>& list, double fill, const std::string& word) {
     const bool sign = fill > 0;
-    return in_mask_use(
-        (sign ? "mask-sign=" : "mask-fill-too-small=") + word,
-        "Hidden scores were filled with " + word,
-        sign ? "rows with a hidden key look at hidden keys only"
-             : "hidden keys keep a weight wherever scores come near the fill",
-        fill_with_inf,
-        sign ? "A large positive score wins the row: what is hidden must be far below all."
-             : "A fill is only as good as its distance from the lowest true score.",
-        "if mask[q,k] then " + in_full(fill, word) + " else scores[q,k]");
+    in_mask_use(list, (sign ? "mask-sign=" : "mask-fill-too-small=") + word,
+                "Hidden scores were filled with " + word,
+                sign ? "rows with a hidden key look at hidden keys only"
+                     : "hidden keys keep a weight wherever scores come near the fill",
+                fill_with_inf,
+                sign ? "A large positive score wins the row: what is hidden must be far below all."
+                     : "A fill is only as good as its distance from the lowest true score.",
+                "if mask[q,k] then " + in_full(fill, word) + " else scores[q,k]");
 }
 
-Mistake wrongly_added(double fill, const std::string& word) {
-    return in_mask_use(
-        "mask-added=" + word, word + " was added to hidden scores",
-        "hidden keys keep a part of their weight", fill_with_inf,
-        "What is added must be far below the distance between any two scores.",
-        "if mask[q,k] then scores[q,k] + " + in_full(fill, word) + " else scores[q,k]");
+void wrongly_added(std::vector<Mistake>& list, double fill, const std::string& word) {
+    in_mask_use(list, "mask-added=" + word, word + " was added to hidden scores",
+                "hidden keys keep a part of their weight", fill_with_inf,
+                "What is added must be far below the distance between any two scores.",
+                "if mask[q,k] then scores[q,k] + " + in_full(fill, word) + " else scores[q,k]");
 }
 
-Mistake scaled_otherwise(double divisor, const std::string& word) {
-    return entry(
-        "scale-other=" + word, "scaled_scores", "The scores were divided by " + word,
-        "all scores are off by one factor", "scores = scores / math.sqrt(q.size(-1))",
-        "One factor is right: that of the width of a head, or the one of the configuration.",
-        needs_scale, follows("scaled_scores[q,k] = scores[q,k] / " + in_full(divisor, word)));
+void scaled_otherwise(std::vector<Mistake>& list, double divisor, const std::string& word) {
+    entry(list, "scale-other=" + word, "scaled_scores", "The scores were divided by " + word,
+          "all scores are off by one factor", "scores = scores / math.sqrt(q.size(-1))",
+          "One factor is right: that of the width of a head, or the one of the configuration.",
+          needs_scale, follows("scaled_scores[q,k] = scores[q,k] / " + in_full(divisor, word)));
 }
 
-Mistake turned_by_base(double base, const std::string& word) {
-    return entry(
-        "rope-theta=" + word, "inverse_frequencies", "The base of the frequencies was " + word,
-        "pair 0 is right, and the error grows with the number of the pair",
-        "theta = config.rope_theta",
-        "Read rope_theta from the configuration: most models no longer have 10000.", needs_rope,
-        with_plan({"inverse_frequencies"},
-                  [base](Plan& plan) { plan.config.rotary.theta = base; }));
+void turned_by_base(std::vector<Mistake>& list, double base, const std::string& word) {
+    entry(list, "rope-theta=" + word, "inverse_frequencies",
+          "The base of the frequencies was " + word,
+          "pair 0 is right, and the error grows with the number of the pair",
+          "theta = config.rope_theta",
+          "Read rope_theta from the configuration: most models no longer have 10000.", needs_rope,
+          with_plan({"inverse_frequencies"},
+                    [base](Plan& plan) { plan.config.rotary.theta = base; }));
 }
 
 /// Made once for each number; what it hands out stays where it is.
-template <Mistake (*make)(double, const std::string&)>
-const Mistake& made_once(double fill) {
-    static std::map<double, Mistake> all;
-    const auto known = all.find(fill);
-    if (known != all.end()) return known->second;
-    return all.emplace(fill, make(fill, shortest_number(fill))).first->second;
+template <void (*add)(std::vector<Mistake>&, double, const std::string&)>
+const Mistake& made_once(double number) {
+    static std::map<double, std::vector<Mistake>> all;
+    std::vector<Mistake>& made = all[number];
+    if (made.empty()) add(made, number, shortest_number(number));
+    return made.front();
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
-#include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
-#include "attn/text/json.hpp"
 
 namespace attn {
 namespace {
@@ -42,14 +40,6 @@ bool truncating_matters(const Plan& plan) {
 /// Another exponent of the base.
 TableEdit with_exponent(const std::string& exponent) {
     return follows("inverse_frequencies[i] = 1 / {base} ^ (" + exponent + " / {r})");
-}
-
-std::string low_precision_lines(const StepLines& of, const std::string& right) {
-    const std::string type = of.plan.compute_dtype == DType::float64 ? "64" : "32";
-    const std::string name = "inverse_frequencies";
-    return right + "\n" + name + " = " + name +
-           (of.torch() ? ".half().to(torch.float" + type + ")"
-                       : ".astype(np.float16).astype(np.float" + type + ")");
 }
 
 }  // namespace
@@ -134,14 +124,7 @@ void add_frequency_mistakes(std::vector<Mistake>& list) {
           Fix("inv_freq = inv_freq.float()  # whatever the type of the model",
               "inv_freq = inv_freq.astype(np.float32)"),
           "A small error of a frequency is multiplied by the position: keep angles in float32.",
-          two_pairs,
-          follows({.step = "inverse_frequencies",
-                   .compute =
-                       [](const Plan& plan, const Ledger& ledger, const Compute& before) {
-                           return mapped(before(plan, ledger), in_float16);
-                       },
-                   .formula = "inverse_frequencies, rounded to float16",
-                   .lines = low_precision_lines}));
+          two_pairs, follows("inverse_frequencies[i] = half(inverse_frequencies[i])"));
 }
 
 }  // namespace attn

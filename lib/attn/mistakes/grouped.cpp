@@ -77,19 +77,16 @@ bool masks_causally_or_not(const Plan& plan) {
 /// Keys whose features stand where they would when the rows of their weight were rearranged for
 /// halves with the number of query heads in the place of key heads.
 std::string rearranged_for_query_heads(const Plan& plan) {
-    const auto text = [](std::size_t number) { return std::to_string(number); };
-    const std::size_t width = plan.head_dim;
-    const std::size_t block = plan.kv_heads * width / plan.heads;
     const bool is_split = !walk_has(plan, "projected_key");
-    const std::string feature = is_split ? "(h * D + f)" : "c";
-    const std::string place = feature + " % " + text(block);
-    // Neighbours of the file that become the two halves of a block ...
-    const std::string stored = "(" + feature + " - " + place + " + 2 * (" + place + " % " +
-                               text(block / 2) + ") + " + place + " / " + text(block / 2) + ")";
-    // ... are the two halves of a head where that was done rightly.
-    const std::string right = stored + " % D";
-    const std::string from = "(" + stored + " - " + right + " + " + right + " / 2 + " + right +
-                             " % 2 * " + text(width / 2) + ")";
+    // Neighbours of the file that become the two halves of a block of `BLOCK` features are, where
+    // that was done rightly, the two halves of a head.
+    std::string from = "(STORED - STORED % D + STORED % D / 2 + STORED % D % 2 * (D / 2))";
+    const std::string stored = "(AT - AT % BLOCK + 2 * (AT % BLOCK % HALF) + AT % BLOCK / HALF)";
+    const std::size_t block = plan.kv_heads * plan.head_dim / plan.heads;
+    from = replaced_all(from, "STORED", stored);
+    from = replaced_all(from, "AT", is_split ? "(h * D + f)" : "c");
+    from = replaced_all(from, "BLOCK", std::to_string(block));
+    from = replaced_all(from, "HALF", std::to_string(block / 2));
     return is_split ? "key[h,t,f] = key[" + from + " / D, t, " + from + " % D]"
                     : "projected_key[t,c] = projected_key[t, " + from + "]";
 }

@@ -1,5 +1,6 @@
-#include "attn/codegen/step_lines.hpp"
+#include "attn/cards/step_table.hpp"
 #include "attn/mistakes/change.hpp"
+#include "attn/plan/visibility.hpp"
 
 namespace attn {
 namespace {
@@ -26,32 +27,22 @@ void scaled_before(std::vector<Mistake>& list, const char* id, const char* title
           all_of(edits));
 }
 
-/// The entry, whose numbers are the right ones from there on.
-void rewriting(std::vector<Mistake>& list, Mistake entry) {
-    entry.rewrites_result = true;
-    list.push_back(std::move(entry));
-}
-
-Mistake padded_rows_zero(const std::string& step) {
-    const auto lines = [step](const StepLines& of, const std::string& right) {
-        // The mask has an axis for the heads, which the output has no more.
-        const bool by_head = of.plan.has_batch && of.plan.has_head && step == "output";
-        const std::string rows = of.swapped(by_head ? "padding[:, 0]" : "padding", "-2, -1");
-        return right + "\n" + step + " = " +
-               (of.torch() ? step + ".masked_fill(" + rows + ", 0)"
-                           : "np.where(" + rows + ", 0, " + step + ")");
+void padded_rows_zero(std::vector<Mistake>& list, const std::string& step) {
+    const auto rule = [step](const Plan& plan) {
+        const std::string cell = step + index_letters(find_step(step_table(), step).outline(plan));
+        const std::string sample = plan.has_batch ? "b" : "";
+        const std::string rows =
+            where_true(plan.key_padding, sample + (step == "output" ? "t" : "q"));
+        return cell + " = if " + rows + " then 0 else " + cell;
     };
     const auto compute = [](const Plan& plan, const Ledger& ledger, const Compute& before) {
         return without_padded_rows(plan, before(plan, ledger));
     };
-    return entry("padded-rows-zero=" + step, step, "The rows of padded queries are zero in " + step,
-                 "nothing that is read changes", "",
-                 "Nobody reads the rows of padded queries, so any number may stand there.",
-                 {pads_queries, "no query is padded"},
-                 follows({.step = step,
-                          .compute = compute,
-                          .formula = step + ", 0 for padded queries",
-                          .lines = lines}));
+    entry(list, "padded-rows-zero=" + step, step, "The rows of padded queries are zero in " + step,
+          "nothing that is read changes", "",
+          "Nobody reads the rows of padded queries, so any number may stand there.",
+          {pads_queries, "no query is padded"}, follows({.rule = rule, .compute = compute}))
+        .rewrites_result = true;
 }
 
 /// An entry that is read off the tensors instead of being replayed.
@@ -109,20 +100,18 @@ const std::vector<Mistake>& harmless_differences() {
                       reads({"row_max", "exponentials", "weights", "sink_weight"}, "masked_scores",
                             "masked_scores[q,k] = if mask[q,k] then masked_scores[q,k]{scale} else "
                             "scaled_scores[q,k]")}));
-        list.push_back(alibi_of_keys(true));
-        rewriting(
-            list,
-            entry("empty-rows-zero", "weights", "Rows that hide every key are zero instead of nan",
-                  "rows with a visible key do not change", "",
-                  "A fully masked row has no weights that sum to 1: zero says so without nan.",
-                  {needs_mask,
-                   {[](const Plan& plan) { return plan.config.empty_row != EmptyRow::zero; },
-                    "this walk makes them zero itself"}},
-                  with_plan({"row_max", "exponentials", "row_sum", "weights"},
-                            [](Plan& plan) { plan.config.empty_row = EmptyRow::zero; })));
-        for (const char* step : {"weights", "context", "output"}) {
-            rewriting(list, padded_rows_zero(step));
-        }
+        alibi_of_keys(list, true);
+        entry(list, "empty-rows-zero", "weights",
+              "Rows that hide every key are zero instead of nan",
+              "rows with a visible key do not change", "",
+              "A fully masked row has no weights that sum to 1: zero says so without nan.",
+              {needs_mask,
+               {[](const Plan& plan) { return plan.config.empty_row != EmptyRow::zero; },
+                "this walk makes them zero itself"}},
+              with_plan({"row_max", "exponentials", "row_sum", "weights"},
+                        [](Plan& plan) { plan.config.empty_row = EmptyRow::zero; }))
+            .rewrites_result = true;
+        for (const char* step : {"weights", "context", "output"}) padded_rows_zero(list, step);
         read_off(list, "padded-rows-other", "weights",
                  "The rows of padded queries hold other numbers", "nothing that is read changes",
                  "Nobody reads the rows of padded queries, so any number may stand there.");

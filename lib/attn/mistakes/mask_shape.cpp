@@ -1,14 +1,8 @@
 #include <algorithm>
 
-#include "attn/cards/cards.hpp"
-#include "attn/cards/step_table.hpp"
-#include "attn/codegen/literal.hpp"
-#include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
 #include "attn/plan/mask_kinds.hpp"
-#include "attn/rules/nodes.hpp"
-#include "attn/rules/print.hpp"
-#include "attn/walk/step_rule.hpp"
+#include "attn/plan/visibility.hpp"
 
 namespace attn {
 namespace {
@@ -24,26 +18,6 @@ void causal_mistake(std::vector<Mistake>& list, const char* id, const char* titl
           Fix("hidden = torch.ones(Tq, Tk).triu(diagonal=Tk - Tq + 1).bool()",
               "hidden = np.triu(np.ones((Tq, Tk), bool), k=Tk - Tq + 1)"),
           lesson, needs, masked_as([](MaskChoice& mask) { mask.causal = false; }, hides));
-}
-
-/// The walk whose mask hides padding alone.
-Plan padded_alone(const Plan& plan) {
-    Plan other = plan;
-    other.config.mask = {};
-    other.config.mask.padding = true;
-    return other;
-}
-
-/// `b == 0 and q == 3`: the padding, of queries.
-std::string padded_queries(const Plan& plan) {
-    const Plan alone = padded_alone(plan);
-    const StepTable& table = step_table();
-    const std::optional<Rule> rule = rule_of({alone, table, find_step(table, "mask")});
-    if (!rule) return "";
-    return expression_text(*changed(rule->value, [](const RuleNode& node) {
-        const bool is_key = node.kind == RuleNode::Kind::name && node.word == "k";
-        return is_key ? name_node("q") : nullptr;
-    }));
 }
 
 /// Hides the rows of padded queries besides what the mask hides.
@@ -65,24 +39,11 @@ Tensor hide_padded_rows(const Plan& plan, bool keys_too) {
 void padding_mistake(std::vector<Mistake>& list, const char* id, const char* title,
                      const char* effect, bool keys_too) {
     const auto change = [keys_too](Plan& plan) { plan.config.mask.padding = keys_too; };
-    const auto rest = [change](Plan plan) {
-        change(plan);
-        return plan.config.mask.any();
-    };
-    const auto rule = [rest](const Plan& plan) {
-        const std::string rows = padded_queries(plan);
-        if (rows.empty()) return rows;
-        return (rest(plan) ? "mask[q,k] = mask[q,k] or " : "mask[q,k] = ") + rows;
-    };
-    const auto lines = [rest](const StepLines& of, const std::string& right) {
-        const Plan alone = padded_alone(of.plan);
-        const std::string grid = size_list(score_cells(of.plan).shape);
-        const std::string both = rest(of.plan) ? "mask | rows" : "rows";
-        return mask_code({{alone, of.table, of.step}, of.language}) +
-               "\nrows = " + of.swapped("mask", "-2, -1") + "\n" +
-               (rest(of.plan) ? right + "\n" : "") + "mask = " +
-               (of.torch() ? "(" + both + ").expand(" + grid + ")"
-                           : "np.broadcast_to(" + both + ", (" + grid + "))");
+    const auto rule = [change](const Plan& plan) {
+        Plan rest = plan;
+        change(rest);
+        return (rest.masks() ? "mask[q,k] = mask[q,k] or " : "mask[q,k] = ") +
+               where_true(plan.key_padding, plan.has_batch ? "bq" : "q");
     };
     const auto compute = [keys_too](const Plan& plan, const Ledger&, const Compute&) {
         return hide_padded_rows(plan, keys_too);
@@ -91,11 +52,8 @@ void padding_mistake(std::vector<Mistake>& list, const char* id, const char* tit
           "What must not be read are padded keys, the columns; a padded query may ask.",
           {{[](const Plan& plan) { return plan.config.mask.padding; }, "there is no padding mask"},
            needs_square},
-          all_of({with_plan({"mask"}, change), follows({.rule = rule,
-                                                        .step = "mask",
-                                                        .outline = score_cells,
-                                                        .compute = compute,
-                                                        .lines = lines})}),
+          all_of({with_plan({"mask"}, change),
+                  follows({.rule = rule, .outline = score_cells, .compute = compute})}),
           "nan in padded rows");
 }
 

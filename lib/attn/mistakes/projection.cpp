@@ -103,11 +103,15 @@ void bias_missing(std::vector<Mistake>& list, const char* id, const std::string&
 
 /// query, key and value are x itself, only cut into heads.
 TableEdit skip_projection() {
-    std::vector<TableEdit> edits{
-        with_plan(head_steps, [](Plan& plan) { plan.config.projection = Projection::none; })};
+    std::vector<TableEdit> edits;
     for (const Projected& part : query_key_value()) {
-        edits.push_back(follows([part](const Plan& plan) {
-            return "projected_" + part.name + "[t,o] = " + part.source(plan) + "[t,o]";
+        const std::string whole = "projected_" + part.name;
+        edits.push_back(follows(
+            [=](const Plan& plan) { return whole + "[t,o] = " + part.source(plan) + "[t,o]"; }));
+        edits.push_back(follows([=](const Plan& plan) {
+            const std::string from = walk_has(plan, whole) ? whole : part.source(plan);
+            return part.name + (plan.has_head ? "[h,t,f] = " + from + "[t, h * D + f]"
+                                              : "[t,f] = " + from + "[t,f]");
         }));
     }
     return all_of(edits);
@@ -139,37 +143,28 @@ void wrong_weight(std::vector<Mistake>& list, std::size_t part, std::size_t othe
 }
 
 /// The weight, or bias, of one part with the block of head 0 once for each head, and zeros around
-/// it.
+/// it. `FIRST` is where the features of the part begin, `WIDTH` how many of them a head has.
 std::string one_block(const Plan& plan, std::size_t part, bool bias) {
-    // The width of a head's features, of each of the parts that share the weight.
-    std::vector<std::size_t> widths{part == 2 ? plan.value_dim : plan.head_dim};
-    if (plan.config.projection == Projection::fused_by_head) {
-        widths = {2 * plan.head_dim + plan.value_dim};
-    } else if (plan.one_weight()) {
-        widths = {plan.head_dim, plan.head_dim, plan.value_dim};
-    }
+    const bool by_head = plan.config.projection == Projection::fused_by_head;
+    const bool of_all = plan.one_weight() && !by_head;
+    const std::string first = "(if o < 2 * H * D then o - o % (H * D) else 2 * H * D)";
+    const std::string width = by_head     ? "(2 * D + Dv)"
+                              : of_all    ? "(if o < 2 * H * D then D else Dv)"
+                              : part == 2 ? "Dv"
+                                          : "D";
     const std::string name = plan.one_weight() ? "qkv" : part_names[part];
     const std::size_t in = part == 0 ? plan.embed_dim : plan.memory_dim;
-    const std::string wide = std::to_string(in / plan.heads);
-    const bool out_in = *plan.config.weight_layout == WeightLayout::out_in;
-    std::string rule =
-        bias ? "b_" + name + "[o] = " : "w_" + name + (out_in ? "[o,i] = " : "[i,o] = ");
-    std::size_t first = 0;
-    for (std::size_t i = 0; i < widths.size(); ++i) {
-        const std::string width = std::to_string(widths[i]);
-        const std::string place = first == 0 ? "o" : "(o - " + std::to_string(first) + ")";
-        const std::string row = std::to_string(first) + " + " + place + " % " + width;
-        const std::string column = "i % " + wide;
-        first += plan.heads * widths[i];
-        const bool is_last = i + 1 == widths.size();
-        if (!is_last) rule += "if o < " + std::to_string(first) + " then ";
-        rule += bias ? "b_" + name + "[" + row + "]"
-                     : "(if floor(" + place + " / " + width + ") == floor(i / " + wide +
-                           ") then w_" + name + "[" +
-                           (out_in ? row + ", " + column : column + ", " + row) + "] else 0)";
-        if (!is_last) rule += " else ";
+    std::string rule = "b_" + name + "[o] = b_" + name + "[FIRST + PLACE % WIDTH]";
+    if (!bias) {
+        const bool out_in = *plan.config.weight_layout == WeightLayout::out_in;
+        rule = "w_" + name + (out_in ? "[o,i]" : "[i,o]") +
+               " = if floor(PLACE / WIDTH) == floor(i / IN) then w_" + name +
+               (out_in ? "[FIRST + PLACE % WIDTH, i % IN]" : "[i % IN, FIRST + PLACE % WIDTH]") +
+               " else 0";
     }
-    return rule;
+    rule = replaced_all(rule, "PLACE", of_all ? "(o - FIRST)" : "o");
+    rule = replaced_all(replaced_all(rule, "FIRST", of_all ? first : "0"), "WIDTH", width);
+    return replaced_all(rule, "IN", std::to_string(in / plan.heads));
 }
 
 TableEdit share_one_block() {

@@ -7,45 +7,68 @@
 
 namespace attn {
 
+std::string of_pairs(const Plan& plan, const std::string& rule, std::size_t first,
+                     std::size_t pairs) {
+    const bool half = plan.config.rotary.pairing == Pairing::half;
+    const char* const in_halves = "(PLACE % PAIRS)";
+    const char* const in_pairs = "floor(PLACE / 2)";
+    return replaced_all(rule, {{"IS_FIRST", half ? "PLACE < PAIRS" : "PLACE % 2 == 0"},
+                               {"PAIRS", std::to_string(pairs)},
+                               {"PAIR", half ? in_halves : in_pairs},
+                               {"OTHER", half ? in_pairs : in_halves},
+                               {"APART", half ? "PAIRS" : "1"},
+                               {"PLACE", first == 0 ? "f" : "(f - FIRST)"},
+                               {"FIRST", std::to_string(first)},
+                               {"PAIRS", std::to_string(pairs)},
+                               {"END", std::to_string(first + 2 * pairs)}});
+}
+
+TableEdit rotations_follow(const Text& rule) {
+    return for_each_step(rotated_steps, [=](const std::string& step) {
+        return follows([=](const Plan& plan) {
+            const bool is_query = step == "rotated_query";
+            const std::size_t width = projected_of(is_query ? 'q' : 'k').width(plan);
+            const std::string text =
+                replaced_all(rule(plan), {{"STEP", step},
+                                          {"CHAIN", is_query ? "queries" : "keys"},
+                                          {"ANGLES_", angle_prefix(plan, step)}});
+            return of_pairs(plan, text, plan.first_rotated(width), plan.rotary_pairs());
+        });
+    });
+}
+
 std::string rotation_rule(const Plan& plan, const std::string& left, const std::string& right,
                           std::size_t first, std::size_t pairs, const std::string& angle) {
-    const bool half = plan.config.rotary.pairing == Pairing::half;
-    const std::string place = first == 0 ? "f" : "(f - " + std::to_string(first) + ")";
-    const std::string count = std::to_string(pairs);
-    const std::string in_halves = "(" + place + " % " + count + ")";
-    const std::string in_pairs = "floor(" + place + " / 2)";
-    const std::string by = replaced_all(replaced_all(angle, "PAIR", half ? in_halves : in_pairs),
-                                        "OTHER", half ? in_pairs : in_halves);
     const double factor = plan.rotary_factor();
-    const std::string more = factor == 1 ? "" : " * " + json_number(factor);
-    const std::string apart = half ? count : "1";
-    const std::string turned = right + "] * cos(" + by + ")" + more;
-    const std::string sine = "] * sin(" + by + ")" + more;
-    return left + "] = if f < " + std::to_string(first) +
-           " or f >= " + std::to_string(first + 2 * pairs) + " then " + right + "] else if " +
-           place + (half ? " < " + count : " % 2 == 0") + " then " + turned + " - " + right +
-           " + " + apart + sine + " else " + turned + " + " + right + " - " + apart + sine;
+    const char* const rule =
+        "LEFT] = if f < FIRST or f >= END then X] else if IS_FIRST then X] * cos(BY)MORE - X + "
+        "APART] * sin(BY)MORE else X] * cos(BY)MORE + X - APART] * sin(BY)MORE";
+    return of_pairs(plan,
+                    replaced_all(rule, {{"LEFT", left},
+                                        {"X", right},
+                                        {"BY", angle},
+                                        {"MORE", factor == 1 ? "" : " * " + json_number(factor)}}),
+                    first, pairs);
 }
 
 namespace {
 
-/// The named rotations rotate by the angles of other positions.
-TableEdit moved(const std::vector<std::string>& steps,
-                const std::function<std::string(const Plan&, const std::string& position)>& to) {
+/// The named rotations rotate by the angles of other positions: `p[t]` is the right one.
+TableEdit moved(const std::vector<std::string>& steps, const Text& to) {
     std::vector<TableEdit> edits;
     for (const std::string& step : steps) {
         for (const std::string function : {"cos", "sin"}) {
             const auto name = [=](const Plan& plan) { return angle_prefix(plan, step) + function; };
             edits.push_back(reads({step}, name, [=](const Plan& plan) {
-                const std::string positions = angle_prefix(plan, step) + "positions";
+                const std::string positions = angle_prefix(plan, step) + "positions[";
                 const double factor = plan.rotary_factor();
-                return name(plan) + "[t,i] = " + function + "((" + to(plan, positions) +
-                       ") * inverse_frequencies[i])" +
+                return name(plan) + "[t,i] = " + function + "((" +
+                       replaced_all(to(plan), "p[", positions) + ") * inverse_frequencies[i])" +
                        (factor == 1 ? "" : " * " + json_number(factor));
             }));
         }
     }
-    return all_of(std::move(edits));
+    return all_of(edits);
 }
 
 /// Query and key rotate by another angle.
@@ -64,26 +87,6 @@ TableEdit turned_by(const Text& angle, bool all_features) {
     });
 }
 
-/// The second of each pair added to the first, and not taken off.
-TableEdit without_minus() {
-    return for_each_step(rotated_steps, [](const std::string& step) {
-        return follows([step](const Plan& plan) {
-            const bool is_query = step == "rotated_query";
-            const bool half = plan.config.rotary.pairing == Pairing::half;
-            const std::size_t first =
-                plan.first_rotated(projected_of(is_query ? 'q' : 'k').width(plan));
-            const std::string pairs = std::to_string(plan.rotary_pairs());
-            const std::string place = "(f - " + std::to_string(first) + ")";
-            const std::string is_first = place + (half ? " < " + pairs : " % 2 == 0");
-            return step + "[t,f] = if f >= " + std::to_string(first) + " and " + place + " < 2 * " +
-                   pairs + " and " + is_first + " then " + step + "[t,f] + 2 * " +
-                   (is_query ? "queries" : "keys") + "[t, f + " + (half ? pairs : "1") + "] * " +
-                   angle_prefix(plan, step) + "sin[t, " + place + (half ? " % " + pairs : " / 2") +
-                   "] else " + step + "[t,f]";
-        });
-    });
-}
-
 const Need starts_late{[](const Plan& plan) { return plan.config.positions[0] != 0; },
                        "the first token stands at position 0: pass $positions"};
 const Fix from_past("positions = past_length + torch.arange(T)");
@@ -91,7 +94,7 @@ const Fix from_past("positions = past_length + torch.arange(T)");
 /// Query and key counted from another position: harmless by itself, and a mistake beside keys of a
 /// cache that were counted otherwise.
 void moved_together(std::vector<Mistake>& list, const char* id, const char* title, bool harmless,
-                    Need possible, std::function<std::int64_t(const Plan&)> shift) {
+                    Need possible, const char* positions) {
     entry(list, id, "rotated_query", title,
           harmless ? "query and key rotate alike: no score changes, until they meet others"
                    : "scores among the new tokens are right, those with cached keys are not",
@@ -101,9 +104,7 @@ void moved_together(std::vector<Mistake>& list, const char* id, const char* titl
             harmless ? "the keys of the past have rotated already"
                      : "there are no earlier keys: pass $past"},
            possible},
-          moved(rotated_steps, [shift](const Plan& plan, const std::string& positions) {
-              return positions + "[t] + " + std::to_string(shift(plan));
-          }));
+          moved(rotated_steps, positions));
 }
 
 /// The ways to count all tokens from another position.
@@ -115,15 +116,14 @@ void all_moved_together(std::vector<Mistake>& list, bool harmless) {
                      "query and memory do not begin at the same position"};
     moved_together(list, harmless ? "positions-from-zero" : "rope-offset-both",
                    "All positions were counted from 0 again", harmless, {starts_late, alike},
-                   [](const Plan& plan) { return -plan.config.positions[0]; });
+                   "p[t] - p[0]");
     moved_together(list, harmless ? "positions-plus-one" : "rope-offset-drift=both",
-                   "All positions were counted one too far", harmless, {},
-                   [](const Plan&) { return 1; });
+                   "All positions were counted one too far", harmless, {}, "p[t] + 1");
     if (harmless) return;
     moved_together(list, "rope-offset-drift=twice", "The earlier tokens were counted twice", false,
                    {[](const Plan& plan) { return plan.past_len != 1; },
                     "one earlier token is the same as one too far"},
-                   [](const Plan& plan) { return static_cast<std::int64_t>(plan.past_len); });
+                   "p[t] + P");
 }
 
 /// The sines of a step with the other sign.
@@ -145,14 +145,12 @@ std::string rotated_again(const Plan& plan) {
 
 }  // namespace
 
-Mistake rotated_too_far(double, const std::string& word) {
-    return entry("rope-offset=" + word, "rotated_query",
-                 "The query was rotated " + word + " positions too far",
-                 "every score is that of another distance", from_past,
-                 "Count the cached tokens once: a distance of 0 belongs to the token itself.",
-                 needs_rope, moved({"rotated_query"}, [word](const Plan&, const std::string& p) {
-                     return p + "[t] + " + word;
-                 }));
+void rotated_too_far(std::vector<Mistake>& list, double, const std::string& word) {
+    entry(list, "rope-offset=" + word, "rotated_query",
+          "The query was rotated " + word + " positions too far",
+          "every score is that of another distance", from_past,
+          "Count the cached tokens once: a distance of 0 belongs to the token itself.", needs_rope,
+          moved({"rotated_query"}, "p[t] + " + word));
 }
 
 void add_rotary_mistakes(std::vector<Mistake>& list) {
@@ -184,19 +182,18 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
           "the first feature of each pair is added to where it should be taken off",
           "rotate_half(x) = torch.cat((-x2, x1), dim=-1)",
           "A rotation adds once and takes off once: (x1 c - x2 s, x2 c + x1 s).", needs_rope,
-          without_minus());
+          rotations_follow(
+              "STEP[t,f] = if f >= FIRST and PLACE < 2 * PAIRS and IS_FIRST then STEP[t,f] + 2 * "
+              "CHAIN[t, f + APART] * ANGLES_sin[t, PAIR] else STEP[t,f]"));
     entry(list, "rope-offset-q", "rotated_query",
           "The query was rotated as if it stood at position 0",
           "every score is that of another distance", "q = rotate(q, past_length + torch.arange(T))",
           "With a cache the new token stands behind it: its position is not its row.",
-          {needs_rope, starts_late},
-          moved({"rotated_query"},
-                [](const Plan&, const std::string& p) { return p + "[t] - " + p + "[0]"; }));
-    entry(
-        list, "rope-offset-drift", "rotated_query", "The query was rotated one position too far",
-        "every score is that of a distance larger by one", from_past,
-        "Count the cached tokens once: a distance of 0 belongs to the token itself.", needs_rope,
-        moved({"rotated_query"}, [](const Plan&, const std::string& p) { return p + "[t] + 1"; }));
+          {needs_rope, starts_late}, moved({"rotated_query"}, "p[t] - p[0]"));
+    entry(list, "rope-offset-drift", "rotated_query", "The query was rotated one position too far",
+          "every score is that of a distance larger by one", from_past,
+          "Count the cached tokens once: a distance of 0 belongs to the token itself.", needs_rope,
+          moved({"rotated_query"}, "p[t] + 1"));
     entry(list, "rope-partial-ignored", "rotated_query",
           "All features rotated, not the first ones alone",
           "features that should stay differ from those of query and key",
@@ -244,10 +241,10 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
          {several_tokens, "there are no tokens behind the first"},
          {[](const Plan& plan) { return plan.past_len == 0; },
           "the first tokens are in the past, which has rotated"}},
-        moved(rotated_steps, [](const Plan& plan, const std::string& p) {
+        moved(rotated_steps, [](const Plan& plan) {
             // As many as StreamingLLM never evicts, or as there are but one.
             const std::size_t kept = std::min<std::size_t>(4, plan.query_len - 1);
-            return p + "[t] + (if t >= " + std::to_string(kept) + " then 1 else 0)";
+            return "p[t] + (if t >= " + std::to_string(kept) + " then 1 else 0)";
         }));
     entry(list, "streaming-positions=new-key", "rotated_key",
           "The newest key was rotated for its place in the text, not in the cache",
@@ -255,9 +252,7 @@ void add_rotary_mistakes(std::vector<Mistake>& list) {
           "key = rotate(key, torch.arange(cache_length))  # after the eviction",
           "When a token is evicted, all behind it move up: keys rotate by their new places.",
           {needs_rope, {several_tokens, "there is no newest of several keys"}},
-          moved({"rotated_key"}, [](const Plan&, const std::string& p) {
-              return p + "[t] + (if t == Tq - 1 then 1 else 0)";
-          }));
+          moved({"rotated_key"}, "p[t] + (if t == Tq - 1 then 1 else 0)"));
     all_moved_together(list, false);
 }
 

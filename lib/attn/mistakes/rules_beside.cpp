@@ -61,6 +61,17 @@ constexpr Change changes[]{
     [](WalkConfig& config) { config.differential.depth = 0, config.heads = 4; },
     [](WalkConfig& config) { config.prefill = 2; },
     [](WalkConfig& config) { config.heads = 3; },
+    [](WalkConfig& config) { config.embed_dim = 12; },
+    [](WalkConfig& config) { config.sigmoid = true; },
+    [](WalkConfig& config) {
+        config.mask.padding = true, config.lengths = {0, 4};
+    },
+    [](WalkConfig& config) {
+        config.rotary.pairing = Pairing::half;
+        RopeScaling& scaling = config.rotary.scaling.emplace();
+        scaling.kind = RopeScaling::Kind::yarn;
+        scaling.factor = 4, scaling.length = 64, scaling.beta_fast = 8;
+    },
 };
 
 std::optional<Plan> planned(const Mistake& mistake, Change first, Change second) {

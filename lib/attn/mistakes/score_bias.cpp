@@ -34,31 +34,14 @@ const std::string slopes_of_any_number =
     "n = 2 ** int(math.log2(H))  # H = 6: 4\nslopes = [2 ** (-8 * (h + 1) / n) for h in range(n)]\n"
     "slopes += [2 ** (-4 * (2 * h + 1) / n) for h in range(H - n)]";
 
-/// Other slopes, one for each head.
+/// Other slopes, one for each head; `N` is the power of two up to which they are regular.
 void sloped(std::vector<Mistake>& list, const char* id, const char* title, const char* effect,
-            const char* lesson, const Need& needs, const Text& slope) {
+            const char* lesson, const Need& needs, const std::string& slope) {
     entry(list, id, "slopes", title, effect, Fix(slopes_of_any_number, slopes_of_any_number),
-          lesson, needs,
-          follows([slope](const Plan& plan) { return "slopes[h] = " + slope(plan); }));
-}
-
-std::string regular_heads(const Plan& plan) { return std::to_string(std::bit_floor(plan.heads)); }
-
-/// Those between two slopes of the power of two, and these, from the largest on.
-std::string sorted_slopes(const Plan& plan) {
-    const std::size_t more = plan.heads - std::bit_floor(plan.heads);
-    return "if h < " + std::to_string(2 * more) + " then 2 ^ (-8 * (h + 1) / (2 * " +
-           regular_heads(plan) + ")) else 2 ^ (-8 * (h - " + std::to_string(more) + " + 1) / " +
-           regular_heads(plan) + ")";
-}
-
-/// Heads counted from 0.
-std::string early_slopes(const Plan& plan) {
-    const std::string regular = regular_heads(plan);
-    const std::string first = "2 ^ (-8 * h / " + regular + ")";
-    if (std::has_single_bit(plan.heads)) return first;
-    return "if h < " + regular + " then " + first + " else 2 ^ (-8 * (h - " + regular + ") / " +
-           regular + ")";
+          lesson, needs, follows([slope](const Plan& plan) {
+              return "slopes[h] = " +
+                     replaced_all(slope, "N", std::to_string(std::bit_floor(plan.heads)));
+          }));
 }
 
 /// The table that somebody gave beside a walk that adds no bias.
@@ -135,23 +118,23 @@ bool fits_both_directions(const Plan& plan) {
 
 }  // namespace
 
-Mistake alibi_of_keys(bool harmless) {
-    return entry(harmless ? "alibi-key-form" : "alibi-key-form-bidirectional", "position_bias",
-                 "ALiBi was counted from the first key",
-                 harmless ? "all numbers of a row are larger by the same amount"
-                          : "weights drift to the last keys, whatever the query",
-                 alibi,
-                 harmless ? "Softmax drops what a whole row has in common."
-                          : "A bias by keys alone is the same only where later keys are hidden.",
-                 {needs_alibi,
-                  {[=](const Plan& plan) { return !harmless || !walk_has(plan, "sink"); },
-                   "the sink does not grow with the row"},
-                  {[=](const Plan& plan) { return harmless == plan.config.mask.is_causal(); },
-                   harmless ? "later keys are seen" : "later keys are hidden"}},
-                 follows([](const Plan& plan) -> std::string {
-                     return plan.has_head ? "position_bias[h,q,k] = k * slopes[h]"
-                                          : "position_bias[q,k] = k * slopes[0]";
-                 }));
+void alibi_of_keys(std::vector<Mistake>& list, bool harmless) {
+    entry(list, harmless ? "alibi-key-form" : "alibi-key-form-bidirectional", "position_bias",
+          "ALiBi was counted from the first key",
+          harmless ? "all numbers of a row are larger by the same amount"
+                   : "weights drift to the last keys, whatever the query",
+          alibi,
+          harmless ? "Softmax drops what a whole row has in common."
+                   : "A bias by keys alone is the same only where later keys are hidden.",
+          {needs_alibi,
+           {[=](const Plan& plan) { return !harmless || !walk_has(plan, "sink"); },
+            "the sink does not grow with the row"},
+           {[=](const Plan& plan) { return harmless == plan.config.mask.is_causal(); },
+            harmless ? "later keys are seen" : "later keys are hidden"}},
+          follows([](const Plan& plan) -> std::string {
+              return plan.has_head ? "position_bias[h,q,k] = k * slopes[h]"
+                                   : "position_bias[q,k] = k * slopes[0]";
+          }));
 }
 
 void add_score_bias_mistakes(std::vector<Mistake>& list) {
@@ -184,10 +167,13 @@ void add_score_bias_mistakes(std::vector<Mistake>& list) {
     sloped(list, "alibi-slopes=sorted", "The slopes were sorted",
            "heads have the slopes of other heads",
            "With a number of heads that is no power of two, slopes are not in order.",
-           needs_odd_alibi, sorted_slopes);
+           needs_odd_alibi,
+           "if h < 2 * (H - N) then 2 ^ (-8 * (h + 1) / (2 * N)) else 2 ^ (-8 * (h - (H - N) + 1) "
+           "/ N)");
     sloped(list, "alibi-exponent", "The slopes begin one step too early",
            "every slope is too large by the same factor, the first is 1",
-           "Heads count from 1 in the exponent.", needs_alibi, early_slopes);
+           "Heads count from 1 in the exponent.", needs_alibi,
+           "if h < N then 2 ^ (-8 * h / N) else 2 ^ (-8 * (h - N) / N)");
     sloped(list, "alibi-exponent=plain",
            "The slopes of a power of two were used for another number, one step too early",
            "the first slope is 1, and every head has another one than it should",
@@ -208,7 +194,7 @@ void add_score_bias_mistakes(std::vector<Mistake>& list) {
           "scores know no distance", "scores = scores + alibi",
           "A model trained with ALiBi has no other positions.", needs_alibi,
           left_out({"biased_scores"}));
-    list.push_back(alibi_of_keys(false));
+    alibi_of_keys(list, false);
     entry(list, "t5-cross-bias=dropped", "biased_scores", "T5's bias was left out",
           "scores know no distance", "scores = scores + position_bias",
           "The first layer's table serves every layer of self-attention, and each call of it.",

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
 
 namespace attn {
@@ -36,26 +35,10 @@ TableEdit attend_across_heads() {
 
 /// x and memory exchanged, in the steps that read them.
 TableEdit exchange_sources() {
-    std::vector<TableEdit> edits{
-        with_plan({}, [](Plan& plan) { std::swap(plan.query_len, plan.key_len); })};
-    const auto exchange = [](const Plan& plan, const Ledger& ledger, const Compute& before) {
-        Ledger other = ledger;
-        other.record(plan.projected_x(), ledger["memory"]);
-        other.record("memory", ledger[plan.projected_x()]);
-        return before(plan, other);
-    };
-    const auto lines = [](const StepLines& of, const std::string& right) {
-        const std::string x = of.plan.projected_x();
-        const bool reads_either = std::ranges::any_of(
-            of.step.reads(of.plan),
-            [&](const Input& input) { return input.step == x || input.step == "memory"; });
-        const std::string exchanged = x + ", memory = memory, " + x;
-        return reads_either ? exchanged + "\n" + right + "\n" + exchanged : right;
-    };
-    for (const std::string& step : projecting_steps) {
-        edits.push_back(follows({.step = step, .compute = exchange, .lines = lines}));
-    }
-    return all_of(edits);
+    const auto x = [](const Plan& plan) { return plan.projected_x(); };
+    return all_of({reads({"projected_query", "query"}, x, "memory"),
+                   reads({"projected_key", "projected_value", "key", "value"}, "memory", x),
+                   with_plan({}, [](Plan& plan) { std::swap(plan.query_len, plan.key_len); })});
 }
 
 bool has_merged_heads(const Plan& plan) {

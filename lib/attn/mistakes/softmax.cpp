@@ -20,49 +20,41 @@ const std::vector<std::string> softmax_steps{"row_max", "exponentials", "row_sum
 const Fix softmax_lines("weights = F.softmax(scores, dim=-1)",
                         "weights = np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True)");
 
-/// Weights, and what the sink takes, as exponentials over their sum: of `exponential` for the score
-/// of the cell, and of the sink.
-TableEdit shared_out_by(std::function<std::string(const Plan&, const std::string& of)> share) {
+/// Weights, and what the sink takes, as a share: `CELL` is the score of the cell, or the sink.
+TableEdit shared_out_by(const Text& share) {
     const auto rule = [share](const char* left, bool of_sink) {
         return [=](const Plan& plan) {
             const std::string head = plan.has_head ? "h," : "";
+            const std::string cell = of_sink ? sink_cell(plan) : "scores[" + head + "q,k]";
             return left + ("[" + head) + (of_sink ? "q] = " : "q,k] = ") +
-                   share(plan, of_sink ? sink_cell(plan) : "scores[" + head + "q,k]");
+                   replaced_all(share(plan), "CELL", cell);
         };
     };
     return all_of({follows(rule("weights", false)), follows(rule("sink_weight", true))});
 }
 
 /// One softmax over all queries and keys of each head, or of each sample with all its heads.
-std::string over_everything(const Plan& plan, const std::string& cell, bool heads_together) {
-    const bool sums_heads = heads_together && plan.has_head;
-    const std::string head = plan.has_head ? (sums_heads ? "g," : "h,") : "";
-    const std::string most = std::string(sums_heads ? "(max i: " : "(") + "max m: max n: scores[" +
-                             (sums_heads ? "i," : head) + "m,n])";
-    const std::string heads = sums_heads ? "sum g: " : "";
-    std::string sum = heads + "sum p: sum j: exp(scores[" + head + "p,j] - " + most + ")";
-    if (plan.has_sink()) {
-        const std::string sink = sums_heads ? "sink[g]" : sink_cell(plan);
-        sum = "(" + sum + ") + Tq * " + heads + "exp(" + sink + " - " + most + ")";
-    }
-    return "exp(" + cell + " - " + most + ") / (" + sum + ")";
-}
-
-std::string over_all(const Plan& plan, const std::string& cell) {
-    return over_everything(plan, cell, true);
-}
-std::string over_matrix(const Plan& plan, const std::string& cell) {
-    return over_everything(plan, cell, false);
-}
-std::string over_one(const Plan&, const std::string& cell) {
-    return "exp(" + cell + " - " + cell + ")";
+TableEdit over_everything(bool heads_together) {
+    return shared_out_by([heads_together](const Plan& plan) {
+        const bool sums_heads = heads_together && plan.has_head;
+        const std::string head = plan.has_head ? (sums_heads ? "g," : "h,") : "";
+        const std::string most = std::string(sums_heads ? "(max i: " : "(") +
+                                 "max m: max n: scores[" + (sums_heads ? "i," : head) + "m,n])";
+        const std::string heads = sums_heads ? "sum g: " : "";
+        std::string sum = heads + "sum p: sum j: exp(scores[" + head + "p,j] - " + most + ")";
+        if (plan.has_sink()) {
+            const std::string sink = sums_heads ? "sink[g]" : sink_cell(plan);
+            sum = "(" + sum + ") + Tq * " + heads + "exp(" + sink + " - " + most + ")";
+        }
+        return "exp(CELL - " + most + ") / (" + sum + ")";
+    });
 }
 
 /// exp() of the scores as they are.
-std::string never_shifted(const Plan& plan, const std::string& cell) {
-    const std::string head = plan.has_head ? "h," : "";
-    return "exp(" + cell + ") / ((sum j: exp(scores[" + head + "q,j]))" +
-           (plan.has_sink() ? " + exp(" + sink_cell(plan) + "))" : ")");
+std::string never_shifted(const Plan& plan) {
+    const std::string sum =
+        std::string("(sum j: exp(scores[") + (plan.has_head ? "h," : "") + "q,j]))";
+    return "exp(CELL) / (" + sum + (plan.has_sink() ? " + exp(" + sink_cell(plan) + "))" : ")");
 }
 
 // What softmax can get wrong does not show where there is none.
@@ -169,7 +161,7 @@ void add_softmax_mistakes(std::vector<Mistake>& list) {
     entry(list, "softmax-axis=all", "weights", "Softmax runs over all queries and keys at once",
           "the weights of a whole sample sum to 1 instead of those of each row", softmax_lines,
           "Without an axis a sum takes everything: name the last one.", {key_axis, queries},
-          shared_out_by(over_all));
+          over_everything(true));
     entry(list, "softmax-axis=matrix", "weights", "Softmax runs over each head's whole matrix",
           "the weights of a whole head sum to 1 instead of those of each row", softmax_lines,
           "Flattened scores have no rows any more: softmax belongs to the last axis alone.",
@@ -177,12 +169,12 @@ void add_softmax_mistakes(std::vector<Mistake>& list) {
            queries,
            {[](const Plan& plan) { return plan.has_head && plan.heads > 1; },
             "with one head it is the softmax over everything"}},
-          shared_out_by(over_matrix));
+          over_everything(false));
     entry(list, "softmax-axis=one", "weights", "Softmax runs over an axis of length 1",
           "every weight is 1, and the context is the plain sum of the values",
           Fix(softmax_lines.torch, "weights = np.exp(s) / np.exp(s).sum(axis=0)"),
           "A number alone always gets a share of 1: look at the length of the axis.",
-          {key_axis, needs_keys}, shared_out_by(over_one));
+          {key_axis, needs_keys}, shared_out_by("exp(CELL - CELL)"));
     entry(list, "softmax-keepdims", "weights", "Sums were laid along the queries, without keepdims",
           "each weight is divided by the sum of another row",
           "weights = e / e.sum(dim=-1, keepdim=True)",
@@ -208,8 +200,8 @@ void add_softmax_mistakes(std::vector<Mistake>& list) {
           follows({.step = "weights",
                    .compute = with_dropout,
                    .formula = "weights = softmax, a tenth of them dropped",
-                   .lines = lines_with_dropout}));
-    list.back().by_chance = true;
+                   .lines = lines_with_dropout}))
+        .by_chance = true;
     entry(list, "weights-averaged", "weights", "The weights are the mean over the heads",
           "the head axis is gone; the context is right",
           Fix("mha(q, k, v, average_attn_weights=False)", "weights  # before .mean(axis=1)"),
@@ -225,7 +217,9 @@ void add_softmax_mistakes(std::vector<Mistake>& list) {
           "A sigmoid stands for softmax whole: nothing is divided afterwards.", by_sigmoid,
           follows("weights[q,k] = weights[q,k] / (sum j: weights[q,j])"));
     entry(list, "sigmoid-hidden-half", "weights", "Hidden scores were set to 0, not to -inf",
-          "a hidden key keeps a weight of 0.5", fill_with_inf,
+          "a hidden key keeps a weight of 0.5",
+          Fix("weights = torch.sigmoid(scores.masked_fill(hidden, float('-inf')))",
+              "weights = 1 / (1 + np.exp(-np.where(hidden, -np.inf, scores)))"),
           "The sigmoid of 0 is a half: hide with -inf, whose sigmoid is 0.",
           {by_sigmoid, needs_mask},
           follows("weights[q,k] = if mask[q,k] then 0.5 else weights[q,k]"));

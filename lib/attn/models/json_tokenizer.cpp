@@ -37,10 +37,7 @@ std::string bytes_of(const std::string& piece) {
 }
 
 std::string with_blanks(std::string text) {
-    for (std::size_t at = text.find(word_mark); at != text.npos; at = text.find(word_mark, at)) {
-        text.replace(at, word_mark.size(), " ");
-    }
-    return text;
+    return replaced_all(std::move(text), word_mark, " ");
 }
 
 /// A token for itself.

@@ -24,16 +24,10 @@ Verdict verdict(bool is_right) { return {is_right ? Is::right : Is::wrong}; }
 /// The text with each sign that keyboards lack as it is typed, behind the last `=`.
 std::string typed_plainly(std::string_view typed) {
     std::string text = lower(trimmed(typed.substr(typed.rfind('=') + 1)));
-    static constexpr std::pair<std::string_view, std::string_view> signs[]{
+    static const std::vector<std::pair<std::string, std::string>> signs{
         {"−", "-"},  {"×", "*"}, {"·", "*"},          {"÷", "/"},  {"√", "sqrt "}, {"∞", "inf"},
         {"π", "pi"}, {"≈", ""},  {"infinity", "inf"}, {"**", "^"}, {"ln", "log"}};
-    for (const auto& [sign, plain] : signs) {
-        for (std::size_t at = 0; (at = text.find(sign, at)) != std::string::npos;) {
-            text.replace(at, sign.size(), plain);
-            at += plain.size();
-        }
-    }
-    return std::string(trimmed(text));
+    return std::string(trimmed(replaced_all(text, signs)));
 }
 
 /// `log 2` and `sqrt2` with brackets.

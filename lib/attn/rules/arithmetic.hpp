@@ -1,6 +1,8 @@
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 namespace attn::rule_arithmetic {
@@ -18,6 +20,16 @@ T smaller(T a, T b) {
     return a < b || std::isnan(a) ? a : b;
 }
 
+/// The nearest number that a 16-bit float can hold.
+template <class T>
+T in_float16(T number) {
+    if (number == 0 || !std::isfinite(number)) return number;
+    const T step = std::ldexp(T{1}, std::max(std::ilogb(number), -14) - 10);
+    const T rounded = std::nearbyint(number / step) * step;
+    return std::abs(rounded) > 65504 ? std::copysign(std::numeric_limits<T>::infinity(), number)
+                                     : rounded;
+}
+
 template <class T>
 T (*function_called(const std::string& name))
 (T) {
@@ -30,6 +42,7 @@ T (*function_called(const std::string& name))
     if (name == "abs") return [](T x) { return std::abs(x); };
     if (name == "sigmoid") return [](T x) { return 1 / (1 + std::exp(-x)); };
     if (name == "relu") return [](T x) { return x < 0 ? T{0} : x; };
+    if (name == "half") return in_float16<T>;
     return [](T x) { return std::floor(x); };
 }
 

@@ -185,6 +185,7 @@ private:
             return visit(x, term.times(value).times(operate_node("-", {number_node(1), value})));
         }
         if (word == "floor") return;
+        if (word == "half") return visit(x, term);
         // The larger or smaller of two; equal ones share it, as in PyTorch.
         const char* const sign = word == "max" ? ">" : "<";
         for (const std::size_t i : {0U, 1U}) {

@@ -154,13 +154,13 @@ private:
     }
 
     RuleTree call(std::string name, std::size_t at) {
-        static constexpr std::array<std::string_view, 12> functions{
-            "exp", "log",     "sqrt", "tanh",  "cos", "sin",
-            "abs", "sigmoid", "relu", "floor", "min", "max"};
+        static constexpr std::array<std::string_view, 13> functions{
+            "exp",     "log",  "sqrt",  "tanh", "cos", "sin", "abs",
+            "sigmoid", "relu", "floor", "half", "min", "max"};
         if (std::ranges::find(functions, name) == functions.end()) {
             refuse(at, "there is no function " + quoted(name) +
                            ": there are exp, log, sqrt, tanh, cos, sin, abs, sigmoid, relu, floor, "
-                           "min and max");
+                           "half, min and max");
         }
         std::vector<RuleTree> parts = list(")");
         const std::size_t wanted = name == "min" || name == "max" ? 2 : 1;

@@ -28,13 +28,8 @@ Rank rank_of(const RuleNode& node) {
 
 class Printer {
 public:
-    explicit Printer(const RuleWords& words) : words_(words) {}
-
     /// The text of a node where only what holds at least so tightly stands without brackets.
     std::string text(const RuleNode& node, Rank least) const {
-        if (words_) {
-            if (std::optional<std::string> own = words_(node)) return *std::move(own);
-        }
         const std::string bare = written(node);
         return rank_of(node) < least ? "(" + bare + ")" : bare;
     }
@@ -87,15 +82,11 @@ private:
             all += (all.empty() ? "" : comma) + text(*each, open);
         return all;
     }
-
-    const RuleWords& words_;
 };
 
 }  // namespace
 
-std::string expression_text(const RuleNode& node, const RuleWords& words) {
-    return Printer(words).text(node, open);
-}
+std::string expression_text(const RuleNode& node) { return Printer().text(node, open); }
 
 std::string rule_text(const Rule& rule) {
     std::string indices;

@@ -126,7 +126,14 @@ private:
         if (parts.size() > 1 || word == "relu" || (word == "sigmoid" && !with_.is_torch)) {
             return std::nullopt;
         }
+        if (word == "half") return rounded(parts[0]);
         return module_ + "." + word + "(" + without_brackets(parts[0]) + ")";
+    }
+
+    /// To a 16-bit float, and back to the type of the walk.
+    std::string rounded(const std::string& text) const {
+        return text + (with_.is_torch ? ".half().to(torch." : ".astype(np.float16).astype(np.") +
+               with_.type + ")";
     }
 
     /// Numbers alone: `math.sqrt(4)`.
@@ -253,6 +260,7 @@ private:
             return with_.is_torch ? "torch.relu(" + part(0) + ")"
                                   : "np.maximum(" + part(0) + ", 0)";
         }
+        if (node.word == "half") return rounded("(" + part(0) + ")");
         if (node.word == "sigmoid" && !with_.is_torch) return "1 / (1 + np.exp(-" + part(0) + "))";
         if (node.word == "floor" && whole) {
             // Of a number, whose division does not round down.

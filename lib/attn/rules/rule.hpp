@@ -42,7 +42,7 @@ struct Rule {
 ///     rule        name[index, ...] = expression
 ///     expression  numbers, names, cells name[...], + - * / % ^, comparisons, and or not,
 ///                 if c then a else b, sum i: e, mean i: e, max i: e, min i: e, sum i in a..b: e,
-///                 exp log sqrt tanh cos sin abs sigmoid relu floor min max
+///                 exp log sqrt tanh cos sin abs sigmoid relu floor half min max
 ///
 /// What stands behind `sum i:` or `else` belongs to it up to the end or a closing bracket.
 /// Errors  ConfigError with a caret under the place.

@@ -40,6 +40,19 @@ std::string first_of(const std::vector<std::string>& characters, std::size_t cou
 
 }  // namespace
 
+std::string replaced_all(std::string text, std::string_view word, std::string_view by) {
+    for (std::size_t at = 0; (at = text.find(word, at)) != text.npos; at += by.size()) {
+        text.replace(at, word.size(), by);
+    }
+    return text;
+}
+
+std::string replaced_all(std::string text,
+                         const std::vector<std::pair<std::string, std::string>>& words) {
+    for (const auto& [word, by] : words) text = replaced_all(std::move(text), word, by);
+    return text;
+}
+
 std::string joined(const std::vector<std::string>& words, std::string_view between) {
     std::string text;
     for (std::size_t i = 0; i < words.size(); ++i) {

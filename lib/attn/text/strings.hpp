@@ -19,6 +19,11 @@ std::string lower(std::string_view text);
 /// `nan`, `inf`.
 std::optional<double> parse_number(std::string_view text);
 
+/// The text with a word in the place of another, wherever it stands; several, one after the other.
+std::string replaced_all(std::string text, std::string_view word, std::string_view by);
+std::string replaced_all(std::string text,
+                         const std::vector<std::pair<std::string, std::string>>& words);
+
 /// The words one after another, with `between` between them.
 std::string joined(const std::vector<std::string>& words, std::string_view between = ", ");
 

@@ -108,7 +108,8 @@ RuleScope rule_scope(const Plan& plan, const Ledger& ledger, const std::string& 
 }
 
 std::string told_rule(const PlannedStep& of) {
-    const std::string text = of.step.rule ? of.step.rule(of) : std::string();
+    const bool has_rule = of.step.rule && exists(of.step, of.plan);
+    const std::string text = has_rule ? of.step.rule(of) : std::string();
     const std::map<std::string, double> settings = rule_settings(of.plan);
     std::string told;
     std::string before;             // the last word
