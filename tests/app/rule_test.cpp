@@ -46,6 +46,18 @@ TEST_SUITE("app: rule") {
         CHECK(run("why 'weights[0,1]' " + two).out.find("exponentials[q,k] / row_sum[q]") !=
               std::string::npos);
     }
+    TEST_CASE("any number may be rounded down to an index") {
+        const std::string walk = "--position-bias t5 --seq-len 40 --only position_bias -q ";
+        // T5's buckets beyond 8 tokens, for a head that looks both ways.
+        CHECK(run(walk + "--rule 'position_bias[q,k] = relative_attention_bias[(if k > q then 16 "
+                         "else 0) + (if abs(k - q) < 8 then abs(k - q) else min(15, 8 + "
+                         "floor(log(abs(k - q) / 8) / log(16) * 8))), 0]'")
+                  .out == run(walk).out);
+        const program::Result far =
+            run("--rule 'scores[q,k] = query[floor(log(q - 1)), 0]' --only scores");
+        CHECK(far.exit_code == 2);
+        CHECK(program::has(far.err, "an index must be a number that is not too large"));
+    }
     TEST_CASE("a step with a rule says so, and so do those after it") {
         const std::string said =
             run("--rule 'scaled_scores[q,k] = scores[q,k] / D' --only scaled_scores,context").out;

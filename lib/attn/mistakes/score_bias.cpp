@@ -82,21 +82,6 @@ std::string lines_with_bias_of_t5(const StepLines& of, const std::string& right)
            bias.code({{other, of.table, bias}, of.language}) + "\nscores = scores + position_bias";
 }
 
-/// T5's bias with the sign of the distance reversed.
-Tensor mirrored_buckets(const Plan& plan, const Ledger& ledger, const Compute& before) {
-    return with_floating(plan.compute_dtype, [&](auto zero) {
-        const auto bias = distance_bias<decltype(zero)>(plan, ledger);
-        std::ptrdiff_t cell = 0;
-        return mapped(before(plan, ledger), [&](auto) {
-            const auto keys = static_cast<std::ptrdiff_t>(plan.key_len);
-            const auto queries = static_cast<std::ptrdiff_t>(plan.query_len);
-            const std::ptrdiff_t k = cell % keys, q = cell / keys % queries;
-            const auto head = static_cast<std::size_t>(cell++ / keys / queries);
-            return bias.at(head, q + causal_offset(plan) - k);
-        });
-    });
-}
-
 /// The rule of T5's bias, of the distance from the key to the query.
 std::string mirrored_rule(const Plan& plan) {
     const StepTable& table = step_table();
@@ -224,7 +209,7 @@ void add_score_bias_mistakes(std::vector<Mistake>& list) {
     entry(list, "t5-direction", "position_bias", "The sign of the distance was reversed",
           "earlier keys take the numbers of later ones", bucket,
           "T5 counts from the query to the key: position of the key minus that of the query.",
-          {needs_t5, needs_keys}, follows({.rule = mirrored_rule, .compute = mirrored_buckets}));
+          {needs_t5, needs_keys}, follows(mirrored_rule));
     entry(list, "t5-direction=flag", "position_bias",
           "The buckets of the other direction were used",
           "an encoder's table is read as a decoder's, or the other way round", bucket,

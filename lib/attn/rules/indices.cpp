@@ -46,7 +46,7 @@ RuleIndices::Index RuleIndices::whole(const BoundRule& node) {
             if (word.front() == '^' || node.parts.size() > 2) break;
             return node.parts.size() == 1 ? -whole(node.parts[0]) : whole_of_two(node);
         case Kind::call:
-            if (word == "floor") return whole(node.parts[0]);
+            if (word == "floor") return floor_of(node.parts[0]);
             if (word == "abs") return std::abs(whole(node.parts[0]));
             if (word == "min") return std::min(whole(node.parts[0]), whole(node.parts[1]));
             if (word == "max") return std::max(whole(node.parts[0]), whole(node.parts[1]));
@@ -77,6 +77,31 @@ RuleIndices::Index RuleIndices::whole_of_two(const BoundRule& node) {
     if (word == '/') return floor_divided(a, b);
     if (word == '%') return a - floor_divided(a, b) * b;
     return result;
+}
+
+RuleIndices::Index RuleIndices::floor_of(const BoundRule& node) {
+    const double floor = std::floor(number(node));
+    if (!(std::abs(floor) < 1e15)) refuse(node, "an index must be a number that is not too large");
+    return static_cast<Index>(floor);
+}
+
+double RuleIndices::number(const BoundRule& node) {
+    if (node.is_constant) return node.number;
+    const std::string& word = node.node->word;
+    const auto part = [&](std::size_t i) { return number(node.parts[i]); };
+    switch (node.node->kind) {
+        case Kind::cell:
+            return node.tensor->at(place_in(node));
+        case Kind::operate:
+            return node.parts.size() == 1 ? -part(0) : operated(word, part(0), part(1));
+        case Kind::call:
+            if (node.parts.size() == 1) return called(word, part(0));
+            return word == "max" ? larger(part(0), part(1)) : smaller(part(0), part(1));
+        case Kind::choose:
+            return part(holds(node.parts[0]) ? 1 : 2);
+        default:
+            return static_cast<double>(whole(node));
+    }
 }
 
 bool RuleIndices::holds(const BoundRule& node) {

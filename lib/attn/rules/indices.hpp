@@ -16,7 +16,8 @@ public:
 protected:
     /// Where a cell that the rule reads lies in its tensor.  Errors  ConfigError outside of it.
     std::size_t place_in(const BoundRule& cell);
-    /// An index: whole numbers, `/` and `%` rounding down.  Errors  ConfigError for anything else.
+    /// An index: whole numbers, `/` and `%` rounding down; any number in `floor(...)`.
+    /// Errors  ConfigError for anything else.
     Index whole(const BoundRule& node);
     /// A truth of whole numbers, in an index.
     bool holds(const BoundRule& node);
@@ -28,6 +29,8 @@ protected:
 
 private:
     Index whole_of_two(const BoundRule& node);
+    Index floor_of(const BoundRule& node);
+    double number(const BoundRule& node);
     [[noreturn]] void refuse_place(const BoundRule& cell, const BoundRule::Place& place,
                                    Index i) const;
 
