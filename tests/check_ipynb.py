@@ -199,7 +199,7 @@ def difference(ours, theirs, kind, largest):
     if distance < 1.5 * max(unit(ours), unit(theirs)):
         return "one unit"
     # What would be 0 in exact arithmetic, as the gradient of a bias of the keys, is rounding alone.
-    return "rounding" if distance <= max(4 * 2.0**-23 * largest, 2e-7) else "other"
+    return "rounding" if distance <= max(4 * 2.0**-23 * largest, 5e-7) else "other"
 
 
 def check(notebook):

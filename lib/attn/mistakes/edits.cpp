@@ -95,20 +95,18 @@ void follow(Step& step, const WrongRule& instead) {
     step.remark = nullptr;
 }
 
+bool lists(const PlannedStep& of, const std::string& tensor) {
+    return std::ranges::any_of(of.step.reads(of.plan), [&](const Input& input) {
+        return (input.chain == Chain::none ? input.step : of.latest(input.chain)) == tensor;
+    });
+}
+
 /// Whether a step behind this one reads the tensor.
 bool is_read_later(const StepLines& of, const std::string& tensor) {
-    bool is_later = false;
-    for (const Step& step : of.table) {
-        const bool counts = is_later && step.applies(of.plan);
-        is_later = is_later || step.name == of.step.name;
-        if (!counts) continue;
-        for (const Input& input : step.reads(of.plan)) {
-            if (input.step == tensor) return true;
-            if (input.chain == Chain::none) continue;
-            if (PlannedStep{of.plan, of.table, step}.latest(input.chain) == tensor) return true;
-        }
-    }
-    return false;
+    const auto here = std::ranges::find(of.table, of.step.name, &Step::name);
+    return std::any_of(here + 1, of.table.end(), [&](const Step& step) {
+        return step.applies(of.plan) && lists({of.plan, of.table, step}, tensor);
+    });
 }
 
 /// A tensor, and what is read in its place.
@@ -161,6 +159,17 @@ void read_instead(Step& step, const Instead& other) {
     step.compute = [instead, right](const Plan& plan, const Ledger& ledger) {
         return right->compute(plan, instead->read(plan, ledger, right->name));
     };
+    step.reads = [instead, right](const Plan& plan) {
+        std::vector<Input> all = right->reads(plan);
+        const std::string word = instead->text(plan);
+        const Chain chain = chain_called(word);
+        if (chain != Chain::none) {
+            all.emplace_back(chain);
+        } else if (!instead->is_rule(plan)) {
+            all.emplace_back(word);
+        }
+        return all;
+    };
     step.rule = [instead, right](const PlannedStep& of) -> std::string {
         const std::optional<Rule> before = rule_of({of.plan, of.table, *right});
         if (!before) return {};
@@ -181,7 +190,8 @@ void read_instead(Step& step, const Instead& other) {
         const RuleNames names = rule_names(of);
         const std::string name = instead->name(of);
         const std::optional<Rule> known = rule_of({of.plan, of.table, *right});
-        if (name.empty() || (known && !reads_tensor(*known, name))) return before;
+        const bool is_read = lists({of.plan, of.table, *right}, name);
+        if (name.empty() || (known && !reads_tensor(*known, name) && !is_read)) return before;
         std::string line = name + " = ";
         if (instead->is_rule(of.plan)) {
             line = rule_lines(instead->rule(of, name), of, names.outline(name), names.outline);
