@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include "attn/rules/arithmetic.hpp"
-
 namespace attn {
 
 using namespace rule_arithmetic;
@@ -86,22 +84,10 @@ RuleIndices::Index RuleIndices::floor_of(const BoundRule& node) {
 }
 
 double RuleIndices::number(const BoundRule& node) {
-    if (node.is_constant) return node.number;
-    const std::string& word = node.node->word;
-    const auto part = [&](std::size_t i) { return number(node.parts[i]); };
-    switch (node.node->kind) {
-        case Kind::cell:
-            return node.tensor->at(place_in(node));
-        case Kind::operate:
-            return node.parts.size() == 1 ? -part(0) : operated(word, part(0), part(1));
-        case Kind::call:
-            if (node.parts.size() == 1) return called(word, part(0));
-            return word == "max" ? larger(part(0), part(1)) : smaller(part(0), part(1));
-        case Kind::choose:
-            return part(holds(node.parts[0]) ? 1 : 2);
-        default:
-            return static_cast<double>(whole(node));
-    }
+    if (node.node->kind == Kind::reduce) return static_cast<double>(whole(node));
+    return made_of(
+        node, [this](const BoundRule& part) { return number(part); },
+        [this](const BoundRule& part) { return holds(part); });
 }
 
 bool RuleIndices::holds(const BoundRule& node) {

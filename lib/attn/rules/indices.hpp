@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "attn/rules/arithmetic.hpp"
 #include "attn/rules/bound.hpp"
 
 namespace attn {
@@ -21,6 +22,10 @@ protected:
     Index whole(const BoundRule& node);
     /// A truth of whole numbers, in an index.
     bool holds(const BoundRule& node);
+    /// What a node that is no reduction comes to for one cell: `value` and `truth` say it of its
+    /// parts.
+    template <class Value, class Truth>
+    double made_of(const BoundRule& node, const Value& value, const Truth& truth);
     [[noreturn]] void refuse(const BoundRule& node, const std::string& message) const {
         refuse_rule(rule_.text, node.node->at, message);
     }
@@ -36,5 +41,32 @@ private:
 
     const Rule& rule_;
 };
+
+template <class Value, class Truth>
+double RuleIndices::made_of(const BoundRule& node, const Value& value, const Truth& truth) {
+    if (node.is_constant) return node.number;
+    const std::string& word = node.node->word;
+    switch (node.node->kind) {
+        case RuleNode::Kind::number:
+            return node.node->number;
+        case RuleNode::Kind::name:
+            return static_cast<double>(index_[node.index]);
+        case RuleNode::Kind::cell:
+            return node.tensor->at(place_in(node));
+        case RuleNode::Kind::choose:
+            return value(node.parts[truth(node.parts[0]) ? 1 : 2]);
+        default:
+            break;
+    }
+    const double left = value(node.parts[0]);
+    if (node.parts.size() == 1) {
+        const bool negates = node.node->kind == RuleNode::Kind::operate;
+        return negates ? -left : rule_arithmetic::called(word, left);
+    }
+    const double right = value(node.parts[1]);
+    if (word == "max") return rule_arithmetic::larger(left, right);
+    return word == "min" ? rule_arithmetic::smaller(left, right)
+                         : rule_arithmetic::operated(word, left, right);
+}
 
 }  // namespace attn

@@ -110,30 +110,12 @@ ReadCell RuleCell::read(const BoundRule& cell) {
 }
 
 double RuleCell::value(const BoundRule& node) {
-    const std::string& word = node.node->word;
-    if (node.is_constant) return node.number;
-    switch (node.node->kind) {
-        case Kind::number:
-            return node.node->number;
-        case Kind::name:
-            return static_cast<double>(index_[node.index]);
-        case Kind::cell:
-            return node.tensor->at(place_in(node));
-        case Kind::choose:
-            return value(node.parts[truth(node.parts[0]) ? 1 : 2]);
-        case Kind::call:
-        case Kind::operate: {
-            const double left = value(node.parts[0]);
-            if (node.parts.size() == 1) {
-                return node.node->kind == Kind::operate ? -left : called(word, left);
-            }
-            const double right = value(node.parts[1]);
-            if (word == "max") return larger(left, right);
-            return word == "min" ? smaller(left, right) : operated(word, left, right);
-        }
-        case Kind::reduce:
-            break;
+    if (node.node->kind != Kind::reduce) {
+        return made_of(
+            node, [this](const BoundRule& part) { return value(part); },
+            [this](const BoundRule& part) { return truth(part); });
     }
+    const std::string& word = node.node->word;
     const Range over = range(node);
     const double infinity = std::numeric_limits<double>::infinity();
     double result = word == "max" ? -infinity : word == "min" ? infinity : 0;
