@@ -97,8 +97,8 @@ const Flag& flag_of_setting(const Arguments& arguments, const attn::FileSetting&
 }
 
 /// What was changed by hand in a print of this program, beside what was said, counts.
-void take_changes(Arguments& base, std::string_view json, const std::string& label) {
-    const std::vector<attn::FileSetting> told = attn::read_beside_said(json, label);
+void take_changes(Arguments& base, const std::vector<attn::FileSetting>& told,
+                  const std::string& label) {
     if (told.empty() || base.has("--notebook")) return;
     std::string made;
     try {
@@ -109,7 +109,7 @@ void take_changes(Arguments& base, std::string_view json, const std::string& lab
     } catch (const attn::Error&) {
         return;  // a file of it is gone, or flags are to mend it: then what was said counts alone
     }
-    for (const attn::FileSetting& was : attn::read_settings(made + "}", label)) {
+    for (const attn::FileSetting& was : attn::read_settings(made + "}", label).all) {
         const auto is = std::ranges::find(told, was.key, &attn::FileSetting::key);
         if (is == told.end() || is->is_object || is->values == was.values) continue;
         const Flag* flag = flag_of(base, was.key);
@@ -126,15 +126,15 @@ constexpr std::string_view mark = "attn-explain settings\n";
 }  // namespace
 
 Arguments settings_in(std::string_view json, const std::string& label, const Arguments& typed) {
-    const std::vector<attn::FileSetting> settings = attn::read_settings(json, label);
+    const attn::FileSettings settings = attn::read_settings(json, label);
     const auto says = [&](const attn::FileSetting& setting) {
         const std::array families{"model_file", "preset", "notebook"};
         return std::ranges::find(families, setting.key) != families.end() && !says_none(setting);
     };
-    const bool says_defaults = std::ranges::any_of(settings, says) ||
+    const bool says_defaults = std::ranges::any_of(settings.all, says) ||
                                typed.has_any({"--preset", "--model-file", "--notebook"});
     Arguments base(typed.tables());
-    for (const attn::FileSetting& setting : settings) {
+    for (const attn::FileSetting& setting : settings.all) {
         if (std::find(derived.begin(), derived.end(), setting.key) != derived.end()) continue;
         if (setting.is_object) {
             const bool is_input = setting.key == "input";
@@ -166,7 +166,7 @@ Arguments settings_in(std::string_view json, const std::string& label, const Arg
             refuse(label, setting, error.what());
         }
     }
-    take_changes(base, json, label);
+    take_changes(base, settings.beside_said, label);
     return base;
 }
 

@@ -56,13 +56,8 @@ FileSetting setting_of(const std::string& key, const nlohmann::json& value, std:
 }
 
 /// The settings of an object in the file, at a place of keys within keys.
-std::vector<FileSetting> settings_at(const std::vector<std::string>& place, std::string_view text,
-                                     const std::string& label) {
-    nlohmann::json object = parse_json(text, label);
-    for (std::size_t i = 1; i < place.size(); ++i) object = nlohmann::json(object[place[i]]);
-    if (!object.is_object()) {
-        throw InputError(label + ": holds no settings: write an object, {\"heads\": 2}");
-    }
+std::vector<FileSetting> settings_at(const std::vector<std::string>& place,
+                                     const nlohmann::json& object, std::string_view text) {
     std::vector<FileSetting> settings;
     const std::map<std::string, std::size_t> lines = lines_of_keys(text, place);
     for (const auto& [key, value] : object.items()) {
@@ -71,34 +66,23 @@ std::vector<FileSetting> settings_at(const std::vector<std::string>& place, std:
     return settings;
 }
 
-/// Where the settings of a walk stand in what this program prints.
-std::vector<std::string> place_of_walk(const nlohmann::json& file) {
-    const bool is_print =
-        file.is_object() && file.contains("attn_explain") && file.contains("config");
-    return is_print ? std::vector<std::string>{"", "config"} : std::vector<std::string>{""};
-}
-
-bool has_said(const nlohmann::json& file, const std::vector<std::string>& place) {
-    const nlohmann::json& walk = place.size() > 1 ? file[place[1]] : file;
-    return walk.is_object() && walk.contains("said") && walk["said"].is_object();
-}
-
 }  // namespace
 
-std::vector<FileSetting> read_settings(std::string_view text, const std::string& label) {
+FileSettings read_settings(std::string_view text, const std::string& label) {
     const nlohmann::json file = parse_json(text, label);
-    std::vector<std::string> place = place_of_walk(file);
-    if (has_said(file, place)) place.emplace_back("said");
-    return settings_at(place, text, label);
-}
-
-std::vector<FileSetting> read_beside_said(std::string_view text, const std::string& label) {
-    const nlohmann::json file = parse_json(text, label);
-    const std::vector<std::string> place = place_of_walk(file);
-    if (!has_said(file, place)) return {};
-    std::vector<FileSetting> settings = settings_at(place, text, label);
+    const bool is_print =
+        file.is_object() && file.contains("attn_explain") && file.contains("config");
+    const nlohmann::json& walk = is_print ? file["config"] : file;
+    if (!walk.is_object()) {
+        throw InputError(label + ": holds no settings: write an object, {\"heads\": 2}");
+    }
+    std::vector<std::string> place{""};
+    if (is_print) place.emplace_back("config");
+    std::vector<FileSetting> settings = settings_at(place, walk, text);
+    if (!walk.contains("said") || !walk["said"].is_object()) return {std::move(settings)};
     std::erase_if(settings, [](const FileSetting& each) { return each.key == "said"; });
-    return settings;
+    place.emplace_back("said");
+    return {settings_at(place, walk["said"], text), std::move(settings)};
 }
 
 }  // namespace attn

@@ -14,13 +14,17 @@ struct FileSetting {
     bool is_object = false;           ///< which tells of x or memory, and is no setting
 };
 
-/// Reads an object of settings, or of what this program prints with `--format json` what was said,
-/// which stands under `said` in its `config`; where it has none, all of that.
+/// What a file says of a walk.
+struct FileSettings {
+    std::vector<FileSetting> all{};
+    /// Of what this program prints with `--format json`, where `all` is what was said, under `said`
+    /// in its `config`: every setting of the walk that was made of it, which stands beside.
+    std::vector<FileSetting> beside_said{};
+};
+
+/// Reads an object of settings, or of what this program prints.
 ///
 /// Errors  InputError, starting with `label`: as parse_json, and JSON that is no object.
-std::vector<FileSetting> read_settings(std::string_view text, const std::string& label);
-
-/// What stands beside `said`: every setting of the walk that was made of it. Empty for others.
-std::vector<FileSetting> read_beside_said(std::string_view text, const std::string& label);
+FileSettings read_settings(std::string_view text, const std::string& label);
 
 }  // namespace attn
