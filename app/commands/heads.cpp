@@ -71,7 +71,8 @@ attn::Document walk_through(const Arguments& arguments, const ModelRun& run, std
     walk.set("--model-file", arguments.text("--model-file"));
     walk.set("--layer", std::to_string(layer));
     const attn::Plan plan = attn::resolve(config_of(walk, &run));
-    const attn::StepTable table = *table_of(walk, plan);
+    const auto shared = table_of(walk, plan);
+    const attn::StepTable& table = *shared;
     const attn::Ledger ledger = attn::walk(plan, attn::draw(plan), table);
     attn::Document document = attn::document_of(plan, ledger, table);
     document.config = config_entries(walk, plan);

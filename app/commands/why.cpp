@@ -74,7 +74,8 @@ std::string what_if(const Arguments& arguments, const std::string& setting) {
                                 "' is not like mask=none, scale=none or softmax-axis=query");
     }
     const attn::Plan plan = attn::resolve(config_of(with_flags(arguments, {"--" + setting})));
-    const attn::StepTable table = *table_of(arguments, plan);
+    const auto shared = table_of(arguments, plan);
+    const attn::StepTable& table = *shared;
     const attn::Ledger ledger = attn::walk(plan, attn::draw(plan), table);
     std::string text = arguments.text("CELL");
     page_line(arguments, plan, ledger, text);
@@ -187,7 +188,8 @@ int run_why(const Arguments& said) {
         is_gradient && !said.has("--backward") ? with_flags(said, {"--backward"}) : said;
     const bool json = wants_json(arguments);
     attn::Plan plan = plan_of(arguments);
-    const attn::StepTable table = *table_of(arguments, plan);
+    const auto shared = table_of(arguments, plan);
+    const attn::StepTable& table = *shared;
     attn::Ledger ledger = attn::walk(plan, attn::draw(plan), table);
     if (plan.fused() && !ledger.has(wanted.substr(0, wanted.find('[')))) {
         report_note(

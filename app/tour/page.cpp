@@ -67,12 +67,12 @@ struct Walked {
         words.erase(words.begin());
         arguments.parse(words);
         plan = attn::resolve(config_of(arguments));
-        table = *table_of(arguments, plan);
-        ledger = attn::walk(plan, attn::draw(plan), table);
+        table = table_of(arguments, plan);
+        ledger = attn::walk(plan, attn::draw(plan), *table);
     }
 
     attn::Cell cell(const std::string& text) const {
-        return attn::parse_cell(plan, table, ledger, text);
+        return attn::parse_cell(plan, *table, ledger, text);
     }
     /// The cells of a row: those of `weights[eat]` lie on the last axis.
     std::vector<attn::Cell> row(const std::string& text) const {
@@ -88,7 +88,7 @@ struct Walked {
     std::vector<std::string> words;
     Arguments arguments;
     attn::Plan plan;
-    attn::StepTable table;
+    std::shared_ptr<const attn::StepTable> table;
     attn::Ledger ledger;
 };
 

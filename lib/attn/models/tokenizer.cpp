@@ -138,10 +138,7 @@ public:
 private:
     /// A piece as sentencepiece writes it, its blanks as marks.
     static std::string with_marks(const std::string& text) {
-        std::string marked;
-        for (const char letter : text)
-            marked += letter == ' ' ? std::string(word_mark) : std::string{letter};
-        return marked;
+        return replaced_all(text, " ", word_mark);
     }
     std::string written(std::size_t id) const {
         if (id == 0) return "<unk>";
