@@ -82,6 +82,12 @@ const Flag* Arguments::find(std::string_view name) const {
     return nullptr;
 }
 
+const Flag* Arguments::named_by(const std::string& word) const {
+    const std::string name = before(word, '=');
+    if (!word.starts_with("-")) return nullptr;
+    return find(name.starts_with("--") ? name : "-" + name.substr(name.size() - 1));
+}
+
 const Flag& Arguments::row(std::string_view name) const {
     if (const Flag* flag = find(name)) return *flag;
     throw std::logic_error("no row says what " + std::string(name) + " is");
@@ -227,8 +233,8 @@ void check_all(const std::vector<Arguments::Said>& all) {
                                                   : "leave one of them out"));
         }
         if (!flag.takes_value() && !said->text.empty() &&
-            !(flag.set != nullptr && said->text == off)) {
-            refuse(flag.name + " stands alone: leave =" + said->text + " out");
+            !(flag.set != nullptr && (said->text == off || said->text == "true"))) {
+            refuse_value(flag, said->text);
         }
         if (flag.takes_value()) check(flag, said->text);
     }
@@ -291,6 +297,10 @@ void refuse_empty(const Flag& flag) {
            "; leave it out for the default");
 }
 
+void refuse_value(const Flag& flag, const std::string& text) {
+    refuse(flag.name + " stands alone: leave =" + text + " out");
+}
+
 UnknownFlag::UnknownFlag(const std::string& said, const std::string& meant)
     : ConfigError("there is no flag " + said +
                   (meant.empty() ? "" : "; did you mean " + meant + "?")),
@@ -302,24 +312,24 @@ UnexpectedWord::UnexpectedWord(const std::string& said)
 
 void Arguments::parse(const std::vector<std::string>& words) {
     const TypedWords typed = read_words(*this, words);
-    check_all(typed.said);
-    if (typed.lacks_value) {
-        const Flag& flag = *typed.lacks_value;
-        if (flag.may_stand_alone) refuse_empty(flag);
-        refuse(flag.name + " lacks its value, " + flag.name + " " + flag.value + ": " +
-               flag.whole_help());
-    }
-    if (typed.unknown) {
-        const std::string& word = *typed.unknown;
-        const bool behind_dashes = std::find(words.begin(), words.end(), "--") != words.end();
-        if (looks_like_flag(word) && !behind_dashes) {
-            const auto place = std::ranges::find(words, word, attn::trimmed);
-            const bool has_value = words.end() - place > 1 && !looks_like_flag(place[1]);
-            throw UnknownFlag(before(word, '='), meant_by(*this, word, has_value ? place[1] : ""));
+    if (typed.trouble < words.size()) {
+        // What is wrong with the words before it is said first.
+        const auto place = words.begin() + static_cast<std::ptrdiff_t>(typed.trouble);
+        Arguments(tables_).parse({words.begin(), place});
+        const std::string next = words.end() - place > 1 ? place[1] : "";
+        const Flag* flag = named_by(*place);
+        if (flag == nullptr || !flag->takes_next_word()) {
+            throw UnknownFlag(before(*place, '='),
+                              meant_by(*this, *place, looks_like_flag(next) ? "" : next));
         }
-        throw UnexpectedWord(word);
+        refuse(flag->name + " lacks its value, " + flag->name + " " + flag->value + ": " +
+               flag->whole_help());
     }
-    keep(typed.said);
+    const auto extra = std::ranges::find(typed.said, nullptr, &Said::flag);
+    const std::vector<Said> all(typed.said.begin(), extra);
+    check_all(all);
+    if (extra != typed.said.end()) throw UnexpectedWord(extra->text);
+    keep(all);
 }
 
 void Arguments::say(const std::vector<Said>& flags) {
@@ -336,6 +346,7 @@ void Arguments::keep(const std::vector<Said>& flags) {
         const bool is_off = !said.flag->takes_value() && said.text == off;
         std::erase_if(said_, [&](const Said& one) { return is_off && one.flag == said.flag; });
         is_off ? off_.push_back(said.flag) : said_.push_back(said);
+        if (!is_off && !said.flag->takes_value()) said_.back().text.clear();
         const Flag* opposite = is_off ? find("--no-" + said.flag->name.substr(2)) : nullptr;
         if (opposite != nullptr) set(opposite->name, "");
     }

@@ -222,6 +222,8 @@ public:
     const std::vector<FlagTable>& tables() const { return tables_; }
     /// The row of that name or letter, or nullptr.
     const Flag* find(std::string_view name) const;
+    /// The one that `--name` or `--name=VALUE` names, or the last letter of `-qo`; or nullptr.
+    const Flag* named_by(const std::string& word) const;
 
 private:
     const Flag& row(std::string_view name) const;
@@ -260,6 +262,8 @@ std::vector<std::string> words_of() {
 
 /// Errors  ConfigError, always: the flag is given an empty text.
 [[noreturn]] void refuse_empty(const Flag& flag);
+/// The same: the flag takes no value.
+[[noreturn]] void refuse_value(const Flag& flag, const std::string& text);
 
 /// The group that help shows last: what makes every digit of a notebook again.
 constexpr const char* last_group = "Numbers of a notebook, bit by bit";
@@ -267,15 +271,11 @@ constexpr const char* last_group = "Numbers of a notebook, bit by bit";
 /// The rows of one group, but for those that have one.
 std::vector<Flag> grouped(const std::string& group, std::vector<Flag> rows);
 
-/// A command line as it was typed, cut into flags and their values, which nothing has checked.
+/// A command line as CLI11 reads it, which nothing has checked.
 struct TypedWords {
-    std::vector<Arguments::Said> said;   ///< in the order in which it was typed
-    const Flag* lacks_value = nullptr;   ///< the flag behind them that had no value
-    std::optional<std::string> unknown;  ///< the first word that has no row
+    std::vector<Arguments::Said> said;  ///< as typed; without a flag what no place is for
+    std::size_t trouble;  ///< the place of the first word that is no flag or lacks its value
 };
-
-/// Whether a word is meant as a flag; a number with its sign is none.
-bool looks_like_flag(const std::string& word);
 
 /// Reads words by CLI11 and the rows of these arguments: `--name VALUE`, `--name=VALUE`, `-o FILE`,
 /// `-oFILE`, `-qo FILE`, positional arguments, `--` before them.

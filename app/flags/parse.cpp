@@ -52,6 +52,13 @@ std::vector<std::string> split_ids(std::string_view text) {
     return ids;
 }
 
+bool looks_like_flag(const std::string& word) {
+    const std::size_t end = word.find_first_of(" =");
+    const bool holds_blanks = end != word.npos && word[end] == ' ';
+    return word.size() > 1 && word[0] == '-' && word != "--" &&
+           !(word[1] >= '0' && word[1] <= '9') && word[1] != '.' && !holds_blanks;
+}
+
 std::vector<std::string> shell_words(std::string_view line) {
     std::vector<std::string> words;
     char quote = 0;

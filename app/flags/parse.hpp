@@ -22,6 +22,9 @@ inline std::string before(const std::string& text, char end) {
     return text.substr(0, text.find(end));
 }
 
+/// Whether a word is meant as a flag: not a number with its sign, nor flags and values in one word.
+bool looks_like_flag(const std::string& word);
+
 /// The words of a line as a shell would cut them: at blanks outside of quotes.
 std::vector<std::string> shell_words(std::string_view line);
 
