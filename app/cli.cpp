@@ -126,7 +126,7 @@ Arguments parsed(const Command& command, const Words& words) {
     arguments = with_config(std::move(arguments));
     put_notebook_under(arguments);
     for (const Flag* positional : positionals_of(command)) {
-        if (positional->required && !arguments.has(positional->name)) {
+        if (positional->required && !arguments.has(*positional)) {
             throw attn::ConfigError(command.name + " needs " + positional->name + ": " +
                                     positional->whole_help());
         }

@@ -65,11 +65,11 @@ std::string json_of_heads(const Model& model, const std::vector<HeadFigures>& he
 attn::Document walk_through(const Arguments& arguments, const ModelRun& run, std::size_t layer,
                             std::size_t& room) {
     Arguments walk({walk_flags, bug_flags});
-    for (const char* flag : {"--tokenizer", "--text", "--ids"}) {
-        if (arguments.has(flag)) walk.set(flag, arguments.text(flag));
+    for (const Name& name : {Name(flags::tokenizer), Name(flags::text), Name(flags::ids)}) {
+        if (arguments.has(name)) walk.set(name, arguments.text(*arguments.find(name)));
     }
-    walk.set("--model-file", arguments.text("--model-file"));
-    walk.set("--layer", std::to_string(layer));
+    walk.set(flags::model_file, arguments[flags::model_file]);
+    walk.set(flags::layer, std::to_string(layer));
     const attn::Plan plan = attn::resolve(config_of(walk, &run));
     const auto shared = table_of(walk, plan);
     const attn::StepTable& table = *shared;
@@ -109,11 +109,11 @@ enum class Form { text, json, html };
 
 /// The form that --format, --json or the name of the output file asks for.
 Form form_of(const Arguments& arguments) {
-    const Format* by_file = format_of_file(arguments.text("--output"));
-    const std::string said(arguments.has("--json")     ? "json"
-                           : arguments.has("--format") ? arguments.text("--format")
-                           : by_file != nullptr        ? by_file->name
-                                                       : "text");
+    const Format* by_file = format_of_file(arguments[flags::output]);
+    const std::string said(arguments.has(flags::json)     ? "json"
+                           : arguments.has(flags::format) ? arguments[flags::format]
+                           : by_file != nullptr           ? by_file->name
+                                                          : "text");
     return said == "json" ? Form::json : said == "html" ? Form::html : Form::text;
 }
 
@@ -144,7 +144,7 @@ std::vector<std::string> forms() { return {"text", "json", "html"}; }
 
 const std::vector<Flag>& form_flags() {
     static const std::vector<Flag> all = grouped(
-        "Output", {Flag{"--format", "FORM",
+        "Output", {Flag{flags::format, "FORM",
                         "text: a table; json; html: a page with a picture of every head, which "
                         "opens the walk through its layer",
                         one_of(forms)}

@@ -32,7 +32,7 @@ std::string of_nothing_said(const Walked& walked) {
 }
 
 std::string of_mistake(const Walked& walked) {
-    const std::vector<std::string> bugs = walked.arguments.all("--bug");
+    const std::vector<std::string> bugs = walked.arguments[flags::bugs];
     return bugs.empty() ? "" : "attn-explain bugs " + bugs.front();
 }
 
@@ -59,7 +59,8 @@ std::string of_weight(const Walked& walked) {
         }
         if (!(weights->at(best) > 0 && weights->at(best) < 1)) continue;
         Arguments flags = walked.flags_of("why");
-        flags.set("CELL", "weights" + attn::index_text(attn::indices_of(best, weights->shape())));
+        flags.set(flags::cell,
+                  "weights" + attn::index_text(attn::indices_of(best, weights->shape())));
         return command_line("why", flags);
     }
     return {};

@@ -64,8 +64,7 @@ print("now: attn-explain diagnose MINE --given PROBE")
 
 /// Whether the flags say anything of the walk.
 bool says_a_walk(const Arguments& arguments) {
-    return std::ranges::any_of(walk_flags(),
-                               [&](const Flag& flag) { return arguments.has(flag.name); });
+    return std::ranges::any_of(walk_flags(), [&](const Flag& flag) { return arguments.has(flag); });
 }
 
 /// The walk of the flags, of drawn tokens unless they say others; without flags the plain probe.
@@ -143,8 +142,8 @@ void note_what_stays_hidden(const attn::Plan& plan, const attn::Ledger& drawn) {
 }
 
 int run_probe(const Arguments& arguments) {
-    const bool as_program = arguments.has("--code");
-    const std::string output = arguments.text("--output");
+    const bool as_program = arguments.has(flags::code);
+    const std::string output = arguments[flags::output];
     if (output.empty()) {
         throw attn::ConfigError("a probe is a file: pass -o probe.npz");
     }
@@ -159,7 +158,7 @@ int run_probe(const Arguments& arguments) {
     const bool plain = !says_a_walk(arguments);
     const std::string path = as_program ? beside(output, ".npz") : output;
     const bool to_terminal = output == "-" && isatty(STDOUT_FILENO) != 0;
-    if (to_terminal || (output == "-" && arguments.has("--json"))) {
+    if (to_terminal || (output == "-" && arguments.has(flags::json))) {
         throw attn::ConfigError("-o -: a probe is no text: pass -o probe.npz or a pipe");
     }
     if (as_program && std::filesystem::exists(path) && !is_probe(path)) {
@@ -187,13 +186,13 @@ int run_probe(const Arguments& arguments) {
     attn::write_npz(file, arrays, comment);
     file.commit();
     if (as_program) {
-        const bool torch = arguments.text("--code") == "torch";
+        const bool torch = arguments[flags::code] == "torch";
         const auto language = torch ? attn::CodeLanguage::torch : attn::CodeLanguage::numpy;
         write_program(output,
                       plain && torch ? std::string(program) : program_for(plan, drawn, language));
     }
     note_what_stays_hidden(plan, drawn);
-    if (arguments.has("--json")) {
+    if (arguments.has(flags::json)) {
         std::string json;
         for (const attn::TensorRef& array : arrays) {
             std::string shape;
@@ -226,7 +225,7 @@ std::vector<std::string> languages() { return {"torch", "numpy"}; }
 
 const std::vector<Flag>& probe_flags() {
     static const std::vector<Flag> all{
-        {"--code", "LANGUAGE",
+        {flags::code, "LANGUAGE",
          "write a program too, with a place for your own attention, to -o FILE.py",
          one_of(languages)},
         output_flag({".npz", ".py"}),

@@ -34,7 +34,7 @@ void check(const Flag& flag, const std::string& text) {
     if (text.empty() && !takes.or_nothing) refuse_empty(flag);
     if (takes.kind == Kind::integer) parse_integer(flag.name, text, takes.least, takes.most);
     if (takes.kind == Kind::number) parse_number(flag.name, text);
-    if (flag.name == "--model" && (names_a_file(text) || text == "stories" || text == "sorter")) {
+    if (flag.is(flags::model) && (names_a_file(text) || text == "stories" || text == "sorter")) {
         refuse("--model is the family of a file of --weights: did you mean --model-file " +
                shell_quoted(text) + "?");
     }
@@ -66,7 +66,7 @@ std::string Flag::whole_help() const {
 }
 
 std::string key_of(const Flag& flag) {
-    if (flag.name == "NAME") return "notebook";
+    if (flag.is(flags::name)) return "notebook";
     if (!flag.name.starts_with("--")) return {};
     std::string key = flag.name.substr(2);
     std::replace(key.begin(), key.end(), '-', '_');
@@ -88,26 +88,29 @@ const Flag* Arguments::named_by(const std::string& word) const {
     return find(name.starts_with("--") ? name : "-" + name.substr(name.size() - 1));
 }
 
-const Flag& Arguments::row(std::string_view name) const {
+const Flag& Arguments::row(const Name& name) const {
     if (const Flag* flag = find(name)) return *flag;
     throw std::logic_error("no row says what " + std::string(name) + " is");
 }
 
-bool Arguments::has(std::string_view name) const {
-    const Flag* flag = find(name);
-    return std::ranges::any_of(said_, [&](const Said& said) { return said.flag == flag; });
+bool Arguments::has(const Flag& flag) const {
+    return std::ranges::find(said_, &flag, &Said::flag) != said_.end();
 }
 
-bool Arguments::has_any(std::initializer_list<std::string_view> names) const {
-    return std::ranges::any_of(names, [&](std::string_view name) { return has(name); });
+bool Arguments::has(const Name& name) const {
+    const Flag* flag = find(name);
+    return flag != nullptr && has(*flag);
+}
+
+bool Arguments::has_any(const std::vector<Name>& names) const {
+    return std::ranges::any_of(names, [&](const Name& name) { return has(name); });
 }
 
 bool Arguments::has(Trait trait) const {
     return std::ranges::any_of(said_, [&](const Said& said) { return said.flag->is(trait); });
 }
 
-std::vector<std::string> Arguments::all(std::string_view name) const {
-    const Flag& flag = row(name);
+std::vector<std::string> Arguments::all(const Flag& flag) const {
     std::vector<std::string> texts;
     for (const Said& said : said_) {
         if (said.flag == &flag) texts.push_back(said.text);
@@ -115,30 +118,24 @@ std::vector<std::string> Arguments::all(std::string_view name) const {
     return texts;
 }
 
-std::string Arguments::text(std::string_view name) const {
-    const std::vector<std::string> texts = all(name);
-    return texts.empty() ? row(name).usual : texts.back();
+std::string Arguments::text(const Flag& flag) const {
+    const std::vector<std::string> texts = all(flag);
+    return texts.empty() ? flag.usual : texts.back();
 }
 
-std::optional<std::int64_t> Arguments::integer(std::string_view name) const {
-    const std::string said = text(name);
-    if (said.empty()) return std::nullopt;
-    return parse_integer(name, said);
+void Arguments::set(const Flag& flag, const std::string& text) {
+    forget(flag);
+    said_.push_back({&flag, text});
 }
 
-std::optional<double> Arguments::number(std::string_view name) const {
-    if (!has(name)) return std::nullopt;
-    return parse_number(name, text(name));
+void Arguments::forget(const Flag& flag) {
+    std::erase_if(said_, [&](const Said& said) { return said.flag == &flag; });
 }
 
-void Arguments::set(std::string_view name, const std::string& text) {
-    forget(name);
-    said_.push_back({&row(name), text});
-}
-
-void Arguments::forget(std::string_view name) {
-    const Flag* flag = find(name);
-    std::erase_if(said_, [&](const Said& said) { return said.flag == flag; });
+void Arguments::forget_any(const std::vector<Name>& names) {
+    for (const Name& name : names) {
+        if (const Flag* flag = find(name)) forget(*flag);
+    }
 }
 
 void Arguments::drop_implied() {
@@ -148,7 +145,7 @@ void Arguments::drop_implied() {
 void Arguments::put_under(const Arguments& base, bool implied) {
     std::vector<Said> all = base.said_;
     std::erase_if(all, [&](const Said& theirs) {
-        return has(theirs.flag->name) || std::ranges::find(off_, theirs.flag) != off_.end();
+        return has(*theirs.flag) || std::ranges::find(off_, theirs.flag) != off_.end();
     });
     for (Said& said : all) said.implied = implied;
     for (const Said& theirs : all) {
@@ -167,7 +164,7 @@ Arguments Arguments::narrowed_to(std::vector<FlagTable> tables) const {
 
 std::vector<Arguments::Said> Arguments::in_order() const {
     // What is a default elsewhere may change what a model or a notebook says.
-    const bool says_defaults = has_any({"--model-file", "--notebook"});
+    const bool says_defaults = has_any({flags::model_file, flags::notebook});
     std::vector<Said> ordered;
     for (const FlagTable table : tables_) {
         for (const Flag& flag : table()) {
@@ -183,7 +180,7 @@ std::vector<Arguments::Said> Arguments::in_order() const {
 
 const Arguments::Origin* Arguments::origin(const Flag& flag) const {
     const auto found = origins_.find(&flag);
-    return found == origins_.end() || !has(flag.name) ? nullptr : &found->second;
+    return found == origins_.end() || !has(flag) ? nullptr : &found->second;
 }
 
 void Arguments::forget_origins() {
@@ -275,7 +272,7 @@ std::string said_here(const Arguments& arguments, const std::string& word,
     const std::string typed = word == name ? next : word.substr(name.size() + 1);
     const std::string flag = "--" + before(here, ' ');
     // What others call so is the step, not the file of parameters.
-    if (flag == "--weights") return arguments.find("--only") != nullptr ? "--only weights" : "";
+    if (flag == "--weights") return arguments.find(flags::only) != nullptr ? "--only weights" : "";
     const Flag& row = *arguments.find(flag);
     if (!row.takes_value() && !row.letter.empty()) return row.letter;
     std::vector<std::string> meant{flag + here.substr(flag.size() - 2)};
@@ -328,7 +325,11 @@ void Arguments::parse(const std::vector<std::string>& words) {
     const auto extra = std::ranges::find(typed.said, nullptr, &Said::flag);
     const std::vector<Said> all(typed.said.begin(), extra);
     check_all(all);
-    if (extra != typed.said.end()) throw UnexpectedWord(extra->text);
+    if (extra != typed.said.end()) {
+        const std::string word(attn::trimmed(extra->text));
+        if (word == extra->text || !looks_like_flag(word)) throw UnexpectedWord(extra->text);
+        throw UnknownFlag(before(word, '='), meant_by(*this, word, ""));
+    }
     keep(all);
 }
 
@@ -348,7 +349,7 @@ void Arguments::keep(const std::vector<Said>& flags) {
         is_off ? off_.push_back(said.flag) : said_.push_back(said);
         if (!is_off && !said.flag->takes_value()) said_.back().text.clear();
         const Flag* opposite = is_off ? find("--no-" + said.flag->name.substr(2)) : nullptr;
-        if (opposite != nullptr) set(opposite->name, "");
+        if (opposite != nullptr) set(*opposite, "");
     }
 }
 
@@ -386,10 +387,11 @@ void note_useless_flags(const std::vector<FlagUse>& uses) {
     }
 }
 
-void note_unused_flags(const Arguments& arguments, const std::vector<std::string_view>& used,
+void note_unused_flags(const Arguments& arguments, const std::vector<Name>& used,
                        const std::string& what) {
     for (const Arguments::Said& said : arguments.said()) {
-        if (said.implied || std::ranges::find(used, said.flag->name) != used.end()) continue;
+        if (said.implied || std::ranges::find(used, said.flag->name, &Name::text) != used.end())
+            continue;
         report_note(said.flag->name + " has no effect here: it needs " + what);
     }
 }

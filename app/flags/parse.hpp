@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,6 +63,31 @@ Choice parse_word(std::string_view flag, const std::string& text) {
         all.emplace_back(word);
     }
     refuse_word(flag, text, all);
+}
+
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+
+/// What the text of a flag says, as a value of this type.  Errors  ConfigError naming the flag.
+template <class T>
+T parse_as(std::string_view flag, const std::string& text) {
+    if constexpr (is_optional<T>) {
+        return parse_as<typename T::value_type>(flag, text);
+    } else if constexpr (std::is_same_v<T, bool>) {
+        return true;
+    } else if constexpr (std::is_enum_v<T>) {
+        return parse_word<T>(flag, text);
+    } else if constexpr (std::is_same_v<T, std::uint64_t>) {
+        return parse_seed(flag, text);
+    } else if constexpr (std::is_integral_v<T>) {
+        return static_cast<T>(parse_integer(flag, text));
+    } else if constexpr (std::is_floating_point_v<T>) {
+        return parse_number(flag, text);
+    } else {
+        return text;
+    }
 }
 
 }  // namespace app

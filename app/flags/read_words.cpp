@@ -15,8 +15,7 @@ constexpr const char* guard = "\x01";
 bool is_short(const std::string& word) { return word.starts_with("-") && !word.starts_with("--"); }
 
 /// The words as CLI11 reads what they mean, up to a flag that lacks its value, whose place is
-/// `end`. It takes the next flag for that value, `--name=` for a name alone, `-o=FILE` for the
-/// value
+/// `end`. It takes the next flag for that value, `--name=` for a name alone, `-o=FILE` for a file
 /// `=FILE`, any word for a value that may be left out, where here a whole number is one, and
 /// negative numbers and flags in one word, as compare has them, for a flag.
 std::vector<std::string> respelt(const Arguments& rows, const std::vector<std::string>& words,

@@ -10,28 +10,6 @@
 namespace app {
 
 template <class T>
-inline constexpr bool is_optional = false;
-template <class T>
-inline constexpr bool is_optional<std::optional<T>> = true;
-
-template <class T>
-T read(const Flag& flag, const std::string& text) {
-    if constexpr (is_optional<T>) {
-        return read<typename T::value_type>(flag, text);
-    } else if constexpr (std::is_same_v<T, bool>) {
-        return true;
-    } else if constexpr (std::is_enum_v<T>) {
-        return parse_word<T>(flag.name, text);
-    } else if constexpr (std::is_integral_v<T>) {
-        return static_cast<T>(parse_integer(flag.name, text));
-    } else if constexpr (std::is_floating_point_v<T>) {
-        return parse_number(flag.name, text);
-    } else {
-        return text;
-    }
-}
-
-template <class T>
 std::string json_of(const T& value) {
     if constexpr (is_optional<T>) {
         return value ? json_of(*value) : attn::json_string("none");
@@ -124,7 +102,7 @@ Flag setting(const std::string& name, const std::string& value, const std::strin
     const attn::WalkConfig initial;
     flag.usual = usual.empty() ? usual_of(member_of<member...>(initial)) : usual;
     flag.set = [](attn::WalkConfig& config, const Flag& row, const std::string& text) {
-        member_of<member...>(config) = read<T>(row, text);
+        member_of<member...>(config) = parse_as<T>(row.name, text);
     };
     flag.key = name.substr(2);
     std::replace(flag.key.begin(), flag.key.end(), '-', '_');

@@ -112,7 +112,7 @@ std::vector<Flag> variant_rows() {
             .said_by([](const WalkConfig& config) {
                 return config.sigmoid ? std::optional(ways().back()) : std::nullopt;
             }),
-        Flag{"--rule", "RULE",
+        Flag{flags::rules, "RULE",
              "make a step by a rule of your own, as 'scaled_scores[q,k] = scores[q,k] / D'; "
              "@FILE: one rule a line"}
             .repeatable()
@@ -129,12 +129,12 @@ std::vector<Flag> trained_rows() {
     const Need model{nullptr, has_model, "a trained model: add --model-file stories"};
     return {
         setting<&WalkConfig::model_file>(
-            "--model-file", "FILE",
+            flags::model_file, "FILE",
             "walk through a layer of a trained model: stories or sorter, which the program holds, "
             "a folder of Hugging Face (config.json and .safetensors files), or a file of llama2.c")
             .being(of_arithmetic)
             .taking(such_as(shipped_models, Takes::Kind::file)),
-        Flag{"--tokenizer", "FILE", "tokenizer of the trained model", file(),
+        Flag{flags::tokenizer, "FILE", "tokenizer of the trained model", file(),
              "the one beside the model"}
             .being(of_arithmetic)
             .needing(model),
@@ -148,7 +148,7 @@ std::vector<Flag> trained_rows() {
 
 std::vector<Flag> cache_rows() {
     return {
-        Flag{"--sink", "WHAT",
+        Flag{flags::sink, "WHAT",
              "a logit for each head that joins the sum of softmax and has no value: zero (softmax "
              "off by one), randn, or a file",
              such_as(zero_or_randn), "none"}

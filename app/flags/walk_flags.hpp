@@ -57,8 +57,8 @@ void set_given_weights(const Arguments& arguments, attn::WalkConfig& config);
 /// Errors  ConfigError for flags that contradict the model; InputError for its files.
 void set_model_layer(const Arguments& arguments, const ModelRun* run, attn::WalkConfig& config);
 
-/// What --list-layers prints: a line for each layer of the model.
-std::string list_of_layers(const Arguments& arguments);
+/// Writes a line, or an object, for each layer of the model.
+void write_layers(const Arguments& arguments);
 
 /// The plan of it, after a note on each flag that has no effect in it.
 ///

@@ -31,7 +31,8 @@ TextChoices text_choices(const Session& session) {
     TextChoices choices;
     choices.form = choices.program_form = session.scene().form;
     choices.options = session.options();
-    choices.words = session.print_flags().has("--no-notes") ? attn::Words::none : attn::Words::all;
+    choices.words =
+        session.print_flags().has(flags::no_notes) ? attn::Words::none : attn::Words::all;
     return choices;
 }
 
