@@ -6,13 +6,11 @@
 
 #include "app/commands/commands.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
 #include "attn/bench/attend.hpp"
 #include "attn/io/output_files.hpp"
-#include "attn/tensor/error.hpp"
 
 template <>
 inline constexpr std::array<std::pair<std::string_view, attn::InstructionSet>, 4>
@@ -65,11 +63,6 @@ std::vector<attn::BenchShape> shapes_of(const Arguments& arguments) {
     return shapes;
 }
 
-/// Adds a series that is not there yet.
-void add_series(std::vector<attn::BenchSeries>& all, const attn::BenchSeries& series) {
-    if (std::find(all.begin(), all.end(), series) == all.end()) all.push_back(series);
-}
-
 /// The instruction sets of the fused variant: those asked for, or the widest available.
 std::vector<attn::InstructionSet> architectures_of(const Arguments& arguments) {
     const std::vector<attn::InstructionSet> available = attn::available_instruction_sets();
@@ -99,17 +92,13 @@ std::vector<attn::BenchSeries> series_of(const Arguments& arguments) {
     std::vector<attn::BenchSeries> all;
     for (const std::string& word : split(arguments[flags::variants], ',')) {
         const auto variant = parse_word<attn::Variant>("--variant", word);
-        if (variant == attn::Variant::loop) {
-            add_series(all, {variant, attn::InstructionSet::automatic, 1});
-        } else if (variant == attn::Variant::vectorized) {
-            for (const std::size_t count : threads) {
-                add_series(all, {variant, attn::InstructionSet::automatic, count});
-            }
-        } else {
-            for (const attn::InstructionSet architecture : architectures) {
-                for (const std::size_t count : threads) {
-                    add_series(all, {variant, architecture, count});
-                }
+        const bool is_fused = variant == attn::Variant::fused;
+        const auto sets = is_fused ? architectures : std::vector{attn::InstructionSet::automatic};
+        const auto counts = variant == attn::Variant::loop ? std::vector<std::size_t>{1} : threads;
+        for (const attn::InstructionSet set : sets) {
+            for (const std::size_t count : counts) {
+                const attn::BenchSeries series{variant, set, count};
+                if (std::ranges::find(all, series) == all.end()) all.push_back(series);
             }
         }
     }
@@ -142,7 +131,7 @@ int run_bench_command(const Arguments& arguments) {
     config.rounds = arguments[flags::rounds];
     config.leave_out = !arguments.has(flags::variants);
     const std::string plot_path = arguments[flags::plot];
-    const std::string path = arguments[flags::output];
+    const std::string path = output_file(arguments);
     warn_of_environment();
 
     // Refuse output files that cannot be written before anything is measured.
@@ -150,7 +139,7 @@ int run_bench_command(const Arguments& arguments) {
     std::optional<attn::OutputFile> plot;
     std::optional<attn::OutputFile> file;
     if (!plot_path.empty()) plot.emplace(plot_path);
-    if (!path.empty() && path != "-") file.emplace(path);
+    if (!path.empty()) file.emplace(path);
 
     Progress progress;
     const attn::BenchReport report = attn::run_bench(
@@ -165,18 +154,13 @@ int run_bench_command(const Arguments& arguments) {
         plot->write(attn::bench_svg(report));
         plot->commit();
     }
+    if (!file) StandardOutput::print(text);
     if (file) {
         file->write(text);
         file->commit();
-    } else {
-        StandardOutput output;
-        output.write(text);
-        output.flush();
     }
     return report.dispute ? 1 : 0;
 }
-
-std::vector<std::string> masks() { return {"none", "causal"}; }
 
 bool runs_fused(const Arguments& arguments) {
     return arguments[flags::variants].find("fused") != std::string::npos;
@@ -199,7 +183,7 @@ const std::vector<Flag>& own_flags() {
          {},
          "64,128,256,512,1024"},
         {flags::head_dim, "N", "features of each head", integer(1, largest_size), "64"},
-        {flags::mask, "KIND", "cells that are hidden", one_of(masks), "none"},
+        {flags::mask, "KIND", "cells that are hidden", one_of("none causal"), "none"},
         {flags::window, "W", "sliding window: a query sees W keys with its own",
          integer(1, largest_size)},
         {flags::threads, "N,N", "number of threads, one or several", {}, "1"},

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "app/commands/commands.hpp"
-#include "app/flags/flag.hpp"
 #include "app/flags/output_flags.hpp"
 #include "attn/backward/backward.hpp"
 #include "attn/cards/step_table.hpp"

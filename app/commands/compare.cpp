@@ -8,7 +8,6 @@
 #include "app/flags/ledger_file.hpp"
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/cards/step_table.hpp"
@@ -25,10 +24,8 @@ struct Side {
 };
 
 Side walked(const Arguments& arguments) {
-    Side side{{}, arguments};
-    side.plan = attn::resolve(config_of(arguments));
-    side.ledger = attn::walk(*side.plan, attn::draw(*side.plan), *table_of(arguments, *side.plan));
-    return side;
+    auto [plan, table, ledger] = walk_of(arguments);
+    return {std::move(ledger), arguments, std::move(plan)};
 }
 
 Side side_of(const std::string& what, const Arguments& base) {
@@ -85,7 +82,7 @@ int run_compare(const Arguments& arguments) {
 }
 
 const std::vector<Flag>& compare_flags() {
-    constexpr Takes side{Takes::Kind::file, 0, 0, words_of<attn::Variant>, false, true};
+    constexpr Takes side{Takes::Kind::file, 0, 0, {}, words_of<attn::Variant>, false, true};
     static const std::vector<Flag> all{
         Flag{flags::a, "A",
              "the first run or file: loop, vectorized, fused, flags in one word (\"--scale "

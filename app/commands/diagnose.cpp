@@ -16,7 +16,6 @@
 #include "attn/diagnose/replay.hpp"
 #include "attn/diagnose/their_tensors.hpp"
 #include "attn/plan/draw_list.hpp"
-#include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
 

@@ -9,7 +9,6 @@
 #include "attn/diagnose/readings.hpp"
 #include "attn/diagnose/replay.hpp"
 #include "attn/diagnose/their_tensors.hpp"
-#include "attn/tensor/error.hpp"
 
 namespace app {
 namespace {

@@ -75,8 +75,6 @@ int run_export(const Arguments& arguments) {
     return 0;
 }
 
-std::vector<std::string> kinds() { return {"hf", "llama2c"}; }
-
 const std::vector<Flag>& export_flags() {
     static const std::vector<Flag> all = [] {
         std::vector<Flag> rows = grouped(
@@ -84,7 +82,7 @@ const std::vector<Flag>& export_flags() {
             {{"--as", "KIND",
               "hf: a folder that Hugging Face's transformers load; llama2c: a .bin file and its "
               "tokenizer",
-              one_of(kinds), "hf"}});
+              one_of("hf llama2c"), "hf"}});
         for (const Flag& flag : model_flags()) {
             if (!flag.is(flags::text) && !flag.is(flags::ids)) rows.push_back(flag);
         }

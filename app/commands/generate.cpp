@@ -113,8 +113,6 @@ std::vector<std::string> model_bugs() {
     for (const ModelMistake& mistake : attn::models::model_mistakes()) ids.push_back(mistake.id);
     return ids;
 }
-std::vector<std::string> real_types() { return {"float32", "float64"}; }
-
 const std::vector<Flag>& generate_flags() {
     static const std::vector<Flag> all = grouped(
         "Writing",
@@ -129,7 +127,7 @@ const std::vector<Flag>& generate_flags() {
             {flags::seed, "N", "seed of the random numbers", integer(0), "42"},
             {flags::likeliest, "N", "a line a token, with the N likeliest and their probabilities",
              integer(1, 1000)},
-            {flags::dtype, "TYPE", "type of the arithmetic", one_of(real_types),
+            {flags::dtype, "TYPE", "type of the arithmetic", one_of("float32 float64"),
              "float32; float64 with a mistake"},
             {flags::bugs, "ID", "the text of the model with a mistake, beside the right one",
              such_as(model_bugs)},

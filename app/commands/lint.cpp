@@ -8,10 +8,8 @@
 #include "app/flags/config_file.hpp"
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
-#include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
 

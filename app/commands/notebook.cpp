@@ -1,6 +1,5 @@
 #include "attn/notebooks/notebook.hpp"
 #include "attn/document/document.hpp"
-#include "attn/render/render.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +9,6 @@
 #include "app/flags/config_file.hpp"
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/stepper/step_flags.hpp"
 #include "app/terminal/messages.hpp"

@@ -17,7 +17,6 @@
 #include "attn/diagnose/readings.hpp"
 #include "attn/io/array_files.hpp"
 #include "attn/io/read_tensor.hpp"
-#include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
 
 namespace app {
@@ -193,20 +192,14 @@ int run_probe(const Arguments& arguments) {
     }
     note_what_stays_hidden(plan, drawn);
     if (arguments.has(flags::json)) {
-        std::string json;
-        for (const attn::TensorRef& array : arrays) {
-            std::string shape;
-            for (const std::size_t extent : array.tensor.shape()) {
-                shape += (shape.empty() ? "" : ", ") + std::to_string(extent);
-            }
-            json += (json.empty() ? "" : ",\n  ") +
-                    ("{\"name\": " + attn::json_string(array.name)) + ", \"shape\": [" + shape +
-                    "]}";
+        std::vector<attn::JsonText> rows;
+        for (const auto& [name, tensor, words] : arrays) {
+            const attn::Shape shape = tensor.shape();
+            const std::vector<std::int64_t> extents(shape.begin(), shape.end());
+            rows.push_back({{"name", name}, {"shape", extents}});
         }
-        StandardOutput printed;
-        printed.write("{\"file\": " + attn::json_string(path) + ",\n \"arrays\": [\n  " + json +
-                      "]}\n");
-        printed.flush();
+        const attn::JsonText json({{"file", path}, {"arrays", {rows, ",\n  "}}}, ",\n ");
+        StandardOutput::print(json.text + "\n");
     }
     if (as_program) {
         report_note("put your own attention into " + output + " (with its inputs, " + path +
@@ -221,13 +214,11 @@ int run_probe(const Arguments& arguments) {
     return 0;
 }
 
-std::vector<std::string> languages() { return {"torch", "numpy"}; }
-
 const std::vector<Flag>& probe_flags() {
     static const std::vector<Flag> all{
         {flags::code, "LANGUAGE",
          "write a program too, with a place for your own attention, to -o FILE.py",
-         one_of(languages)},
+         one_of("torch numpy")},
         output_flag({".npz", ".py"}),
     };
     return all;

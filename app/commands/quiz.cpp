@@ -8,7 +8,6 @@
 
 #include "app/commands/commands.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
 #include "attn/io/output_files.hpp"
@@ -49,17 +48,11 @@ public:
 private:
     void say(const std::string& text) const { write_text(arguments_, text); }
 
-    static void prompt() {
-        StandardOutput output;
-        output.write("> ");
-        output.flush();
-    }
-
     /// Reads lines until one is an answer; false at the end.
     bool answer(const Question& question) {
         std::size_t hints = 0;
         for (std::string line;;) {
-            if (prompts_) prompt();
+            if (prompts_) StandardOutput::print("> ");
             if (!std::getline(std::cin, line)) return false;
             const std::string typed(attn::trimmed(line));
             if (typed.starts_with('#')) continue;

@@ -5,7 +5,6 @@
 
 #include "app/flags/output_flags.hpp"
 #include "attn/io/output_files.hpp"
-#include "attn/tensor/error.hpp"
 
 namespace app {
 namespace {

@@ -43,11 +43,7 @@ int run_tour(const Arguments& arguments) {
     };
     if (!reads && is_to_terminal(arguments)) {
         setting.screen = terminal_size(STDOUT_FILENO).value_or(TerminalSize{24, 80});
-        setting.write = [](const std::string& text) {
-            StandardOutput output;
-            output.write(text);
-            output.flush();
-        };
+        setting.write = StandardOutput::print;
         make_tour(setting);
         return 0;
     }

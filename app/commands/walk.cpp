@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -9,7 +8,6 @@
 #include "app/flags/config_file.hpp"
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/cards/step_table.hpp"
@@ -17,7 +15,6 @@
 #include "attn/mistakes/mistake.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/plan/memory.hpp"
-#include "attn/render/render.hpp"
 #include "attn/rules/print.hpp"
 #include "attn/tensor/tensor.hpp"
 #include "attn/text/json.hpp"
@@ -223,8 +220,7 @@ attn::Document walk_document(const Arguments& typed, const attn::Plan& plan,
     };
     select_sections(arguments, document, note_of_part,
                     format_of(arguments).keeps_all() && !is_large);
-    if (!hides && takes_hints(arguments))
-        document.next = next_command(arguments, plan, table, ledger);
+    if (!hides && takes_hints(arguments)) document.next = next_command(arguments, plan, ledger);
     return document;
 }
 
@@ -254,10 +250,8 @@ attn::Document print_walk(const Arguments& arguments, const attn::Plan& plan,
         document.other = other_document(arguments);
     }
     if (format_of(arguments).answers) check_page(static_cast<double>(numbers_of(document)));
-    const auto usual =
-        plan.config.rng == attn::Rng::torch ? attn::TextForm::torch : attn::TextForm::numpy;
     const bool is_program = format_of(arguments).is_program;
-    write_document(arguments, document, usual,
+    write_document(arguments, document, form_of(plan),
                    is_program ? default_dtype_of(plan) : plan.compute_dtype);
     document.before = nullptr;
     return document;

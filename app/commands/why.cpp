@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 
@@ -8,22 +7,17 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/written_text.hpp"
 #include "app/flags/config_file.hpp"
-#include "app/flags/flag.hpp"
 #include "app/flags/model_flags.hpp"
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/models/contributions.hpp"
 #include "attn/models/model_mistakes.hpp"
-#include "attn/render/render.hpp"
-#include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/version.hpp"
 #include "attn/why/why.hpp"
 
 namespace app {
@@ -36,8 +30,8 @@ using attn::models::NextToken;
 
 /// Finds the cell of the walk that a cell of a notebook's page shows: `wanted` becomes that, or
 /// empty where it is made of many. Returns a line that says so; empty when the names are the same.
-std::string page_line(const Arguments& arguments, const attn::Plan& plan,
-                      const attn::Ledger& ledger, std::string& wanted) {
+std::string page_line(const Arguments& arguments, const attn::Walked& walk, std::string& wanted) {
+    const auto& [plan, table, ledger] = walk;
     const std::optional<attn::Section> section = page_section(arguments, wanted);
     if (!section) return {};
     if (section->walk.empty()) {
@@ -50,8 +44,6 @@ std::string page_line(const Arguments& arguments, const attn::Plan& plan,
     }
     attn::Section shown = *section;
     if (shown.remake) shown.content = shown.remake(plan, ledger);
-    const auto form =
-        plan.config.rng == attn::Rng::torch ? attn::TextForm::torch : attn::TextForm::numpy;
     shown.suffix.clear();
     attn::PrintOptions options;
     options.default_dtype = plan.compute_dtype;
@@ -59,7 +51,7 @@ std::string page_line(const Arguments& arguments, const attn::Plan& plan,
     const attn::Tensor& tensor = ledger[before(all, '[')];
     std::string indices = "0";
     for (std::size_t axis = 1; axis < tensor.dimension(); ++axis) indices += ",0";
-    return section->name + " = " + attn::content_text(shown, form, options) + "\n  " +
+    return section->name + " = " + attn::content_text(shown, form_of(plan), options) + "\n  " +
            section->title + ": " + section->formula + "\n  made of all of " + all + "; why '" +
            before(all, '[') + "[" + indices + "]' derives one of them\n";
 }
@@ -73,12 +65,10 @@ std::string what_if(const Arguments& arguments, const std::string& setting) {
         throw attn::ConfigError("--what-if '" + setting +
                                 "' is not like mask=none, scale=none or softmax-axis=query");
     }
-    const attn::Plan plan = attn::resolve(config_of(with_flags(arguments, {"--" + setting})));
-    const auto shared = table_of(arguments, plan);
-    const attn::StepTable& table = *shared;
-    const attn::Ledger ledger = attn::walk(plan, attn::draw(plan), table);
+    const attn::Walked walk = walk_of(with_flags(arguments, {"--" + setting}));
+    const auto& [plan, table, ledger] = walk;
     std::string text = arguments[flags::cell];
-    page_line(arguments, plan, ledger, text);
+    page_line(arguments, walk, text);
     const std::string step = before(text, '[');
     if (!ledger.has(step)) return "what if " + setting + ": there is no " + step + " then\n";
     const attn::Cell cell = attn::parse_cell(plan, table, ledger, text);
@@ -187,18 +177,17 @@ int run_why(const Arguments& said) {
     const bool is_gradient = wanted.starts_with("d_") || wanted.starts_with("row_dot[");
     const Arguments arguments =
         is_gradient && !said.has(flags::backward) ? with_flags(said, {"--backward"}) : said;
-    attn::Plan plan = plan_of(arguments);
-    const auto shared = table_of(arguments, plan);
-    const attn::StepTable& table = *shared;
-    attn::Ledger ledger = attn::walk(plan, attn::draw(plan), table);
+    attn::Walked walk = walk_of(arguments);
+    auto& [plan, table, ledger] = walk;
+    note_useless_flags(arguments, &plan);
+    note_changes(plan);
     if (plan.fused() && !ledger.has(wanted.substr(0, wanted.find('[')))) {
         report_note(
             "--variant fused keeps no such step: this is --variant vectorized, which "
             "differs by rounding");
-        plan = attn::resolve(config_of(with_flags(arguments, {"--variant", "vectorized"})));
-        ledger = attn::walk(plan, attn::draw(plan));
+        walk = walk_of(with_flags(arguments, {"--variant", "vectorized"}));
     }
-    const std::string of_page = page_line(arguments, plan, ledger, wanted);
+    const std::string of_page = page_line(arguments, walk, wanted);
     if (wanted.empty()) {
         const auto none = [&]() -> std::string {
             throw attn::ConfigError(arguments[flags::cell] +

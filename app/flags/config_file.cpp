@@ -5,7 +5,6 @@
 
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
@@ -67,8 +66,7 @@ std::vector<Arguments::Said> said_by(const Arguments& arguments, const Flag& fla
         return {{opposite, ""}};
     }
     if (says_none(setting)) {
-        const std::vector<std::string> known =
-            flag.takes.words != nullptr ? flag.takes.words() : std::vector<std::string>();
+        const std::vector<std::string> known = flag.takes.words();
         if (std::find(known.begin(), known.end(), "none") == known.end()) return {};
     }
     std::vector<Arguments::Said> said;
@@ -211,9 +209,7 @@ void save_config(const Arguments& arguments) {
     if (!arguments.has(flags::save_config)) return;
     const std::string path = arguments[flags::save_config];
     if (path != "-") return attn::write_file(path, settings_json(arguments));
-    StandardOutput output;
-    output.write(settings_json(arguments));
-    output.flush();
+    StandardOutput::print(settings_json(arguments));
 }
 
 std::string probe_settings(const Arguments& arguments) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "app/flags/parse.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/text/strings.hpp"
 
@@ -54,6 +53,11 @@ void check(const Flag& flag, const std::string& text) {
 
 }  // namespace
 
+std::vector<std::string> Takes::words() const {
+    if (catalogue != nullptr) return catalogue();
+    return few.empty() ? std::vector<std::string>() : split(few, ' ');
+}
+
 std::vector<std::string> Flag::names() const {
     if (letter.empty()) return {name};
     return {letter, name};
@@ -84,8 +88,13 @@ const Flag* Arguments::find(std::string_view name) const {
 
 const Flag* Arguments::named_by(const std::string& word) const {
     const std::string name = before(word, '=');
-    if (!word.starts_with("-")) return nullptr;
-    return find(name.starts_with("--") ? name : "-" + name.substr(name.size() - 1));
+    if (!word.starts_with("-") || word.starts_with("--")) return find(name);
+    const Flag* flag = nullptr;
+    for (std::size_t i = 1; i < name.size(); ++i) {
+        if (i > 1 && (flag == nullptr || flag->takes_value())) return nullptr;
+        flag = find("-" + name.substr(i, 1));
+    }
+    return flag;
 }
 
 const Flag& Arguments::row(const Name& name) const {
@@ -264,7 +273,7 @@ std::string said_here(const Arguments& arguments, const std::string& word,
     const std::string value = name.substr(std::min(name.find_first_not_of('-'), name.size()));
     for (const char* flag : {"--preset", "--only", "--model-file", "--mask", "--format", "--bug"}) {
         const Flag* row = here.empty() ? arguments.find(flag) : nullptr;
-        if (row == nullptr || row->takes.words == nullptr) continue;
+        if (row == nullptr) continue;
         const std::vector<std::string> words = row->takes.words();
         if (std::ranges::find(words, value) != words.end()) return flag + (" " + value);
     }

@@ -1,6 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -10,8 +9,6 @@
 
 #include "app/flags/names.hpp"
 #include "app/flags/parse.hpp"
-#include "attn/plan/words.hpp"
-#include "attn/tensor/error.hpp"
 
 namespace attn {
 struct Plan;
@@ -28,10 +25,13 @@ struct Takes {
     std::int64_t least = std::numeric_limits<std::int64_t>::min();
     std::int64_t most = std::numeric_limits<std::int64_t>::max();
     /// The words to choose from (for a list, several of them with commas between; for a cell, the
-    /// steps). Made when they are asked for: some of them are long catalogues.
-    std::vector<std::string> (*words)() = nullptr;
+    /// steps), with blanks between, or made when they are asked for: some are long catalogues.
+    std::string_view few{};
+    std::vector<std::string> (*catalogue)() = nullptr;
     bool only_these = false;  ///< whether other words are refused
     bool or_nothing = false;  ///< whether an empty text has a meaning of its own
+
+    std::vector<std::string> words() const;
 };
 
 /// What a flag needs to have an effect: something among the other flags, or in the walk.
@@ -309,9 +309,15 @@ inline Takes integer(std::int64_t least = std::numeric_limits<std::int64_t>::min
 inline Takes number() { return {Takes::Kind::number}; }
 inline Takes file() { return {Takes::Kind::file}; }
 inline Takes folder() { return {Takes::Kind::folder}; }
+/// Any text; a shell offers these words.
+inline Takes such_as(std::string_view few) { return {Takes::Kind::word, 0, 0, few}; }
+inline Takes such_as(std::vector<std::string> (*words)(), Takes::Kind kind = Takes::Kind::word) {
+    return {kind, 0, 0, {}, words};
+}
 /// One of these words, and no other.
-inline Takes one_of(std::vector<std::string> (*words)()) {
-    return {Takes::Kind::word, 0, 0, words, true};
+inline Takes one_of(std::string_view few) { return {Takes::Kind::word, 0, 0, few, nullptr, true}; }
+inline Takes one_of(std::vector<std::string> (*words)(), Takes::Kind kind = Takes::Kind::word) {
+    return {kind, 0, 0, {}, words, true};
 }
 template <class Choice>
 Takes one_of() {
@@ -319,11 +325,7 @@ Takes one_of() {
 }
 /// Several of these words, with commas between.
 inline Takes some_of(std::vector<std::string> (*words)()) {
-    return {Takes::Kind::list, 0, 0, words, true};
-}
-/// Any text; a shell offers these words.
-inline Takes such_as(std::vector<std::string> (*words)(), Takes::Kind kind = Takes::Kind::word) {
-    return {kind, 0, 0, words};
+    return one_of(words, Takes::Kind::list);
 }
 
 }  // namespace app

@@ -4,8 +4,6 @@
 #include "app/terminal/messages.hpp"
 #include "attn/io/input_file.hpp"
 #include "attn/io/read_tensor.hpp"
-#include "attn/plan/words.hpp"
-#include "attn/tensor/error.hpp"
 #include "attn/tensor/slice.hpp"
 
 namespace app {

@@ -1,7 +1,6 @@
 #include "app/flags/walk_flags.hpp"
 
 #include "app/flags/model_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/backward/backward.hpp"
 #include "attn/backward/graph.hpp"

@@ -82,8 +82,6 @@ bool has_text(const Plan& plan) {
     return is_text(plan.config.input) || (plan.config.memory && is_text(*plan.config.memory));
 }
 bool pads(const Plan& plan) { return plan.config.mask.padding; }
-std::vector<std::string> words_or_chars() { return {"words", "chars"}; }
-std::vector<std::string> only_none() { return {"none"}; }
 std::string without_memory() { return json_of(std::string()); }
 
 }  // namespace
@@ -103,7 +101,7 @@ std::vector<Flag> input_rows() {
         Flag{flags::split, "HOW",
              "how text is cut into tokens: words, chars, or a regular expression whose matches "
              "they are",
-             such_as(words_or_chars), "words"}
+             such_as("words chars"), "words"}
             .being(of_model)
             .needing({nullptr, has_text, text}),
         Flag{flags::keep_case, "", "keep capital letters of text"}.being(of_model).needing(
@@ -120,8 +118,7 @@ std::vector<Flag> input_rows() {
              "largest id + 1"}
             .being(of_model)
             .said_by(vocab_size_said),
-        Flag{flags::pad_id, "ID", "padding token id, or none", such_as(only_none),
-             "none; 0 for text"}
+        Flag{flags::pad_id, "ID", "padding token id, or none", such_as("none"), "none; 0 for text"}
             .being(of_model)
             .said_by(pad_id_said)
             .needing({nullptr, has_tokens, "tokens: pass --text or --ids"}),

@@ -7,7 +7,6 @@
 #include "app/terminal/messages.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/io/read_tensor.hpp"
-#include "attn/tensor/error.hpp"
 
 namespace app {
 namespace {

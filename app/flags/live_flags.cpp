@@ -4,12 +4,10 @@
 
 #include "app/flags/model_flags.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "attn/models/contributions.hpp"
 #include "attn/models/open_model.hpp"
 #include "attn/render/page/page_files.hpp"
-#include "attn/render/render.hpp"
 #include "attn/text/json.hpp"
 
 namespace app {
@@ -79,11 +77,10 @@ attn::JsonText knob_json(const Arguments& arguments, const Flag& flag, const Kno
     if (takes.only_these && takes.kind == Takes::Kind::word) kind = "choice";
     std::string usual = flag.is(flags::text) ? default_sentence : flag.usual;
     if (arguments.has(flags::model_file) && *knob.with_model != 0) usual = knob.with_model;
-    const auto choices = takes.words ? takes.words() : std::vector<std::string>();
     const attn::JsonText json({{"name", flag.name},
                                {"help", flag.help},
                                {"takes", kind},
-                               {"choices", choices},
+                               {"choices", takes.words()},
                                {"usual", usual}},
                               ",");
     return arguments.has(flag) ? json.with("said", arguments.text(flag), ",") : json;

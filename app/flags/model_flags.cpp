@@ -1,15 +1,12 @@
 #include "app/flags/model_flags.hpp"
 
-#include <algorithm>
 #include <iterator>
 #include <memory>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "app/flags/flag.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "app/flags/setting.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "attn/models/open_model.hpp"

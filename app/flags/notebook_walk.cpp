@@ -5,7 +5,6 @@
 
 #include "app/flags/config_file.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "app/flags/walk_flags.hpp"
 #include "attn/compare/compare.hpp"
 #include "attn/text/strings.hpp"

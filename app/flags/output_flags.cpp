@@ -1,11 +1,7 @@
 #include "app/flags/output_flags.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 
-#include "app/flags/flag.hpp"
-#include "app/flags/parse.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/plan/tokenize.hpp"
@@ -165,9 +161,6 @@ void keep_others_of(const attn::Document& whole, attn::Document& selected) {
     selected.sections = std::move(sections);
 }
 
-std::vector<std::string> inf() { return {"inf"}; }
-std::vector<std::string> auto_on_off() { return {"auto", "on", "off"}; }
-std::vector<std::string> languages() { return {"torch", "numpy"}; }
 std::vector<std::string> shadings() {
     std::vector<std::string> all = words_of<attn::ScaleEnd>();
     all.emplace_back("compact");
@@ -188,10 +181,10 @@ bool is_form_printed(const Arguments& arguments) {
                                         (arguments.has(flags::code) && said.has_code));
 }
 bool prints_in_steps(const Arguments& arguments) {
-    const std::string path = arguments[flags::output];
-    const bool only_saves = arguments.has(flags::save_dir) && !arguments.has(flags::format) &&
-                            !arguments.has(flags::json);
-    return path.empty() ? !only_saves && !summarises(arguments) : path == "-";
+    const bool only_saves =
+        arguments.has(flags::save_dir) && !arguments.has_any({flags::format, flags::json});
+    return arguments.has(flags::output) ? output_file(arguments).empty()
+                                        : !only_saves && !summarises(arguments);
 }
 bool leaves_steps_out(const Arguments& arguments) {
     return !arguments.has(flags::only) &&
@@ -220,13 +213,13 @@ const std::vector<Flag>& print_flags() {
             Flag{flags::precision, "N", "decimals", integer(0, attn::most_decimals), "4; NumPy: 8"}
                 .needing(printed_numbers),
             Flag{flags::threshold, "N", "summarise tensors with more than N elements, or inf",
-                 such_as(inf), "1000"}
+                 such_as("inf"), "1000"}
                 .needing(printed_numbers),
             Flag{flags::edgeitems, "N", "elements shown at each end of a summary", integer(0), "3"}
                 .needing(printed_numbers),
             Flag{flags::linewidth, "N", "columns of a printed line", integer(1), "80; NumPy: 75"}
                 .needing(printed_numbers),
-            Flag{flags::sci_mode, "WHEN", "print numbers as powers of ten", one_of(auto_on_off),
+            Flag{flags::sci_mode, "WHEN", "print numbers as powers of ten", one_of("auto on off"),
                  "auto"}
                 .needing(printed_numbers),
             Flag{flags::no_notes, "", "tensors only, no words"}.spelt("-q").needing(
@@ -271,7 +264,7 @@ const std::vector<Flag>& output_flags() {
                 .needing({prints_in_steps, nullptr,
                           "steps that are printed: they go to files, or in a line"}),
             Flag{flags::code, "LANGUAGE", "write a program that makes and prints the same tensors",
-                 one_of(languages)}
+                 one_of("torch numpy")}
                 .needing({format_has<&Format::has_code>, nullptr,
                           "a format with lines of code: torch, numpy, python, markdown, json, "
                           "html or ipynb"}),

@@ -7,9 +7,7 @@
 #include "app/flags/flag.hpp"
 #include "app/flags/formats.hpp"
 #include "attn/codegen/code.hpp"
-#include "attn/render/render.hpp"
 #include "attn/text/json.hpp"
-#include "attn/walk/walk.hpp"
 
 namespace app {
 
@@ -26,6 +24,8 @@ const std::vector<Flag>& json_flags();
 
 /// --color, for every command whose words mean something.
 const std::vector<Flag>& color_flags();
+/// The file of --output; empty where standard output is meant.
+std::string output_file(const Arguments& arguments);
 /// Whether standard output is where the output goes, and a terminal.
 bool is_to_terminal(const Arguments& arguments);
 /// How words are set apart where the output goes.
@@ -67,6 +67,11 @@ std::filesystem::path real_path(const std::string& path);
 ///
 /// Errors  ConfigError when two of them contradict each other.
 const Format& format_of(const Arguments& arguments, attn::TextForm usual = attn::TextForm::torch);
+
+/// The printed form of the library whose numbers a walk draws.
+inline attn::TextForm form_of(const attn::Plan& plan) {
+    return plan.config.rng == attn::Rng::torch ? attn::TextForm::torch : attn::TextForm::numpy;
+}
 
 /// Whether the sections need the lines that make them: --code, or a format that runs.
 bool wants_code(const Arguments& arguments);

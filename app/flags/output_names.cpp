@@ -3,8 +3,6 @@
 #include <map>
 
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
-#include "attn/render/render.hpp"
 #include "attn/text/strings.hpp"
 
 namespace app {

@@ -1,6 +1,5 @@
 #include "app/flags/parse.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "attn/plan/words.hpp"
-#include "attn/tensor/error.hpp"
 
 namespace app {
 

@@ -169,8 +169,6 @@ std::string positions_json(const Plan& plan) {
     return "[" + positions + "," + json_of(plan.config.memory_positions) + "]";
 }
 
-std::vector<std::string> bias_words() { return {"alibi", "t5"}; }
-
 /// `alibi`, `t5`, `t5:32:128` (buckets and the largest distance), or a file.
 void set_position_bias(WalkConfig& config, const Flag& flag, const std::string& text) {
     using Of = attn::PositionBias::Kind;
@@ -245,7 +243,7 @@ std::vector<Flag> position_rows() {
         Flag{flags::position_bias, "HOW",
              "a number added to each score by its distance: alibi, t5 (t5:32:128 are buckets and "
              "the largest distance), or a file",
-             such_as(bias_words), "none"}
+             such_as("alibi t5"), "none"}
             .being(or_file)
             .set_by(set_position_bias)
             .recorded("position_bias", position_bias_json),

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "attn/text/json.hpp"
 
 namespace app {

@@ -3,7 +3,6 @@
 #include <map>
 
 #include "app/flags/flag.hpp"
-#include "app/flags/parse.hpp"
 #include "attn/text/strings.hpp"
 
 namespace app {
@@ -22,30 +21,27 @@ std::vector<std::string> respelt(const Arguments& rows, const std::vector<std::s
                                  std::size_t& end) {
     std::vector<std::string> result;
     for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
-        const std::string& word = words[i];
-        const std::string next = i + 1 < words.size() ? words[i + 1] : "--";
+        std::string word = words[i];
         const Flag* flag = rows.named_by(word);
-        const std::size_t equals = word.find('=');
-        const bool counts = flag != nullptr && flag->may_stand_alone && equals == word.npos &&
-                            flag->takes.kind == Takes::Kind::integer;
-        if (flag != nullptr && flag->takes_next_word() && equals == word.npos &&
-            (i + 1 == words.size() || looks_like_flag(next))) {
+        const bool is_name = flag != nullptr && word.find('=') == word.npos;
+        const bool is_last = i + 1 == words.size();
+        if (is_name && flag->takes_next_word() && (is_last || looks_like_flag(words[i + 1]))) {
             end = i;
             return result;
         }
-        if (flag != nullptr && equals + 1 == word.size()) {
+        if (is_name && flag->may_stand_alone && flag->takes.kind == Takes::Kind::integer &&
+            !is_last && words[i + 1].find_first_not_of("0123456789") == word.npos) {
+            word += "=" + words[++i];
+        }
+        if (flag != nullptr && word.ends_with('=')) {
             if (flag->may_stand_alone) refuse_empty(*flag);
             if (!flag->takes_value()) refuse_value(*flag, "");
             result.insert(result.end(), {before(word, '='), ""});
-        } else if (counts && next.find_first_not_of("0123456789") == next.npos) {
-            if (next.empty()) refuse_empty(*flag);
-            result.push_back(word + "=" + words[++i]);
-        } else if (flag != nullptr && is_short(word) && equals != word.npos) {
-            result.push_back(before(word, '=') + word.substr(equals + 1));
-        } else {
-            const bool is_value = word.size() > 1 && word[0] == '-' && !looks_like_flag(word);
-            result.push_back((is_value ? guard : "") + word);
+            continue;
         }
+        if (flag != nullptr && !is_name && is_short(word)) word.erase(word.find('='), 1);
+        const bool is_value = word.size() > 1 && word[0] == '-' && !looks_like_flag(word);
+        result.push_back((is_value ? guard : "") + word);
     }
     result.insert(result.end(), std::ranges::find(words, "--"), words.end());
     return result;
@@ -89,12 +85,14 @@ TypedWords read_words(const Arguments& rows, const std::vector<std::string>& wor
         typed.said.push_back({flags.at(option), text.starts_with(guard) ? text.substr(1) : text});
     }
     for (const std::string& extra : cli.remaining()) {
-        const auto is_there = [&](const std::string& word) {
-            return word == extra || (is_short(word) && word.ends_with(extra.substr(1)));
-        };
         if (!looks_like_flag(extra)) continue;
-        const auto at = std::ranges::find_if(words, is_there) - words.begin();
-        typed.trouble = std::min(typed.trouble, static_cast<std::size_t>(at));
+        auto place = std::ranges::find(words, extra);
+        if (place == words.end()) {  // the rest of several letters
+            place = std::ranges::find_if(words, [&](const std::string& word) {
+                return is_short(word) && word.find(extra[1]) != word.npos;
+            });
+        }
+        typed.trouble = std::min<std::size_t>(typed.trouble, place - words.begin());
     }
     return typed;
 }

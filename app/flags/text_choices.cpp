@@ -1,8 +1,6 @@
 #include <unistd.h>
 
-#include "app/flags/flag.hpp"
 #include "app/flags/output_flags.hpp"
-#include "app/flags/parse.hpp"
 #include "app/terminal/color.hpp"
 #include "app/terminal/standard_output.hpp"
 
@@ -100,8 +98,6 @@ std::string command_line(const std::string& command, const Arguments& arguments)
 
 namespace {
 
-std::vector<std::string> auto_always_never() { return {"auto", "always", "never"}; }
-
 bool colors(const Arguments& arguments) {
     return arguments[flags::color] != "always" || arguments.find(flags::format) == nullptr ||
            format_of(arguments).printed != nullptr || format_of(arguments).is_program;
@@ -112,15 +108,19 @@ bool colors(const Arguments& arguments) {
 const std::vector<Flag>& color_flags() {
     static const std::vector<Flag> all = grouped(
         "Output", {Flag{flags::color, "WHEN", "colours, bold and underlined words",
-                        one_of(auto_always_never), "auto"}
+                        one_of("auto always never"), "auto"}
                        .being(of_output)
                        .needing({colors, nullptr, "a printed form: this format has none"})});
     return all;
 }
 
-bool is_to_terminal(const Arguments& arguments) {
+std::string output_file(const Arguments& arguments) {
     const std::string path = arguments[flags::output];
-    return (path.empty() || path == "-") && isatty(STDOUT_FILENO) != 0 &&
+    return path == "-" ? "" : path;
+}
+
+bool is_to_terminal(const Arguments& arguments) {
+    return output_file(arguments).empty() && isatty(STDOUT_FILENO) != 0 &&
            !KeptOutput::is_for_file();
 }
 

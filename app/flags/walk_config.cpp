@@ -1,10 +1,8 @@
-#include "app/flags/flag.hpp"
 #include "app/flags/walk_flags.hpp"
 
 #include <algorithm>
 
 #include "app/flags/notebook_walk.hpp"
-#include "app/flags/parse.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/backward/backward.hpp"
 #include "attn/cards/step_table.hpp"
@@ -263,11 +261,11 @@ void note_changes(const attn::Plan& plan) {
     report_note("no longer the model's: " + plan.config.changes);
 }
 
-attn::Plan plan_of(const Arguments& arguments) {
-    attn::Plan plan = attn::resolve(config_of(arguments));
-    note_useless_flags(arguments, &plan);
-    note_changes(plan);
-    return plan;
+attn::Walked walk_of(const Arguments& arguments) {
+    attn::Walked made{attn::resolve(config_of(arguments)), {}, {}};
+    made.table = *table_of(arguments, made.plan);
+    made.ledger = attn::walk(made.plan, attn::draw(made.plan), made.table);
+    return made;
 }
 
 const std::vector<Flag>& bug_flags() {

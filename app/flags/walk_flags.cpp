@@ -1,6 +1,5 @@
 #include "app/flags/walk_flags.hpp"
 
-#include <algorithm>
 #include <set>
 
 #include "app/flags/config_file.hpp"
@@ -82,8 +81,6 @@ constexpr MaskNumber mask_numbers[] = {{"window", &attn::MaskChoice::window},
                                        {"prefix", &attn::MaskChoice::prefix}};
 
 /// The words that --mask takes; others come in the same place.
-std::vector<std::string> mask_words() { return {"none", "causal", "padding", "causal,padding"}; }
-
 void set_mask_kind(attn::MaskChoice& mask, const Flag& flag, const std::string& text) {
     const std::size_t colon = text.find(':');
     const std::string word = text.substr(0, colon);
@@ -148,9 +145,6 @@ bool aligns(const Plan& plan) {
 }
 bool projects_output(const Plan& plan) { return plan.config.output_projection; }
 bool has_heads(const Plan& plan) { return plan.has_head; }
-
-std::vector<std::string> keep_or_drop() { return {"keep", "drop"}; }
-std::vector<std::string> families() { return {"gpt2", "bert"}; }
 
 std::string none() { return json_of(std::string()); }
 
@@ -227,7 +221,7 @@ std::vector<Flag> model_rows() {
             .being(of_model)
             .taking(file()),
         Flag{flags::model, "FAMILY", "the --weights file is from this model family",
-             one_of(families)}
+             one_of("gpt2 bert")}
             .being(of_model)
             .recorded("model", [](const Plan& plan) { return json_of(plan.config.model); }),
         Flag{flags::layer, "N", "layer of the model in --model-file or --weights", integer(0), "0"}
@@ -241,13 +235,13 @@ std::vector<Flag> model_rows() {
         Flag{flags::mask, "KIND",
              "cells that are hidden: none, causal, padding, window:W (a query sees W keys with its "
              "own), chunk:N, prefix:N, documents:3+4+2, or several: causal,padding",
-             such_as(mask_words), "none"}
+             such_as("none causal padding causal,padding"), "none"}
             .set_by(set_mask)
             .recorded("mask", mask_json)
             .said_by(mask_said),
         Flag{flags::mask_file, "FILE[:NAME]",
              "a mask from a file: bool, or 0 and 1, with --mask-true, or 0 and -inf", file()},
-        Flag{flags::mask_true, "WHICH", "what true means in --mask-file", one_of(keep_or_drop)},
+        Flag{flags::mask_true, "WHICH", "what true means in --mask-file", one_of("keep drop")},
         setting<&WalkConfig::causal_align>(
             flags::causal_align, "WHERE",
             "with unequal lengths the causal mask lets the first query meet the first key, or the "

@@ -11,7 +11,6 @@
 #include "attn/document/document.hpp"
 #include "attn/io/array_files.hpp"
 #include "attn/io/output_files.hpp"
-#include "attn/render/render.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/strings.hpp"
 
@@ -160,8 +159,8 @@ void write_steps(const Arguments& arguments, const std::vector<attn::Section>& s
 }
 
 void write_text(const Arguments& arguments, const std::string& text) {
-    const std::string path = arguments[flags::output];
-    if (!path.empty() && path != "-") {
+    const std::string path = output_file(arguments);
+    if (!path.empty()) {
         remove_temporaries_on_signals();
         attn::write_file(path, text);
         return;
@@ -172,9 +171,7 @@ void write_text(const Arguments& arguments, const std::string& text) {
     const bool colors =
         arguments.find(flags::color) != nullptr && !ink_of(arguments).heading.empty();
     const std::string shown = attn::visible_lines(text, colors);
-    StandardOutput output;
-    output.write(columns ? folded(shown, *columns) : shown);
-    output.flush();
+    StandardOutput::print(columns ? folded(shown, *columns) : shown);
 }
 
 void write_document(const Arguments& arguments, const attn::Document& document,
@@ -209,15 +206,13 @@ void write_document(const Arguments& arguments, const attn::Document& document,
     } else {
         writing.write = [&](attn::OutputFile& file) { format.write(document, file); };
     }
-    const std::string path = arguments[flags::output];
+    const std::string path = output_file(arguments);
     const std::string folder = arguments[flags::save_dir];
-    const bool to_file = !path.empty() && path != "-";
-    if (to_file || !folder.empty()) remove_temporaries_on_signals();
+    if (!path.empty() || !folder.empty()) remove_temporaries_on_signals();
     if (!folder.empty()) save_folder(folder, document);
-    if (to_file) {
+    if (!path.empty()) {
         save(path, writing);
-    } else if (folder.empty() || path == "-" || arguments.has(flags::format) ||
-               arguments.has(flags::json)) {
+    } else if (folder.empty() || arguments.has_any({flags::output, flags::format, flags::json})) {
         const bool apart = choices.words == attn::Words::all || heatmap || format.name == "plain" ||
                            format.is_program;
         arguments.has(flags::pace) ? print_at_a_pace(document, render, apart) : print(writing);

@@ -3,9 +3,7 @@
 #include <algorithm>
 
 #include "app/flags/notebook_walk.hpp"
-#include "app/flags/parse.hpp"
 #include "attn/notes/notes.hpp"
-#include "attn/render/render.hpp"
 #include "attn/tensor/tensor.hpp"
 
 namespace app {
@@ -26,15 +24,14 @@ std::vector<std::string> flags_in(const std::string& settings) {
 
 Scene walk_scene(const Arguments& arguments) {
     Scene scene;
-    scene.plan = attn::resolve(config_of(arguments));
-    const attn::Plan& plan = *scene.plan;
-    scene.table = *table_of(arguments, plan);
-    scene.ledger = attn::walk(plan, attn::draw(plan), scene.table);
-    scene.document = attn::document_of(plan, scene.ledger, scene.table);
+    auto [plan, table, ledger] = walk_of(arguments);
+    scene.document = attn::document_of(plan, ledger, table);
     scene.document.config = config_entries(arguments, plan);
-    scene.form =
-        plan.config.rng == attn::Rng::torch ? attn::TextForm::torch : attn::TextForm::numpy;
+    scene.form = form_of(plan);
     scene.default_dtype = plan.compute_dtype;
+    scene.plan = std::move(plan);
+    scene.table = std::move(table);
+    scene.ledger = std::move(ledger);
     scene.arguments = arguments;
     return scene;
 }

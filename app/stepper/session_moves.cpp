@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "app/stepper/session.hpp"
-#include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
 
 namespace app {

@@ -1,10 +1,7 @@
 
-#include "app/flags/formats.hpp"
 #include "app/stepper/session.hpp"
 #include "attn/io/output_files.hpp"
 #include "attn/notes/labels.hpp"
-#include "attn/render/render.hpp"
-#include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/number_text.hpp"
 

@@ -4,14 +4,12 @@
 
 #include <fstream>
 #include <iostream>
-#include <istream>
 
 #include "app/stepper/step_commands.hpp"
 #include "app/terminal/color.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
-#include "attn/tensor/error.hpp"
 
 namespace app {
 namespace {
@@ -74,8 +72,7 @@ const std::vector<Flag>& step_flags() {
 void step_through(Scene scene, const Arguments& arguments) {
     const bool screen = takes_the_screen(arguments);
     const std::string script = arguments[flags::script];
-    const std::string path = arguments[flags::output];
-    const bool to_file = !path.empty() && path != "-";
+    const std::string path = output_file(arguments);
     Session session(std::move(scene), arguments);
     if (screen) {
         step_on_screen(session, has_colors(arguments));
@@ -84,7 +81,7 @@ void step_through(Scene scene, const Arguments& arguments) {
     Pager::forbid();
     StandardOutput output;
     std::optional<attn::OutputFile> file;
-    if (to_file) {
+    if (!path.empty()) {
         remove_temporaries_on_signals();
         file.emplace(path);
     }
@@ -94,7 +91,7 @@ void step_through(Scene scene, const Arguments& arguments) {
         output.flush();
     };
     if (script.empty() || script == "-") {
-        const bool person = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 && !to_file;
+        const bool person = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 && !file;
         step_by_line(session, {std::cin, "standard input", person}, write);
     } else {
         std::ifstream lines(script);

@@ -9,7 +9,6 @@
 
 #include "app/cli.hpp"
 #include "app/commands/commands.hpp"
-#include "app/flags/parse.hpp"
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
