@@ -38,4 +38,16 @@ void render_markdown(const Document& document, TextForm form, const PrintOptions
 /// Numbers are the shortest text that reads back to the same bits; nan, inf and -inf are strings.
 void render_json(const Document& document, const Sink& sink);
 
+/// `[0,4,1]`
+template <class Numbers>
+std::string json_numbers(const Numbers& numbers) {
+    std::string text;
+    for (const auto number : numbers) {
+        text += (text.empty() ? "" : ",") + std::to_string(number);
+    }
+    return "[" + text + "]";
+}
+/// The tokens of queries and keys, one list for each sequence: `{"query":[["a","b"]],"key":...}`.
+std::string json_tokens(const Document& document, std::string (*shown)(std::string_view) = nullptr);
+
 }  // namespace attn
