@@ -11,7 +11,7 @@
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
 #include "attn/bench/attend.hpp"
-#include "attn/io/atomic_file.hpp"
+#include "attn/io/output_files.hpp"
 #include "attn/tensor/error.hpp"
 
 template <>

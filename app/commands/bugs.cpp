@@ -3,7 +3,7 @@
 #include "app/commands/commands.hpp"
 #include "app/flags/flag.hpp"
 #include "app/flags/output_flags.hpp"
-#include "attn/backward/gradient_mistakes.hpp"
+#include "attn/backward/backward.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/mistakes/mistake.hpp"
 #include "attn/text/json.hpp"

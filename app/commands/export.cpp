@@ -6,9 +6,8 @@
 #include "app/terminal/messages.hpp"
 #include "app/terminal/terminal.hpp"
 #include "attn/io/array_files.hpp"
-#include "attn/io/atomic_file.hpp"
 #include "attn/io/input_file.hpp"
-#include "attn/io/output_folder.hpp"
+#include "attn/io/output_files.hpp"
 #include "attn/models/open_model.hpp"
 
 namespace app {

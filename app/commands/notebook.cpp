@@ -1,5 +1,5 @@
 #include "attn/notebooks/notebook.hpp"
-#include "attn/document/program.hpp"
+#include "attn/document/document.hpp"
 #include "attn/render/render.hpp"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "app/flags/output_flags.hpp"
-#include "attn/io/atomic_file.hpp"
+#include "attn/io/output_files.hpp"
 #include "attn/tensor/error.hpp"
 
 namespace app {

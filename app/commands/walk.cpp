@@ -13,7 +13,7 @@
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/cards/step_table.hpp"
-#include "attn/document/program.hpp"
+#include "attn/document/document.hpp"
 #include "attn/mistakes/mistake.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/plan/memory.hpp"
@@ -21,8 +21,8 @@
 #include "attn/rules/print.hpp"
 #include "attn/tensor/tensor.hpp"
 #include "attn/text/json.hpp"
-#include "attn/walk/parts.hpp"
 #include "attn/walk/step_rule.hpp"
+#include "attn/walk/walk.hpp"
 
 namespace app {
 namespace {

@@ -4,10 +4,8 @@
 #include <cctype>
 
 #include "app/flags/parse.hpp"
-#include "attn/document/program.hpp"
+#include "attn/document/document.hpp"
 #include "attn/io/array_files.hpp"
-#include "attn/render/html_page.hpp"
-#include "attn/render/ipynb.hpp"
 #include "attn/render/render.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attn/io/atomic_file.hpp"
+#include "attn/io/output_files.hpp"
 #include "attn/render/figures.hpp"
 #include "attn/render/render.hpp"
 

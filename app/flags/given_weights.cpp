@@ -3,7 +3,6 @@
 #include "app/flags/walk_flags.hpp"
 #include "app/terminal/messages.hpp"
 #include "attn/io/input_file.hpp"
-#include "attn/io/model_weights.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "attn/plan/words.hpp"
 #include "attn/tensor/error.hpp"

@@ -8,8 +8,8 @@
 #include "app/flags/walk_flags.hpp"
 #include "attn/models/contributions.hpp"
 #include "attn/models/open_model.hpp"
-#include "attn/render/html_page.hpp"
 #include "attn/render/page/page_files.hpp"
+#include "attn/render/render.hpp"
 #include "attn/text/json.hpp"
 
 namespace app {

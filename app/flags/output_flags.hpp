@@ -7,7 +7,7 @@
 #include "app/flags/formats.hpp"
 #include "attn/codegen/code.hpp"
 #include "attn/render/render.hpp"
-#include "attn/walk/parts.hpp"
+#include "attn/walk/walk.hpp"
 
 namespace app {
 
@@ -141,8 +141,8 @@ bool is_live(const Arguments& arguments);
 /// Errors  ConfigError for flags whose walk a page cannot make: of a file, a model, or two walks.
 Arguments as_live(const Arguments& arguments);
 
-/// The scripts of a live page beside its walk, by their ids: its core; as JSON the flags that it can
-/// turn and the words of all others; of a model the file, and what it writes next.
+/// The scripts of a live page beside its walk, by their ids: its core; as JSON the flags that it
+/// can turn and the words of all others; of a model the file, and what it writes next.
 std::vector<std::pair<std::string, std::string>> live_scripts(const Arguments& arguments);
 
 }  // namespace app

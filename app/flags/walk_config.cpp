@@ -6,7 +6,7 @@
 #include "app/flags/notebook_walk.hpp"
 #include "app/flags/parse.hpp"
 #include "app/terminal/messages.hpp"
-#include "attn/backward/gradient_mistakes.hpp"
+#include "attn/backward/backward.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "attn/mistakes/mistake.hpp"

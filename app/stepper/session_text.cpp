@@ -1,7 +1,7 @@
 
 #include "app/flags/formats.hpp"
 #include "app/stepper/session.hpp"
-#include "attn/io/atomic_file.hpp"
+#include "attn/io/output_files.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/render/render.hpp"
 #include "attn/tensor/error.hpp"

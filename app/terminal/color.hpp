@@ -3,7 +3,7 @@
 
 #include "attn/render/cell_view.hpp"
 #include "attn/render/color_scale.hpp"
-#include "attn/text/ink.hpp"
+#include "attn/text/text_pieces.hpp"
 
 namespace app {
 

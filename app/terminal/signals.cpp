@@ -7,8 +7,7 @@
 #include <csignal>
 #include <utility>
 
-#include "attn/io/atomic_file.hpp"
-#include "attn/io/output_folder.hpp"
+#include "attn/io/output_files.hpp"
 
 namespace app {
 namespace {

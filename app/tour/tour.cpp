@@ -13,7 +13,7 @@
 #include "app/terminal/messages.hpp"
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
-#include "attn/io/output_folder.hpp"
+#include "attn/io/output_files.hpp"
 #include "attn/text/strings.hpp"
 
 namespace app {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "app/terminal/terminal.hpp"
-#include "attn/quiz/answer.hpp"
-#include "attn/text/ink.hpp"
+#include "attn/quiz/question.hpp"
+#include "attn/text/text_pieces.hpp"
 
 namespace app {
 

@@ -15,7 +15,7 @@
 #include "app/terminal/standard_output.hpp"
 #include "app/terminal/terminal.hpp"
 #include "app/web/core.hpp"
-#include "attn/io/atomic_file.hpp"
+#include "attn/io/output_files.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "attn/models/open_model.hpp"
 #include "attn/render/page/page_files.hpp"

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "attn/document/summary.hpp"
+#include "attn/document/document.hpp"
 #include "attn/tensor/xtensor.hpp"
 #include "tests/support/terminal.hpp"
 

@@ -1,7 +1,6 @@
 // Files as other programs and people leave them, given to the program.
 
-
-#include "attn/io/atomic_file.hpp"
+#include "attn/io/output_files.hpp"
 #include "attn/text/json.hpp"
 #include "tests/support/program.hpp"
 

@@ -9,8 +9,8 @@
 #include <sstream>
 
 #include "attn/io/array_files.hpp"
-#include "attn/io/atomic_file.hpp"
 #include "attn/io/elements.hpp"
+#include "attn/io/output_files.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "attn/tensor/slice.hpp"
 #include "tests/support/program.hpp"

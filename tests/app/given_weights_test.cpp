@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attn/io/array_files.hpp"
-#include "attn/io/atomic_file.hpp"
+#include "attn/io/output_files.hpp"
 #include "attn/io/read_tensor.hpp"
 #include "tests/support/program.hpp"
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "attn/render/html_page.hpp"
+#include "attn/render/render.hpp"
 #include "tests/support/program.hpp"
 
 using program::has;

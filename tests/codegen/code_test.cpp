@@ -3,12 +3,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "attn/walk/step_rule.hpp"
 #include "attn/cards/step_table.hpp"
-#include "attn/codegen/literal.hpp"
-#include "attn/render/ipynb.hpp"
+#include "attn/codegen/step_lines.hpp"
 #include "attn/render/render.hpp"
 #include "attn/tensor/error.hpp"
+#include "attn/walk/step_rule.hpp"
 
 using namespace attn;
 

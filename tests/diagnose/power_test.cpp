@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "attn/diagnose/power.hpp"
+#include "attn/diagnose/readings.hpp"
 
 using namespace attn;
 

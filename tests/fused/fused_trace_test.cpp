@@ -1,4 +1,4 @@
-#include "attn/fused/fused_trace.hpp"
+#include "attn/fused/fused_attention.hpp"
 
 #include <doctest/doctest.h>
 

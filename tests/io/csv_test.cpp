@@ -1,11 +1,10 @@
-#include "attn/io/csv.hpp"
+#include "attn/io/array_files.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <string>
 
-#include "attn/io/csv.hpp"
 #include "tests/io/messages.hpp"
 
 using namespace attn;

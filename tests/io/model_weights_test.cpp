@@ -1,4 +1,4 @@
-#include "attn/io/model_weights.hpp"
+#include "attn/io/read_tensor.hpp"
 
 #include <doctest/doctest.h>
 

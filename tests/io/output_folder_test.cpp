@@ -1,4 +1,4 @@
-#include "attn/io/output_folder.hpp"
+#include "attn/io/output_files.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/wait.h>
@@ -6,7 +6,6 @@
 
 #include <set>
 
-#include "attn/io/atomic_file.hpp"
 #include "attn/tensor/error.hpp"
 #include "tests/io/scratch.hpp"
 #include "tests/support/program.hpp"

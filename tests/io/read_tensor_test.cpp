@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "attn/io/atomic_file.hpp"
+#include "attn/io/output_files.hpp"
 #include "tests/io/messages.hpp"
 #include "tests/io/scratch.hpp"
 

@@ -4,11 +4,10 @@
 #include <set>
 
 #include "attn/cards/step_table.hpp"
-#include "attn/document/program.hpp"
+#include "attn/document/document.hpp"
 #include "attn/mistakes/mistake.hpp"
 #include "attn/plan/draw_list.hpp"
-#include "attn/render/html_page.hpp"
-#include "attn/render/ipynb.hpp"
+#include "attn/render/render.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/tensor.hpp"
 #include "attn/walk/walk.hpp"

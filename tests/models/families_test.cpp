@@ -11,7 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "attn/io/atomic_file.hpp"
+#include "attn/io/output_files.hpp"
 #include "attn/models/generate.hpp"
 #include "attn/models/model_mistakes.hpp"
 #include "attn/models/open_model.hpp"

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "attn/cards/step_table.hpp"
+#include "attn/models/contributions.hpp"
 #include "attn/models/generate.hpp"
-#include "attn/models/head_survey.hpp"
 #include "attn/models/model_mistakes.hpp"
 #include "attn/models/open_model.hpp"
 #include "attn/plan/draw_list.hpp"

@@ -7,7 +7,7 @@
 #include "attn/notes/labels.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/matrix_view.hpp"
-#include "attn/walk/parts.hpp"
+#include "attn/walk/walk.hpp"
 #include "tests/notes/small_walks.hpp"
 #include "tests/plan/random_plans.hpp"
 

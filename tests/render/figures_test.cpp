@@ -6,8 +6,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "attn/render/html_page.hpp"
-#include "attn/render/ipynb.hpp"
 #include "attn/render/svg.hpp"
 #include "attn/tensor/error.hpp"
 #include "tests/support/program.hpp"

@@ -1,4 +1,4 @@
-#include "attn/render/flow_layout.hpp"
+#include "attn/render/layout.hpp"
 
 #include <doctest/doctest.h>
 

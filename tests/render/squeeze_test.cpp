@@ -1,5 +1,5 @@
 // Scripts and styles as a page carries them.
-#include "attn/render/page/squeeze.hpp"
+#include "attn/render/page/page_files.hpp"
 
 #include <doctest/doctest.h>
 

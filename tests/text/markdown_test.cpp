@@ -1,4 +1,4 @@
-#include "attn/text/markdown.hpp"
+#include "attn/text/strings.hpp"
 
 #include <doctest/doctest.h>
 

@@ -4,8 +4,8 @@
 
 #include "attn/cards/step_table.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/walk/parts.hpp"
 #include "attn/walk/prefill.hpp"
+#include "attn/walk/walk.hpp"
 #include "attn/why/why.hpp"
 #include "tests/support/walked.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "attn/cards/step_table.hpp"
 #include "attn/tensor/error.hpp"
-#include "attn/walk/parts.hpp"
+#include "attn/walk/walk.hpp"
 #include "tests/plan/random_plans.hpp"
 
 namespace {

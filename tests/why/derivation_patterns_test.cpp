@@ -1,5 +1,5 @@
-#include "attn/why/derivation_patterns.hpp"
 #include "attn/walk/step_rule.hpp"
+#include "attn/why/why.hpp"
 
 #include <doctest/doctest.h>
 

@@ -5,11 +5,11 @@
 #include "attn/backward/graph.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/step_lines.hpp"
-#include "attn/notes/gradient_notes.hpp"
+#include "attn/notes/weight_notes.hpp"
 #include "attn/plan/draw_list.hpp"
 #include "attn/rules/evaluate.hpp"
 #include "attn/rules/gradient.hpp"
-#include "attn/rules/index_arithmetic.hpp"
+#include "attn/rules/indices.hpp"
 #include "attn/rules/print.hpp"
 #include "attn/tensor/error.hpp"
 

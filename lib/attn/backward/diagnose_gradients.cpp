@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "attn/backward/gradient_mistakes.hpp"
+#include "attn/backward/backward.hpp"
 #include "attn/diagnose/readings.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/walk/walk.hpp"

@@ -1,4 +1,4 @@
-#include "attn/backward/gradient_mistakes.hpp"
+#include "attn/backward/backward.hpp"
 
 #include <algorithm>
 #include <map>
@@ -6,7 +6,7 @@
 #include "attn/backward/graph.hpp"
 #include "attn/cards/cards.hpp"
 #include "attn/cards/step_table.hpp"
-#include "attn/rules/index_arithmetic.hpp"
+#include "attn/rules/indices.hpp"
 #include "attn/rules/print.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/walk/step_rule.hpp"

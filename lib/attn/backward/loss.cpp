@@ -1,7 +1,6 @@
 #include "attn/backward/graph.hpp"
 
 #include "attn/cards/step_table.hpp"
-#include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/notes/notes.hpp"
 #include "attn/tensor/error.hpp"

@@ -2,7 +2,6 @@
 #include <numbers>
 
 #include "attn/cards/cards.hpp"
-#include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/notes/findings.hpp"
 #include "attn/notes/labels.hpp"

@@ -2,9 +2,7 @@
 #include <cmath>
 
 #include "attn/cards/cards.hpp"
-#include "attn/cards/sinks.hpp"
 #include "attn/fused/fused_attention.hpp"
-#include "attn/fused/fused_trace.hpp"
 #include "attn/notes/findings.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"

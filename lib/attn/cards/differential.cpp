@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "attn/cards/cards.hpp"
-#include "attn/cards/products.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/notes/attention_rows.hpp"
 #include "attn/notes/findings.hpp"

@@ -1,7 +1,6 @@
 #include "attn/steps/heads.hpp"
 
-#include "attn/cards/products.hpp"
-#include "attn/codegen/literal.hpp"
+#include "attn/cards/cards.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/notes/findings.hpp"
 #include "attn/notes/labels.hpp"

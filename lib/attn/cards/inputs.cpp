@@ -2,7 +2,6 @@
 #include <map>
 
 #include "attn/cards/cards.hpp"
-#include "attn/cards/products.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/notes/findings.hpp"
 #include "attn/notes/labels.hpp"

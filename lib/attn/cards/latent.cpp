@@ -1,6 +1,4 @@
-#include "attn/cards/latent.hpp"
 #include "attn/cards/cards.hpp"
-#include "attn/cards/products.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"

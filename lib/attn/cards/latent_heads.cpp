@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "attn/cards/cards.hpp"
-#include "attn/cards/latent.hpp"
-#include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/notes/labels.hpp"
 #include "attn/notes/notes.hpp"

@@ -2,7 +2,6 @@
 #include <array>
 
 #include "attn/cards/cards.hpp"
-#include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/plan/mask_kinds.hpp"
 

@@ -6,7 +6,7 @@
 #include "attn/codegen/step_lines.hpp"
 #include "attn/rules/evaluate.hpp"
 #include "attn/rules/nodes.hpp"
-#include "attn/rules/python.hpp"
+#include "attn/rules/print.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/walk/step_rule.hpp"

@@ -1,4 +1,4 @@
-#include "attn/cards/sinks.hpp"
+#include "attn/cards/cards.hpp"
 
 #include "attn/codegen/step_lines.hpp"
 #include "attn/notes/findings.hpp"

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "attn/cards/cards.hpp"
-#include "attn/cards/sinks.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/notes/attention_rows.hpp"

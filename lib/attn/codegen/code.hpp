@@ -3,7 +3,8 @@
 #include <string_view>
 #include <vector>
 
-#include "attn/text/print_options.hpp"
+#include "attn/plan/draw_list.hpp"
+#include "attn/text/number_text.hpp"
 #include "attn/walk/step.hpp"
 
 namespace attn {
@@ -44,5 +45,11 @@ bool goes_back_by_itself(const StepTable& table, CodeLanguage language);
 
 /// The line that sets print options which are not the default; empty when all are.
 std::string print_option_code(CodeLanguage language, const PrintOptions& options);
+
+/// The lines that draw or give what a walk starts from, of one step: the rows of the list that name
+/// it, then a given parameter in the place of the drawn one. Empty for a step that is computed, or
+/// drawn together with one before it.
+std::string draw_code(const DrawList& list, std::string_view step, const Plan& plan,
+                      CodeLanguage language, Gradients gradients);
 
 }  // namespace attn

@@ -1,6 +1,6 @@
-#include "attn/codegen/draw_code.hpp"
+#include "attn/codegen/code.hpp"
 
-#include "attn/codegen/literal.hpp"
+#include "attn/codegen/step_lines.hpp"
 
 namespace attn {
 namespace {

@@ -3,7 +3,6 @@
 #include <array>
 #include <stdexcept>
 
-#include "attn/codegen/literal.hpp"
 #include "attn/text/json.hpp"
 #include "attn/walk/step_rule.hpp"
 

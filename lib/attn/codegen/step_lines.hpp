@@ -35,4 +35,17 @@ std::string rule_lines(const Rule& rule, const StepLines& of, const Outline& mad
 /// The same of the step's own rule; nothing without one.
 std::string lines_by_rule(const StepLines& of);
 
+/// The sizes as arguments: `2, 4, 8`.
+std::string size_list(const Shape& shape);
+
+/// The sizes as Python's tuple: `(2, 4, 8)`, `(8,)`, `()`.
+std::string size_tuple(const Shape& shape);
+
+/// `torch.float64`, `np.bool_`: the type as the language names it.
+std::string dtype_code(DType dtype, CodeLanguage language);
+
+/// The tensor written out, `torch.tensor([[1, 2]])` or `np.array([[1, 2]])`, with digits that read
+/// back to the same bits. Floating values become `dtype`.
+std::string tensor_literal(const Tensor& tensor, DType dtype, CodeLanguage language);
+
 }  // namespace attn

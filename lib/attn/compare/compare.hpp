@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "attn/text/ink.hpp"
+#include "attn/text/text_pieces.hpp"
 #include "attn/walk/step.hpp"
 
 namespace attn {

@@ -4,8 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "attn/rules/complete.hpp"
 #include "attn/rules/evaluate.hpp"
-#include "attn/rules/inline.hpp"
 #include "attn/rules/nodes.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/walk/step_rule.hpp"

@@ -1,4 +1,4 @@
-#include "attn/diagnose/power.hpp"
+#include "attn/diagnose/readings.hpp"
 
 #include <cmath>
 

@@ -3,16 +3,18 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "attn/codegen/code.hpp"
 #include "attn/tensor/slice.hpp"
 #include "attn/tensor/tensor.hpp"
-#include "attn/text/print_options.hpp"
+#include "attn/text/number_text.hpp"
 #include "attn/text/text_pieces.hpp"
 #include "attn/walk/walk.hpp"
-#include "attn/why/derivation_patterns.hpp"
+#include "attn/why/why.hpp"
 
 namespace attn {
 
@@ -93,5 +95,38 @@ void add_rules(Document& document, const Plan& plan, const StepTable& table);
 /// Says beside each section how its cells were made, for pages that answer when touched.
 void add_derivations(Document& document, const Plan& plan, const StepTable& table,
                      const Ledger& ledger);
+
+/// One line for each printed tensor: shape, type, least, largest and mean number, how many are nan
+/// or infinite; of weights also what their rows sum to and their mean entropy in bits.
+///
+/// Range   numbers that are not finite count for none of the rest.
+std::string summary_text(const Document& document);
+
+/// Which printed tensors have other cells than before, and how many: `x 1 of 12 cells, context
+/// all`; `nothing` where none has.
+std::string changes_of(const Document& document, const Document& before);
+
+/// A printed tensor with the numbers set apart that it printed otherwise before. Where it is laid
+/// out otherwise too, all stays plain.
+std::string marked(std::string_view text, std::string_view before, const Ink& ink);
+
+/// Gives the sections of a walk their lines, the first one those of the setup too. A section named
+/// after a part of a step, `weights[0]`, gets the lines of the step.
+void add_code(Document& document, const Plan& plan, const StepTable& table, CodeLanguage language,
+              const PrintOptions& options = {});
+
+/// Gives the sections their tensors as lines, `weights = torch.tensor([[...]])`, in the place of
+/// those that make them.
+void add_literals(Document& document, CodeLanguage language, const PrintOptions& options = {});
+
+/// Puts print options that are not the default after the imports of the first section.
+void add_print_options(Document& document, CodeLanguage language, const PrintOptions& options);
+
+/// The expression that a program prints after the lines of a section.
+const std::string& printed_expression(const Section& section);
+
+/// Moves the lines of sections that are not printed to the next one that is, so that what is
+/// printed is a whole program. Parts of softmax that are not printed lose theirs.
+void gather_code(Document& document);
 
 }  // namespace attn

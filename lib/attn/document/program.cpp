@@ -1,9 +1,9 @@
-#include "attn/document/program.hpp"
+#include "attn/document/document.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "attn/codegen/literal.hpp"
+#include "attn/codegen/step_lines.hpp"
 
 namespace attn {
 namespace {

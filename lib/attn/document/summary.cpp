@@ -1,4 +1,4 @@
-#include "attn/document/summary.hpp"
+#include "attn/document/document.hpp"
 
 #include <algorithm>
 #include <cmath>

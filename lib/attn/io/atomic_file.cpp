@@ -1,4 +1,4 @@
-#include "attn/io/atomic_file.hpp"
+#include "attn/io/output_files.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

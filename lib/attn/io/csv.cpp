@@ -1,11 +1,10 @@
-#include "attn/io/csv.hpp"
+#include "attn/io/array_files.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
 
-#include "attn/io/array_files.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
 

@@ -1,4 +1,4 @@
-#include "attn/io/output_folder.hpp"
+#include "attn/io/output_files.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "attn/io/array_files.hpp"
-#include "attn/io/csv.hpp"
 #include "attn/io/json.hpp"
 #include "attn/io/number_lists.hpp"
 #include "attn/tensor/error.hpp"

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "attn/io/atomic_file.hpp"
 #include "attn/io/input_file.hpp"
+#include "attn/io/output_files.hpp"
 
 namespace attn {
 

@@ -1,3 +1,4 @@
+#include "attn/cards/cards.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/mistakes/change.hpp"
 
@@ -112,6 +113,108 @@ void add_context_mistakes(std::vector<Mistake>& list) {
           {[](const Plan& plan) { return plan.config.output_bias; },
            "the output projection has no bias"},
           reads({"output"}, "b_output", "b_output[o] = 0"));
+}
+
+namespace {
+
+/// The steps of softmax read another sink.
+TableEdit with_sink(const std::string& sink) {
+    return reads({"row_max", "row_sum", "weights", "sink_weight"}, "sink", "sink[h] = " + sink);
+}
+
+/// The sink's share beside keys whose weights know nothing of it.
+std::string share_of_sink(const Plan& plan) {
+    const std::string head = plan.has_head ? "h," : "";
+    const std::string most = "(max i: scores[" + head + "q,i])";
+    const std::string sink = "exp(" + sink_cell(plan) + " - " + most + ")";
+    return "sink_weight[" + head + "q] = " + sink + " / ((sum j: exp(scores[" + head + "q,j] - " +
+           most + ")) + " + sink + ")";
+}
+
+/// Each new key or value written over the one before it.
+TableEdit one_slot_early(const std::string& step, const std::string& chain,
+                         const std::string& past) {
+    return follows(step + "[k,f] = if k + 1 < P then " + past + "[k,f] else " + chain +
+                   "[min(k + 1 - P, Tk - P - 1), f]");
+}
+
+}  // namespace
+
+void slots_that_take_part(std::vector<Mistake>& list, double number, const std::string& word) {
+    const std::string some = word + (number == 1 ? " empty slot" : " empty slots");
+    entry(list, "cache-empty-slot=" + word, "weights", some + " of the cache took part in softmax",
+          "rows sum to less than 1, and all weights of a row are too small by one factor",
+          Fix("scores = scores.masked_fill(slots >= cache_length, float('-inf'))",
+              "scores = np.where(slots >= cache_length, -np.inf, scores)"),
+          "A score of 0 is a score: what a static cache has not filled yet must be hidden.",
+          {with_step("past_key", "there is no cache: pass $past"),
+           without_step("sink", "the sink takes such a share")},
+          follows("weights[q,k] = weights[q,k] / (1 + " + word + " / (sum j: exp(scores[q,j])))"));
+}
+
+void add_cache_mistakes(std::vector<Mistake>& list) {
+    const Need sunk = with_step("sink", "there is no sink: pass $sink");
+    const Need learned{sunk,
+                       {[](const Plan& plan) { return *plan.config.sink != SinkLogit::zero; },
+                        "every sink is 0 here"}};
+    const Need cached{[](const Plan& plan) { return plan.past_len > 0; },
+                      "there is no cache: pass $past"};
+    entry(list, "sink-forgotten", "weights", "The sink was left out of softmax",
+          "rows sum to 1, and all weights of a row are too large by one factor",
+          Fix("probs = softmax(torch.cat([scores, sinks], dim=-1))[..., :-1]",
+              "weights = exponentials / (exponentials.sum(-1) + np.exp(sink - row_max))"),
+          "A checkpoint with sinks needs them in every path: eager, fused and quantised.", sunk,
+          all_of({without_sink({"row_max", "row_sum", "weights"}), follows(share_of_sink)}));
+    entry(list, "sink-scaled=root", "weights", "The sink was scaled as the scores are",
+          "the sink takes another share of every row",
+          "logits = torch.cat([scores, sinks], dim=-1)",
+          "A sink is learned as it is used: it joins after scale, cap and mask.",
+          {learned,
+           {[](const Plan& plan) { return plan.head_dim > 1; }, "the root of head-dim is 1"}},
+          with_sink("sink[h] / sqrt(D)"));
+    entry(list, "sink-scaled=twice", "weights", "The sink was counted twice",
+          "the sink takes nearly twice its share, as a logit larger by ln 2 would",
+          Fix("add exp(sink - row_max) once, after the last block",
+              "row_sum += np.exp(sink - row_max)"),
+          "Block by block the sink joins once, not with every block of keys.", sunk,
+          with_sink("sink[h] + log(2)"));
+    entry(list, "sink-numerator", "context", "The sink was given a value",
+          "each context has the value of key 0 in it, as much as the sink's share",
+          Fix("context = probs[..., :-1] @ value", "context = shares[..., :-1] @ value"),
+          "The sink has a share and no value: drop its column before the values.", sunk,
+          follows("context[q,f] = context[q,f] + sink_weight[q] * values[0,f]"));
+    entry(list, "sink-per-kv-head", "weights", "Heads of one group shared a sink",
+          "each head of a group has the sink of its first",
+          Fix("sinks.view(1, H, 1, 1)  # one for each query head", "sinks.reshape(1, H, 1, 1)"),
+          "Keys are shared in a group, sinks are not: their shape is (query heads,).",
+          {learned, {&Plan::shares_keys, "every head has keys of its own: pass $kv-heads"}},
+          with_sink("sink[h - h % group]"));
+    entry(
+        list, "softmax1-after-max", "weights",
+        "Softmax off by one added its 1 after subtracting the maximum",
+        "rows sum to at least 1/2, however small all scores are",
+        Fix("weights = exp(s - m) / (exp(-m) + exp(s - m).sum(-1))",
+            "weights = np.exp(s - m) / (np.exp(-m) + np.exp(s - m).sum(-1))"),
+        "The 1 is exp(0): subtract the maximum from its 0 too.",
+        {sunk,
+         {[](const Plan& plan) { return *plan.config.sink == SinkLogit::zero; },
+          "the sink is not 0: pass $sink zero"}},
+        all_of({follows("weights[q,k] = exp(scores[q,k] - (max i: scores[q,i])) / (1 + sum j: "
+                        "exp(scores[q,j] - (max n: scores[q,n])))"),
+                follows(
+                    "sink_weight[q] = 1 / (1 + sum j: exp(scores[q,j] - (max n: scores[q,n])))")}));
+    slots_that_take_part(list, 1, "1");
+    entry(list, "cache-overwrite=slot", "present_key", "New keys were written one slot too early",
+          "the last cached token is lost and the newest counts twice",
+          "torch.cat([past_key, key], dim=-2)  # and the values",
+          "The slot of a new token is the number of tokens there are, not one less.", cached,
+          all_of({one_slot_early("present_key", "keys", "past_key"),
+                  one_slot_early("present_value", "values", "past_value")}));
+    entry(list, "cache-overwrite=value", "present_value", "The cache of values was not updated",
+          "the weights are right, and new tokens contribute old values",
+          "torch.cat([past_value, value], dim=-2)",
+          "Keys and values are written together: a slot with a new key needs its value.", cached,
+          follows("present_value[k,f] = past_value[k % P, f]"));
 }
 
 }  // namespace attn

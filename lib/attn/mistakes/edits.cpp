@@ -1,11 +1,11 @@
-#include "attn/mistakes/edits.hpp"
+#include "attn/mistakes/change.hpp"
 
 #include <algorithm>
 #include <memory>
 
 #include "attn/cards/step_table.hpp"
 #include "attn/codegen/step_lines.hpp"
-#include "attn/rules/inline.hpp"
+#include "attn/rules/complete.hpp"
 #include "attn/rules/nodes.hpp"
 #include "attn/rules/print.hpp"
 #include "attn/tensor/error.hpp"

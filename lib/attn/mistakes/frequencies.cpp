@@ -1,4 +1,9 @@
+#include "attn/cards/step_table.hpp"
 #include "attn/mistakes/change.hpp"
+#include "attn/plan/projected.hpp"
+#include "attn/rules/complete.hpp"
+#include "attn/rules/print.hpp"
+#include "attn/walk/step_rule.hpp"
 
 namespace attn {
 namespace {
@@ -126,5 +131,158 @@ void add_frequency_mistakes(std::vector<Mistake>& list) {
           "A small error of a frequency is multiplied by the position: keep angles in float32.",
           two_pairs, follows("inverse_frequencies[i] = half(inverse_frequencies[i])"));
 }
+
+namespace {
+
+// Which features make a pair, and what rotates.
+
+/// A step with the features that rotate in another order, the even ones first, then the odd ones.
+std::string even_ones_first(const Plan& plan, const std::string& step, const std::string& tensor) {
+    const std::size_t width = projected_of(step == "rotated_query" ? 'q' : 'k').width(plan);
+    const std::size_t pairs = plan.rotary_pairs();
+    const std::size_t first = plan.first_rotated(width);
+    const auto text = [](std::size_t number) { return std::to_string(number); };
+    return tensor + "[t,f] = " + tensor + "[t, if f < " + text(first) +
+           " or f >= " + text(first + 2 * pairs) + " then f else if f < " + text(first + pairs) +
+           " then 2 * f - " + text(first) + " else 2 * (f - " + text(pairs) + ") - " + text(first) +
+           " + 1]";
+}
+
+TableEdit rearranged_before() {
+    return for_each_step(rotated_steps, [](const std::string& step) {
+        const std::string chain = step == "rotated_query" ? "queries" : "keys";
+        return reads({step}, chain,
+                     [=](const Plan& plan) { return even_ones_first(plan, step, chain); });
+    });
+}
+
+TableEdit partners_half_a_head_apart() {
+    return for_each_step(rotated_steps, [](const std::string& step) {
+        return follows([step](const Plan& plan) {
+            const std::string apart = std::to_string(plan.head_dim / 2);
+            const std::string x = step == "rotated_query" ? "queries[t, f" : "keys[t, f";
+            const std::string pair = "[t, f % " + apart + "]";
+            const std::string prefix = angle_prefix(plan, step);
+            const std::string turned = x + "] * " + prefix + "cos" + pair;
+            const std::string sin = "] * " + prefix + "sin" + pair;
+            return step + "[t,f] = if f % " + apart + " >= " + std::to_string(plan.rotary_pairs()) +
+                   " then " + x + "] else if f < " + apart + " then " + turned + " - " + x + " + " +
+                   apart + sin + " else " + turned + " + " + x + " - " + apart + sin;
+        });
+    });
+}
+
+void other_pairing(Plan& plan) {
+    Pairing& pairing = *plan.config.rotary.pairing;
+    pairing = pairing == Pairing::half ? Pairing::interleaved : Pairing::half;
+}
+
+/// Whether no gain of its own for each feature stands behind the rotation.
+bool norms_first_or_alike(const Plan& plan) {
+    const Ledger& given = plan.config.parameters;
+    return plan.config.qk_norm.place == QkNorm::Place::before ||
+           !(given.has("g_query") || given.has("g_key"));
+}
+
+/// The halves of rotated pairs one behind the other: harmless where query and key are permuted
+/// alike, a mistake beside keys of a cache that are not.
+void concatenated(std::vector<Mistake>& list, bool harmless) {
+    entry(
+        list, harmless ? "rope-concat-both" : "rope-concat-output", "rotated_query",
+        "Interleaved pairs were rotated and put down as two halves",
+        harmless ? "query and key are permuted alike: the scores are right until they meet others"
+                 : "scores among the new tokens are right, those with cached keys are not",
+        Fix("rotated = torch.stack((even, odd), dim=-1).flatten(-2)",
+            "rotated = np.stack((even, odd), axis=-1).reshape(q.shape)"),
+        "A permutation of both sides cancels in their product, and breaks a shared cache.",
+        {needs_pairs,
+         {[harmless](const Plan& plan) { return !harmless || norms_first_or_alike(plan); },
+          "the gains behind it meet other features"},
+         {[](const Plan& plan) { return plan.config.rotary.pairing == Pairing::interleaved; },
+          "the pairs are halves already"},
+         {[harmless](const Plan& plan) { return harmless == (plan.past_len == 0); },
+          harmless ? "the keys of the past are in order"
+                   : "there are no earlier keys: pass $past"}},
+        for_each_step(rotated_steps, [](const std::string& step) {
+            return follows([step](const Plan& plan) { return even_ones_first(plan, step, step); });
+        }));
+}
+
+/// The values rotated as the keys are. The angles follow from the plan alone, and where they come
+/// later in the walk than the values, nothing else is named.
+std::string rotated_values(const Plan& plan, const std::string& tensor, bool names_angles) {
+    const std::string prefix = plan.has_memory ? "memory_" : "";
+    const std::string text =
+        rotation_rule(plan, tensor + "[t,f", tensor + "[t,f", 0, plan.rotary_pairs(),
+                      prefix + "positions[t] * inverse_frequencies[PAIR]");
+    if (names_angles) return text;
+    const StepTable& table = step_table();
+    const PlannedStep later{plan, table, find_step(table, "rotated_key")};
+    const Rule rule =
+        completed(parse_rule(text), find_step(table, tensor).outline(plan), rule_names(later));
+    return rule_text(inlined(rule, [&](const std::string& name) {
+        return name == tensor ? std::nullopt : rule_of({plan, table, find_step(table, name)});
+    }));
+}
+
+/// Values that rotate with query and key: where the context reads them, or as soon as they are
+/// made.
+void values_rotate(std::vector<Mistake>& list, const char* id, const char* step, const char* title,
+                   TableEdit edit) {
+    entry(list, id, step, title,
+          "weights are right, the context is not, except for tokens at position 0",
+          Fix("q, k = apply_rotary_pos_emb(q, k, cos, sin)  # and leave v alone",
+              "q, k = rotate(q, cos, sin), rotate(k, cos, sin)  # and leave v alone"),
+          "Positions say whom to look at, not what is there: values do not rotate.",
+          {needs_rope,
+           {[](const Plan& plan) {
+                return plan.value_dim >= 2 * plan.rotary_pairs() && !plan.fused() &&
+                       plan.past_len == 0 && plan.first_rotated(plan.head_dim) == 0;
+            },
+            "the values have fewer features than rotate, or a past or a latent"}},
+          edit, "values that rotate");
+}
+
+}  // namespace
+
+void add_rotated_value_mistakes(std::vector<Mistake>& list) {
+    values_rotate(list, "rope-value", "context", "The values were rotated too",
+                  reads({"context"}, "values",
+                        [](const Plan& plan) { return rotated_values(plan, "values", true); }));
+    values_rotate(list, "rope-value=kept", "value", "The values were rotated too, and kept so",
+                  follows([](const Plan& plan) { return rotated_values(plan, "value", false); }));
+}
+
+void add_pairing_mistakes(std::vector<Mistake>& list) {
+    entry(
+        list, "rope-style", "rotated_query", "The features were paired in the other style",
+        "each token's score with itself is right, the others are not",
+        Fix("pairs = half  # Llama, Qwen, NeoX: (i, i + d/2); Meta's files, GPT-J: (2i, 2i + 1)",
+            "pairs = half  # (i, i + d/2), or interleaved: (2i, 2i + 1), as the weights were made"),
+        "Which features make a pair is a property of the weights, and no shape shows it.",
+        needs_pairs, with_plan(rotated_steps, other_pairing), "the other pairs");
+    entry(list, "rope-permute-missing", "rotated_query",
+          "Query and key were rearranged for the other pairing, which is not used",
+          "each token's score with itself is right, the others are not",
+          Fix("w_query = permute(w_query)  # once, when Meta's files become Hugging Face's",
+              "w_query = permute(w_query)  # once, when the file is converted"),
+          "Rearranging the rows of a checkpoint and choosing the pairing go together.", needs_pairs,
+          rearranged_before(), "the other pairs");
+    entry(list, "rope-partial-pairing", "rotated_query",
+          "Partners were half a head apart, not half of what rotates",
+          "features rotate that should stay, and others stay that should rotate",
+          "first, second = q[..., :r // 2], q[..., r // 2:r]",
+          "With a partial rotation the halves are those of the part that rotates.",
+          {needs_rope,
+           {is_partial, "all features rotate here"},
+           {[](const Plan& plan) {
+                return plan.config.rotary.pairing == Pairing::half && plan.head_dim % 2 == 0;
+            },
+            "the pairs are neighbours, or the head has an odd width"}},
+          partners_half_a_head_apart());
+    concatenated(list, false);
+}
+
+void add_harmless_pairings(std::vector<Mistake>& list) { concatenated(list, true); }
 
 }  // namespace attn

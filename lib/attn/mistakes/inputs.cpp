@@ -2,7 +2,6 @@
 #include <map>
 
 #include "attn/cards/step_table.hpp"
-#include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
 #include "attn/plan/draw_list.hpp"

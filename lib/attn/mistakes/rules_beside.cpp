@@ -11,10 +11,10 @@
 namespace attn {
 namespace {
 
-using Change = void (*)(WalkConfig&);
+using SettingChange = void (*)(WalkConfig&);
 
 /// What walks have that mistakes need, one for each change.
-constexpr Change changes[]{
+constexpr SettingChange changes[]{
     [](WalkConfig&) {},
     [](WalkConfig& config) { config.mask.causal = true; },
     [](WalkConfig& config) { config.output_projection = config.output_bias = true; },
@@ -74,7 +74,7 @@ constexpr Change changes[]{
     },
 };
 
-std::optional<Plan> planned(const Mistake& mistake, Change first, Change second) {
+std::optional<Plan> planned(const Mistake& mistake, SettingChange first, SettingChange second) {
     WalkConfig config;
     config.heads = 2;
     config.head_dim = 4;
@@ -91,8 +91,8 @@ std::optional<Plan> planned(const Mistake& mistake, Change first, Change second)
 }
 
 std::optional<Plan> walk_that_shows(const Mistake& mistake) {
-    for (const Change first : changes) {
-        for (const Change second : changes) {
+    for (const SettingChange first : changes) {
+        for (const SettingChange second : changes) {
             if (std::optional<Plan> plan = planned(mistake, first, second)) return plan;
         }
     }

@@ -1,12 +1,11 @@
 #include <bit>
 
 #include "attn/cards/step_table.hpp"
-#include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
 #include "attn/plan/mask_kinds.hpp"
 #include "attn/plan/score_bias.hpp"
-#include "attn/rules/inline.hpp"
+#include "attn/rules/complete.hpp"
 #include "attn/rules/print.hpp"
 #include "attn/walk/step_rule.hpp"
 

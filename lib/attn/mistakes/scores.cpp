@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "attn/mistakes/change.hpp"
 
@@ -98,6 +99,120 @@ void add_score_mistakes(std::vector<Mistake>& list) {
             },
             "the bias or the sink of the heads would not fit, and the program would stop"}},
           attend_across_heads());
+}
+
+namespace {
+
+using Factor = std::function<ScaleFactor(const Plan&)>;
+
+ScaleFactor divide_by(double number) { return {ScaleFactor::Operation::divide, number}; }
+double root(std::size_t size) { return std::sqrt(static_cast<double>(size)); }
+
+Need other_scale_than(Factor factor) {
+    return {needs_scale,
+            {[factor](const Plan& plan) {
+                 return std::abs(effect_of(factor(plan)) / effect_of(plan.scale) - 1) > 1e-9;
+             },
+             "with these sizes it is the same factor"}};
+}
+
+/// The scores by another rule; `factor` decides whether that shows.
+void scaled_by(std::vector<Mistake>& list, const char* id, const char* title, const char* effect,
+               const char* lesson, const std::string& rule, Factor factor,
+               const Fix& fix = "scores = scores / math.sqrt(q.size(-1))") {
+    entry(list, id, "scaled_scores", std::string("The scores were ") + title, effect, fix, lesson,
+          other_scale_than(std::move(factor)), follows("scaled_scores[q,k] = " + rule));
+}
+
+ScaleFactor by_root_of_head_dim(const Plan& plan) { return divide_by(root(plan.head_dim)); }
+
+void take_root_of_head_dim(Plan& plan) {
+    plan.config.scale.by = ScaleChoice::By::head_dim;
+    plan.scale = by_root_of_head_dim(plan);
+}
+
+bool scales_by_number(const Plan& plan) { return plan.config.scale.by == ScaleChoice::By::number; }
+
+bool divides_by_head_dim(const Plan& plan) {
+    const double number = plan.config.scale.number * static_cast<double>(plan.head_dim);
+    return scales_by_number(plan) && std::abs(number - 1) < 1e-6;
+}
+
+}  // namespace
+
+void add_scale_mistakes(std::vector<Mistake>& list) {
+    entry(list, "scale-multiplier", "scaled_scores",
+          "The scores were divided by the root of head_dim, not by head_dim",
+          "all scores are larger by that root, and the weights too sharp",
+          Fix("scores = scores * config.attention_multiplier", "scores = scores * (1 / head_dim)"),
+          "Models made with muP, such as Granite, divide by the width of a head itself.",
+          {{divides_by_head_dim, "the scale is not 1 / head-dim"},
+           {[](const Plan& plan) { return plan.head_dim > 1; }, "the root of head-dim is 1"}},
+          with_plan({"scaled_scores"}, take_root_of_head_dim), "the root of head_dim");
+    entry(list, "scale-pre-attn-scalar", "scaled_scores",
+          "The scores were divided by the root of head_dim, not by the model's own number",
+          "all scores are off by one factor, those of a token with itself too",
+          "scores = scores * config.query_pre_attn_scalar ** -0.5",
+          "Gemma 2, Granite and muP models say in their configuration what scales the scores.",
+          {{scales_by_number, "the scale is no number of the model's own"},
+           other_scale_than(by_root_of_head_dim)},
+          with_plan({"scaled_scores"}, take_root_of_head_dim), "the root of head_dim");
+    entry(list, "scale-t5", "scores", "The scores of a model without scale were scaled",
+          "scores are too small and the weights too flat",
+          "scores = q @ k.transpose(-2, -1)  # T5: nothing divides them",
+          "T5 folds the scale into its weights: divide nothing.",
+          {[](const Plan& plan) { return !plan.scales(); }, "the scores are scaled here"},
+          follows("scores[q,k] = scores[q,k] / sqrt(D)"));
+    scaled_by(list, "scale-missing", "not scaled",
+              "scores are too large by the missing factor and the weights too sharp",
+              "The wider a head, the larger its dot products: divide by the root of its width.",
+              "scores[q,k]", [](const Plan&) { return divide_by(1); });
+    entry(list, "scale-default-zero", "scaled_scores",
+          "A scale of 0, which stands for none given, was used",
+          "all scores are 0, and every query attends to all keys alike",
+          "scores = scores / math.sqrt(q.size(-1))",
+          "Where 0 or None asks for the default, ask for it in front of the product.",
+          other_scale_than([](const Plan&) {
+              return ScaleFactor{ScaleFactor::Operation::multiply, 0};
+          }),
+          follows("scaled_scores[q,k] = scores[q,k] * 0"));
+    scaled_by(list, "scale-dmodel", "divided by the root of the embedding width",
+              "scores are too small and the weights too flat, by the root of the heads",
+              "The width that counts is the one the dot product runs over: one head's.",
+              "scores[q,k] / sqrt(C)",
+              [](const Plan& plan) { return divide_by(root(plan.embed_dim)); });
+    scaled_by(
+        list, "scale-twice", "scaled twice",
+        "scores are too small by the factor once more, and the weights too flat",
+        "Scale the query or the scores, or let the library do it: only one of them.",
+        "scaled_scores[q,k] / scale",
+        [](const Plan& plan) {
+            return ScaleFactor{plan.scale.operation, plan.scale.number * plan.scale.number};
+        },
+        Fix("F.scaled_dot_product_attention(q, k, v, scale=1.0)  # q is scaled already",
+            "scores = q @ k.swapaxes(-2, -1)  # q is scaled already"));
+    scaled_by(list, "scale-multiplied", "multiplied where they should be divided",
+              "scores are too large by the factor squared, and the weights nearly one-hot",
+              "A power of -0.5 already says divide: multiply by it.", "scores[q,k] * scale",
+              [](const Plan& plan) { return divide_by(effect_of(plan.scale)); });
+    scaled_by(list, "scale-num-heads", "divided by the root of the number of heads",
+              "the factor does not know how long the dot products are",
+              "What grows with the dot product is the number of features, not of heads.",
+              "scores[q,k] / sqrt(H)",
+              [](const Plan& plan) { return divide_by(root(plan.heads)); });
+    scaled_by(list, "scale-seq-len", "divided by the root of the number of tokens",
+              "the factor changes with the sentence instead of the model",
+              "A longer sentence does not make its dot products larger.", "scores[q,k] / sqrt(Tk)",
+              [](const Plan& plan) { return divide_by(root(plan.key_len)); });
+    entry(list, "scale-after-softmax", "scaled_scores",
+          "The weights were scaled instead of the scores",
+          "every row sums to the factor instead of 1",
+          Fix("weights = F.softmax(scores / math.sqrt(d), dim=-1)",
+              "weights = softmax(scores / np.sqrt(d))"),
+          "Softmax must come last, or its rows no longer sum to 1.",
+          other_scale_than([](const Plan&) { return divide_by(1); }),
+          all_of({follows("scaled_scores[q,k] = scores[q,k]"),
+                  follows("weights[q,k] = weights[q,k]{scale}")}));
 }
 
 }  // namespace attn

@@ -2,12 +2,11 @@
 #include <memory>
 #include <span>
 
-#include "attn/cards/sinks.hpp"
+#include "attn/cards/cards.hpp"
 #include "attn/cards/step_table.hpp"
-#include "attn/codegen/literal.hpp"
 #include "attn/codegen/step_lines.hpp"
 #include "attn/mistakes/change.hpp"
-#include "attn/rules/inline.hpp"
+#include "attn/rules/complete.hpp"
 #include "attn/rules/print.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/walk/step_rule.hpp"

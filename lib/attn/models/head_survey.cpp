@@ -1,4 +1,4 @@
-#include "attn/models/head_survey.hpp"
+#include "attn/models/contributions.hpp"
 
 #include <algorithm>
 #include <array>

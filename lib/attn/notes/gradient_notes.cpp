@@ -1,4 +1,4 @@
-#include "attn/notes/gradient_notes.hpp"
+#include "attn/notes/weight_notes.hpp"
 
 #include <algorithm>
 #include <cmath>

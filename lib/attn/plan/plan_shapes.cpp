@@ -1,6 +1,7 @@
 #include <numeric>
 
 #include "attn/plan/plan.hpp"
+#include "attn/plan/projected.hpp"
 
 namespace attn {
 
@@ -79,6 +80,16 @@ void move_on(Plan& plan, std::size_t past, std::size_t tokens) {
     plan.config.query_len = plan.config.key_len = static_cast<std::int64_t>(tokens);
     plan.config.positions.resize(tokens);
     std::iota(plan.config.positions.begin(), plan.config.positions.end(), *plan.config.past);
+}
+
+const std::array<Projected, 3>& query_key_value() {
+    static const std::array<Projected, 3> all{
+        {{0, "query", "query"}, {1, "key", "key"}, {2, "value", "key"}}};
+    return all;
+}
+
+const Projected& projected_of(char letter) {
+    return query_key_value()[letter == 'q' ? 0 : letter == 'k' ? 1 : 2];
 }
 
 }  // namespace attn

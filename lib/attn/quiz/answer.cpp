@@ -1,4 +1,4 @@
-#include "attn/quiz/answer.hpp"
+#include "attn/quiz/question.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "attn/backward/backward.hpp"
-#include "attn/backward/gradient_mistakes.hpp"
 #include "attn/cards/step_table.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/slice.hpp"

@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "attn/render/ipynb.hpp"
+#include "attn/render/render.hpp"
 #include "attn/render/svg.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/markdown.hpp"
 #include "attn/text/strings.hpp"
 
 namespace attn {

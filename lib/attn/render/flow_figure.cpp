@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "attn/render/flow_layout.hpp"
+#include "attn/render/layout.hpp"
 #include "attn/render/svg.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"

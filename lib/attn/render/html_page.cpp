@@ -1,4 +1,3 @@
-#include "attn/render/html_page.hpp"
 #include "attn/render/render.hpp"
 #include "attn/text/strings.hpp"
 
@@ -8,7 +7,6 @@
 #include <optional>
 
 #include "attn/render/page/page_files.hpp"
-#include "attn/render/page/squeeze.hpp"
 #include "attn/render/svg.hpp"
 #include "attn/text/json.hpp"
 

@@ -1,10 +1,8 @@
-#include "attn/render/ipynb.hpp"
+#include "attn/render/render.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include "attn/render/render.hpp"
 #include "attn/text/json.hpp"
-#include "attn/text/markdown.hpp"
 #include "attn/text/strings.hpp"
 #include "attn/version.hpp"
 

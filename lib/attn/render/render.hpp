@@ -1,8 +1,10 @@
 #pragma once
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "attn/document/document.hpp"
+#include "attn/render/figures.hpp"
 
 namespace attn {
 
@@ -37,5 +39,44 @@ void render_markdown(const Document& document, TextForm form, const PrintOptions
 /// Writes the document as one JSON object: version, config and every section with its tensor.
 /// Numbers are the shortest text that reads back to the same bits; nan, inf and -inf are strings.
 void render_json(const Document& document, const Sink& sink);
+
+/// Writes a document whose sections carry code as a Jupyter notebook (nbformat 4): a cell that
+/// names the settings, then for every printed section a cell of words and one with its lines and
+/// the text that they print.
+///
+/// `form` is the printed form of the language that the lines are written in.
+void render_ipynb(const Document& document, TextForm form, const PrintOptions& options,
+                  const Sink& sink);
+
+/// One cell of a notebook: words as Markdown, or lines of code with what they print.
+struct NotebookCell {
+    std::string text;
+    bool is_code = false;
+    std::string printed{};
+};
+void write_notebook(const std::vector<NotebookCell>& cells, const Sink& sink);
+
+/// Writes the document as one HTML page that needs nothing else: no network, no other file.
+///
+/// The page shows every section's tensor as a table, shaded as in figures; a cell that is chosen
+/// shows its derivation. The walk stands in it as `--format json` writes it, the derivations beside
+/// it; page/*.js and page/*.css, which the build puts in, make the page of them. With
+/// `document.other` the page shows both and marks what differs.
+void render_html(const Document& document, const FigureChoices& choices, const Sink& sink);
+
+/// Bytes as letters that may stand in a page anywhere: five for four bytes, each a digit of base 85
+/// from `(` on without `<`; the last bytes, fewer than four, have one letter more than they are.
+std::string as_letters(std::string_view bytes);
+
+/// A trained model over a text: what is known of its heads, and the walk through each layer.
+struct ModelPage {
+    std::string command;  ///< the command line that makes it
+    std::string heads;    ///< as `heads --json` prints them
+    std::vector<Document> layers;
+};
+
+/// Writes all heads of a model as one such page: small pictures of their weights, each of which
+/// opens the walk through its layer.
+void render_model_html(const ModelPage& model, const FigureChoices& choices, const Sink& sink);
 
 }  // namespace attn

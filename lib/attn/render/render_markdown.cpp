@@ -1,5 +1,4 @@
 #include "attn/render/render.hpp"
-#include "attn/text/markdown.hpp"
 #include "attn/text/strings.hpp"
 
 namespace attn {

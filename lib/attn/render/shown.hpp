@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "attn/tensor/tensor.hpp"
-#include "attn/text/print_options.hpp"
+#include "attn/text/number_text.hpp"
 
 namespace attn {
 

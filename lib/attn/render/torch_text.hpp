@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "attn/tensor/tensor.hpp"
-#include "attn/text/print_options.hpp"
+#include "attn/text/number_text.hpp"
 #include "attn/text/text_pieces.hpp"
 
 namespace attn {

@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "attn/rules/rule.hpp"
@@ -24,5 +25,9 @@ struct RuleNames {
 ///
 /// Errors  ConfigError with a caret: too many indices, unknown tensors, axes that nothing binds.
 Rule completed(const Rule& rule, const Outline& made, const RuleNames& names);
+
+/// The rule with the rules of other steps in the place of their cells: those for which `made` knows
+/// one, and what these read in turn. All must be completed.
+Rule inlined(const Rule& rule, const std::function<std::optional<Rule>(const std::string&)>& made);
 
 }  // namespace attn

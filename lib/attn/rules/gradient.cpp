@@ -7,7 +7,7 @@
 #include <set>
 
 #include "attn/rules/gradient_term.hpp"
-#include "attn/rules/index_arithmetic.hpp"
+#include "attn/rules/indices.hpp"
 
 namespace attn {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "attn/rules/index_arithmetic.hpp"
+#include "attn/rules/indices.hpp"
 #include "attn/tensor/tensor.hpp"
 
 namespace attn {

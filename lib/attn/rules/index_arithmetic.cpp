@@ -1,4 +1,4 @@
-#include "attn/rules/index_arithmetic.hpp"
+#include "attn/rules/indices.hpp"
 
 #include <algorithm>
 #include <cmath>

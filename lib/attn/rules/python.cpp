@@ -1,4 +1,4 @@
-#include "attn/rules/python.hpp"
+#include "attn/rules/print.hpp"
 
 #include <algorithm>
 #include <cmath>

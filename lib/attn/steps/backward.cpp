@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "attn/simd/matmul.hpp"
-#include "attn/steps/rows.hpp"
+#include "attn/steps/arithmetic.hpp"
 #include "attn/steps/scores.hpp"
 #include "attn/steps/twins.hpp"
 #include "attn/tensor/error.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "attn/steps/rows.hpp"
+#include "attn/steps/arithmetic.hpp"
 #include "attn/steps/twins.hpp"
 #include "attn/tensor/tensor.hpp"
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 
-#include "attn/steps/rows.hpp"
+#include "attn/steps/arithmetic.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/tensor/matrix_view.hpp"
 #include "attn/tensor/tensor.hpp"

@@ -1,6 +1,6 @@
 #include "attn/steps/scaling.hpp"
 
-#include "attn/steps/rows.hpp"
+#include "attn/steps/arithmetic.hpp"
 #include "attn/steps/twins.hpp"
 
 namespace attn {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "attn/steps/rows.hpp"
+#include "attn/steps/arithmetic.hpp"
 #include "attn/steps/twins.hpp"
 
 namespace attn {

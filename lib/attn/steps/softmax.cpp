@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "attn/steps/rows.hpp"
+#include "attn/steps/arithmetic.hpp"
 #include "attn/steps/sink.hpp"
 #include "attn/steps/twins.hpp"
 #include "attn/tensor/error.hpp"

@@ -7,9 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "attn/tensor/memory.hpp"
-
 namespace attn {
+
+/// Asks the system to back large memory that was not yet touched with large pages: taking a page
+/// costs more than filling it, and small ones are 512 times as many. Small memory stays as it is.
+void prefer_large_pages(void* memory, std::size_t bytes);
 
 using Shape = std::vector<std::size_t>;
 

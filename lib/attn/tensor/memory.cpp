@@ -1,4 +1,4 @@
-#include "attn/tensor/memory.hpp"
+#include "attn/tensor/array.hpp"
 
 #include <sys/mman.h>
 

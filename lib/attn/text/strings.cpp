@@ -1,13 +1,13 @@
 #include "attn/text/strings.hpp"
 
-#include "attn/tensor/error.hpp"
-
-#include <utf8proc.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
+
+#include <utf8proc.h>
+
+#include "attn/tensor/error.hpp"
 
 namespace attn {
 
@@ -174,6 +174,36 @@ std::string shown(std::string_view text) {
     const std::vector<std::string> characters = visible_characters(text.substr(0, 8 * limit));
     const bool whole = characters.size() <= limit && text.size() <= 8 * limit;
     return "'" + first_of(characters, std::min(characters.size(), limit)) + (whole ? "'" : "...'");
+}
+
+std::string markdown_prose(std::string_view prose) {
+    constexpr std::string_view special = "\\`*_{}[]#|~$";
+    std::string text;
+    for (const char letter : prose) {
+        // Some programs that convert Markdown to HTML know no backslash before these.
+        if (letter == '<') text += "&lt;";
+        if (letter == '>') text += "&gt;";
+        if (letter == '&') text += "&amp;";
+        if (letter == '<' || letter == '>' || letter == '&') continue;
+        if (special.find(letter) != special.npos) text += '\\';
+        text += letter == '\n' ? ' ' : letter;
+    }
+    return text;
+}
+
+std::string markdown_code(const std::string& code) {
+    const std::string ticks = markdown_fence(code, 1);
+    return ticks.size() == 1 ? ticks + code + ticks : ticks + " " + code + " " + ticks;
+}
+
+std::string markdown_fence(std::string_view content, std::size_t least) {
+    std::size_t longest = 0;
+    std::size_t run = 0;
+    for (const char letter : content) {
+        run = letter == '`' ? run + 1 : 0;
+        longest = std::max(longest, run);
+    }
+    return std::string(std::max(least, longest + 1), '`');
 }
 
 }  // namespace attn

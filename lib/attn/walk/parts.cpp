@@ -1,4 +1,4 @@
-#include "attn/walk/parts.hpp"
+#include "attn/walk/walk.hpp"
 
 #include <algorithm>
 
@@ -6,7 +6,6 @@
 #include "attn/plan/memory.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/strings.hpp"
-#include "attn/walk/walk.hpp"
 
 namespace attn {
 namespace {

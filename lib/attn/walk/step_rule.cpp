@@ -7,7 +7,7 @@
 #include <set>
 
 #include "attn/plan/mask_kinds.hpp"
-#include "attn/rules/inline.hpp"
+#include "attn/rules/complete.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/json.hpp"
 #include "attn/text/number_text.hpp"

@@ -1,9 +1,13 @@
 #pragma once
 #include <span>
+#include <string>
+#include <vector>
 
 #include "attn/plan/draw_list.hpp"
 #include "attn/plan/ledger.hpp"
 #include "attn/plan/plan.hpp"
+#include "attn/tensor/slice.hpp"
+#include "attn/walk/excerpt.hpp"
 #include "attn/walk/step.hpp"
 
 namespace attn {
@@ -20,5 +24,38 @@ Ledger walk(const Plan& plan, const Ledger& given, const StepTable& table,
 /// The same for some steps of a table, after those that the ledger holds already.
 void perform(std::span<const Step> steps, const Plan& plan, const Ledger& given, Details details,
              Ledger& ledger);
+
+/// A step that is asked for, whole or a part of it.
+struct WantedPart {
+    std::string name;
+    std::string indices{};  ///< as slice() takes them
+    bool sliced = false;
+};
+
+/// The tensor asked for, and its place in the whole tensor (empty for a whole one).
+struct WalkPart {
+    Tensor tensor;
+    std::vector<AxisPart> place;
+    Excerpt excerpt{};
+    /// The step and those before it, cut to the excerpt: what its note looks at. Empty for a whole
+    /// one.
+    Ledger seen{};
+};
+
+/// Whether each query of this walk goes its own way from the scores on, so that some rows can be
+/// had without the others: not with softmax over another axis, and not where a mistake or a given
+/// tensor stands between.
+bool can_walk_parts(const Plan& plan, const Ledger& given, const StepTable& table);
+
+/// Performs no more of a walk than the parts that are asked for need: the steps up to query, key
+/// and value, and the others for those queries alone that a part touches, from its first to its
+/// last. The steps are those of the whole walk, with fewer rows.
+///
+/// Shapes  as slice() of the whole tensors.
+/// Range   the numbers of the whole walk, but for the order in which BLAS adds products.
+/// Errors  ConfigError for a step that this walk does not have, or when even these rows are larger
+///         than the memory; ShapeError as slice().
+std::vector<WalkPart> walk_parts(const Plan& plan, const Ledger& given, const StepTable& table,
+                                 const std::vector<WantedPart>& wanted);
 
 }  // namespace attn

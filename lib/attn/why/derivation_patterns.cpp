@@ -1,4 +1,4 @@
-#include "attn/why/derivation_patterns.hpp"
+#include "attn/why/why.hpp"
 
 #include <algorithm>
 #include <unordered_map>

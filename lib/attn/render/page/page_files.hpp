@@ -1,4 +1,5 @@
 #pragma once
+#include <string>
 #include <string_view>
 
 namespace attn {
@@ -12,5 +13,14 @@ extern const std::string_view page_js;
 extern const std::string_view page_live_css;  ///< of a page with knobs alone
 extern const std::string_view page_live_js;
 extern const std::string_view page_core;  ///< WebAssembly, packed by gzip
+
+/// A script or a style sheet as a page carries it: without indents, without the comments that have
+/// lines of their own, and without the blanks around signs. Those are for whoever reads the
+/// sources.
+///
+/// Range   texts stay as they are, and so do lines with a slash, which may begin a regular
+/// expression. A text does not go on over several lines.
+std::string squeezed_script(std::string_view text);
+std::string squeezed_style(std::string_view text);
 
 }  // namespace attn

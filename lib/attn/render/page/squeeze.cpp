@@ -1,4 +1,4 @@
-#include "attn/render/page/squeeze.hpp"
+#include "attn/render/page/page_files.hpp"
 
 #include <algorithm>
 
