@@ -5,7 +5,7 @@
 
 #include "attn/codegen/step_lines.hpp"
 #include "attn/rules/nodes.hpp"
-#include "attn/rules/python.hpp"
+#include "attn/rules/print.hpp"
 #include "attn/tensor/error.hpp"
 #include "attn/text/number_text.hpp"
 #include "attn/text/strings.hpp"

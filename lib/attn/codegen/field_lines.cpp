@@ -13,19 +13,16 @@ namespace {
 struct Called {
     std::string_view word, torch, numpy;
 };
-constexpr std::array<Called, 7> called{{{"np", "torch", "np"},
+constexpr std::array<Called, 3> called{{{"np", "torch", "np"},
                                         {"array", "torch.tensor", "np.array"},
-                                        {"cat", "torch.cat", "np.concatenate"},
-                                        {"swap", "transpose", "swapaxes"},
-                                        {"dim", "dim", "axis"},
-                                        {"keepdim", "keepdim", "keepdims"},
-                                        {"inf", "float(\"inf\")", "np.inf"}}};
+                                        {"keepdim", "keepdim", "keepdims"}}};
 
 std::string meaning(const std::string& word, const StepLines& of) {
     for (const Called& each : called) {
         if (each.word == word) return std::string(of.torch() ? each.torch : each.numpy);
     }
     if (const Chain chain = chain_called(word); chain != Chain::none) return of.latest(chain);
+    if (word == "before") return of.before();
     if (word == "step") return of.step.name;
     if (word == "shape") return size_list(of.step.outline(of.plan).shape);
     const std::string type = dtype_code(of.plan.compute_dtype, of.language);
@@ -57,7 +54,7 @@ std::string filled(std::string_view text, const StepLines& of, Words own) {
 
 std::string filled(std::span<const FieldLine> lines, const StepLines& of, Words own) {
     for (const FieldLine& line : lines) {
-        if (line.when != nullptr && !line.when(of.plan)) continue;
+        if (!line.when.holds(of)) continue;
         const char* const text = of.torch() ? line.torch : line.numpy;
         return text != nullptr ? filled(text, of, own) : lines_by_rule(of);
     }

@@ -18,17 +18,32 @@ namespace attn {
 /// What a word of the card's own stands for; nothing of others.
 using Words = std::optional<std::string> (*)(std::string_view word, const StepLines& of);
 
+/// Whether a row is meant: of a plan, or of a step in its table.
+class When {
+public:
+    When(bool (*of_plan)(const Plan&)) : of_plan_(of_plan) {}
+    When(bool (*of_step)(const PlannedStep&)) : of_step_(of_step) {}
+
+    bool holds(const PlannedStep& of) const {
+        return of_plan_ != nullptr ? of_plan_(of.plan) : of_step_(of);
+    }
+
+private:
+    bool (*of_plan_)(const Plan&) = nullptr;
+    bool (*of_step_)(const PlannedStep&) = nullptr;
+};
+inline const When always_meant{[](const Plan&) { return true; }};
+
 /// A line that the field has for a step, where that of its rule would not do. A language without
 /// one has the rule's.
 struct FieldLine {
     FieldLine(const char* both) : torch(both), numpy(both) {}
     FieldLine(const char* of_torch, const char* of_numpy) : torch(of_torch), numpy(of_numpy) {}
-    FieldLine(bool (*meant)(const Plan&), const char* both)
-        : when(meant), torch(both), numpy(both) {}
-    FieldLine(bool (*meant)(const Plan&), const char* of_torch, const char* of_numpy)
+    FieldLine(When meant, const char* both) : when(meant), torch(both), numpy(both) {}
+    FieldLine(When meant, const char* of_torch, const char* of_numpy)
         : when(meant), torch(of_torch), numpy(of_numpy) {}
 
-    bool (*when)(const Plan&) = nullptr;
+    When when = always_meant;
     const char *torch, *numpy;
 };
 
@@ -48,9 +63,9 @@ std::function<std::string(const StepLines&)> field_lines(const FieldLine (&lines
 /// A text of a plan: the first that is meant.
 struct PlannedText {
     PlannedText(const char* always) : text(always) {}
-    PlannedText(bool (*meant)(const Plan&), const char* then) : when(meant), text(then) {}
+    PlannedText(When meant, const char* then) : when(meant), text(then) {}
 
-    bool (*when)(const Plan&) = nullptr;
+    When when = always_meant;
     const char* text;
 };
 
@@ -60,9 +75,7 @@ std::function<std::string(const PlannedStep&)> texts(const PlannedText (&rows)[N
                                                      Words own = nullptr) {
     return [rows = std::to_array(rows), own](const PlannedStep& of) {
         for (const PlannedText& row : rows) {
-            if (row.when == nullptr || row.when(of.plan)) {
-                return filled(row.text, {of, CodeLanguage::torch}, own);
-            }
+            if (row.when.holds(of)) return filled(row.text, {of, CodeLanguage::torch}, own);
         }
         return std::string();
     };

@@ -11,30 +11,9 @@
 namespace attn {
 namespace {
 
+using namespace python;
 using Kind = RuleNode::Kind;
 using Whole = std::int64_t;
-
-/// How tightly Python holds an expression together, loosest first.
-enum class Binds { compared, either, both, added, multiplied, negated, raised, single };
-
-/// An array whose dimensions lie at the end of a frame's; a bit for each that it goes along.
-struct Text {
-    std::string text;
-    Binds binds = Binds::single;
-    std::uint64_t along = 0;
-
-    std::string held(Binds least) const { return binds < least ? "(" + text + ")" : text; }
-    std::string held() const { return held(Binds::single); }
-};
-using Written = std::optional<Text>;
-using Counts = std::optional<Affine>;
-
-std::uint64_t bit(std::size_t place) { return std::uint64_t{1} << place; }
-std::uint64_t all_of(const Frame& frame) { return bit(frame.size()) - 1; }
-
-/// What is tried for a cell, simplest first: its tensor as it lies, with its dimensions exchanged,
-/// and the cells looked up one by one.
-enum Effort { as_it_lies, exchanged, looked_up };
 
 /// How tightly an operator holds what it stands between.
 Binds binds_of(const RuleNode& node) {
@@ -84,16 +63,14 @@ private:
     Written filling(const RuleNode& node, const Frame& frame) {
         Written text = written(node, frame);
         if (!text || text->along == all_of(frame)) return text;
-        std::vector<Whole> lengths;
         std::vector<std::string> missing;  // in front of the array
         bool only_ones = true;
         for (std::size_t place = 0; place < frame.size(); ++place) {
             const bool has = (text->along & bit(place)) != 0;
-            lengths.push_back(frame[place].length);
             only_ones = only_ones && (has || frame[place].length == 1);
             if (text->along >> place << place == text->along && !has) missing.emplace_back("None");
         }
-        const std::string shape = "(" + sizes_text(lengths) + (torch_ ? ")" : ",)");
+        const std::string shape = "(" + sizes_text(frame) + (torch_ ? ")" : ",)");
         if (constant(node)) {
             is_loose_ = true;
             text->text = module_ + "full(" + shape + ", " + text->text + ")";
@@ -112,7 +89,10 @@ private:
         if (Written count = counted(node, frame, in_index)) return count;
         switch (node.kind) {
             case Kind::cell:
-                return cell(node, frame);
+                return cell_array(node, with_.outline(node.word).shape, frame,
+                                  {effort_, torch_, [&](const RuleNode& part, const Frame& own) {
+                                       return written(part, own, true);
+                                   }});
             case Kind::reduce:
                 return reduction(node, frame);
             case Kind::choose:
@@ -177,20 +157,11 @@ private:
         return operated(node, parts, in_index);
     }
 
-    /// An array along some dimensions of the frame, with those between that it lacks.
-    static Text laid(const std::string& text, const Frame& frame, std::uint64_t along) {
-        std::vector<std::string> places;
-        for (std::size_t place = 0; place < frame.size(); ++place) {
-            const bool has = (along & bit(place)) != 0;
-            if (has || !places.empty()) places.emplace_back(has ? ":" : "None");
-        }
-        return {text + taken(places), Binds::single, along};
-    }
-
     /// An index as a number: `torch.arange(4)[:, None]`.
     Written counted(const RuleNode& node, const Frame& frame, bool in_index) const {
         // Only in an index a division rounds down.
-        const Counts counts = in_index || !divides(node) ? affine(node, frame) : Counts();
+        const std::optional<Affine> counts =
+            in_index || !divides(node) ? affine(node, frame) : std::nullopt;
         const bool counts_one = counts && counts->terms.size() == 1;
         if (!counts_one || counts->terms[0].stride == 0) return std::nullopt;
         const auto& [index, stride, length] = counts->terms[0];
@@ -425,150 +396,6 @@ private:
             if (const Whole length = length_along(*part, index)) return length;
         }
         return 0;
-    }
-
-    // Cells.
-
-    Written cell(const RuleNode& node, const Frame& frame) {
-        const Shape shape = with_.outline(node.word).shape;
-        if (Written array = sliced(node, frame, shape)) return array;
-        if (effort_ < looked_up) return std::nullopt;
-        // One by one: an index for each axis.
-        std::string places;
-        std::uint64_t along = 0;
-        for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-            const Written place = looked_up_at(*node.parts[axis], shape[axis], frame);
-            if (!place) return std::nullopt;
-            places += (axis == 0 ? "" : ", ") + place->text;
-            along |= place->along;
-        }
-        return Text{node.word + "[" + places + "]", Binds::single, along};
-    }
-
-    /// The places along an axis. A side of `where` that is not taken may lie outside.
-    Written looked_up_at(const RuleNode& part, std::size_t length, const Frame& frame) {
-        Written place = length == 1 ? Text{"0"} : written(part, frame, true);
-        const bool is_inside = place && (place->along == 0 || part.kind == Kind::cell ||
-                                         stays_within(part, frame, static_cast<Whole>(length)));
-        if (place && !is_inside) {
-            place->text = place->held() + ".clip(0, " + std::to_string(length - 1) + ")";
-            place->binds = Binds::single;
-        }
-        return place;
-    }
-
-    /// A tensor that is cut, reshaped and turned until its dimensions lie along the frame.
-    struct Pieces {
-        std::string text;
-        Frame has{};                           ///< an empty index serves any
-        std::vector<std::string> cut{};        ///< what is taken along each axis,
-        std::vector<Whole> sizes{};            ///< the shape with an axis split in two,
-        std::vector<std::string> cut_after{};  ///< and what is taken then
-
-        void add(const Dimension& dimension, const std::string& taken_of, Whole size) {
-            has.push_back(dimension);
-            cut_after.push_back(taken_of);
-            sizes.push_back(size);
-        }
-    };
-
-    Written sliced(const RuleNode& node, const Frame& frame, const Shape& shape) {
-        Pieces pieces{node.word};
-        bool looks_up = false;
-        for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-            const RuleNode& part = *node.parts[axis];
-            const auto length = static_cast<Whole>(shape[axis]);
-            const Counts at = affine(part, frame);
-            const bool is_inside = at && stays_within(part, frame, length);
-            if (length == 1 && part.kind != Kind::name) {
-                pieces.cut.emplace_back(":");
-                pieces.add({"", 1}, ":", 1);
-            } else if (is_inside && cut_along(*at, length, pieces)) {
-                continue;
-            } else {
-                // Looked up along one axis: `embedding[ids]`.
-                const Frame own = indices_in(part, frame);
-                const Written places = looked_up_at(part, shape[axis], own);
-                const bool is_first = !std::exchange(looks_up, true);
-                if (!is_first || !places || own.empty() || places->along != all_of(own)) return {};
-                pieces.cut.push_back(places->text);
-                for (const Dimension& each : own) pieces.add(each, ":", each.length);
-            }
-        }
-        const bool splits = pieces.sizes.size() > shape.size() && !looks_up;
-        if (looks_up && pieces.sizes.size() > shape.size() + 1 && shape.size() > 2) return {};
-        pieces.text += taken(pieces.cut);
-        if (splits) {
-            pieces.text += ".reshape(" + sizes_text(pieces.sizes) + ")" + taken(pieces.cut_after);
-        }
-        return turned(pieces, frame);
-    }
-
-    /// `2:6`, every second, or `h * 4 + f` as two dimensions.
-    static bool cut_along(const Affine& at, Whole length, Pieces& pieces) {
-        const auto& [index, stride, count] = at.terms[0];
-        if (at.terms.size() == 1) {
-            if (stride < 1) return false;
-            const Whole reached = std::min(count * stride, length - at.first);
-            pieces.cut.push_back(range_text(at.first, reached, length) +
-                                 (stride == 1 ? "" : ":" + std::to_string(stride)));
-            pieces.add({index, count}, ":", count);
-            return true;
-        }
-        const auto& [inner, one, width] = at.terms[1];
-        const bool is_tight = stride == width || count == 1;
-        if (one != 1 || (!is_tight && (count * stride != length || at.first + width > stride))) {
-            return false;
-        }
-        pieces.cut.push_back(is_tight ? range_text(at.first, count * width, length) : ":");
-        pieces.add({index, count}, ":", count);
-        pieces.add({inner, width}, is_tight ? ":" : range_text(at.first, width, stride),
-                   is_tight ? width : stride);
-        return true;
-    }
-
-    /// With its dimensions in the order of the frame.
-    Written turned(const Pieces& pieces, const Frame& frame) const {
-        const Frame& has = pieces.has;
-        std::vector<std::size_t> places(has.size());
-        std::size_t taken_from = frame.size();
-        std::uint64_t along = 0;
-        std::uint64_t lies = 0;
-        bool in_order = true;
-        for (std::size_t i = has.size(); i-- > 0;) {
-            const bool is_free = has[i].index.empty();
-            if (is_free && taken_from == 0) return std::nullopt;
-            places[i] = is_free ? taken_from - 1 : place_of(frame, has[i].index);
-            const bool is_there = places[i] < frame.size() && (lies & bit(places[i])) == 0 &&
-                                  (is_free || frame[places[i]].length == has[i].length);
-            if (!is_there) return std::nullopt;
-            in_order = in_order && places[i] < taken_from;
-            taken_from = places[i];
-            lies |= bit(places[i]);
-            if (!is_free || frame[places[i]].length == 1) along |= bit(places[i]);
-        }
-        if (!in_order && effort_ == as_it_lies) return std::nullopt;
-        Text line = laid(pieces.text + (in_order ? "" : order(places)), frame, lies);
-        line.along = along;
-        return line;
-    }
-
-    /// What puts dimensions in the order of their places.
-    std::string order(const std::vector<std::size_t>& places) const {
-        std::vector<Whole> axes;
-        for (std::size_t i = 0; i < places.size(); ++i) axes.push_back(static_cast<Whole>(i));
-        std::ranges::sort(axes, {},
-                          [&](Whole axis) { return places[static_cast<std::size_t>(axis)]; });
-        std::vector<Whole> moved;
-        for (std::size_t i = 0; i < axes.size(); ++i) {
-            const Whole from_end = static_cast<Whole>(i) - static_cast<Whole>(axes.size());
-            if (axes[i] != static_cast<Whole>(i)) moved.push_back(from_end);
-        }
-        if (places.size() == 2) return ".T";
-        if (moved.size() == 2) {
-            return (torch_ ? ".transpose(" : ".swapaxes(") + sizes_text(moved) + ")";
-        }
-        return (torch_ ? ".permute(" : ".transpose(") + sizes_text(axes) + ")";
     }
 
     const RulePython& with_;

@@ -8,7 +8,7 @@
 #include "attn/rules/arithmetic.hpp"
 #include "attn/rules/nodes.hpp"
 
-namespace attn {
+namespace attn::python {
 namespace {
 
 using Kind = RuleNode::Kind;
@@ -111,24 +111,31 @@ bool stays_within(const RuleNode& node, const Frame& frame, std::int64_t length)
     });
 }
 
-std::string taken(std::vector<std::string> places) {
-    while (!places.empty() && places.back() == ":") places.pop_back();
-    const auto first =
-        std::ranges::find_if(places, [](const std::string& each) { return each != ":"; });
-    if (first - places.begin() > 1) {
-        places.erase(places.begin(), first);
-        places.insert(places.begin(), "...");
+Text laid(const std::string& text, const Frame& frame, std::uint64_t along) {
+    std::vector<std::string> places;
+    for (std::size_t place = 0; place < frame.size(); ++place) {
+        const bool has = (along & bit(place)) != 0;
+        if (has || !places.empty()) places.emplace_back(has ? ":" : "None");
     }
-    return places.empty() ? "" : fmt::format("[{}]", fmt::join(places, ", "));
+    return {text + taken(places), Binds::single, along};
 }
 
-std::string range_text(std::int64_t first, std::int64_t count, std::int64_t of) {
-    return (first == 0 ? "" : std::to_string(first)) + ":" +
-           (first + count == of ? "" : std::to_string(first + count));
+std::string taken(const std::vector<std::string>& places) {
+    const auto is_cut = [](const std::string& place) { return place != ":"; };
+    const auto first = std::ranges::find_if(places, is_cut);
+    if (first == places.end()) return {};
+    const auto end = std::find_if(places.rbegin(), places.rend(), is_cut).base();
+    const bool from_end = end == places.end() && first - places.begin() > 1;
+    return fmt::format("[{}{}]", from_end ? "..., " : "",
+                       fmt::join(from_end ? first : places.begin(), end, ", "));
 }
 
-std::string sizes_text(const std::vector<std::int64_t>& sizes) {
-    return fmt::format("{}", fmt::join(sizes, ", "));
+std::string sizes_text(const Frame& frame, std::size_t first) {
+    std::string text;
+    for (std::size_t place = first; place < frame.size(); ++place) {
+        text += (place == first ? "" : ", ") + std::to_string(frame[place].length);
+    }
+    return text;
 }
 
-}  // namespace attn
+}  // namespace attn::python

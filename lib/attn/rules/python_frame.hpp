@@ -1,14 +1,16 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "attn/rules/rule.hpp"
+#include "attn/tensor/tensor.hpp"
 
-namespace attn {
+namespace attn::python {
 
-// What the dimensions of arrays in generated Python stand for.
+// Arrays in generated Python, and what their dimensions stand for.
 
 /// An index and how far it goes: a dimension of what is written.
 struct Dimension {
@@ -40,11 +42,44 @@ bool stays_within(const RuleNode& node, const Frame& frame, std::int64_t length)
 /// The indices in an expression, in the order of the frame.
 Frame indices_in(const RuleNode& node, const Frame& frame);
 
-/// `[..., 4:8]`: what is taken along each dimension, `:` for all; empty where all is all.
-std::string taken(std::vector<std::string> places);
-/// `4:8` of so many.
-std::string range_text(std::int64_t first, std::int64_t count, std::int64_t of);
-/// `2, 3, 4`
-std::string sizes_text(const std::vector<std::int64_t>& sizes);
+/// How tightly Python holds an expression together, loosest first.
+enum class Binds { compared, either, both, added, multiplied, negated, raised, single };
 
-}  // namespace attn
+/// An array whose dimensions lie at the end of a frame's; a bit for each that it goes along.
+struct Text {
+    std::string text;
+    Binds binds = Binds::single;
+    std::uint64_t along = 0;
+
+    std::string held(Binds least = Binds::single) const {
+        return binds < least ? "(" + text + ")" : text;
+    }
+};
+using Written = std::optional<Text>;
+
+inline std::uint64_t bit(std::size_t place) { return std::uint64_t{1} << place; }
+inline std::uint64_t all_of(const Frame& frame) { return bit(frame.size()) - 1; }
+
+/// An array along some dimensions of the frame, with those between that it lacks.
+Text laid(const std::string& text, const Frame& frame, std::uint64_t along);
+/// `[..., 4:8]`: what is taken along each dimension, `:` for all; empty where all is all.
+std::string taken(const std::vector<std::string>& places);
+/// `2, 3, 4`: some lengths of a frame.
+std::string sizes_text(const Frame& frame, std::size_t first = 0);
+
+/// What is tried for a cell, simplest first: its tensor as it lies, with its dimensions exchanged,
+/// and the cells looked up one by one.
+enum Effort { as_it_lies, exchanged, looked_up };
+
+struct CellPython {
+    Effort effort;
+    bool is_torch;
+    std::function<Written(const RuleNode& index, const Frame& frame)> index;
+};
+
+/// A cell as an array along the frame, of a tensor that is cut, reshaped and turned: `query`,
+/// `key.transpose(-2, -1)`, `qkv[..., 4:8]`, `embedding[ids]`.
+Written cell_array(const RuleNode& cell, const Shape& shape, const Frame& frame,
+                   const CellPython& with);
+
+}  // namespace attn::python
