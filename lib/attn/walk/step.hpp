@@ -41,6 +41,8 @@ struct PlannedStep {
     ///
     /// Errors  ConfigError when the walk has none.
     const std::string& latest(Chain chain) const;
+    /// The same of the step's own chain: what it changes.
+    const std::string& before() const;
     /// Whether a step of that name is part of this walk, before this one or after.
     bool has(std::string_view name) const { return has_step(table, plan, name); }
 };
