@@ -194,15 +194,11 @@ void Session::dive() {
     // The cells to go to, one of each step; of a sum those of the term that counts most.
     std::vector<attn::Cell> targets;
     const auto add = [&](const attn::Cell& cell) {
-        const bool known = std::any_of(targets.begin(), targets.end(), [&](const auto& target) {
-            return target.step == cell.step;
-        });
-        if (!known) targets.push_back(cell);
+        const auto known = std::ranges::find(targets, cell.step, &attn::Cell::step);
+        if (known == targets.end()) targets.push_back(cell);
     };
-    const auto most = std::max_element(derivation.terms.begin(), derivation.terms.end(),
-                                       [](const attn::Term& a, const attn::Term& b) {
-                                           return std::abs(a.value) < std::abs(b.value);
-                                       });
+    const auto most = std::ranges::max_element(
+        derivation.terms, {}, [](const attn::Term& term) { return std::abs(term.value); });
     if (most != derivation.terms.end()) {
         add(most->left);
         if (most->right) add(*most->right);
